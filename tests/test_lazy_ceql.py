@@ -78,7 +78,7 @@ def _reported(
                 found.append(matches)
         if rng.random() < 0.2:
             run.evaluator = _restored(run.evaluator)
-    found.append(run.close()[0])
+    found += [matches for matches, _ in run.close()]
     return [
         (int(s), int(e), tuple(m.positions[a:b].tolist()))
         for m in found for s, e, a, b in zip(m.start, m.end, m.offsets[:-1], m.offsets[1:], strict=True)

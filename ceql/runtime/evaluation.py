@@ -73,8 +73,7 @@ class Matches:
         for events in stream:
             for matches, history in run.advance(events):
                 yield MatchTable(matches, history, bindings)
-        rest, history = run.close()
-        if len(rest):
+        for rest, history in run.close():
             yield MatchTable(rest, history, bindings)
 
     def count(self, limit: int | None = None) -> int:
@@ -88,7 +87,8 @@ class Matches:
                     return limit
                 found += run.count(events, None if limit is None else limit - found)
                 check()
-            found += len(run.close()[0])
+            if limit is None or found < limit:
+                found += run.count_rest(None if limit is None else limit - found)
         return found if limit is None else min(found, limit)
 
     def to_arrow(self) -> pa.Table:

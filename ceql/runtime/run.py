@@ -74,9 +74,8 @@ class Run:
             reached, self._reached = self._reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
         self.evict(*reached)
         self.past.append(events, batch.times[-1].item(), batch.keys if self.by_key else None)
-        found = self.evaluator.stream(batch)
         try:
-            yield from ((m, self.past.of(m)) for m in (self.evaluator.at_once(found) if at_once else found) if len(m))
+            yield from self._about(self.evaluator.stream(batch), at_once=at_once)
         except EventError:
             self.past.pop()
             raise
@@ -94,7 +93,7 @@ class Run:
         """The positions of events at which matches end, as far as these events, or None at the end of the stream,
         decide it: int64, ascending, each once. Keeps no events; not to be mixed with `advance`."""
         if events is None:
-            parts = [self._closed()]
+            parts = list(self._closed())
         else:
             parts = [found for part in self._parts(events) for found in self.evaluator.stream(self.batch(part))]
         ends = np.concatenate([matches.end for matches in parts]) if parts else np.zeros(0, np.int64)
@@ -105,22 +104,31 @@ class Run:
         """The first event of which it is not known yet whether a match ends there; None if there is none."""
         return getattr(self.evaluator, "undecided", None)
 
-    def reach(self, now: int) -> tuple[MatchBatch, History] | None:
+    def reach(self, now: int) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that wait for nothing but the time `now` (ns), before which no event will come any more."""
         if self._pauses and self.partition is not None:
             self.partition.numbers.hush(now)
             self.make_room(self.evaluator.forget)
         if self.lowered.absent is None or self.lowered.window_attribute is not None:
-            return None
-        matches = self.evaluator.advance(now)
-        return (matches, self.past.of(matches)) if len(matches) else None
+            return
+        yield from self._about(self.evaluator.advance(now), at_once=True)
 
-    def close(self) -> tuple[MatchBatch, History]:
-        """The matches that the end of the stream completes, with the events about them."""
-        matches = self._closed()
-        return matches, self.past.of(matches) if len(matches) else History()
+    def close(self, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:
+        """The matches that the end of the stream completes, with the events about them. `at_once`: as of `advance`."""
+        yield from self._about(self._closed(), at_once=at_once)
 
-    def _closed(self) -> MatchBatch:
+    def count_rest(self, most: int | None = None) -> int:
+        """How many matches the end of the stream completes. Stops soon behind `most`."""
+        from spaseq.engine.runs.evaluation import counted
+
+        return counted(self._closed(), most)
+
+    def _about(self, parts: Iterator[MatchBatch], *, at_once: bool) -> Iterator[tuple[MatchBatch, History]]:
+        for matches in self.evaluator.at_once(parts) if at_once else parts:
+            if len(matches):
+                yield matches, self.past.of(matches)
+
+    def _closed(self) -> Iterator[MatchBatch]:
         """What the end of the stream completes; no key is silent for longer."""
         if self.partition is not None and self._time is not None:
             self.partition.numbers.hush(self._time)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from ceql.results.history import History
 from ceql.results.matches import Match, MatchTable
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
@@ -20,6 +21,9 @@ from spaseq.events.time import nanoseconds_of
 from spaseq.held import Memory
 from spaseq.snapshot import Identity, expect, seal, unseal
 from spaseq.watch import InUse
+
+if TYPE_CHECKING:
+    from spaseq.engine import MatchBatch
 
 __all__ = ["Session", "identity", "open_session", "opened", "restored"]
 
@@ -137,8 +141,7 @@ class Session:
             self._check_open()
             self._to_batches()
             found = self._matches(lambda: self._feed.advance(now))
-            due = self._run.reach(now)
-            return found if due is None else found + list(MatchTable(*due, self._bindings))
+            return found + self._listed(self._run.reach(now))
 
     def close(self) -> list[Match]:
         """The matches that the end of the stream completes."""
@@ -147,7 +150,7 @@ class Session:
             self._to_batches()
             found = self._matches(self._feed.finish)
             self._closed, self._quick = True, None
-            return found + list(MatchTable(*self._run.close(), self._bindings))
+            return found + self._listed(self._run.close(at_once=True))
 
     def snapshot(self) -> bytes:
         """The state of the evaluation, for `Query.open`. `OptionError` for events of values that no snapshot holds."""
@@ -170,11 +173,10 @@ class Session:
         }
 
     def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
-        found: list[Match] = []
-        for events in batches():
-            for matches, history in self._run.advance(events, at_once=True):
-                found += MatchTable(matches, history, self._bindings)
-        return found
+        return [match for events in batches() for match in self._listed(self._run.advance(events, at_once=True))]
+
+    def _listed(self, found: Iterable[tuple[MatchBatch, History]]) -> list[Match]:
+        return [match for matches, history in found for match in MatchTable(matches, history, self._bindings)]
 
     def _check_open(self) -> None:
         if self._closed:

@@ -7,6 +7,7 @@ Modules:
 
 * `kernels/`: Kernels of the compact structure tECS ([CORE] §4).
 * `arena`: The arrays of a compact structure and how they grow.
+* `roots`: Nodes whose matches wait, and the matches below them that start in a range (`spaseq.tecs.kernels.roots`).
 * `laws`: The laws of the compact structure, checked on an arena: for tests and for debugging.
 """
 
@@ -14,5 +15,6 @@ from __future__ import annotations
 
 from spaseq.tecs.arena import Arena, Chunk
 from spaseq.tecs.laws import check_laws
+from spaseq.tecs.roots import Roots
 
-__all__ = ["Arena", "Chunk", "check_laws"]
+__all__ = ["Arena", "Chunk", "Roots", "check_laws"]

@@ -30,6 +30,7 @@ _FIRST_NODES = 1 << 14
 _FIRST_ENTRIES = 1 << 10
 _MATCHES = 1 << 15
 _PLACES = 1 << 18
+_NO_ROOTS = np.zeros((0, k.ROOT_COLUMNS), np.int64)
 
 
 def _references(pairs: list[tuple[np.ndarray, np.ndarray]]) -> list[tuple[int, int]]:
@@ -76,6 +77,8 @@ class Arena:
         self.path: np.ndarray = np.zeros(1024, np.int64)
         self.links: np.ndarray = np.zeros((1024, 2), np.int64)
         self.runs: np.ndarray = np.zeros((64, 2), np.int64)
+        self.reach: np.ndarray = np.zeros((0, 3), np.int64)
+        self.todo: np.ndarray = np.zeros(256, np.int64)
         self._lent: list[tuple[np.ndarray, np.ndarray]] = []
         self._new_buffers(_PLACES)
         self._grow_entries(_FIRST_ENTRIES)
@@ -121,7 +124,7 @@ class Arena:
             if status == k.GROW_NODES:
                 need = int(self.st[k.NEEDED])
                 if cell_window_starts is not None:
-                    self._compact(cell_window_starts())
+                    self.compact(cell_window_starts())
                 if cell_window_starts is None or 2 * (self.live_nodes + need) > len(self.nodes):
                     self._grow_nodes(need)
             elif status == k.GROW_ENTRIES:
@@ -130,6 +133,8 @@ class Arena:
                 self.stack, self.heap = self._doubled(self.stack), self._doubled(self.heap)
             elif status == k.GROW_PATH:
                 self.path, self.links = self._doubled(self.path), self._doubled(self.links)
+            elif status == k.GROW_TODO:
+                self.todo = self._doubled(self.todo)
             elif status == k.GROW_RUNS:
                 need = 2 * int(self.st[k.NEEDED])
                 self.runs = np.zeros((need, 2), np.int64)
@@ -191,7 +196,7 @@ class Arena:
         return np.concatenate([array, np.zeros_like(array)])
 
     def _charge(self, extra: int) -> None:
-        used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + extra
+        used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + self.reach.nbytes + extra
         if used > self._budget:
             hint = "raise arena_bytes, or narrow the window: give a WITHIN where there is none"
             raise BudgetExceeded("arena_bytes", self._budget, int(used), hint=hint)
@@ -211,12 +216,22 @@ class Arena:
             first = stop
         self.nodes = nodes
 
-    def _compact(self, cell_window_starts: np.ndarray) -> None:
+    def compact(self, cell_window_starts: np.ndarray, roots: np.ndarray = _NO_ROOTS) -> None:
+        """Drops the nodes that no cell in its window leads to, and no root, for windows that differ between cells.
+
+        `cell_window_starts`: int64 (cells,). `roots`: int64 (r, ROOT_COLUMNS); their nodes get new handles, in place.
+        """
         capacity = len(self.nodes)
         fresh = np.zeros((capacity, 4), np.int64)
         window_starts, remap = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
-        compact(self.nodes, fresh, window_starts, remap, self.cells, self.entries, self.st, cell_window_starts)
+        compact(self.nodes, fresh, window_starts, remap, self.cells, self.entries, roots, self.st, cell_window_starts)
         self.nodes = fresh
+
+    def fit_reach(self) -> None:
+        """A row of `reach` for each node of the ring, which costs its memory only where roots are kept."""
+        if len(self.reach) != len(self.nodes):
+            self._charge((len(self.nodes) - len(self.reach)) * 24)
+            self.reach = np.zeros((len(self.nodes), 3), np.int64)
 
     def _grow_entries(self, extra: int) -> None:
         old = len(self.entries)

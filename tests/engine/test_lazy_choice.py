@@ -143,7 +143,7 @@ def test_changes_lose_and_double_nothing(pattern: Pattern, window: Window, monke
     absent = NoneOf(frozenset({frozenset(A.predicates)})) if pattern is SEQUENCE and window.kind == "span" else None
     program = compile_program(pattern, window, registers=registers, settings=Settings(evaluator="auto"), absent=absent)
     plain = Evaluator(program)
-    expected = as_list(MatchBatch.concat([plain.push(rows), plain.close()]))
+    expected = as_list(MatchBatch.concat([plain.push(rows), *plain.close()]))
     rng, seen = random.Random(5), set()
     evaluator = open_evaluator(program)
     found, at = [], 0
@@ -155,7 +155,7 @@ def test_changes_lose_and_double_nothing(pattern: Pattern, window: Window, monke
         seen.add(evaluator.evaluator)
         if rng.random() < 0.03:
             evaluator = restore_evaluator(program, rewritten(evaluator.snapshot(), CLOSE))
-    assert as_list(MatchBatch.concat([*found, evaluator.close()])) == expected
+    assert as_list(MatchBatch.concat([*found, *evaluator.close()])) == expected
     assert evaluator.statistics["evaluator_changes"] >= 2 and len(expected) > 100
 
 

@@ -106,10 +106,10 @@ class AutoEvaluator(Pushed):
         self._reach.append(batch)
         return found
 
-    def advance(self, place: int) -> MatchBatch:
+    def advance(self, place: int) -> Iterator[MatchBatch]:
         return self._current.advance(place)
 
-    def close(self) -> MatchBatch:
+    def close(self) -> Iterator[MatchBatch]:
         return self._current.close()
 
     @property

@@ -25,6 +25,7 @@ from spaseq.tecs.kernels.layout import (
     FLUSH,
     HEAD,
     HEAD_MAX,
+    KEEP_OPEN,
     M_LABEL,
     M_MAX,
     M_TAG,
@@ -42,6 +43,7 @@ from spaseq.tecs.kernels.layout import (
     STAY,
     UNKNOWN_STATE,
 )
+from spaseq.tecs.kernels.roots import write_roots
 from spaseq.tecs.kernels.structure import apply_moves, clear_cell, enumerate_outs, reserve
 
 
@@ -187,12 +189,15 @@ def run_moves(
 
 @kernel
 def finish_event(nodes, st, outs, stack, path, matches, places, heap, links, write, order, limit):
-    """Enumerate what the current event accepts: all of it, with LIMIT the most recent, or only that there is some."""
+    """Enumerate what the current event accepts: all of it, with LIMIT the most recent, only that there is some, or the
+    roots of all of it."""
     if order == ENDS:
         return write_end(st, outs, matches, write)
+    if order == KEEP_OPEN:
+        return write_roots(nodes, st, outs, matches, places)
     if heap is not None:
         return enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit)
-    return enumerate_outs(nodes, st, outs, stack, path, matches, places, write)
+    return enumerate_outs(nodes, st, outs, stack, path, matches, places, write, None)
 
 
 @hot

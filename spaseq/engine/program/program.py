@@ -12,6 +12,7 @@ from spaseq.engine.program.settings import Choice, Consume, Registers, Selection
 from spaseq.engine.program.window import Window
 from spaseq.errors import InternalError
 from spaseq.pattern import NoneOf, Pattern
+from spaseq.watch import memory_of_machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,12 @@ class Program:
     def ends_by_key(self) -> bool:
         """Whether nothing but a pause of its key ends a run."""
         return self.settings.forget_keys_after is not None and not self.window.is_bounded
+
+    @property
+    def keeps_roots(self) -> bool:
+        """True if matches wait for their windows to close, and the compact structure holds them: as nodes, not one by
+        one. What follows them decides by where they end and start; with `against` it decides by their positions."""
+        return self.absent is not None and self.against is None
 
     @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
@@ -59,17 +66,19 @@ class Program:
         if self.lazy is not None:
             reason = f" ({self.lazy})" if isinstance(self.lazy, str) else ""
             chosen.append(f"evaluator: {'compact' if reason else self.settings.evaluator}{reason}")
-        return "\n".join([self.cea.describe(), f"window: {window}", *chosen, f"evaluation: {how}"])
+        arena, output = self.settings.arena_bytes, self.settings.output_bytes
+        budgets = f"budgets: arena_bytes {arena:,}, output_bytes {output:,}, of {memory_of_machine():,} bytes of memory"
+        return "\n".join([self.cea.describe(), f"window: {window}", *chosen, f"evaluation: {how}", budgets])
 
 
 def ends_only(program: Program) -> Program:
     """The same, asked only at which events matches end (`Selection.ENDS`); the compact structure evaluates it.
 
     Which of the matches with one end are chosen, and how many, is the same to whether there is one, so all that is left
-    of the choice is what is consumed. With `absent`, a match waits until its window has closed, and the latest start
-    does not tell whether one of those with an end is left then: such a program stays as it is.
+    of the choice is what is consumed. With `absent`, a match waits until its window has closed, and the structure tells
+    of each root whether one of its matches is left then (`keeps_roots`); a program with `against` stays as it is.
     """
-    if program.absent is not None:
+    if program.against is not None:
         return replace(program, lazy=None)
     return replace(program, choice=Choice(Selection.ENDS, program.choice.consume), lazy=None)
 

@@ -11,7 +11,10 @@ CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PAR
 
 
 def kernel_order(program: Program) -> int:
-    """What a cell keeps of its runs: all in the compact structure, the frontiers of NEXT or LAST, the latest start."""
+    """What a cell keeps of its runs: all in the compact structure, the frontiers of NEXT or LAST, the latest start; all
+    where matches wait as roots."""
+    if program.keeps_roots:
+        return k.KEEP_OPEN
     match program.choice.selection:
         case Selection.ALL | Selection.ANY | Selection.MAX:
             return k.KEEP_ALL

@@ -94,7 +94,8 @@ class Run(ABC):
 
     `inert`: bool (classes,), whether events of a symbol class move no run. `partitions`: how many there are so far.
     `lows` and `floors`: as in `LiveSets`, but with room for partitions to come. `own_windows`: whether partitions have
-    windows of their own, as those in events are, or end by themselves without a window.
+    windows of their own, as those in events are, or end by themselves without a window. `compacts_between`: True if
+    then dead nodes are dropped only between batches (`Evaluator.compact`).
     """
 
     block: ClassVar[int] = 1 << 62
@@ -104,6 +105,7 @@ class Run(ABC):
         self.program: Program = program
         self.inert: np.ndarray = np.zeros(0, bool)
         self.own_windows: bool = program.window.per_partition or program.ends_by_key
+        self.compacts_between: bool = self.own_windows and program.keeps_roots
         self.partitions: int = 0
         self.lows: np.ndarray = np.zeros(0, np.int64)
         self.floors: np.ndarray = np.zeros(0, np.int64)
@@ -226,8 +228,13 @@ class Run(ABC):
 
         def cell_lows() -> np.ndarray:
             self._note_lows(events)
-            live, lows = self.live(), np.zeros(len(self._arena.cells), np.int64)
-            lows[live.cells] = live.lows[live.keys]
-            return lows
+            return self.cell_lows()
 
-        return self._arena.run(kernel, emit, cell_lows if self.own_windows else None)
+        compacts = self.own_windows and not self.compacts_between
+        return self._arena.run(kernel, emit, cell_lows if compacts else None)
+
+    def cell_lows(self) -> np.ndarray:
+        """The first live start of each cell of the arena, by its partition: int64 (cells,)."""
+        live, lows = self.live(), np.zeros(len(self._arena.cells), np.int64)
+        lows[live.cells] = live.lows[live.keys]
+        return lows

@@ -4,8 +4,15 @@ Matches of φ wait here. Where an event of ψ comes behind the end of a waiting 
 off. When the window's first live start has passed a match's own, its window has closed, and the match is reported. The
 end of the stream closes all windows. The interval of the match is that of φ.
 
-Where ψ has conditions on what φ took, `Ending.against` evaluates `φ ; ψ`: its matches are those of φ that are off, with
-the event of ψ behind them.
+The first ψ behind an end decides all matches with that end: those that start in its window are off, and the windows of
+the others have closed. So matches with one end need not wait one by one. The compact structure (`OpenRoots`) holds them
+as the root of their nodes, a `MatchBatch` whose only position is the node and whose start is a lower bound. When the
+first live start passes that bound, the matches that start before it are enumerated, and the root waits on with its next
+start. So n events hold O(n) roots, though 2^n matches may wait.
+
+If ψ has conditions on what φ took, matches with one end differ in what calls them off. `Ending.against` then evaluates
+`φ ; ψ`: its matches are those of φ that are off, with the event of ψ behind them. There, and in the lazy evaluators,
+matches wait one by one, and so within the budget `output_bytes`.
 """
 
 from __future__ import annotations
@@ -16,21 +23,23 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from spaseq.engine.program.matches import MatchBatch
+from spaseq.engine.program.matches import Labels, MatchBatch, matches_of
 from spaseq.engine.program.window import Lows, Window
 from spaseq.engine.runs.base import grown
 from spaseq.integers import in_order
 from spaseq.pattern import Batch, NoneOf
-from spaseq.snapshot import array
+from spaseq.snapshot import array, expect
+from spaseq.tecs import Arena, Roots
+from spaseq.tecs.kernels import layout as k
+from spaseq.tecs.kernels.layout import NEVER
 
 _SURE: Final = -2
-_NEVER: Final = 1 << 62
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Matches whose windows are open, and the partition of each (0 without PARTITION BY; `_SURE`, of one that is
-    forgotten). `codes`: those of `_codes`, where they have been asked for."""
+    """Matches whose windows are open, or roots, and the partition of each (0 without PARTITION BY; `_SURE`, of one that
+    is forgotten). `codes`: those of `_codes`, if they have been asked for."""
 
     matches: MatchBatch = field(default_factory=MatchBatch)
     keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -53,56 +62,117 @@ class Calling(Protocol):
     def snapshot(self) -> dict[str, Any]: ...
 
 
+class OpenRoots:
+    """What roots stand for. As matches they have one position, their node, and a start that is no later than those of
+    the matches below them. `ends_only`: of each root one match is enough, without positions."""
+
+    def __init__(self, arena: Arena, labels: Labels, *, ends_only: bool) -> None:
+        self._roots = Roots(arena)
+        self._labels = labels
+        self._ends_only = ends_only
+
+    def matches(self, roots: MatchBatch, bounds: np.ndarray) -> Iterator[MatchBatch]:
+        """The matches that start before the bound of their root, int64 (r,), a part at a time."""
+        table = _ranges(roots, bounds)
+        if not self._ends_only:
+            yield from (matches_of(chunk, self._labels) for chunk in self._roots.enumerate(table))
+            return
+        starts = self._roots.latest_starts(table)
+        there = starts >= 0
+        yield MatchBatch(starts[there], roots.end[there], np.zeros(int(there.sum()) + 1, np.int64))
+
+    def are_known(self, roots: MatchBatch) -> bool:
+        """True if the arena has these nodes, and their matches start within the range that the roots say."""
+        return self._roots.are_known(_ranges(roots, roots.end))
+
+    def next_starts(self, roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
+        """The least start below each root from its bound on, `NEVER` for none: int64 (r,)."""
+        return self._roots.next_starts(_ranges(roots, bounds))
+
+
+def _ranges(roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
+    """Roots as `spaseq.tecs.Roots` takes them."""
+    table = np.empty((len(roots), k.ROOT_COLUMNS), np.int64)
+    table[:, k.O_NODE], table[:, k.O_LOW] = roots.positions, roots.start
+    table[:, k.O_HIGH], table[:, k.O_END] = bounds, roots.end
+    return table
+
+
 class Ending:
-    """The waiting matches of one evaluation. `against`: set by whoever opens the evaluation."""
+    """The waiting matches of one evaluation. The evaluation sets `against`, or `roots`, if its program asks for it.
+
+    `push`, `advance` and `close` change the state at once and give matches a part at a time, to be read to the end
+    before the next call.
+    """
 
     def __init__(self, absent: NoneOf, window: Window) -> None:
         self.against: Calling | None = None
+        self.roots: OpenRoots | None = None
         self.window: Window = window
         self._absent = absent
         self._lows_by_key = window.per_partition
         self._waiting = _Waiting()
         self._lows = np.zeros(0, np.int64)
 
-    def push(self, batch: Batch, found: MatchBatch, lows: np.ndarray) -> MatchBatch:
+    def push(self, batch: Batch, found: MatchBatch, lows: np.ndarray) -> Iterator[MatchBatch]:
         """The matches whose windows close within `batch`, given those of φ that it completes; without register rows.
 
         `lows`: first live start at each row, int64 (n,). Positions must differ from row to row. O((matches + rows) log
-        rows).
+        rows), roots standing for all of their matches, but for what `OpenRoots` gives.
         """
         positions = np.asarray(batch.positions, np.int64)
         row_keys = np.zeros(len(positions), np.int64) if batch.keys is None else np.asarray(batch.keys, np.int64)
         found_keys = row_keys[np.searchsorted(positions, found.end)] if len(found) else np.zeros(0, np.int64)
-        found = replace(found, rows=None)
+        found = replace(found, rows=None, labels=found.labels if self.roots is None else None)
         matches = MatchBatch.concat([self._waiting.matches, found]) if len(found) else self._waiting.matches
         keys = np.concatenate([self._waiting.keys, found_keys])
+        bounds, called = self._decided(batch, matches, keys, row_keys, lows)
+        codes = np.zeros(0, np.uint64)
+        if self.against is not None:
+            codes = np.concatenate([self._waiting.coded(), _codes(found)])
+            off = _called_off(self.against.stream(batch), matches, codes)
+            bounds[off], called[off] = 0, True
+        return self._given(_Waiting(matches, keys, codes), bounds, called)
+
+    def _decided(
+        self, batch: Batch, matches: MatchBatch, keys: np.ndarray, row_keys: np.ndarray, lows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of each match the first start whose window is still open when it is decided, int64 (m,), and True if an event
+        of ψ decides it: bool (m,)."""
         strays = ~self._absent.evaluate(batch) & (row_keys >= 0)
         if self._lows_by_key:
             there = row_keys >= 0
             self._lows = grown(self._lows, int(row_keys.max()) + 1)
             self._lows[row_keys[there]] = lows[there]  # the last row of a key wins
-            open_from = self._lows[np.maximum(keys, 0)]
+            bounds = self._lows[np.maximum(keys, 0)]
         else:
-            open_from = np.full(len(matches), lows[-1])
-        open_from[keys == _SURE] = _NEVER
+            bounds = np.full(len(matches), lows[-1])
+        bounds[keys == _SURE] = NEVER
         # Rows in order of key and position, as one number each; of a match, the first row that may be a stray.
         stray = np.flatnonzero(strays)
         stray = stray[in_order(row_keys[stray])]
-        width = len(positions) + 1
-        behind = keys * width + np.searchsorted(positions, matches.end, "right")
+        width = len(batch.positions) + 1
+        behind = keys * width + np.searchsorted(np.asarray(batch.positions, np.int64), matches.end, "right")
         place = np.searchsorted(row_keys[stray] * width + stray, behind)
         mine = np.flatnonzero(place < len(stray))
         mine = mine[row_keys[stray[place[mine]]] == keys[mine]]
-        off = np.zeros(len(matches), bool)
-        off[mine] = matches.start[mine] >= lows[stray[place[mine]]]
-        codes = np.zeros(0, np.uint64)
-        if self.against is not None:
-            codes = np.concatenate([self._waiting.coded(), _codes(found)])
-            off[_called_off(self.against.stream(batch), matches, codes)] = True
-        closed = ~off & (matches.start < open_from)
-        waiting = ~off & ~closed
-        self._waiting = _Waiting(_pick(matches, waiting), keys[waiting], codes[waiting] if len(codes) else codes)
-        return _pick(matches, closed)
+        called = np.zeros(len(matches), bool)
+        bounds[mine], called[mine] = lows[stray[place[mine]]], True
+        return bounds, called
+
+    def _given(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
+        """The matches that start before their bounds; the others wait on, but for those that are `called` off."""
+        matches, closed = some.matches, some.matches.start < bounds
+        given = _pick(matches, closed)
+        waits = ~closed & ~np.asarray(called)
+        if self.roots is not None:
+            parts = closed & ~np.asarray(called) & (bounds < NEVER)
+            rest = matches.start.copy()
+            rest[parts] = self.roots.next_starts(_pick(matches, parts), bounds[parts])
+            matches, waits = replace(matches, start=rest), waits | (parts & (rest < NEVER))
+        codes = some.codes[waits] if len(some.codes) else some.codes
+        self._waiting = _Waiting(_pick(matches, waits), some.keys[waits], codes)
+        return iter((given,)) if self.roots is None else self.roots.matches(given, bounds[closed])
 
     def forget(self, keys: np.ndarray) -> None:
         """No row of these partitions comes any more: what waits in them is sure, and given with the next matches."""
@@ -112,20 +182,16 @@ class Ending:
         if self._lows_by_key:
             self._lows[keys[keys < len(self._lows)]] = 0
 
-    def advance(self, lows: Lows | None, place: int) -> MatchBatch:
+    def advance(self, lows: Lows | None, place: int) -> Iterator[MatchBatch]:
         """The matches whose windows are closed at `place`, as no row before it will come any more.
 
-        `lows`: what the rows so far were measured by, None where there was none. `place` is what the window is measured
+        `lows`: what the rows so far were measured by, None before the first. `place` is what the window is measured
         in; a window over positions closes by events alone.
         """
-        closed = self._waiting.keys == _SURE
-        if lows is not None and self.window.is_bounded and not self.window.by_position:
-            closed |= self._waiting.matches.start < lows.at(place)
-        if not closed.any():
-            return MatchBatch()
-        done = _pick(self._waiting.matches, closed)
-        self._waiting = _Waiting(_pick(self._waiting.matches, ~closed), self._waiting.keys[~closed])
-        return done
+        timed = lows is not None and self.window.is_bounded and not self.window.by_position
+        bounds = np.full(len(self._waiting.keys), lows.at(place) if lows is not None and timed else 0)
+        bounds[self._waiting.keys == _SURE] = NEVER
+        return self._given(self._waiting, np.minimum(bounds, NEVER), False)
 
     @property
     def undecided(self) -> int | None:
@@ -145,10 +211,16 @@ class Ending:
             self._lows = grown(self._lows, max(lows) + 1)
             self._lows[list(lows)] = list(lows.values())
 
-    def close(self) -> MatchBatch:
+    def close(self) -> Iterator[MatchBatch]:
         """All that still waits: the stream ends, and nothing can come between."""
-        rest, self._waiting = self._waiting.matches, _Waiting()
-        return rest
+        return self._given(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
+
+    def compact(self, arena: Arena, cell_window_starts: np.ndarray) -> None:
+        """`Arena.compact`, which keeps what the roots stand on."""
+        matches = self._waiting.matches
+        table = _ranges(matches, matches.end)
+        arena.compact(cell_window_starts, table)
+        self._waiting.matches = replace(matches, positions=table[:, k.O_NODE].copy())
 
     def snapshot(self) -> Any:
         """What waits, as plain values, and behind them what `against` has, where that is set."""
@@ -161,7 +233,11 @@ class Ending:
         self._lows = array(lows, "windows", low=0)
         most = len(self._lows) - 1 if self._lows_by_key else None
         keys = array(keys, "keys", rows=len(matches[0]), low=_SURE, high=most)
-        self._waiting = _Waiting(MatchBatch.restore(matches), keys)
+        waiting = MatchBatch.restore(matches)
+        if self.roots is not None:
+            one = len(waiting.positions) == len(waiting) and bool((np.diff(waiting.offsets) == 1).all())
+            expect(one and self.roots.are_known(waiting), "roots of nodes that are there")
+        self._waiting = _Waiting(waiting, keys)
 
 
 def _called_off(found: Iterable[MatchBatch], matches: MatchBatch, codes: np.ndarray) -> list[int]:

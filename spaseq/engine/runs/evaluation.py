@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from spaseq.engine.runs.ending import Ending
 from spaseq.pattern import Batch
 from spaseq.watch import check
 
-__all__ = ["Evaluation", "Pushed"]
+__all__ = ["Evaluation", "Pushed", "counted"]
 
 
 class Pushed(ABC):
@@ -51,17 +52,11 @@ class Pushed(ABC):
 
     def count(self, batch: Batch, most: int | None = None) -> int:
         """How many matches `batch` completes. Stops soon behind `most`; then nothing can be pushed any more."""
-        found = 0
-        for part in self.stream(batch):
-            check()
-            found += len(part)
-            if most is not None and found >= most:
-                break
-        return found
+        return counted(self.stream(batch), most)
 
     @abstractmethod
-    def advance(self, place: int) -> MatchBatch:
-        """The matches that only waited for windows which are closed at `place` (`Ending.advance`)."""
+    def advance(self, place: int) -> Iterator[MatchBatch]:
+        """The matches that only waited for windows which are closed at `place` (`Ending.advance`), a part at a time."""
 
     def forget(self, numbers: np.ndarray) -> int | None:
         """The runs of these partitions end, and their numbers may be those of others from here on. How many runs, as
@@ -71,8 +66,20 @@ class Pushed(ABC):
         return None
 
     @abstractmethod
-    def close(self) -> MatchBatch:
-        """The matches that the end of the stream completes: those that only waited for their windows to close."""
+    def close(self) -> Iterator[MatchBatch]:
+        """The matches that the end of the stream completes, a part at a time: those that only waited for their windows
+        to close."""
+
+
+def counted(parts: Iterable[MatchBatch], most: int | None = None) -> int:
+    """How many matches the parts have together; reads no further once they are `most`."""
+    found = 0
+    for part in parts:
+        check()
+        found += len(part)
+        if most is not None and found >= most:
+            break
+    return found
 
 
 class Evaluation(Pushed):
@@ -101,14 +108,15 @@ class Evaluation(Pushed):
         if self.ending is None:
             yield from self._completed(batch)
         else:
-            found = MatchBatch.concat(list(self._completed(batch)))
-            yield self.ending.push(batch, found, self._first_live(batch))
+            held, budget = self.ending.waiting[0], self.program.settings.output_bytes
+            _, *found = within(chain((held,), self._completed(batch)), budget)
+            yield from self.ending.push(batch, MatchBatch.concat(found), self._first_live(batch))
 
-    def advance(self, place: int) -> MatchBatch:
-        return self.none() if self.ending is None else self.ending.advance(self.lows, place)
+    def advance(self, place: int) -> Iterator[MatchBatch]:
+        return iter(()) if self.ending is None else self.ending.advance(self.lows, place)
 
-    def close(self) -> MatchBatch:
-        return self.none() if self.ending is None else self.ending.close()
+    def close(self) -> Iterator[MatchBatch]:
+        return iter(()) if self.ending is None else self.ending.close()
 
     @property
     def undecided(self) -> int | None:

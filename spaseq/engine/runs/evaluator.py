@@ -24,6 +24,7 @@ from spaseq.engine.program.window import Lows
 from spaseq.engine.runs.base import HandOver, Run
 from spaseq.engine.runs.coded import GuardRun
 from spaseq.engine.runs.deterministic import DeterministicRun
+from spaseq.engine.runs.ending import OpenRoots
 from spaseq.engine.runs.evaluation import Evaluation
 from spaseq.engine.runs.maximal import MaxRun
 from spaseq.engine.runs.row_sets import RegisterRun
@@ -38,6 +39,7 @@ from spaseq.watch import check
 _NO_KEYS: Final = np.zeros(0, np.int64)
 _FOR_EACH: Final = 8
 _FOR_ALL: Final = 512
+_FEW_NODES: Final = 8192
 """Of more runs, for each event of a batch and besides, it is not asked what they wait for."""
 
 
@@ -68,6 +70,10 @@ class Evaluator(Evaluation):
             self.run = RegisterRun(program, self._arena) if codes is None else GuardRun(program, self._arena, codes)
         else:
             self.run = DeterministicRun(program, self._arena)
+        if self.ending is not None and program.keeps_roots:
+            ends_only = program.choice.selection is Selection.ENDS
+            self.ending.roots = OpenRoots(self._arena, program.labels, ends_only=ends_only)
+        self._compacted = 0  # nodes that were left by the last compaction for roots
         open_against(self)
 
     @property
@@ -113,7 +119,8 @@ class Evaluator(Evaluation):
             found["keys"].append(self.lows)
         found["automaton"].append(self.alphabet)
         buffers = [arena.matches, arena.places, arena.moves, arena.outs, arena.stack, arena.path, arena.heap]
-        return {**found, "waiting": [self.ending], "buffers": buffers, "runs": [self]}
+        waiting = [] if self.ending is None else [self.ending.waiting, self.ending.against]
+        return {**found, "waiting": waiting, "buffers": buffers, "runs": [self]}
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -135,6 +142,8 @@ class Evaluator(Evaluation):
         if not count:
             return
         self.last = check_order(batch, self.last)
+        if self.is_full:
+            self.compact()
         classes = self.alphabet.classify(self._truth(batch))
         self.run.add_classes(self.alphabet.vectors)
         if self.lows is None:
@@ -142,6 +151,18 @@ class Evaluator(Evaluation):
         if batch.keys is not None:
             check_partitions(int(batch.keys.max()), self.program.settings.partitions)
         yield from self.move(batch, self._moving(batch, classes), emit, write)
+
+    @property
+    def is_full(self) -> bool:
+        """True if there may be many nodes that neither runs nor roots need, and `compact` is to drop them: if windows
+        differ between partitions, and roots are kept, of which the kernels do not know while they run."""
+        return self.run.compacts_between and self._arena.live_nodes >= 2 * self._compacted + _FEW_NODES
+
+    def compact(self) -> None:
+        """To be called between batches. O(nodes + roots)."""
+        assert self.ending is not None
+        self.ending.compact(self._arena, self.run.cell_lows())
+        self._compacted = self._arena.live_nodes
 
     def _truth(self, batch: Batch) -> np.ndarray:
         """The truth of each predicate at each event, or where it may matter: bool (predicates, n)."""
@@ -205,7 +226,9 @@ class Evaluator(Evaluation):
         else:
             self._batch_lows, keeps = self.lows.of(positions, places, keys)
             lows, keeps = self._batch_lows[rows], keeps[rows]
-        self.low = int(keeps[-1]) if len(keeps) else self.low
+        before, self.low = self.low, int(keeps[-1]) if len(keeps) else self.low
+        if self.program.keeps_roots:  # they are asked behind the batch, so what they stand on is kept until then
+            keeps = np.full(len(rows), before)
         size = self.run.block
         block = np.empty((min(size, len(rows)), k.EVENT_COLUMNS), np.int64)
         for at in range(0, len(rows), size):

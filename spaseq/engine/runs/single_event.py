@@ -108,20 +108,19 @@ class Single:
         """The first live start at an event that is not pushed."""
         return self._low(position, time, key)
 
-    @property
-    def low(self) -> int:
-        """The first live start at the last event that was pushed."""
-        return int(self._event[0, k.E_LOW])
-
     def forget(self, numbers: np.ndarray) -> int:
         """`Evaluator.forget`."""
         self._lows.forget(numbers)
         return self._evaluator.forget(numbers, int(self._event[0, k.E_KEEP]))
 
-    def push(self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch]) -> list[MatchBatch]:
-        """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0."""
+    def push(
+        self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch], low: int | None = None
+    ) -> list[MatchBatch]:
+        """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0.
+        `low` is what `tell` gave, if the event was told."""
         run = self._run
-        low = self._low(position, time, key)
+        if low is None:
+            low = self._low(position, time, key)
         self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
         state = self._state
         state[k.ROW] = 0
@@ -155,9 +154,9 @@ class Single:
         """The evaluator's run, which may be another one now."""
         self._run = self._evaluator.run
         self.reads = type(self._run) is not DeterministicRun
-        self._refresh()
+        self.refresh()
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Room for what may move, on arrays that may have been replaced: by growth, by new transitions or classes, or
         by batches."""
         if not self.reads:
@@ -187,7 +186,7 @@ class Single:
         truth = np.array([bool(vector >> p & 1) for p in range(count)], bool).reshape(count, 1)
         symbol = int(evaluator.alphabet.classify(truth)[0])
         self._run.add_classes(evaluator.alphabet.vectors)
-        self._refresh()
+        self.refresh()
         return INERT if self._run.inert[symbol] else symbol
 
 
@@ -203,6 +202,7 @@ class SingleWaiting:
     def __init__(self, evaluator: Evaluator) -> None:
         ending, absent = evaluator.ending, evaluator.program.absent
         assert ending is not None and absent is not None
+        self._evaluator = evaluator
         self._ending = ending
         self._output_bytes = evaluator.program.settings.output_bytes
         self._inner = Single(evaluator)
@@ -265,14 +265,13 @@ class SingleWaiting:
     def push(self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch]) -> list[MatchBatch]:
         """The matches whose windows the event closes. Arguments: those of `Single.push`."""
         own, forbids, other = self._meanings[symbol]
+        if self._evaluator.is_full:
+            self._compact()
         waiting = self._waiting
         assert waiting is not None
-        if own == INERT:
-            found, low = [], self._inner.tell(position, time, key)
-        else:
-            found = self._inner.push(own, position, time, key, batch)
-            low = self._inner.low
-        closed = self._sure(low, key)
+        low = self._inner.tell(position, time, key)
+        closed = self._sure(low, key)  # before nodes out of the window are given up
+        found = [] if own == INERT else self._inner.push(own, position, time, key, batch, low)
         if forbids:
             waiting.forbid(key)
         if self._behind is not None:
@@ -285,10 +284,16 @@ class SingleWaiting:
             waiting.add(matches, key)
         return closed
 
+    def _compact(self) -> None:
+        assert self._waiting is not None
+        self._waiting.close()
+        self._evaluator.compact()
+        self._waiting = WaitingOnes(self._ending)
+        self._inner.refresh()
+
     def _sure(self, low: int, key: int) -> list[MatchBatch]:
         assert self._waiting is not None
-        closed = self._waiting.reach(low, key)
-        return list(within(closed, self._output_bytes)) if closed else closed
+        return list(within(self._waiting.reach(low, key), self._output_bytes))
 
     @property
     def undecided(self) -> int | None:

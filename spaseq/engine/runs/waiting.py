@@ -7,17 +7,19 @@ when it begins to wait, is called off or is reported, whatever else waits.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 
 import numpy as np
 
 from spaseq.engine.program.matches import MatchBatch
 from spaseq.engine.runs.ending import Ending
+from spaseq.tecs.kernels.layout import NEVER
 
 __all__ = ["WaitingOnes"]
 
 
 class WaitingOnes:
-    """The matches that wait in `ending`, which have no labels. To be used until `close`.
+    """The matches that wait in `ending`, which have no labels, or the roots. To be used until `close`.
 
     Memory: for each match a tuple, its positions as bytes, and an entry in up to three tables; of one that is called
     off the entry in a heap stays until its window has closed.
@@ -28,6 +30,7 @@ class WaitingOnes:
         self._by_key = ending.window.per_partition
         self._bounded = ending.window.is_bounded
         self._indexed = ending.against is not None
+        self._roots = ending.roots
         self._open: dict[int, tuple[int, int, bytes, int]] = {}  # start, end, positions, key; by a number
         self._of_key: dict[int, dict[int, None]] = {}
         self._starts: dict[int, list[tuple[int, int]]] = {}  # heaps of start and number
@@ -54,7 +57,7 @@ class WaitingOnes:
             if self._indexed:
                 self._named[start, positions] = number
 
-    def reach(self, low: int, key: int) -> list[MatchBatch]:
+    def reach(self, low: int, key: int) -> Iterable[MatchBatch]:
         """The matches whose windows are closed at an event of partition `key` whose first live start is `low`. To be
         called for each event, before what else is known of it."""
         if self._by_key:
@@ -67,7 +70,23 @@ class WaitingOnes:
             number = heapq.heappop(starts)[1]
             if number in self._open:
                 closed.append(number)
-        return [_batch([self._drop(number) for number in sorted(closed)])] if closed else []
+        closed.sort()
+        return self._given(closed, low) if closed else ()
+
+    def _given(self, numbers: list[int], low: int) -> Iterable[MatchBatch]:
+        """The matches that start before `low`, of these. A root waits on if others start later."""
+        if self._roots is None:
+            return (_batch([self._drop(number) for number in numbers]),)
+        given = _batch([self._open[number] for number in numbers])
+        bounds = np.full(len(numbers), low)
+        for number, start in zip(numbers, self._roots.next_starts(given, bounds).tolist(), strict=True):
+            if start == NEVER:
+                self._drop(number)
+                continue
+            _, *others, key = self._open[number]
+            self._open[number] = (start, *others, key)
+            heapq.heappush(self._starts[key if self._by_key else 0], (start, number))
+        return self._roots.matches(given, bounds)
 
     def forbid(self, key: int) -> None:
         """An event of partition `key` that must follow none of its matches."""

@@ -371,8 +371,8 @@ class Recogniser:
         if self._time is not None:
             self._partitions.hush(self._time)
             self._make_room()
-        last = self._evaluator.close()
-        matches = self._matches(iter((last,)), None) if len(last) or self._endings is not None else ()
+        last = list(self._evaluator.close()) or [self._evaluator.none()]
+        matches = self._matches(iter(last), None) if any(map(len, last)) or self._endings is not None else ()
         yield from self._results.close(matches)
 
     def identity(self) -> dict[str, str]:

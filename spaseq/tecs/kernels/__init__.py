@@ -2,6 +2,7 @@
 
 * `layout`: the columns and constants of the arrays, without numba;
 * `structure`: nodes, union lists, and what one event does to them; enumeration in depth;
+* `roots`: enumeration of the matches that start in a range, where matches wait for their windows to close;
 * `frontiers`: single runs instead of the structure of all (NEXT, LAST), and enumeration of the most recent first.
 
 Kernels take arrays and scalars; they return a status of `layout` and never raise. `spaseq.tecs.arena` owns the arrays,
@@ -17,14 +18,16 @@ and enlarges them if a status asks for it. The arguments have the same names eve
 * `runs`: int64 (r, 2): scratch, node and start of single runs; None unless the selection is one of FRONTIERS;
 * `stack`: int64 (s, 2), `path`: int64 (p,): scratch of `enumerate_outs`: nodes with depths, and the positions of the
   current path;
+* `reach`: int64 (capacity, 3), `todo`: int64 (t,), `progress`: int64 (3,), `roots`: int64 (r, ROOT_COLUMNS): see
+  `roots`; `reach` is None in `enumerate_outs` where all starts in the window count;
 * `heap`: int64 (h, 4), `links`: int64 (l, 2): scratch of `enumerate_recent`; None if there is no limit;
 * `matches`: int64 (4, m + 1), `places`: int64 (p,): the matches that were enumerated, see `enumerate_outs`.
 
 Scalars: `low`, the first live start; `position`, that of the event; `max_start` or `start`, the maximum start of a
 node; `pos`, a position that is marked; `count`, of moves; `cell`, a row of `cells`; `node`, a handle; `write`, whether
-matches are written or only counted; `order`, what cells keep (KEEP_ALL, one of FRONTIERS, ENDS); `limit`, of matches
-per event, 0 for none; `consume`, one of CONSUME_NONE and so on; `dead_before`, the position before which no node is
-read again.
+matches are written or only counted; `order`, what cells keep (KEEP_ALL, KEEP_OPEN, one of FRONTIERS, ENDS); `limit`,
+of matches per event, 0 for none; `consume`, one of CONSUME_NONE and so on; `dead_before`, the position before which no
+node is read again.
 """
 
 __all__: list[str] = []

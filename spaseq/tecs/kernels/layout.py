@@ -23,6 +23,24 @@ NODE = 0
 NODE_MAX = 1
 NEXT = 2
 
+# columns of `reach`, one row per node: what `measure` found for HIGH
+R_EPOCH = 0  # the number of the measuring; a row of another one means nothing
+R_BELOW = 1  # the greatest start below HIGH, NIL for none
+R_FROM = 2  # the least start from HIGH on, NEVER for none
+NEVER = 1 << 62
+
+# columns of `roots`, one row per node whose matches are to be enumerated
+O_NODE = 0
+O_LOW = 1  # first start
+O_HIGH = 2  # first start that is too late
+O_END = 3  # end of these matches
+ROOT_COLUMNS = 4
+
+# slots of the state vector of `measure_next`
+EPOCH = 0
+EPOCH_LOW = 1  # starts before it were left out
+NEXT_ROOT = 2
+
 # columns of `events`, one row per event that may move a run
 E_ROW = 0  # its row in the batch
 E_CLASS = 1  # symbol class
@@ -55,6 +73,7 @@ BEST_LAST = 2
 BEST_EARLIEST = 3  # BEST_NEXT where every run marks its start
 FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST)
 ENDS = 4  # only whether there is one: a cell holds the greatest start of its runs and no list
+KEEP_OPEN = 5  # all, as roots: their matches are enumerated once it is known which of them hold
 
 # consumption: which runs end with an event that completes a match
 CONSUME_NONE = 0
@@ -84,7 +103,8 @@ NEEDED = 18  # the capacity that the last status asks for
 FLOOR = 19  # runs that started before this position have been consumed
 LINKS = 20  # links in use by `enumerate_recent`
 LEFT_TO_WRITE = 21  # matches that LIMIT still allows at the current event
-LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label; slots from 24: `run_guarded`
+LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label
+HIGH = 23  # with `reach`: only matches that start before it; slots from 24: `run_guarded`
 SLOTS = 32
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
@@ -98,5 +118,6 @@ GROW_PATH = 4
 FLUSH = 5
 NEED_STATES = 6
 GROW_RUNS = 7
+GROW_TODO = 8
 
 CHECKPOINTS = 1024

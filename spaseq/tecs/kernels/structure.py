@@ -81,6 +81,7 @@ from spaseq.tecs.kernels.layout import (
     GROW_STACK,
     HEAD,
     HEAD_MAX,
+    HIGH,
     IS_BOTTOM,
     IS_OUTPUT,
     LABEL_BITS,
@@ -106,11 +107,14 @@ from spaseq.tecs.kernels.layout import (
     NIL,
     NODE,
     NODE_MAX,
+    O_LOW,
+    O_NODE,
     OLDEST,
     OUT,
     OUTS,
     PLACES,
     POS,
+    R_BELOW,
     RIGHT,
     SKIP_ACCEPTS,
     SKIP_TO,
@@ -332,12 +336,20 @@ def evict_prefix(nodes, st, checks, dead_before):
         st[CHECK_COUNT] -= 1
 
 
+@hot
+def keep_from(window_starts, row, start):
+    """Of several owners of a node the one with the earliest window counts."""
+    if window_starts[row] == 0 or window_starts[row] > start:
+        window_starts[row] = start
+
+
 @kernel
-def compact(nodes, fresh, window_starts, remap, cells, entries, st, cell_window_starts):
+def compact(nodes, fresh, window_starts, remap, cells, entries, roots, st, cell_window_starts):
     """Copies the nodes that can still be read to `fresh` (of the same capacity), under new handles in the same order.
 
     For windows that differ between cells, for which the nodes that are dead in all of them need not be a prefix.
-    `cell_window_starts` (int64, (cells,)) is the first live start of each cell. `window_starts` and `remap` (int64,
+    `cell_window_starts` (int64, (cells,)) is the first live start of each cell; `roots` (int64, (r, ROOT_COLUMNS)) are
+    nodes that are kept besides, and get their new handles. `window_starts` and `remap` (int64,
     (capacity,), zeroed) are scratch: for each node to keep, its cell's first live start plus 1, and its new handle.
     Parents have greater handles than their children, so one pass down marks nodes and one pass up copies them.
     O(capacity). Call it between events only.
@@ -351,21 +363,23 @@ def compact(nodes, fresh, window_starts, remap, cells, entries, st, cell_window_
             clear_cell(cells, entries, st, cell)
             continue
         evict_dead_entries(cells, entries, st, cell, low)
-        window_starts[cells[cell, HEAD] & mask] = low + 1
+        keep_from(window_starts, cells[cell, HEAD] & mask, low + 1)
         if cells[cell, MERGED] >= 0:
-            window_starts[cells[cell, MERGED] & mask] = low + 1
+            keep_from(window_starts, cells[cell, MERGED] & mask, low + 1)
         entry = cells[cell, FIRST]
         while entry >= 0:
-            window_starts[entries[entry, NODE] & mask] = low + 1
+            keep_from(window_starts, entries[entry, NODE] & mask, low + 1)
             entry = entries[entry, NEXT]
+    for root in range(roots.shape[0]):
+        keep_from(window_starts, roots[root, O_NODE] & mask, roots[root, O_LOW] + 1)
     for handle in range(st[TAIL] - 1, st[OLDEST] - 1, -1):
         row = handle & mask
         if window_starts[row] == 0:
             continue
         if nodes[row, LEFT] >= 0:
-            window_starts[nodes[row, LEFT] & mask] = window_starts[row]
+            keep_from(window_starts, nodes[row, LEFT] & mask, window_starts[row])
         if nodes[row, RIGHT] >= 0 and nodes[row, POS] >= window_starts[row] - 1:
-            window_starts[nodes[row, RIGHT] & mask] = window_starts[row]
+            keep_from(window_starts, nodes[row, RIGHT] & mask, window_starts[row])
     target = st[TAIL]
     for handle in range(st[OLDEST], st[TAIL]):
         row = handle & mask
@@ -394,6 +408,8 @@ def compact(nodes, fresh, window_starts, remap, cells, entries, st, cell_window_
         while entry >= 0:
             entries[entry, NODE] = remap[entries[entry, NODE] & mask]
             entry = entries[entry, NEXT]
+    for root in range(roots.shape[0]):
+        roots[root, O_NODE] = remap[roots[root, O_NODE] & mask]
     st[OLDEST] = st[TAIL]
     st[TAIL] = target
     st[CHECK_COUNT] = 0
@@ -484,14 +500,24 @@ def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
     st[LOW] = low
 
 
+@hot
+def latest_start(nodes, reach, row, high):
+    """The greatest start of a node that a match may have: with `reach`, one below `high`."""
+    if reach is None or nodes[row, MAX] < high:
+        return nodes[row, MAX]
+    return reach[row, R_BELOW]
+
+
 @kernel
-def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
+def enumerate_outs(nodes, st, outs, stack, path, matches, places, write, reach):
     """Writes the complex events of the roots in `outs` ([CORE] Appendix B.1), or only counts them.
 
     Depth first, left before right, and right only if its maximum start lies in the window: the delay before each
     complex event is linear in its size, since at most three unions precede each node on the path (law 2). `matches`
     (int64, (4, m + 1)) gets a column for each: start, end, (in the next column) one past its last place, tag. `places`
     (int64) gets the marked positions, ascending, each as `position << LABEL_BITS | label`.
+    `reach` is None, or what `measure` of `roots` found of the roots for the bound st[HIGH]: then only the matches that
+    start before it are written, with the same delay.
     Returns FLUSH, GROW_STACK or GROW_PATH if an array is full, and continues from there at the next call; FLUSH also
     when so many were counted that somebody may want to stop it.
     """
@@ -501,7 +527,7 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
     bits = st[LABEL_BITS]
     while st[OUT] < st[OUTS] or st[DEPTH] > 0:
         if st[DEPTH] == 0:
-            if nodes[outs[st[OUT], 0] & mask, MAX] >= low:
+            if latest_start(nodes, reach, outs[st[OUT], 0] & mask, st[HIGH]) >= low:
                 stack[0, 0] = outs[st[OUT], 0]
                 stack[0, 1] = 0
                 st[DEPTH] = 1
@@ -514,7 +540,10 @@ def enumerate_outs(nodes, st, outs, stack, path, matches, places, write):
             row = node & mask
             right = nodes[row, RIGHT]
             if right >= 0:
-                if nodes[row, POS] >= low:
+                if nodes[row, POS] >= low and latest_start(nodes, reach, right & mask, st[HIGH]) >= low:
+                    if reach is not None and latest_start(nodes, reach, nodes[row, LEFT] & mask, st[HIGH]) < low:
+                        node = right
+                        continue
                     if st[DEPTH] + 2 > stack.shape[0]:
                         stack[st[DEPTH], 0] = node
                         stack[st[DEPTH], 1] = depth
