@@ -18,6 +18,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any, Final, NoReturn, TypeVar
@@ -25,8 +27,8 @@ from typing import Any, Final, NoReturn, TypeVar
 from spaseq.errors import BudgetExceeded, EventError, LimitReached, OptionError, QueryError
 
 __all__ = [
-    "TEXT_LENGTH", "InUse", "Stopped", "check", "handed_on", "limited", "limited_steps", "made_text", "resident_bytes",
-    "to_hold",
+    "TEXT_LENGTH", "InUse", "Stopped", "check", "handed_on", "limited", "limited_steps", "made_text",
+    "memory_of_machine", "resident_bytes", "to_hold",
 ]  # fmt: skip
 
 _T = TypeVar("_T")
@@ -229,6 +231,53 @@ class InUse:
             self.release()
         else:
             self.stopped(kind)
+
+
+@cache
+def memory_of_machine() -> int:
+    """The bytes of memory that this process may come to hold: those of the machine, or fewer if its container or its
+    address space has a limit. 8 GiB if the system does not tell."""
+    limits = [_physical(), *_of_containers(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")), _address_space()]
+    return min((limit for limit in limits if limit is not None and limit > 0), default=8 << 30)
+
+
+def _physical() -> int | None:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _of_containers(root: Path, own: Path) -> Iterator[int | None]:
+    """The limits of the process's control groups and of those around them, of both versions of Linux's interface."""
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        return
+    for _, controllers, path in (line.split(":", 2) for line in lines if line.count(":") >= 2):
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        base, name = (root / "memory", "memory.limit_in_bytes") if controllers else (root, "memory.max")
+        inner = Path(path.lstrip("/"))
+        for part in (inner, *inner.parents):
+            yield _number(base / part / name)
+
+
+def _number(path: Path) -> int | None:
+    """The number in a file; None if there is none, as where the file says `max`."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _address_space() -> int | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def resident_bytes() -> int:

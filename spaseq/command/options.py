@@ -145,8 +145,12 @@ def count(text: str) -> int:
 
 def settings_of(options: argparse.Namespace) -> Any:
     """The settings with the values of `--set NAME=VALUE` and of the options of `add_query`, the others by default.
-    Raises `OptionError` for unknown names and for values that are not counts."""
+
+    `memory_limit` is three quarters of the machine's memory by default, since this process is the command's alone.
+    Raises `OptionError` for unknown names and for values that are not counts.
+    """
     from spaseq.engine import Settings
+    from spaseq.watch import memory_of_machine
 
     known = {field.name: str(field.type) for field in fields(Settings) if field.name != "evaluator"}
     values: dict[str, Any] = {}
@@ -165,6 +169,8 @@ def settings_of(options: argparse.Namespace) -> Any:
     if options.forget_keys_after is not None:
         after = options.forget_keys_after
         values["forget_keys_after"] = _seconds(after, after, "--forget-keys-after ")
+    if getattr(options, "engine", "local") == "local":  # on Spark the evaluation is in other processes
+        values.setdefault("memory_limit", memory_of_machine() * 3 // 4)
     return Settings(**values, evaluator=options.evaluator)
 
 

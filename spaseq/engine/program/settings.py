@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from spaseq.errors import OptionError
-from spaseq.watch import TEXT_LENGTH
+from spaseq.watch import TEXT_LENGTH, memory_of_machine
 
 
 class Selection(enum.Enum):
@@ -46,30 +46,43 @@ class Choice:
     limit: int | None = None
 
 
+def _part(parts: int, most: int | None = None) -> Any:
+    """A default that depends on the memory of the machine: its bytes by `parts`, but no more than `most`."""
+
+    def default() -> int:
+        share = memory_of_machine() // parts
+        return share if most is None else min(share, most)
+
+    return field(default_factory=default)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Budgets. Each raises `BudgetExceeded` with its name where it is reached and nothing can be forgotten.
+    """Budgets. Each raises `BudgetExceeded` with its name if it is reached and nothing can be forgotten.
 
+    Some are parts of the memory by default: that of the machine, or of the container (`memory_of_machine`).
     Raises `OptionError` for a value that is no count, or no number of seconds.
     """
 
     automaton_bytes: int = 64 << 20
     """Deterministic states and transitions kept: cleared and rebuilt when full. Where the states alive at one time
     are too many by themselves, the evaluation goes on without (slower; `statistics` says `fell_back`)."""
-    arena_bytes: int = 4 << 30
-    """The compact structure: grows with the window's events and the pattern's states."""
+    arena_bytes: int = _part(4)
+    """The compact structure: grows with the window's events and the pattern's states. A quarter of the memory."""
     live_runs: int = 1_000_000
     """Different (state, register row) sets at one time, for patterns with conditions over several events."""
     event_runs: int = 100_000
     """(State, register row) pairs that one event may move where conditions are decided in Python: aggregates, sets of
     mappings. Some 20 microseconds each."""
-    partitions: int = 10_000_000
-    """Keys of PARTITION BY at a time: of those seen in a window of time, or, without one, of all."""
+    partitions: int = _part(2_000, 10_000_000)
+    """Keys of PARTITION BY at a time: of those seen in a window of time, or, without one, of all. One for 2,000 bytes
+    of memory, up to ten million."""
     forget_keys_after: float | None = None
     """Seconds, by the times of events, after which a key that no event had is forgotten, with its runs: its next event
     is the first of a new key. None: only once the window has passed. Of a query that has keys."""
-    output_bytes: int = 8 << 30
-    """Matches that one push may return at once (iterating in chunks needs no more than a buffer)."""
+    output_bytes: int = _part(8)
+    """Matches that one push may return at once (iterating in chunks needs no more than a buffer). An eighth of the
+    memory."""
     variants: int = 256
     """Sequences that one sequence with optional elements stands for; each becomes a part of the automaton."""
     negated_conditions: int = 8
@@ -81,10 +94,12 @@ class Settings:
     """Alternatives that the ORs of a FILTER may stand for: each is a part of the automaton."""
     rewrite_size: int = 2_000
     """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
-    solution_rows: int = 50_000_000
-    """Solutions that one step of a graph pattern may have in a batch of events."""
-    closed_triples: int = 50_000_000
-    """Triples that a graph of background knowledge may have once it is closed under its entailment (SPAseq)."""
+    solution_rows: int = _part(400, 50_000_000)
+    """Solutions that one step of a graph pattern may have in a batch of events. One for 400 bytes of memory, up to
+    fifty million."""
+    closed_triples: int = _part(400, 50_000_000)
+    """Triples that a graph of background knowledge may have once it is closed under its entailment (SPAseq). As many as
+    `solution_rows`."""
     text_length: int = TEXT_LENGTH
     """Characters of a text that CONCAT, REPLACE or GROUP_CONCAT makes (SPAseq)."""
     threads: int | None = None
