@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +31,20 @@ class Roots:
     def next_starts(self, roots: np.ndarray) -> np.ndarray:
         """The least start from O_HIGH on below each root, NEVER for none: int64 (r,)."""
         return self._starts(next_starts, roots)
+
+    def next_starts_of_few(self, roots: Sequence[tuple[int, int, int, int]]) -> list[int]:
+        """`next_starts`, of a few rows.
+
+        PERF: most of them have no later start, which their node shows: 1 µs, where a kernel's call takes 8.
+        """
+        nodes, mask = self._arena.nodes, len(self._arena.nodes) - 1
+        found = []
+        for node, _, high, _ in roots:
+            latest = nodes.item(node & mask, k.MAX)
+            if latest > high:
+                return self.next_starts(np.array(roots, np.int64)).tolist()
+            found.append(high if latest == high else k.NEVER)
+        return found
 
     def latest_starts(self, roots: np.ndarray) -> np.ndarray:
         """The greatest start in the range of each root, NIL for none: int64 (r,)."""

@@ -67,31 +67,21 @@ class OpenRoots:
     the matches below them. `ends_only`: of each root one match is enough, without positions."""
 
     def __init__(self, arena: Arena, labels: Labels, *, ends_only: bool) -> None:
-        self._roots = Roots(arena)
+        self.nodes: Roots = Roots(arena)
         self._labels = labels
         self._ends_only = ends_only
 
-    def matches(self, roots: MatchBatch, bounds: np.ndarray) -> Iterator[MatchBatch]:
-        """The matches that start before the bound of their root, int64 (r,), a part at a time."""
-        table = _ranges(roots, bounds)
+    def matches(self, roots: np.ndarray) -> Iterator[MatchBatch]:
+        """The matches in the ranges of `roots`, int64 (r, ROOT_COLUMNS), a part at a time."""
         if not self._ends_only:
-            yield from (matches_of(chunk, self._labels) for chunk in self._roots.enumerate(table))
-            return
-        starts = self._roots.latest_starts(table)
+            return (matches_of(chunk, self._labels) for chunk in self.nodes.enumerate(roots))
+        starts = self.nodes.latest_starts(roots)
         there = starts >= 0
-        yield MatchBatch(starts[there], roots.end[there], np.zeros(int(there.sum()) + 1, np.int64))
-
-    def are_known(self, roots: MatchBatch) -> bool:
-        """True if the arena has these nodes, and their matches start within the range that the roots say."""
-        return self._roots.are_known(_ranges(roots, roots.end))
-
-    def next_starts(self, roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
-        """The least start below each root from its bound on, `NEVER` for none: int64 (r,)."""
-        return self._roots.next_starts(_ranges(roots, bounds))
+        return iter((MatchBatch(starts[there], roots[there, k.O_END], np.zeros(int(there.sum()) + 1, np.int64)),))
 
 
 def _ranges(roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
-    """Roots as `spaseq.tecs.Roots` takes them."""
+    """Roots with the bounds of their starts, as `spaseq.tecs.Roots` takes them."""
     table = np.empty((len(roots), k.ROOT_COLUMNS), np.int64)
     table[:, k.O_NODE], table[:, k.O_LOW] = roots.positions, roots.start
     table[:, k.O_HIGH], table[:, k.O_END] = bounds, roots.end
@@ -168,11 +158,11 @@ class Ending:
         if self.roots is not None:
             parts = closed & ~np.asarray(called) & (bounds < NEVER)
             rest = matches.start.copy()
-            rest[parts] = self.roots.next_starts(_pick(matches, parts), bounds[parts])
+            rest[parts] = self.roots.nodes.next_starts(_ranges(_pick(matches, parts), bounds[parts]))
             matches, waits = replace(matches, start=rest), waits | (parts & (rest < NEVER))
         codes = some.codes[waits] if len(some.codes) else some.codes
         self._waiting = _Waiting(_pick(matches, waits), some.keys[waits], codes)
-        return iter((given,)) if self.roots is None else self.roots.matches(given, bounds[closed])
+        return iter((given,)) if self.roots is None else self.roots.matches(_ranges(given, bounds[closed]))
 
     def forget(self, keys: np.ndarray) -> None:
         """No row of these partitions comes any more: what waits in them is sure, and given with the next matches."""
@@ -236,7 +226,7 @@ class Ending:
         waiting = MatchBatch.restore(matches)
         if self.roots is not None:
             one = len(waiting.positions) == len(waiting) and bool((np.diff(waiting.offsets) == 1).all())
-            expect(one and self.roots.are_known(waiting), "roots of nodes that are there")
+            expect(one and self.roots.nodes.are_known(_ranges(waiting, waiting.end)), "roots of nodes that are there")
         self._waiting = _Waiting(waiting, keys)
 
 

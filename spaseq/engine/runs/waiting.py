@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from dataclasses import replace
+from sys import byteorder
 
 import numpy as np
 
@@ -42,6 +44,10 @@ class WaitingOnes:
 
     def add(self, matches: MatchBatch, key: int) -> None:
         """Matches that were just completed in partition `key`."""
+        if self._roots is not None:  # with their own first starts they are not looked at before one of these is due
+            starts = matches.start.tolist()
+            rows = list(zip(matches.positions.tolist(), starts, starts, matches.end.tolist(), strict=True))
+            matches = replace(matches, start=np.array(self._roots.nodes.next_starts_of_few(rows), np.int64))
         self._add(matches, [key] * len(matches))
 
     def _add(self, matches: MatchBatch, keys: list[int]) -> None:
@@ -77,16 +83,16 @@ class WaitingOnes:
         """The matches that start before `low`, of these. A root waits on if others start later."""
         if self._roots is None:
             return (_batch([self._drop(number) for number in numbers]),)
-        given = _batch([self._open[number] for number in numbers])
-        bounds = np.full(len(numbers), low)
-        for number, start in zip(numbers, self._roots.next_starts(given, bounds).tolist(), strict=True):
+        given = [self._open[number] for number in numbers]
+        rows = [(int.from_bytes(node, byteorder), start, low, end) for start, end, node, _ in given]
+        for number, start in zip(numbers, self._roots.nodes.next_starts_of_few(rows), strict=True):
             if start == NEVER:
                 self._drop(number)
                 continue
             _, *others, key = self._open[number]
             self._open[number] = (start, *others, key)
             heapq.heappush(self._starts[key if self._by_key else 0], (start, number))
-        return self._roots.matches(given, bounds)
+        return self._roots.matches(np.array(rows, np.int64))
 
     def forbid(self, key: int) -> None:
         """An event of partition `key` that must follow none of its matches."""
