@@ -89,8 +89,8 @@ class WaitingOnes:
             if start == NEVER:
                 self._drop(number)
                 continue
-            _, *others, key = self._open[number]
-            self._open[number] = (start, *others, key)
+            _, end, node, key = self._open[number]
+            self._open[number] = (start, end, node, key)
             heapq.heappush(self._starts[key if self._by_key else 0], (start, number))
         return self._roots.matches(np.array(rows, np.int64))
 
