@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from rdflib import Literal, URIRef
 
 import ceql
 import spaseq
+from spaseq import GraphEvent
 from spaseq.engine import Settings
 
 HEAD = """PREFIX : <http://example.org/>
@@ -542,3 +544,18 @@ def test_of_a_long_line_the_part_around_the_error_is_shown(before: int, behind: 
     assert "')'" in head and len(line) <= 405 and len(carets) <= 405
     assert line[carets.index("^")] == ")" and carets.strip() == "^"
     assert line.startswith("  …") == (before == 900) and line.endswith("…") == (behind == 900)
+
+
+def test_matches_that_wait_for_a_negation_are_under_the_budget_of_the_output() -> None:
+    query = spaseq.compile(
+        "PREFIX : <urn:> SELECT ?a WITHIN 1 HOURS FROM STREAM S <urn:s> WHERE { SEQ (A : B!) "
+        "DEFINE GPM A ON S { ?a :p ?x } DEFINE GPM B ON S { ?b :q ?a } }",
+        settings=Settings(output_bytes=5_000),
+    )
+    session = query.open()
+    for i in range(2):
+        session.push(GraphEvent("urn:s", i * 10**9, ((URIRef(f"urn:{i}"), URIRef("urn:p"), Literal(i)),), None))
+    with pytest.raises(spaseq.BudgetExceeded, match="output_bytes is 5,000 bytes and 6,000 are needed"):
+        session.push(
+            [GraphEvent("urn:s", i * 10**9, ((URIRef(f"urn:{i}"), URIRef("urn:p"), Literal(i)),), None) for i in (2, 3)]
+        )

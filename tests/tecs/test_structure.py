@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from spaseq.engine import Evaluator, Window, compile_program
+from spaseq.engine.kernels.registers import layout as registers
 from spaseq.tecs import Arena, check_laws
 from spaseq.tecs.kernels import layout as k
 from spaseq.tecs.kernels.structure import add_list, add_node, merge, new_node
@@ -122,3 +123,11 @@ def test_matches_handed_over_stay_what_they_were() -> None:
     evaluator = Evaluator(program)
     buffers = {id(evaluator._arena.matches) for _ in evaluator.stream(rows)}
     assert len(buffers) <= 4
+
+
+def test_statuses_are_told_apart() -> None:
+    """The arena grows what the structure's kernels ask for, and leaves the statuses of the register machine to it."""
+    own = {name: value for name, value in vars(k).items() if name.startswith("GROW_") or name in ("DONE", "FLUSH")}
+    machine = {name: value for name, value in vars(registers).items() if name.startswith(("GROW_", "NEED_"))}
+    statuses = list((own | {"NEED_STATES": k.NEED_STATES} | machine).values())
+    assert len(set(statuses)) == len(statuses) > 12

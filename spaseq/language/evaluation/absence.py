@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from spaseq.engine import Partitions, Window
+from spaseq.errors import BudgetExceeded
 from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere, project
 from spaseq.language.evaluation.history import Made, Pool
 from spaseq.language.lowering.registers import MappingRegisters, Row
@@ -25,6 +26,9 @@ from spaseq.language.solving.instants import InstantBatch
 from spaseq.snapshot import expect
 
 __all__ = ["Endings", "Sightings", "Waiting"]
+
+_BYTES: Final = 2_000
+"""Of a match that waits, with the mappings of its run: 4,400 were resident for each of 45,000, runs included."""
 
 
 class Sightings:
@@ -94,14 +98,16 @@ class Endings:
     """The matches of one evaluation that wait for their windows to close, in order of their ends.
 
     They are given out in order of their ends too, so one that is sure waits for those that end before or with it.
+    `budget`: bytes that they may take (`Settings.output_bytes`), at `_BYTES` each; beyond, `BudgetExceeded`.
     """
 
-    def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters) -> None:
+    def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters, budget: int) -> None:
         self.conjunctions: tuple[Conjunction, ...] = tuple(
             dict.fromkeys(c for variant in query.variants for c in variant.after)
         )
         self._window = window
         self._registers = registers
+        self._budget = budget
         self._waiting: list[Waiting] = []
         self._owing = _Owing({c: _certain(query, c) for c in self.conjunctions})
         self._closing: list[tuple[int, int, Waiting]] = []  # a heap: (end of the window, number, match)
@@ -152,6 +158,9 @@ class Endings:
 
     def _add(self, match: Waiting) -> None:
         self._waiting.append(match)
+        if len(self._waiting) * _BYTES > self._budget:
+            hint = "raise output_bytes, or narrow the window: matches wait in it for what must not follow them"
+            raise BudgetExceeded("output_bytes", self._budget, len(self._waiting) * _BYTES, hint=hint)
         if match.rows:
             self._owing.add(match)
             end = self._window.closes_at(match.start_time)

@@ -142,7 +142,9 @@ class Recogniser:
         self._results = Results(query.clauses, program.window)
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
-        self._endings = Endings(query, program.window, registers) if any(v.after for v in query.variants) else None
+        held = program.settings.output_bytes
+        negated = any(variant.after for variant in query.variants)
+        self._endings = Endings(query, program.window, registers, held) if negated else None
         self._partitions = Partitions(program.window, program.settings.forget_keys_after)
         self.counters: Counters = Counters()
         """Where forgotten keys are counted."""

@@ -118,6 +118,6 @@ GROW_PATH = 4
 FLUSH = 5
 NEED_STATES = 6
 GROW_RUNS = 7
-GROW_TODO = 8
+GROW_TODO = 16  # those from 8 to 15 are of `engine.kernels.registers.layout`
 
 CHECKPOINTS = 1024
