@@ -26,6 +26,7 @@ from typing import Final
 
 from ceql.rewrites.fold_constants import fold_constants
 from ceql.rewrites.lp_normal_form import lp_normal_form
+from ceql.rewrites.never import NEVER
 from ceql.rewrites.pop_filters import pop_filters
 from ceql.rewrites.remove_unsatisfiable import Removed, remove_unsatisfiable
 from ceql.rewrites.safe_form import safe_form, unsafe_variables
@@ -34,6 +35,7 @@ from ceql.syntax import ast
 from spaseq.errors import Span
 
 __all__ = [
+    "DEPTH",
     "Removed",
     "Rewritten",
     "fold_constants",
@@ -69,8 +71,11 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
 
     Constants are folded first, because contradictions are found between constants. Conditions are moved out before
     branches are removed, because only in its own scope does a condition meet the others on its variable. If nothing is
-    left of a query it is compiled as written: it runs and reports nothing.
+    left of a query it is compiled as written: it runs and reports nothing. LIMIT 0 becomes a condition that no event
+    satisfies, so it means the same to every evaluator.
     """
+    if query.limit is not None and query.limit.count == 0:
+        return Rewritten(_without_matches(query), unsatisfiable=True)
     if is_deeper(query.where, DEPTH):
         return Rewritten(query)
     unsafe = unsafe_variables(query.where)
@@ -85,3 +90,10 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
         kept = defined(left)
         selection = dataclasses.replace(selection, items=tuple(i for i in selection.items if i.variable in kept))
     return Rewritten(dataclasses.replace(query, where=left, selection=selection), removed, False, unsafe)
+
+
+def _without_matches(query: ast.Query) -> ast.Query:
+    """The query with a condition on all events of a match that none satisfies, in place of its LIMIT."""
+    every = ast.Name("#every")
+    where = ast.Filter(ast.As(query.where, every), ast.Holds(every, NEVER))
+    return dataclasses.replace(query, where=where, limit=None)

@@ -14,9 +14,12 @@ from typing import Any
 
 from ceql.lowering.lower import Lowered, lower
 from ceql.results.bindings import Bindings, Shown, lists_attributes
-from ceql.rewrites import Rewritten, rewrite
+from ceql.rewrites import DEPTH, Rewritten, rewrite
+from ceql.semantics.ambiguities import ambiguities
 from ceql.semantics.check import check, conditions, event_types
 from ceql.semantics.schemas import Schema, read_schema
+from ceql.semantics.scopes import is_deeper
+from ceql.semantics.streams import with_streams
 from ceql.semantics.types import check_types
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
@@ -46,7 +49,7 @@ class CompiledQuery:
         self.settings = settings
         self._programs: dict[bool, Program] = {}
         with named_query(source):
-            self.tree: ast.Query = parse(text, source)
+            self.tree: ast.Query = with_streams(parse(text, source))
             check(self.tree, text, source)
             self.rewritten: Rewritten = rewrite(self.tree, settings.rewrite_size)
             self.lowered: Lowered = lower(self.rewritten.query, text, source, settings)
@@ -124,8 +127,13 @@ class CompiledQuery:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is probably not meant: parts that no event can match, and a query all of which is such."""
-        found = tuple(f"{self.source}:{part}" for part in self.rewritten.removed)
+        """What is probably not meant: parts that can be read in two ways, parts that no event can match, and a query
+        all of which is such."""
+        doubtful = [] if is_deeper(self.tree.where, DEPTH) else ambiguities(self.tree, self.text)
+        found = tuple(f"{self.source}:{part}" for part in (*doubtful, *self.rewritten.removed))
+        limit = self.tree.limit
+        if limit is not None and limit.count == 0:
+            return (*found, f"{self.source}:{limit.span.line}:{limit.span.column}: LIMIT 0 reports nothing")
         if self.rewritten.unsatisfiable:
             return (*found, f"{self.source}: no stream has a match: the query reports nothing")
         return found
@@ -233,8 +241,8 @@ class CompiledQuery:
         if self.rewritten.removed:
             yield "left out, as no stream matches it:"
             yield from (f"  {part}" for part in self.rewritten.removed)
-        if self.rewritten.unsatisfiable:
-            yield "  which is all of it: the query reports nothing"
+            if self.rewritten.unsatisfiable:
+                yield "  which is all of it: the query reports nothing"
         for name, span in self.rewritten.unsafe:
             place = f"{span.line}:{span.column}"
             yield f"{name} is bound again at {place}: it holds the events of both (not safe, [CEL])"

@@ -5,10 +5,13 @@ condition refers; `contradictions` finds conditions that no event satisfies. `ty
 once the attributes of the events are known.
 
 * `filters`: A FILTER as single conditions under AND and OR, and conditions with other names for their variables.
-* `check` (`FUNCTIONS`, `check`, `conditions`, `defined_variables`, `event_types`): Checks names, streams, functions and
-  regular expressions of a query, before anything is compiled.
+* `check` (`FUNCTIONS`, `check`, `conditions`, `defined_variables`, `event_types`, `formulas`): Checks names, streams,
+  functions and regular expressions of a query, before anything is compiled.
+* `streams` (`with_streams`): Variables of one stream: with `FROM S, T`, `S>R` holds the events of type R on S, also
+  those that a plain `R` takes.
 * `scopes`: The variables that a formula defines, the scope in which a condition finds its variables, and copies of a
   formula with parts changed.
+* `ambiguities`: Parts of a query that can be read in two ways, each with the spelling of both readings.
 * `contradictions` (`contradictory`, `culprits`): Whether conditions contradict each other, so that no event satisfies
   all of them.
 * `schemas` (`Schema`, `arrow_kind`, `inferred`, `read_schema`): Schemas: the kind of value of each attribute, given by
@@ -16,4 +19,4 @@ once the attributes of the events are known.
 * `types` (`check_types`): Checks the attributes and operations of a query against a schema, before the first event.
 """
 
-__all__ = ["check", "contradictions", "filters", "schemas", "scopes", "types"]
+__all__ = ["ambiguities", "check", "contradictions", "filters", "schemas", "scopes", "streams", "types"]

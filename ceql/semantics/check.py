@@ -22,7 +22,7 @@ from ceql.syntax.walk import CORR, attributes_of, calls_of, parts, variables_of
 from spaseq.errors import QuerySemanticsError, Span
 from spaseq.events import text_array
 
-__all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types"]
+__all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types", "formulas"]
 
 FUNCTIONS: Final = tuple(sorted((*AGGREGATES, CORR)))
 
@@ -52,20 +52,21 @@ def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
                 yield from defined_variables(child)
 
 
+def formulas(node: ast.Formula) -> Iterator[ast.Formula]:
+    """A formula and all formulas in it, those under a NOT included, from left to right."""
+    yield node
+    for child in _children(node):
+        yield from formulas(child)
+
+
 def event_types(node: ast.Formula) -> Iterator[ast.EventType]:
     """The event types in a formula."""
-    if isinstance(node, ast.EventType):
-        yield node
-    for child in _children(node):
-        yield from event_types(child)
+    return (part for part in formulas(node) if isinstance(part, ast.EventType))
 
 
 def conditions(node: ast.Formula) -> Iterator[ast.Condition]:
     """The conditions of a formula's filters."""
-    if isinstance(node, ast.Filter):
-        yield node.condition
-    for child in _children(node):
-        yield from conditions(child)
+    return (part.condition for part in formulas(node) if isinstance(part, ast.Filter))
 
 
 def _children(node: ast.Formula) -> tuple[ast.Formula, ...]:
@@ -96,8 +97,6 @@ class _Checker:
         self.negated = frozenset(name for part in _negations(query.where) for name, _ in defined_variables(part))
         self.streams(query)
         self.formula(query.where)
-        if query.limit is not None and query.limit.count == 0:
-            raise self.error("LIMIT 0 reports nothing", query.limit.span, "leave LIMIT out for all matches")
         for item in query.selection.items or ():
             self.known(item.variable, item.span, "SELECT")
 

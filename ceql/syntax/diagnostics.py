@@ -94,6 +94,7 @@ _SLIPS: Final = tuple(
             "SELECT lists variables, and attributes of them in brackets: SELECT a, b[price]",
         ),
         (r"SELECT\s+[\w,\s]+", r"AS\b", "variables get their names in the formula: SELECT a WHERE SELL AS a"),
+        (r"SELECT\s+NXT", r"", "the strategy is called NEXT here: SELECT NEXT *"),
         (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),
         (r"SELECT\s+(?:TOP|FIRST)", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
         (r"SELECT\s+[\w,\s]+,\s*WHERE", r"", "is there a comma too many before WHERE?"),

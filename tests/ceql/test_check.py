@@ -57,11 +57,6 @@ hint: conditions on what must not come stand in the NOT itself: NOT (B AS n FILT
   SELECT B WHERE A ; NOT B ; C
          ^
 hint: select what is matched""",
-    "SELECT * WHERE A LIMIT 0": """\
-<query>:1:18: LIMIT 0 reports nothing
-  SELECT * WHERE A LIMIT 0
-                   ^^^^^^^
-hint: leave LIMIT out for all matches""",
     "SELECT * WHERE A+ AS x FILTER AVG(x) > 3": """\
 <query>:1:35: AVG of which attribute of x?
   SELECT * WHERE A+ AS x FILTER AVG(x) > 3

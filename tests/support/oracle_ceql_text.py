@@ -16,6 +16,7 @@ A NOT joined by ";" on both sides, or behind a ";" at the end of the query, is a
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, replace
 from typing import Any
@@ -96,6 +97,7 @@ class _Reader(Tokens):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.variable = ""  # whose brackets we are in
+        self.streams: tuple[str, ...] = ()
 
     def next(self, kind: str) -> str:
         return super().next(kind).strip("`")
@@ -108,7 +110,7 @@ class _Reader(Tokens):
         if self.ahead(*_STRATEGIES) and not self.ahead(",", "FROM", "WHERE", offset=1):
             strategy = self.next("name").upper()
         select = self.selection()
-        streams = self.names() if self.take("FROM") else ()
+        self.streams = self.names() if self.take("FROM") else ()
         self.need("WHERE")
         formula = self.formula()
         partition: tuple[tuple[str, ...], ...] = ()
@@ -129,7 +131,7 @@ class _Reader(Tokens):
         if self.at < len(self.tokens):
             raise ValueError(f"left over: {self.tokens[self.at :][:5]}")
         formula, ending = _split(formula)
-        return Query(formula, select, strategy, partition, within, streams, consume, limit, ending)
+        return Query(formula, select, strategy, partition, within, self.streams, consume, limit, ending)
 
     def selection(self) -> frozenset[str] | None:
         if self.take("*"):
@@ -252,7 +254,18 @@ class _Reader(Tokens):
             self.need(")")
             return formula
         name = self.next("name")
-        return Type(self.next("name"), name) if self.take(">") else Type(name)
+        return Type(self.next("name"), name) if self.take(">") else self.plain(name)
+
+    def plain(self, name: str) -> Formula:
+        """`R`; as `S>R OR T>R` if the query names a variable `S>R`, in SELECT or before a bracket."""
+        words = [text.strip("`") for _, text in self.tokens] + ["", ""]
+        start = words.index("WHERE") if "WHERE" in words else 0
+        if any(
+            words[i + 1 : i + 3] == [">", name] and words[i] in self.streams and (i < start or words[i + 3] == "[")
+            for i in range(len(words) - 3)
+        ):
+            return functools.reduce(Or, (Type(name, stream) for stream in self.streams))
+        return Type(name)
 
     # conditions of FILTER
 

@@ -1,0 +1,46 @@
+"""Variables of one stream: with `FROM S, T`, `S>R` holds the events of type R on S, also those that a plain `R` takes.
+
+A plain `R` takes events of every stream. If the query names the variable `S>R`, `R` is read as `(S>R OR T>R)`, so that
+each alternative defines the variable of its own stream.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any as Any_
+
+from ceql.semantics.check import conditions, event_types
+from ceql.semantics.filters import as_test, leaves
+from ceql.syntax import ast
+
+__all__ = ["with_streams"]
+
+
+def with_streams(query: ast.Query) -> ast.Query:
+    """The query with each plain `R` told apart by stream if FILTER or SELECT names an `S>R`; else the same object."""
+    named = {item.variable for item in query.selection.items or ()}
+    for condition in conditions(query.where) if query.streams else ():
+        named.update(*(leaf.variables for leaf in leaves(as_test(condition))))
+    told = frozenset(
+        atom.name
+        for atom in event_types(query.where)
+        if atom.stream is None and any(f"{stream.text}>{atom.name}" in named for stream in query.streams)
+    )
+    return dataclasses.replace(query, where=_told_apart(query.where, told, query.streams)) if told else query
+
+
+def _told_apart(node: ast.Formula, types: frozenset[str], streams: tuple[ast.Name, ...]) -> ast.Formula:
+    if isinstance(node, ast.EventType):
+        if node.stream is not None or node.name not in types:
+            return node
+        each: list[ast.Formula] = [dataclasses.replace(node, stream=stream) for stream in streams]
+        return functools.reduce(lambda left, right: ast.Either(left, right, span=node.span), each)
+    changes: dict[str, Any_] = {}
+    for field in dataclasses.fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, ast.Formula):
+            changes[field.name] = _told_apart(value, types, streams)
+        elif isinstance(value, tuple):
+            changes[field.name] = tuple(_told_apart(part, types, streams) for part in value)
+    return dataclasses.replace(node, **changes)
