@@ -10,7 +10,7 @@ from lark import Token
 
 from spaseq.errors import QuerySyntaxError, Span
 
-__all__ = ["ESCAPE", "WholeWords", "check_characters", "check_escapes", "file_hint", "unescaped"]
+__all__ = ["ESCAPE", "WholeWords", "check_characters", "check_escapes", "file_hint", "foreign_hint", "unescaped"]
 
 ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\\)")
 r"""An escape of SPARQL, \u00E9 or \U000000E9 (SPARQL 1.1 §19.2), or a backslash that is itself escaped."""
@@ -19,11 +19,58 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _FILE: Final = re.compile(r"\s*\S+\.(?:ceql|rq|spaseq|sparql)\s*", re.IGNORECASE)
 
 
+_CEQL: Final = "CEQL (ceql run)"
+_SPASEQ: Final = "SPAseq (spaseq run)"
+_WINDOWED: Final = "SELECT ?x WITHIN 10 SECONDS FROM STREAM S <iri> WHERE { SEQ (A ; B) DEFINE GPM A ON S { … } … }"
+_SEQUENCE: Final = "SELECT * WHERE A AS a ; B AS b FILTER a.id = b.id WITHIN 10 SECONDS"
+_FOREIGN: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE | re.VERBOSE), name, home, spelling)
+    for pattern, name, home, spelling in (
+        (r"\bFROM \s+ NAMED \s+ WINDOW\b | \bREGISTER \s+ [RID]STREAM\b", "RSP-QL", _SPASEQ, _WINDOWED),
+        (
+            r"\bREGISTER \s+ (?:QUERY|STREAM)\b | \bFROM \s+ STREAM \s* <[^<>\s]*> \s* \[",
+            "C-SPARQL",
+            _SPASEQ,
+            _WINDOWED,
+        ),
+        (
+            r"\bMATCH_RECOGNIZE \s* \(",
+            "SQL with MATCH_RECOGNIZE",
+            _CEQL,
+            "SELECT * WHERE A AS a ; B+ AS b FILTER b[price > 3] PARTITION BY [key] WITHIN 10 SECONDS",
+        ),
+        (r"\A \s* (?:PATTERN|EVENT) \s+ (?:SEQ|AND|OR) \s* \(", "SASE", _CEQL, _SEQUENCE),
+        (r"\A [^\[]* \b FROM \s+ PATTERN \s* \[ | \A \s* EVERY \b .* ->", "Esper's EPL", _CEQL, _SEQUENCE),
+        (
+            r"\A \s* (?:@\w+ .*)? (?:DEFINE \s+ STREAM\b | FROM \s+ (?:EVERY\b | NOT\b | \w+ \s* =))",
+            "Siddhi",
+            _CEQL,
+            _SEQUENCE,
+        ),
+        (
+            r"\A \s* (?:SEQUENCE|SAMPLE) \b [^\[]* \[ | \A \s* (?!SELECT\b) \w+ \s+ WHERE\b",
+            "EQL",
+            _CEQL,
+            "SELECT * WHERE A ; B FILTER A[name = 'x'] PARTITION BY [user] WITHIN 1 MINUTE",
+        ),
+    )
+)
+"""Queries of other languages: a pattern that tells them, their language, the nearest one here, the nearest spelling."""
+
+
 def file_hint(text: str) -> str:
     """A hint where the text of a query is the name of a file; else nothing."""
     if _FILE.fullmatch(text) is None:
         return ""
     return "this is the name of a file, and a query is the text in it: open(path).read()"
+
+
+def foreign_hint(text: str) -> str:
+    """A hint if a text that does not parse is a query of another language; else nothing."""
+    for pattern, name, home, spelling in _FOREIGN:
+        if pattern.search(text):
+            return f"this looks like {name}; the nearest in {home} is {spelling} (docs/same.md compares the languages)"
+    return ""
 
 
 class WholeWords:

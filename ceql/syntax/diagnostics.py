@@ -14,7 +14,7 @@ from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
 from spaseq.errors import QuerySyntaxError, Span
-from spaseq.text import file_hint
+from spaseq.text import file_hint, foreign_hint
 
 __all__ = ["syntax_error"]
 
@@ -62,7 +62,6 @@ _CLOSER_TERMINAL: Final = {"(": "RPAR", "[": "RSQB", "{": "RBRACE"}
 _QUOTES: Final = "'\"‘’“”"
 
 _WORD_HINTS: Final[dict[str, str]] = {
-    "MATCH_RECOGNIZE": "CEQL has no MATCH_RECOGNIZE: SELECT * FROM s WHERE A AS a; B+ AS b FILTER a[…] AND b[…]",
     "PATTERN": "the pattern is the WHERE clause: WHERE A; B+; C",
     "DEFINE": "conditions on variables are a FILTER: FILTER a[price > 3] AND b[price < 2]",
     "MEASURES": "SELECT lists the variables to report: SELECT a, b",
@@ -82,6 +81,12 @@ _FORMULA: Final = r"(?:WHERE|[;:(,]|\bOR|\bNOT)\s*"
 _SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
     for before, behind, hint in (
+        (
+            r"SELECT\b[\w,\s]*\bCOUNT",
+            r"\([\s\S]*\bGROUP\s+BY\b",
+            "CEQL reports matches, not groups: PARTITION BY [key] finds the matches of each key, COUNT(x) >= 3 is a "
+            "condition on one match, and SELECT x[key] reports the key to count by",
+        ),
         (r"SELECT\s+COUNT", r"\(", "matches are counted with --format count, or .count(); COUNT(x) >= 3 is a FILTER"),
         (
             r"(?:SELECT|,)\s*(?:SUM|AVG|MIN|MAX|STDDEV|FIRST|LAST|CORR|COUNT)",
@@ -98,7 +103,6 @@ _SLIPS: Final = tuple(
         (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),
         (r"SELECT\s+(?:TOP|FIRST)", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
         (r"SELECT\s+[\w,\s]+,\s*WHERE", r"", "is there a comma too many before WHERE?"),
-        (r"FROM\s+PATTERN", r"\[", "CEQL has no pattern […]: SELECT * FROM s WHERE A AS a; B AS b"),
         (
             r"FROM\s+[\w,\s]+",
             r"(?:(?:INNER|LEFT|RIGHT|CROSS|FULL)\s+)?JOIN\b",
@@ -148,8 +152,29 @@ _FORMULA_SLIPS: Final = tuple(
         (r"[\w+)}`]", r"[^\W\d]|`", _BETWEEN),
     )
 )
+_WINDOW_BEFORE: Final = re.compile(r"\bWITHIN[\s\d.\w]*$", re.IGNORECASE)
+_BEHIND_NUMBER: Final = re.compile(
+    r"(?:EVENT|DAY|HOUR|MINUTE|SECOND|MILLISECOND|MICROSECOND|NANOSECOND)S?|AND|OR|IN|NOT|LIKE|WITHIN|PARTITION|CONSUME|"
+    r"LIMIT",
+    re.IGNORECASE,
+)
 _NUMBER_AND_WORD: Final = re.compile(r"((?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?)(\w+)", re.IGNORECASE)
-_TIME_WORDS: Final = {"MS", "S", "SEC", "SECS", "MIN", "MINS", "M", "H", "HR", "HRS", "D", "WEEK", "WEEKS", "NS", "US"}
+_TIME_WORDS: Final = {
+    word: unit
+    for unit, words in (
+        ("NANOSECONDS", "NS NSEC NANOS"),
+        ("MICROSECONDS", "US USEC MICROS"),
+        ("MILLISECONDS", "MS MSEC MILLIS"),
+        ("SECONDS", "S SEC SECS"),
+        ("MINUTES", "M MIN MINS"),
+        ("HOURS", "H HR HRS"),
+        ("DAYS", "D"),
+        ("", "W WEEK WEEKS MONTH MONTHS Y YEAR YEARS"),
+    )
+    for word in words.split()
+}
+"""Words for units of time elsewhere, and ours; "" if there is none."""
+_UNITS: Final = "units of time are DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS, MICROSECONDS, NANOSECONDS"
 
 
 def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxError:
@@ -157,7 +182,10 @@ def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxE
     start, end, expected = _where(error, text)
     if isinstance(error, UnexpectedCharacters) and (run := _NUMBER_AND_WORD.match(text, start)):
         span = Span.at(text, start, run.end())
-        hint = f"is a blank missing: {run[1]} {run[2]}?"
+        hint = _time_hint(run[1], run[2]) if _WINDOW_BEFORE.search(text[:start]) else ""
+        if not hint:
+            is_word = _BEHIND_NUMBER.fullmatch(run[2])
+            hint = f"is a blank missing: {run[1]} {run[2]}?" if is_word else f"a name stands in back-quotes: `{run[0]}`"
         return QuerySyntaxError(f"{run[0]} is no number", text=text, span=span, source=source, hint=hint)
     hung = _unclosed(text)
     if hung is not None and (text[hung] not in _CLOSER or _CLOSER_TERMINAL[text[hung]] in expected):
@@ -252,8 +280,16 @@ def _unclosed_error(text: str, source: str, at: int) -> QuerySyntaxError:
     return QuerySyntaxError(problem, text=text, span=Span.at(text, at, at + 1), source=source, hint=hint)
 
 
+def _time_hint(number: str, word: str) -> str:
+    """The hint for a unit of time that is spelt as elsewhere; "" for any other word."""
+    unit = _TIME_WORDS.get(word.upper())
+    return "" if unit is None else f"write {number} {unit}; {_UNITS}" if unit else _UNITS
+
+
 def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
     """The hint for a known slip; "" for any other error."""
+    if hint := foreign_hint(text):
+        return hint
     before, rest = text[:start].rstrip(), text[start:]
     word = found.upper()
     last = re.search(r"(\S+)$", before)
@@ -273,6 +309,8 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
         return "a query does not end with ';': that means 'followed by'"
     if last and last[1].upper() == "BY" and found and "LSQB" in expected:
         return f"PARTITION BY lists attributes in brackets: PARTITION BY [{found}]"
+    if "UNIT" in expected and (number := re.search(r"[\d.]+$", before)) and (hint := _time_hint(number[0], found)):
+        return hint
     if "UNIT" in expected and "EVENTS" in expected:
         return _WINDOW
     if re.search(r"\w\s*>$", before) and re.match(r"[\d'\"]", rest) and "FILTER" not in before.upper():
@@ -280,8 +318,6 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
     for slip_before, slip_behind, hint in _SLIPS:
         if found and slip_before.search(before) and slip_behind.match(rest):
             return hint
-    if word in _TIME_WORDS and re.search(r"WITHIN[\s\d.]*$", before, re.IGNORECASE):
-        return "units of time are DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS"
     if found in ("=", "==", "<", "<=", ">", ">=", "!=", "<>") and "AND" in expected:
         return "compare two values at a time: a = b AND b = c"
     if not before and word in ("PREFIX", "BASE", "CONSTRUCT", "ASK"):

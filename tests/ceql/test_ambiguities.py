@@ -23,9 +23,7 @@ _FILTERED = (
 _ITSELF = (
     "S.v is b.v, too, as b is one of the S events of the same part: it is compared with itself. If another S is meant, "
 )
-_ALIKE = (
-    "b is an attribute here, as every bare name in {0}[…] is, and a variable has the same name; for the variable "
-)
+_ALIKE = "b is an attribute here, as every bare name in {0}[…] is, and a variable has the same name; for the variable "
 _OUTSIDE = "outside of the brackets, for the attribute"
 AMBIGUOUS = {
     "B ; NOT (S) ; B": f"20: {_ABSENT}",

@@ -180,13 +180,14 @@ hint: PARTITION BY lists attributes in brackets: PARTITION BY [name]""",
   SELECT * WHERE A WITHIN 10 s
                              ^
 expected: a unit of time (DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS), EVENTS, [
-hint: a window is 100 EVENTS, 10 SECONDS, 1 HOUR 30 MINUTES, or 10000 [attribute]""",
+hint: write 10 SECONDS; units of time are DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS, MICROSECONDS, NANOSECONDS""",
     "SELECT * FROM S MATCH_RECOGNIZE (PATTERN (A B))": """\
 <query>:1:17: unexpected MATCH_RECOGNIZE
   SELECT * FROM S MATCH_RECOGNIZE (PATTERN (A B))
                   ^^^^^^^^^^^^^^^
 expected: ',', WHERE
-hint: CEQL has no MATCH_RECOGNIZE: SELECT * FROM s WHERE A AS a; B+ AS b FILTER a[…] AND b[…]""",
+hint: this looks like SQL with MATCH_RECOGNIZE; the nearest in CEQL (ceql run) is SELECT * WHERE A AS a ; B+ AS b \
+FILTER b[price > 3] PARTITION BY [key] WITHIN 10 SECONDS (docs/same.md compares the languages)""",
     "SELECT * WHERE A FILTER price > 3": """\
 <query>:1:25: whose price? A FILTER names the variable
   SELECT * WHERE A FILTER price > 3

@@ -17,7 +17,7 @@ from spaseq.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Spa
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.scan import Skeleton, mask, skeleton
 from spaseq.rdf.iri import local_name, resolve_iri
-from spaseq.text import ESCAPE, WholeWords, check_characters, check_escapes, file_hint, unescaped
+from spaseq.text import ESCAPE, WholeWords, check_characters, check_escapes, file_hint, foreign_hint, unescaped
 
 __all__ = ["KNOWN_PREFIXES", "parse", "unknown_prefix"]
 
@@ -108,7 +108,7 @@ def _syntax_error(error: UnexpectedInput, text: str, cut: str, source: str) -> Q
         span=Span.at(text, min(start, max(0, len(text) - 1)) if at_end else start, end),
         source=source,
         expected=_readable(expected or ()),
-        hint=file_hint(text) or _hint(cut[start:end], cut[:start]),
+        hint=file_hint(text) or foreign_hint(text) or _hint(cut[start:end], cut[:start]),
     )
 
 
