@@ -62,11 +62,22 @@ def remarks(worker: Worker, language: str, text: str, source: str) -> list[Remar
         "valuations": False, "seconds": SECONDS, "memory": MEMORY, "draws": False,
     }  # fmt: skip
     found = worker.ask(asked, SECONDS)
-    first = text.split("\n", 1)[0]
     said = [_error(error, text) for error in found["errors"]]
     for kind, lines in (("warning", found.get("warnings", ())), ("note", found.get("notes", ()))):
-        said += [Remark(kind, 0, len(first), line.removeprefix(f"{source}: ")) for line in lines]
+        said += [_line(kind, line, text, source) for line in lines]
     return said
+
+
+def _line(kind: str, said: str, text: str, source: str) -> Remark:
+    """A line of `check`: at the word that it names the place of, else at the first line of the text."""
+    place = re.match(r":(\d+):(\d+): ", said.removeprefix(source))
+    if place is None:
+        return Remark(kind, 0, len(text.split("\n", 1)[0]), said.removeprefix(f"{source}: "))
+    before = text.split("\n")[: int(place[1]) - 1]
+    start = sum(len(line) + 1 for line in before) + int(place[2]) - 1
+    word = _NAME.match(text, start)
+    end = word.end() if word else start + 1
+    return Remark(kind, start, end, said.removeprefix(source)[place.end() :])
 
 
 def _error(error: Mapping[str, Any], text: str) -> Remark:

@@ -113,6 +113,14 @@ def test_what_is_wrong_is_underlined_until_it_is_right(editor: Editor) -> None:
     assert found["range"]["start"]["line"] == 1
 
 
+def test_what_can_be_read_in_two_ways_is_underlined(editor: Editor) -> None:
+    uri = "file:///folder/two.ceql"
+    found = editor.open(uri, "ceql", "SELECT NEXT *\nWHERE B ; NOT (S) ; B WITHIN 9 EVENTS")
+    (warning,) = [one for one in found if one["severity"] == 2]
+    assert warning["range"] == {"start": {"line": 1, "character": 10}, "end": {"line": 1, "character": 13}}
+    assert warning["message"].startswith("NOT (S) says that no S comes here")
+
+
 def test_lines_end_as_the_protocol_has_it(editor: Editor) -> None:
     """Python ends lines at U+2028 and form feeds, too, which texts may have: places behind them were wrong, and edits
     of a part went there. So documents come whole."""
