@@ -238,6 +238,21 @@ def test_vocabularies_are_labelled(name: str) -> None:
     assert not list(ontology.subject_objects(OWL.imports))
 
 
+def test_a_vocabulary_says_what_kinds_of_vessels_there_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ROOT / "examples" / "vessels"
+    monkeypatch.chdir(folder)
+    (said,) = re.findall(r"^spaseq (run kinds\.rq .*)$", (folder / "README.md").read_text("utf-8"), re.MULTILINE)
+    words = [*said.split(), "--format", "csv"]
+    assert main(words) == 0
+    expected = (folder / "expected-kinds.csv").read_text("utf-8")
+    assert capsys.readouterr().out.replace("\r\n", "\n") == expected and expected.count("\n") == 18
+    for without in (",../../ontologies/harbour.ttl", " --entailment rdfs"):
+        assert main([*said.replace(without, "").split(), "--format", "csv"]) == 0
+        assert capsys.readouterr().out.splitlines() == ["time,vessel,n"]
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_use_no_term_that_their_vocabulary_lacks(name: str) -> None:
     example = EXAMPLES[name]

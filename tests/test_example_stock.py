@@ -64,6 +64,7 @@ def test_the_query_gives_the_expected_result() -> None:
         [sys.executable, "-c", script, *command], cwd=STOCK, capture_output=True, text=True, timeout=300
     )
     assert result.returncode == 0, result.stderr
+    assert result.stdout == (STOCK / "expected.jsonl").read_text("utf-8")
     found = [json.loads(line) for line in result.stdout.splitlines()]
     assert sorted(tuple(match["positions"]) for match in found) == sorted(_expected())
     assert all((match["start"], match["end"]) == (match["positions"][0], match["positions"][-1]) for match in found)
