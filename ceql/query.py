@@ -171,18 +171,21 @@ class Query:
             events: a pyarrow Table or RecordBatch(Reader), a pandas or Polars frame, a list of dicts, a path (CSV, JSON
                 Lines, Parquet, plain or compressed, a glob, `-`), or an iterable of these.
             streams: the same by stream name, where the query reads several.
-            type_column: the column of the event type; `type` if not given.
-            time: the column of the time; `time` or `timestamp` if not given and there, else times are taken from
-                arrival. `time_from="arrival"` takes them from arrival in any case.
-            time_unit: s, ms, us or ns, of times that are numbers.
-            interval: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
-            lateness: how far time may go back.
-            late: whether what goes further is an "error" or to "drop".
             valuations: matches say which variable took which positions (`Match.bindings`), and two that differ in that
                 are two. A list of attributes in SELECT asks for it too.
             schema: what kinds of attributes events have: a pyarrow Schema, a dict or a file
                 (`ceql.semantics.schemas.read_schema`). The query is checked against it now; without it, when the
                 columns of the input are known (tables, frames, CSV, Parquet). A misfit is a `QuerySemanticsError`.
+
+        The words of `reading` say how the events are read. Each of them may be left out:
+
+        * `type_column`: the column of the event type; `type` if not given.
+        * `time`: the column of the time; `time` or `timestamp` if not given and there, else times are taken from
+          arrival. `time_from="arrival"` takes them from arrival in any case.
+        * `time_unit`: s, ms, us or ns, of times that are numbers.
+        * `interval`: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
+        * `lateness`: how far time may go back.
+        * `late`: "error" or "drop", for what goes back further.
         """
         return matches_of(self.compiled, events, streams=streams, valuations=valuations, schema=schema, **reading)
 

@@ -8,9 +8,9 @@ clear errors; `matches` gives the local engine's `Match` objects. `explain` says
 will do; `local_session` makes a quiet one on this machine. `ship` sends the package to workers that lack it.
 
 Streams are files, or DataFrames of quads; knowledge is files, graphs or DataFrames of triples of any size.
-A batch reads each file by one task, a stream cuts files of lines for several. Matches come
-from as many tasks as there are windows or PARTITION BY keys to divide among them; a query with neither is recognised
-by one task.
+Tasks share the files: a task reads several small ones, and a large file of lines, not compressed, is cut for several
+tasks. Matches come from as many tasks as there are windows, slices of time or PARTITION BY keys to divide among them; a
+query with none of these is recognised by one task.
 
     running = spaseq.spark.start(query, spark, {"S1": "power/*.nq"}, checkpoint="state", output="matches")
     spaseq.spark.wait(running)

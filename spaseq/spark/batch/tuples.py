@@ -70,11 +70,12 @@ def run_tuples(
     Args:
         query: what `ceql.compile` gives.
         events: a DataFrame, or one for each stream that the query names.
-        type_column, time, time_from, time_unit: as for CEQL's `run`. Without a time column, or with
-            `time_from="arrival"`, the k-th tuple of a stream, as its DataFrame stands, is at k times `interval`. No
-            tuple is ever late.
         partitions: how many tasks a stage has; by default as many as the session runs at a time.
         cut: how to divide the work: "auto", "keys", "slices" or "one". What would change an answer is refused.
+
+    `type_column`, `time`, `time_from` and `time_unit` are as for CEQL's `run`, and may be left out. Without a time
+    column, or with `time_from="arrival"`, the k-th tuple of a stream, as its DataFrame stands, is at k times
+    `interval`. No tuple is ever late.
 
     The order is worked out when this is called, the matches when somebody asks for rows. Raises `OptionError` and
     `EventError`; what goes wrong in the last step comes out as clearly only through `spaseq.spark.collect`.

@@ -51,7 +51,10 @@ class Layout:
     def explain(self) -> Iterator[str]:
         """A line on each decision."""
         for name in self.joined:
-            yield f"GPM {name}: Spark joins its solutions with what it asks of the knowledge"
+            yield (
+                f"GPM {name}: Spark joins its solutions with what it asks of the knowledge; in slices of time each "
+                "task does"
+            )
         cuts = [text for cut, text in ((self.by_window, "window"), (self.by_key, "PARTITION BY key")) if cut]
         if self.by_slice:
             yield "cut into slices of time that overlap by the window; each reports the matches that end in it"

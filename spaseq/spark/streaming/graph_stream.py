@@ -110,10 +110,11 @@ def start(
     """Begin, or go on with, a query over streams; what it finds goes to files or to a function.
 
     Args:
-        query, streams, kb, words: as for `stream_matches`, whose rows are found.
         checkpoint: a folder for what must survive a restart. The same folder goes on with the same query.
-        output, format, foreach_batch, every, available_now: where the matches go, and how often: see `Sink`, whose
-            `settings` are given as `sink`.
+
+    `query`, `streams`, `kb` and `words` are as for `stream_matches`, whose rows are found. `output`, `format`,
+    `foreach_batch`, `every` and `available_now` say where the matches go, and how often: see `Sink`, whose `settings`
+    are given as `sink`.
 
     Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
     `wait` raises them as they are.
@@ -202,7 +203,6 @@ def stream_matches(
     for each variable, as of `spaseq.spark.run`; `times` (list of long, ns) are those of the positions.
 
     Args:
-        query, kb, format, words: as for `spaseq.spark.run`.
         streams: files, named by globs, that come and perhaps grow, or a streaming DataFrame
             (`spaseq.spark.ingest.frames`).
         reading: how files come, and limits.
@@ -211,6 +211,8 @@ def stream_matches(
         keys: terms as `spaseq.rdf.term_key` writes them, from which they can be made again, not as N-Triples.
         idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
             batches: while no stream brings anything, nothing is completed.
+
+    `query`, `kb`, `format` and `words` are as for `spaseq.spark.run`.
 
     The session must have Spark's RocksDB state store (`start` sees to it).
     """
