@@ -30,6 +30,7 @@ from ceql.rewrites.never import NEVER
 from ceql.rewrites.pop_filters import pop_filters
 from ceql.rewrites.remove_unsatisfiable import Removed, remove_unsatisfiable
 from ceql.rewrites.safe_form import safe_form, unsafe_variables
+from ceql.semantics.check import event_types
 from ceql.semantics.scopes import defined, is_deeper
 from ceql.syntax import ast
 from spaseq.errors import Span
@@ -79,8 +80,10 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
     if is_deeper(query.where, DEPTH):
         return Rewritten(query)
     unsafe = unsafe_variables(query.where)
-    formula = pop_filters(fold_constants(query.where), limit)
-    left, removed = remove_unsatisfiable(formula)
+    folded = fold_constants(query.where)
+    left, removed = remove_unsatisfiable(pop_filters(folded, limit))
+    if removed and left is not None:
+        removed = _missed(removed, folded, left)
     if left is None:
         return Rewritten(query, removed, True, unsafe)
     if left is query.where:
@@ -90,6 +93,15 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
         kept = defined(left)
         selection = dataclasses.replace(selection, items=tuple(i for i in selection.items if i.variable in kept))
     return Rewritten(dataclasses.replace(query, where=left, selection=selection), removed, False, unsafe)
+
+
+def _missed(removed: tuple[Removed, ...], folded: ast.Formula, left: ast.Formula) -> tuple[Removed, ...]:
+    """The removed parts that the query as written has. `pop_filters` makes copies of a part for alternatives: if every
+    event type has a copy left, only those count that contradict themselves before."""
+    if not {atom.span for atom in event_types(folded)} <= {atom.span for atom in event_types(left)}:
+        return removed
+    written = {part.span for part in remove_unsatisfiable(folded)[1]}
+    return tuple(part for part in removed if part.span in written)
 
 
 def _without_matches(query: ast.Query) -> ast.Query:

@@ -197,6 +197,16 @@ def test_what_cannot_be_matched_is_said() -> None:
     assert nothing.run([{"type": "A", "a": 4}]).count() == 0
 
 
+def test_a_copy_of_a_part_that_cannot_be_matched_is_not_said() -> None:
+    """φ6 of [CEL] §5.2 has matches by each of its alternatives. Its x is copied, and a copy matches nothing."""
+    query = ceql.compile("SELECT * WHERE T AS x ; ((T AS y FILTER x.tmp >= 40) OR (H AS y FILTER x.tmp < 40))")
+    assert query.warnings == () and "left out" not in query.explain()
+    both = ceql.compile("SELECT * WHERE A AS x ; ((B FILTER x.a > 1) OR C) FILTER (x.a > 5 AND x.a < 3) OR x.a = 1")
+    assert [line.split(": ")[-1] for line in both.warnings] == ["a > 5 and a < 3 never hold together"]
+    gone = ceql.compile("SELECT * WHERE (A AS x FILTER x.a > 5) ; ((B FILTER x.a < 3) OR C)")
+    assert gone.warnings == ("<query>:1:17: A AS x: a < 3 and a > 5 never hold together",), "so no B is left"
+
+
 def test_a_selected_variable_that_is_left_out_is_empty() -> None:
     query = ceql.compile("SELECT x WHERE (A AS x FILTER x.a > 5 AND x.a < 3) OR B")
     assert [m.positions for m in query.run([{"type": "B"}])] == [()]
