@@ -264,7 +264,8 @@ class _Reader(Tokens):
             words[i + 1 : i + 3] == [">", name] and words[i] in self.streams and (i < start or words[i + 3] == "[")
             for i in range(len(words) - 3)
         ):
-            return functools.reduce(Or, (Type(name, stream) for stream in self.streams))
+            each: list[Formula] = [Type(name, stream) for stream in self.streams]
+            return functools.reduce(Or, each)
         return Type(name)
 
     # conditions of FILTER
