@@ -106,3 +106,10 @@ def test_counts_of_thousands_of_digits() -> None:
     assert _pushed(outer, data) == [1, 2]
     with pytest.raises(QueryError, match="is outside the times that can be held"):
         spaseq.compile(outer.replace("1 HOURS", f"1 HOURS STARTING AT {many}"))
+
+
+def test_a_sequence_of_hundreds_that_is_too_deep_to_be_printed() -> None:
+    query = ceql.compile("SELECT * WHERE " + " : ".join(["A"] * 700))
+    with pytest.raises(QueryError, match="nested too deeply"):
+        query.explain()
+    assert query.warnings == query.advice == ()

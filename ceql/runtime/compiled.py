@@ -207,7 +207,8 @@ class CompiledQuery:
 
     def explain(self, format: str) -> str:
         """As of `ceql.query.Query.explain`."""
-        plan = self._explained()
+        with named_query(self.source):  # which may be nested too deeply for its printer
+            plan = self._explained()
         if format == "text":
             return plan + "\n"
         return automaton_text(self.automaton, format, {"warnings": list(self.warnings), "plan": plan.splitlines()})

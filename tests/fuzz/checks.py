@@ -175,10 +175,13 @@ def _compile(given: Input) -> str:
     compiled: Callable[[str], Any] = ceql.compile if given.arguments[0] == "ceql" else spaseq.compile
     try:
         query = compiled(text)
+        explained = query.explain()
     except SpaseqError as error:
         return _told(error)
-    if not isinstance(query.explain(), str):
+    if not isinstance(explained, str):
         raise Wrong("explain gives no text")
+    if not all(isinstance(line, str) for line in (*query.warnings, *query.advice, *query.growth)):
+        raise Wrong("a warning is no text")
     return "compiled"
 
 
