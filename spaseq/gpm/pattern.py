@@ -26,6 +26,7 @@ from spaseq.errors import QuerySemanticsError, UnsupportedFeature
 from spaseq.gpm import algebra
 from spaseq.gpm.functions import is_function
 from spaseq.gpm.sparql import Piece, Source, settled, translated
+from spaseq.watch import check
 
 __all__ = [
     "Condition",
@@ -119,6 +120,7 @@ def compile_pattern(source: Source, streams: tuple[str, ...]) -> GraphPattern:
 
     Raises what `translated` raises, and `UnsupportedFeature` for SERVICE; each with its place in the query.
     """
+    check()
     group = Piece(source.start, source.end, f"the graph pattern of GPM {source.name}", _HINT)
     prologue, query, _ = translated(source, ["SELECT * WHERE ", group])
     root = settled(query.p.p)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ import ceql
 import spaseq
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
+from spaseq.language.semantics.advice import _unrelated
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -52,6 +55,27 @@ def test_spaseq() -> None:
     apart, slip = _spaseq("?house :p ?v", "?hous :q ?w")
     assert slip == "<query>: ?hous of GPM B and ?house of GPM A are two variables: is one a slip?"
     assert len(_spaseq("?house1 :p ?v", "?house2 :q ?w")) == 1, "numbered on purpose"
+
+
+def test_related_gpms_are_found_in_one_pass() -> None:
+    """1,500 alternatives were compared each with each: that took minutes."""
+    looks = []
+
+    class Pattern:
+        def __init__(self, name: str, *mentions: str) -> None:
+            self.name, self._mentions = name, mentions
+
+        @property
+        def mentions(self) -> frozenset[str]:
+            looks.append(self.name)
+            return frozenset(self._mentions)
+
+    patterns = [Pattern("A", "x"), Pattern("B", "y", "z"), Pattern("C", "x", "w"), Pattern("D", "v"), Pattern("E", "z")]
+    element = SimpleNamespace(negated=False, alternatives=[[pattern.name] for pattern in patterns])
+    query: Any = SimpleNamespace(elements=[element], partition=(), patterns={p.name: p for p in patterns})
+    (said,) = _unrelated(query)
+    assert said.startswith("GPMs: A and C shares no variable with B and E, D: each solution")
+    assert looks == ["A", "B", "C", "D", "E"]
 
 
 def test_the_commands_say_it(

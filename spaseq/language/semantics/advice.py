@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from typing import Final
 
 from spaseq.language.semantics.check import CheckedQuery
 
@@ -13,6 +14,8 @@ __all__ = ["advice"]
 _ALIKE = 0.85
 _SHORT = 4
 """Names of fewer letters are not compared."""
+_COMPARED: Final = 300
+"""More names are not compared: each is with every other, which would take seconds."""
 
 
 def advice(query: CheckedQuery) -> list[str]:
@@ -30,15 +33,18 @@ def _unrelated(query: CheckedQuery) -> Iterator[str]:
     names = _taken(query)
     if query.partition or len(names) < 2:
         return
-    groups = {name: name for name in names}
-    for i, one in enumerate(names):
-        for other in names[:i]:
-            if query.patterns[one].mentions & query.patterns[other].mentions:
-                old, new = groups[one], groups[other]
-                groups = {name: new if group == old else group for name, group in groups.items()}
-    parts = list(dict.fromkeys(groups.values()))
+    related = {name: [name] for name in names}
+    first: dict[str, str] = {}
+    for name in names:
+        for variable in query.patterns[name].mentions:
+            less, more = sorted((related[name], related[first.setdefault(variable, name)]), key=len)
+            if less is not more:
+                more += less
+                related.update(dict.fromkeys(less, more))
+    parts = {id(part): part for part in related.values()}.values()
     if len(parts) > 1:
-        said = [" and ".join(name for name in names if groups[name] == part) for part in parts]
+        place = {name: i for i, name in enumerate(names)}
+        said = [" and ".join(sorted(part, key=place.__getitem__)) for part in parts]
         yield (
             f"GPMs: {said[0]} shares no variable with {', '.join(said[1:])}: each solution goes with every other in "
             "the window. A variable in both, a FILTER over both, or PARTITION BY relates them"
@@ -52,7 +58,7 @@ def _slips(query: CheckedQuery) -> Iterator[str]:
         for variable in pattern.binds:
             own.setdefault(variable, []).append(name)
     alone = {variable: names[0] for variable, names in own.items() if len(names) == 1 and len(variable) >= _SHORT}
-    for variable in sorted(alone):
+    for variable in sorted(alone) if len(alone) <= _COMPARED else ():
         others = [other for other in sorted(alone) if other > variable and alone[other] != alone[variable]]
         close = difflib.get_close_matches(variable, others, 1, _ALIKE)
         if close and variable.rstrip("0123456789") != close[0].rstrip("0123456789"):
