@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import secrets
 import socket
+import tempfile
 import threading
 import webbrowser
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
@@ -74,23 +77,45 @@ def _serve(options: argparse.Namespace, command: str) -> int:
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/#token={token}"
     print(f"studio: {address}\nCtrl-C ends it", flush=True)
     app.state.warm()
-    if not options.no_browser:
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    folder = tempfile.TemporaryDirectory(prefix="spaseq-browser-", ignore_cleanup_errors=True)
+
+    def end() -> None:
+        app.state.close()
+        folder.cleanup()
+
     try:
+        if not options.no_browser:
+            page = _leading_page(address, folder.name)
+            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
         ending = server.handle_exit
 
         def handle_exit(sig: int, frame: FrameType | None) -> None:
             # The server waits for the answers that it owes, and so for a run: that ends now. The thread, because a
             # handler of signals must not wait for a lock.
-            threading.Thread(target=app.state.close, daemon=True).start()
+            threading.Thread(target=end, daemon=True).start()
             ending(sig, frame)
 
         server.handle_exit = handle_exit  # type: ignore[method-assign]
         server.run(sockets=[listening])
     finally:
-        app.state.close()
+        end()
     return 0
+
+
+def _leading_page(address: str, folder: str) -> str:
+    """The address of a page that leads to `address`, and that nobody else may read.
+
+    The browser is started with it, because other users see the words of commands, and `address` has the token.
+    """
+    page = Path(folder) / "studio.html"
+    with open(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(
+            f'<!doctype html>\n<meta charset="utf-8">\n<title>studio</title>\n'
+            f'<meta name="referrer" content="no-referrer">\n<meta http-equiv="refresh" content="0; url={address}">\n'
+            f'<p><a href="{address}">The studio</a></p>\n'
+        )
+    return page.as_uri()
 
 
 def _bound(port: int) -> socket.socket:

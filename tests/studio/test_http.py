@@ -203,6 +203,23 @@ def test_what_is_cancelled_while_its_process_starts_waits_no_longer() -> None:
         worker.close()
 
 
+def test_a_process_that_starts_is_not_ended_by_a_cancel() -> None:
+    """It is what the next request waits for."""
+    worker = Worker()
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(worker.ask({"do": "warm"}, 100.0)))
+    thread.start()
+    try:
+        while (process := worker._process) is None:
+            time.sleep(0.001)
+        worker.cancel()
+        assert worker.ask({"do": "warm"}, 100.0)["errors"] == [] and worker._process is process
+        thread.join(100.0)
+        assert [error["kind"] for error in answers[0]["errors"]] == ["Cancelled"]
+    finally:
+        worker.close()
+
+
 # -- requests that are none
 
 
@@ -299,6 +316,31 @@ def test_ctrl_c_does_not_wait_for_a_run(tmp_path: Path) -> None:
         thread.join()
         assert (process.returncode, said) == (130, "interrupted\n")
         assert [error["kind"] for error in answers[0]["errors"]] == ["Cancelled"]
+    finally:
+        process.kill()
+
+
+def test_other_users_do_not_see_the_token_in_the_words_of_the_browser(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {said}.part\nmv {said}.part {said}\n')
+    browser.chmod(0o755)
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "BROWSER": f"{browser} %s"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ceql", "studio"], stdout=subprocess.PIPE, text=True, env=environment,
+        preexec_fn=harness.hear_interrupts,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[1]
+        while not said.exists() and process.poll() is None:
+            time.sleep(0.05)
+        page = Path(said.read_text().strip().removeprefix("file://"))
+        assert page.stat().st_mode & 0o777 == 0o600 and page.parent.stat().st_mode & 0o777 == 0o700
+        assert f"url={address}" in page.read_text() and address.partition("token=")[2] not in said.read_text()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=300)
+        assert not page.parent.exists()
     finally:
         process.kill()
 
