@@ -7,6 +7,7 @@ the language server use them.
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -26,6 +27,7 @@ _UNITS: Final = re.compile(r"/\(([\w|?]+)\)(s\?)?")
 _QUOTED: Final = re.compile(r'"([A-Za-z]+)"i')
 
 
+@cache
 def keywords(language: str) -> tuple[str, ...]:
     """The words of a language, in lower case, in order of the alphabet; of SPAseq those of SPARQL too."""
     found = {word.lower() for word in _QUOTED.findall(_grammar(language))}
@@ -45,8 +47,9 @@ def _forms(word: str, plural: str) -> set[str]:
 
 
 def _grammar(language: str) -> str:
-    """Without comments."""
-    grammar = files(LANGUAGES[language]).joinpath("grammar.lark").read_text("utf-8")
+    """Without comments. The package of the grammar is not imported: it would load rdflib."""
+    package, *rooms = LANGUAGES[language].split(".")
+    grammar = files(package).joinpath(*rooms, "grammar.lark").read_text("utf-8")
     return "\n".join(line for line in grammar.splitlines() if not line.lstrip().startswith("//"))
 
 

@@ -10,13 +10,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from spaseq.studio.workers import MEMORY, Worker
+from spaseq.errors import LimitReached
+from spaseq.studio.workers import MEMORY, QUERY, Worker
 from spaseq.words import keywords
 
-__all__ = ["Remark", "Word", "meaning", "remarks", "words_at"]
+__all__ = ["Remark", "Word", "is_large", "meaning", "remarks", "words_at"]
 
-SECONDS: Final = 20.0
-"""That a check may take."""
+SECONDS: Final = 10.0
+"""The time limit of a check."""
+_UNDERLINED: Final = 200
+"""Characters of a first line."""
 _SIGN: Final = {"ceql": re.compile(r":\+|[;:+]"), "spaseq": re.compile(r"[;:,+?!&|]")}
 _NAME: Final = re.compile(r"[?$]?\w[\w-]*|[?$]")
 _SEQ: Final = re.compile(r"\bSEQ\b\s*(?:\([^{}]*)?$", re.IGNORECASE)
@@ -56,12 +59,18 @@ class Word:
 
 
 def remarks(worker: Worker, language: str, text: str, source: str) -> list[Remark]:
-    """What `check` says of a query. Takes at most `SECONDS`, and is then said to have been stopped."""
+    """The messages of `check`. If it takes longer than `SECONDS`, or the text is too large, one remark says so."""
+    if is_large(text):
+        size = f"this text has {len(text):,} characters, and queries of at most {QUERY:,} are checked in an editor"
+        return [_unchecked(language, text, size)]
     asked = {
         "do": "check", "language": language, "text": text, "source": source, "shown": [], "groups": {}, "reading": {},
         "valuations": False, "seconds": SECONDS, "memory": MEMORY, "draws": False,
     }  # fmt: skip
     found = worker.ask(asked, SECONDS)
+    for error in found["errors"]:
+        if error["kind"] == LimitReached.__name__:
+            return [_unchecked(language, text, f"the check was {error['problem']}")]
     said = [_error(error, text) for error in found["errors"]]
     for kind, lines in (("warning", found.get("warnings", ())), ("note", found.get("notes", ()))):
         said += [_line(kind, line, text, source) for line in lines]
@@ -72,12 +81,27 @@ def _line(kind: str, said: str, text: str, source: str) -> Remark:
     """A line of `check`: at the word that it names the place of, else at the first line of the text."""
     place = re.match(r":(\d+):(\d+): ", said.removeprefix(source))
     if place is None:
-        return Remark(kind, 0, len(text.split("\n", 1)[0]), said.removeprefix(f"{source}: "))
+        return Remark(kind, 0, _first_line(text), said.removeprefix(f"{source}: "))
     before = text.split("\n")[: int(place[1]) - 1]
     start = sum(len(line) + 1 for line in before) + int(place[2]) - 1
     word = _NAME.match(text, start)
     end = word.end() if word else start + 1
     return Remark(kind, start, end, said.removeprefix(source)[place.end() :])
+
+
+def is_large(text: str) -> bool:
+    """True if the text is larger than queries that are checked, and that words are looked for in."""
+    return len(text) > QUERY
+
+
+def _unchecked(language: str, text: str, why: str) -> Remark:
+    return Remark("warning", 0, _first_line(text), f"not checked: {why}\nhint: `{language} check` has no such limit")
+
+
+def _first_line(text: str) -> int:
+    """The end of the first line, as far as an editor has to underline it."""
+    end = text.find("\n", 0, _UNDERLINED)
+    return end if end >= 0 else min(len(text), _UNDERLINED)
 
 
 def _error(error: Mapping[str, Any], text: str) -> Remark:
@@ -87,7 +111,7 @@ def _error(error: Mapping[str, Any], text: str) -> Remark:
     if error["hint"]:
         lines.append("hint: " + error["hint"])
     if error["start"] is None:
-        return Remark("error", 0, len(text.split("\n", 1)[0]), "\n".join(lines))
+        return Remark("error", 0, _first_line(text), "\n".join(lines))
     units = text.encode("utf-16-le", "surrogatepass")
     start, end = (len(units[: 2 * error[side]].decode("utf-16-le", "replace")) for side in ("start", "end"))
     return Remark("error", start, max(end, start + 1), "\n".join(lines))

@@ -15,7 +15,7 @@ from spaseq.errors import OptionError
 from spaseq.studio.language import READING
 from spaseq.studio.replies import VERSION
 from spaseq.studio.setups import ENDINGS, TEXT, Setup, is_name
-from spaseq.studio.workers import MEMORY
+from spaseq.studio.workers import MEMORY, QUERY
 from spaseq.words import LANGUAGES
 
 __all__ = ["BODY", "Job", "job"]
@@ -25,8 +25,6 @@ BODY: Final = 8_000_000
 ROWS: Final = 500
 """Matches of a run, at the most."""
 SECONDS: Final = 600.0
-_QUERY: Final = 1_000_000
-"""Characters of a query."""
 _INPUTS: Final = 64
 _CHARACTERS: Final = "a name has none of / \\ : , * ? [ ], and no . - ~ = or space at its beginning"
 
@@ -60,7 +58,7 @@ def job(body: Any, do: str, setups: Mapping[str, Setup]) -> Job:
         raise OptionError(f"{source!r} is no name for a file of a query", _CHARACTERS)
     setup = setups.get(_text(body, "setup", 100, ""))
     request = {
-        "do": do, "language": language, "text": _text(body, "text", _QUERY), "source": source,
+        "do": do, "language": language, "text": _text(body, "text", QUERY), "source": source,
         "reading": _reading(body, language), "valuations": body.get("valuations") is True,
         "groups": {} if setup is None else {iri: list(by) for iri, by in setup.inputs.groups.items()},
         "limit": int(_number(body, "limit", ROWS, ROWS)), "seconds": _number(body, "seconds", 60.0, SECONDS),

@@ -15,12 +15,14 @@ from typing import Any, Final
 
 from spaseq.studio.replies import failure
 
-__all__ = ["GRACE", "MEMORY", "Worker"]
+__all__ = ["GRACE", "MEMORY", "QUERY", "Worker"]
 
 _CANCELLED: Final = failure("stopped", "", "Cancelled")
 
 MEMORY: Final = 2 << 30
 """Bytes that a run may hold (`Settings.memory_limit`)."""
+QUERY: Final = 1_000_000
+"""Characters of a query."""
 _WALL: Final = 3 * MEMORY
 """Bytes of data at which the system refuses more to the process."""
 GRACE: Final = 3.0
@@ -40,6 +42,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._cancels = 0
+        self._starting = False
         self._closed = False
 
     def warm(self) -> None:
@@ -51,25 +54,33 @@ class Worker:
         cancels = self._cancels
         with self._turn:
             with self._state:
-                if self._closed or cancels != self._cancels:
+                if cancels != self._cancels or self._closed:
                     return _CANCELLED
                 new, process = self._started()
+                self._starting = new
             # A start is not the request's fault. One that was ended meanwhile answers nothing any more.
             found = self._asked(process, {"do": "warm"}, _START) if new else {}
+            with self._state:
+                self._starting = False
+                if cancels != self._cancels:
+                    return _CANCELLED
             if found is not None:
                 found = self._asked(process, request, seconds)
             return _CANCELLED if found is None and cancels != self._cancels else found or _ended(process)
 
     def cancel(self) -> None:
-        """Ends what is being done, and what waits."""
+        """Ends what is being done, and what waits. A process that is starting is left for the next request."""
         with self._state:
             self._cancels += 1
-            self._end()
+            if not self._starting:
+                self._end()
 
     def close(self) -> None:
-        """The same at the end: whoever asks from now on is told that it was stopped."""
-        self._closed = True
-        self.cancel()
+        """Ends the process. From now on, requests are answered that they were stopped."""
+        with self._state:
+            self._closed = True
+            self._cancels += 1
+            self._end()
 
     def _started(self) -> tuple[bool, subprocess.Popen[bytes]]:
         """Whether the process is a new one, and the process."""
@@ -102,7 +113,8 @@ class Worker:
         except queue.Empty:
             with self._state:
                 self._end()
-            return failure(f"stopped after {seconds:g} seconds", "give it more time, fewer events or a smaller window")
+            hint = "give it more time, fewer events or a smaller window"
+            return failure(f"stopped after {seconds:g} seconds", hint, "LimitReached")
         return json.loads(line) if line else None
 
     def _end(self) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from spaseq.lsp.editing import Word, meaning, words_at
+from spaseq.errors import LimitReached
+from spaseq.lsp.editing import SECONDS, Word, meaning, remarks, words_at
+from spaseq.studio.replies import failure
+from spaseq.studio.workers import QUERY
 from spaseq.words import LANGUAGES, keywords
 from tests.support import hovers
 
@@ -191,3 +197,78 @@ def test_words_of_comments_and_texts_are_not_offered() -> None:
     assert Word("first", "variable") in words_at("ceql", CEQL, len(CEQL))
     text = "-- AS wrong\nSELECT * WHERE A AS x FILTER x.v = 'AS text' "
     assert {word.text for word in words_at("ceql", text, len(text)) if word.kind == "variable"} == {"x"}
+
+
+class _Busy:
+    """A worker whose checks last until they are cancelled."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._ended = threading.Event()
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        self.asked.append(request["text"])
+        if request["text"] == "slow":
+            self._ended.wait()
+        return failure("checked " + request["text"])
+
+    def cancel(self) -> None:
+        self._ended.set()
+
+
+def test_a_newer_text_ends_the_check_of_the_older() -> None:
+    """Before, it waited for that check, which might take twenty seconds."""
+    from pygls.workspace import TextDocument
+
+    from spaseq.lsp.server import _Checks
+
+    worker, said = _Busy(), []
+    document = TextDocument("file:///q.ceql", "slow", 1, "ceql")
+    server: Any = SimpleNamespace(
+        workspace=SimpleNamespace(get_text_document=lambda uri: document),
+        text_document_publish_diagnostics=lambda params: said.append((params.version, params.diagnostics)),
+    )
+
+    async def write() -> None:
+        checks = _Checks(server, worker)  # type: ignore[arg-type]
+        first = asyncio.ensure_future(checks.check(document.uri))
+        while not worker.asked:
+            await asyncio.sleep(0.01)
+        document._source, document.version = "quick", 2
+        await asyncio.gather(first, checks.check(document.uri))
+
+    asyncio.run(write())
+    assert worker.asked == ["slow", "quick"]
+    assert [(version, [one.message for one in found]) for version, found in said] == [(2, ["checked quick"])]
+
+
+def test_a_large_text_is_not_checked_and_says_so(editor: Editor) -> None:
+    uri = "file:///folder/large.ceql"
+    (found,) = editor.open(uri, "ceql", "SELECT * WHERE A AS x\n" + "-- more\n" * (QUERY // 8))
+    assert found["severity"] == 2 and found["message"].startswith("not checked: this text has 1,000,0")
+    assert editor.at("hover", uri, 0, 2) is None and editor.at("completion", uri, 0, 2)["items"] == []
+
+
+def test_a_check_that_takes_too_long_says_so() -> None:
+    stopped = failure(f"stopped after {SECONDS:g} seconds", "take fewer events", LimitReached.__name__)
+    worker: Any = SimpleNamespace(ask=lambda request, seconds: stopped)
+    (found,) = remarks(worker, "ceql", "SELECT * WHERE A\n", "q.ceql")
+    assert (found.kind, found.start, found.end) == ("warning", 0, 16)
+    assert found.text == ("not checked: the check was stopped after 10 seconds\nhint: `ceql check` has no such limit")
+
+
+def test_of_many_words_those_that_begin_so_are_offered(editor: Editor) -> None:
+    uri = "file:///folder/many.ceql"
+    text = "SELECT xx9 FROM S WHERE " + " ; ".join(f"A AS xx{i}" for i in range(1_000))
+    editor.open(uri, "ceql", text)
+    found = editor.at("completion", uri, 0, 10)
+    assert found["isIncomplete"]
+    assert {item["label"] for item in found["items"]} == {f"xx{i}" for i in (9, *range(90, 100), *range(900, 1_000))}
+
+
+def test_the_server_loads_no_language() -> None:
+    """The first completion waited for rdflib to be imported."""
+    code = (
+        "import sys; from spaseq.lsp import server; server.words_at('spaseq', '', 0); sys.exit('rdflib' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
