@@ -152,9 +152,10 @@ class _Studio:
         def ran() -> dict[str, Any] | None:
             if not self._running.acquire(blocking=False):
                 return None
+            cancels = self._runner.cancels
             try:
                 with tempfile.TemporaryDirectory(prefix="spaseq-studio-", ignore_cleanup_errors=True) as folder:
-                    return self._runner.ask(asked.written(folder), asked.request["seconds"])
+                    return self._runner.ask(asked.written(folder), asked.request["seconds"], cancels)
             finally:
                 self._running.release()
 

@@ -49,9 +49,17 @@ class Worker:
         """Starts the process and has it import what it needs, in a thread."""
         threading.Thread(target=self.ask, args=({"do": "warm"}, _START), daemon=True).start()
 
-    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer, once it is its turn. The process has `seconds`, and a little more, then it is ended."""
-        cancels = self._cancels
+    @property
+    def cancels(self) -> int:
+        """The number of calls of `cancel`."""
+        return self._cancels
+
+    def ask(self, request: dict[str, Any], seconds: float, cancels: int | None = None) -> dict[str, Any]:
+        """The answer, once it is its turn. The process has `seconds`, and a little more, then it is ended.
+
+        `cancels`: their number when the work for the request began, if that was earlier.
+        """
+        cancels = self._cancels if cancels is None else cancels
         with self._turn:
             with self._state:
                 if cancels != self._cancels or self._closed:

@@ -41,13 +41,23 @@ class Studio:
         self._process.stdout.close()
 
 
+_OBSERVED = """(() => { window.ran = false; const run = document.getElementById('run');
+    new MutationObserver((_, self) => { if (run.getAttribute('aria-disabled') === 'false') {
+        self.disconnect(); window.ran = true; } }).observe(run, {attributeFilter: ['aria-disabled']}); })()"""
+"""From now on `window.ran` is true once a run has begun and ended."""
+
+
 class Page(Tab):
     """The page of the studio."""
 
     def go(self, address: str, *, valid: bool = True) -> None:
         super().go(address)
         if valid:
-            self.until("document.querySelector('#messages .valid')")
+            self.checked()
+
+    def checked(self, said: str = "valid") -> None:
+        """Waits until the page says so (`valid`, `problem`) of what stands there now."""
+        self.until(f"document.querySelector('#messages[aria-busy=false] .{said}')")
 
     def write(self, text: str, into: str = EDITOR) -> None:
         super().write(text, into)
@@ -57,8 +67,9 @@ class Page(Tab):
 
     def run(self) -> int:
         """How many rows there are then."""
+        self.js(_OBSERVED)
         self.press(Keys.CONTROL, Keys.ENTER)
-        self.until("document.getElementById('run').getAttribute('aria-disabled') === 'false'")
+        self.until("window.ran")
         return self.count(ROWS)
 
 
@@ -105,7 +116,7 @@ def test_a_query_is_run_changed_and_mended(page: Page) -> None:
     assert page.js("(a => a.value.slice(a.selectionStart, a.selectionEnd))(document.activeElement)") == "BB"
     assert page.run() == 23 and page.text("#status") == "failed"
     page.write(text)
-    page.until("document.querySelector('#messages .valid')")
+    page.checked()
     assert not page.js("document.getElementById('results').classList.contains('old')") and page.count(".wrong") == 0
 
 
@@ -126,7 +137,7 @@ def test_the_layer_lies_under_the_text(page: Page) -> None:
 def test_the_line_where_one_writes_stays_in_sight(page: Page) -> None:
     """What is said below the editor takes room from it."""
     page.write("SELECT *\n" * 100)
-    page.until("document.querySelector('#messages .problem')")
+    page.checked("problem")
     page.until(f"(a => a.scrollTop + a.clientHeight >= a.scrollHeight - 12)(document.querySelector('{EDITOR}'))")
 
 
@@ -167,14 +178,14 @@ def test_every_view_and_example_shows_something(page: Page) -> None:
     for name in setups:
         page.choose("setup", name)
         page.until(f"JSON.parse(sessionStorage.getItem('spaseq-studio')).setup === '{name}'")
-        page.until("document.querySelector('#messages .valid')")
+        page.checked()
         assert name != "v-shape" or "run v.rq" in page.js("document.getElementById('command').textContent"), (
             "not of before"
         )
         assert page.run() > 0, name
         assert page.count("#automaton .edge.lit, #automaton svg") > 0
     page.choose("language", "spaseq")
-    page.until("document.querySelector('#messages .problem')")
+    page.checked("problem")
 
 
 def test_what_was_written_outlives_a_reload_and_another_example(page: Page) -> None:
@@ -188,11 +199,11 @@ def test_what_was_written_outlives_a_reload_and_another_example(page: Page) -> N
     page.find("#files button:nth-child(5)").click()
     assert page.js("document.getElementById('events').value").startswith("<urn:a>")
     page.choose("setup", "stock")
-    page.until("document.querySelector('#messages .valid')")
+    page.checked()
     page.choose("setup", "smart-grid")
     page.until(f"document.querySelector('{EDITOR}').value === '# mine'")
     page.find("#reset").click()
-    page.until("document.querySelector('#messages .valid')")
+    page.checked()
     assert page.count("#files button") == 4 and page.js("document.activeElement.id") == "setup"
 
 
@@ -233,6 +244,9 @@ def slow(tmp_path: Path) -> Iterator[str]:
 def test_a_run_is_stopped(slow: str, tab: Page) -> None:
     tab.go(slow)
     tab.press(Keys.CONTROL, Keys.ENTER)
+    tab.press(Keys.ESCAPE)  # before the server has the run
+    tab.until("document.getElementById('status').textContent === 'stopped'")
+    tab.press(Keys.CONTROL, Keys.ENTER)
     tab.until("!document.getElementById('cancel').hidden")
     tab.js("document.getElementById('cancel').focus()")
     tab.press(Keys.ESCAPE)
@@ -240,12 +254,14 @@ def test_a_run_is_stopped(slow: str, tab: Page) -> None:
     assert tab.text("#status") == "stopped" and tab.count("#messages .valid") == 1
     assert tab.js("document.activeElement.id") == "run", "the focus is not lost with the button"
     tab.write("SELECT * WHERE A ; A ; A")
-    tab.until("document.querySelector('#messages .valid')")
+    tab.checked()
     assert tab.run() == 500 and tab.text("#count").startswith("first 500 matches")
     assert "first 200 matches" in tab.text("#timeline")
     tab.js("document.querySelector('#file button').click()")  # no events are left
     tab.run()
     assert "no events" in tab.text("#messages") and tab.count(ROWS) == 500
+    tab.checked("problem")
+    assert "no events" in tab.text("#messages"), "a check that ends later leaves it there"
 
 
 def test_a_run_of_what_is_there_no_more_is_stopped_and_not_shown(slow: str, tab: Page) -> None:
@@ -256,7 +272,7 @@ def test_a_run_of_what_is_there_no_more_is_stopped_and_not_shown(slow: str, tab:
     tab.until("!document.getElementById('cancel').hidden")
     tab.find("#reset").click()
     tab.until("document.getElementById('cancel').hidden")
-    tab.until("document.querySelector('#messages .valid')")
+    tab.checked()
     assert tab.text("#status") == "" and "Ctrl+Enter runs the query" in tab.text("#table")
     assert "AS x" in tab.js(f"document.querySelector('{EDITOR}').value")
 
@@ -277,7 +293,7 @@ def test_texts_of_events_are_texts(page: Page) -> None:
     page.until("document.getElementById('language').value === 'ceql'")
     page.write("SELECT * WHERE A AS x")
     page.write("event_type,v\nA,<img src=x onerror=alert(1)>\n", "#events")
-    page.until("document.querySelector('#messages .valid')")
+    page.checked()
     assert page.run() == 1
     page.js(f"document.querySelector('{ROWS}').focus()")
     assert "<img src=x onerror=alert(1)>" in page.text("#steps") and page.count("img") == 0

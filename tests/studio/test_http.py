@@ -214,6 +214,8 @@ def test_a_process_that_starts_is_not_ended_by_a_cancel() -> None:
             time.sleep(0.001)
         worker.cancel()
         assert worker.ask({"do": "warm"}, 100.0)["errors"] == [] and worker._process is process
+        late = worker.ask({"do": "warm"}, 100.0, worker.cancels - 1)
+        assert [error["kind"] for error in late["errors"]] == ["Cancelled"], "cancelled before it was asked"
         thread.join(100.0)
         assert [error["kind"] for error in answers[0]["errors"]] == ["Cancelled"]
     finally:

@@ -25,6 +25,9 @@ let files = []; // {role, name, file, text, own}: `own`: as the server has it; t
 let current = 0; // of files
 let drawn = null; // the text of the query at the last run
 let running = false;
+let runs = 0; // counts them
+let edits = 0; // counts changes
+let failure = null; // {edits, found}: what ended the last run, if nothing was changed since
 let turn = 0; // counts what was begun: an answer to what was there before is dropped
 let begun = false; // whether there is something to work on
 let origin = ""; // what the page began with, as `written` has it
@@ -75,19 +78,25 @@ let checking = false;
 let again = false;
 
 function changed() {
+  edits++;
+  busy(true);
   clearTimeout(waiting);
   waiting = setTimeout(() => { remember(); check(); }, PAUSE);
 }
 
+function busy(yes) { $("messages").setAttribute("aria-busy", String(yes)); }
+
 async function check() {
+  busy(true);
   if (checking) { again = true; return; }
   checking = true;
   const text = editor.text;
   const found = await ask("/api/check", asked(false));
   checking = false;
   if (again || text !== editor.text) { again = false; return check(); }
-  editor.mark(found.errors);
-  say(found);
+  if (!found.errors.length && failure && failure.edits === edits) sayFailure();
+  else { editor.mark(found.errors); say(found); }
+  busy(false);
   const wrong = found.errors.length > 0;
   $("results").classList.toggle("old", wrong);
   $("since").hidden = drawn === null || drawn === text;
@@ -124,15 +133,30 @@ function say(found) {
 
 // -- runs
 
-function stop() { return ask("/api/cancel", {}); }
+// The server may not have the run yet, if it is stopped at once.
+async function stop() {
+  const mine = runs;
+  while (running && mine === runs) {
+    const found = await ask("/api/cancel", {});
+    if (found.stopped !== false) return;
+    await new Promise((done) => setTimeout(done, PAUSE));
+  }
+}
+
+function sayFailure() {
+  editor.mark(failure.found.errors);
+  say(failure.found);
+}
 
 async function run() {
   if (running) return;
   running = true;
+  runs++;
+  failure = null;
   $("run").setAttribute("aria-disabled", "true"); // not `disabled`: that would take the focus away
   $("cancel").hidden = false;
   $("status").textContent = "running …";
-  const [text, mine] = [editor.text, turn];
+  const [text, mine, before] = [editor.text, turn, edits];
   const found = await ask("/api/run", asked(true));
   running = false;
   $("run").setAttribute("aria-disabled", "false");
@@ -143,11 +167,12 @@ async function run() {
     const stopped = found.errors[0].kind === "Cancelled";
     $("status").textContent = stopped ? "stopped" : "failed";
     if (stopped) return;
-    if (text === editor.text) editor.mark(found.errors);
-    say(found);
+    failure = { edits: before, found };
+    if (text === editor.text) sayFailure(); else say(found);
     $("results").classList.add("old");
     return;
   }
+  if (found.errors.length) failure = { edits: before, found };
   drawn = text;
   $("since").hidden = drawn === editor.text;
   $("results").classList.remove("old");
