@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["FoundMatches", "clock"]
 
 _WIDTH: Final = 60
+_PLACED: Final = ("from", "to", "start", "end", "positions")
+"""The columns of a table that a narrow terminal leaves out first, if there are others to read."""
 
 
 class Tables(Protocol):
@@ -40,12 +42,13 @@ class Tables(Protocol):
 class FoundMatches(Results):
     """The first `limit` matches. `unit`: the unit of times that are written as numbers."""
 
-    right = (0, 1, 3, 4)
     ruled = False
 
     def __init__(self, matches: Tables, limit: int | None, unit: str) -> None:
         self._matches = matches
         self._shown = matches.shown
+        self.spare = 0 if self._shown is None else len(_PLACED)
+        self.right = [i + bool(self.spare) for i in range(4)]
         self._limit = limit
         self._unit = unit
 
@@ -100,16 +103,14 @@ class FoundMatches(Results):
         ]
 
     def texts(self) -> Iterator[Sequence[str]]:
-        """With valuations, one column of what each variable took."""
-        yield ["start", "end", "positions", "from", "to", *(["bindings"] if self._shown is not None else [])]
+        """With valuations, the first column is of what each variable took."""
+        yield [*([] if self._shown is None else ["bindings"]), *_PLACED]
         for match in self.objects():
             positions = _blanks(match["positions"])
             if len(positions) > _WIDTH:
                 positions = f"{positions[: _WIDTH - 20].rsplit(' ', 1)[0]} … ({len(match['positions'])} events)"
-            row = [str(match["start"]), str(match["end"]), positions, *map(str, match["time"])]
-            if self._shown is not None:
-                row.append("  ".join(self._bindings(match)))
-            yield row
+            row = [*map(str, match["time"]), str(match["start"]), str(match["end"]), positions]
+            yield row if self._shown is None else ["  ".join(self._bindings(match)), *row]
 
     def _bindings(self, match: dict[str, Any]) -> Iterator[str]:
         """`x=0,2` for the positions of x and, for attributes that SELECT lists, `x.price=3,4`."""

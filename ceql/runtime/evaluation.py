@@ -176,17 +176,13 @@ class Matches:
 
 def drawn_matches(matches: Iterable[Match], source: str, limit: int) -> Timeline:
     """The first `limit` of the matches as a picture."""
-    return timeline_of(matches, _label, title=source, limit=limit)
+    return timeline_of(matches, title=source, limit=limit)
 
 
 def _row(match: Match) -> tuple[Any, ...]:
     taken = "  ".join(f"{name}={','.join(map(str, places))}" for name, places in match.bindings.items())
     row = (match.start, match.end, " ".join(map(str, match.positions)), time_text(match.time))
     return (*row, taken) if taken else row
-
-
-def _label(match: Match) -> str:
-    return f"[{match.start}, {match.end}]"
 
 
 def _check_declared(declared: Schema, found: Schema) -> None:

@@ -20,11 +20,23 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
+from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition, say_action
 from spaseq.automata.compile import compile_pattern
 from spaseq.lazy_names import loader
 
-__all__ = ["ACCEPT", "CEA", "INITIAL", "Action", "Again", "Avoid", "Leave", "Take", "Transition", "compile_pattern"]
+__all__ = [
+    "ACCEPT",
+    "CEA",
+    "INITIAL",
+    "Action",
+    "Again",
+    "Avoid",
+    "Leave",
+    "Take",
+    "Transition",
+    "compile_pattern",
+    "say_action",
+]
 
 
 __getattr__, __dir__ = loader(__name__, {"spaseq.automata.rma": (None,)})

@@ -7,7 +7,8 @@ states are not represented: in the construction of Theorem 2 no transition leave
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import re
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Final
 
@@ -102,8 +103,9 @@ class CEA:
         told = self.describe()
         return text_html(told[:_SHOWN] + ("…" if len(told) > _SHOWN else ""))
 
-    def describe(self) -> str:
-        """The automaton as text, one transition a line."""
+    def describe(self, say: Callable[[Action], str] | None = None) -> str:
+        """The automaton as text, one transition a line. `say` words the actions (`show_action`)."""
+        say = show_action if say is None else say
         lines = [f"{self.states} states, {sum(map(len, self.transitions))} transitions"]
         for out in self.transitions:
             for t in out:
@@ -111,7 +113,7 @@ class CEA:
                 if t.otherwise:
                     condition = "otherwise"
                 target = "accept" if t.target == ACCEPT else str(t.target)
-                actions = "".join(f"  [{show_action(a)}]" for a in t.actions)
+                actions = "".join(f"  [{say(a)}]" for a in t.actions)
                 marks = "skip" if not t.marks else "mark"
                 if t.marks and self.labels:
                     marks += f" {', '.join(sorted(self.labels[t.label]))}"
@@ -119,8 +121,30 @@ class CEA:
         return "\n".join(lines)
 
 
+def say_action(action: Action) -> str:
+    """An action in the words of the query, for pictures and `explain`. Guards may have a text for it (`said`)."""
+    match action:
+        case Take(guard, variables):
+            names = ", ".join(sorted({name.partition("#")[0] for name in variables} - {""}))
+            return f"{names}: {_said(guard, variables)}" if names else _said(guard, variables)
+        case Avoid(guard, variables):
+            return f"unless {_said(guard, variables)}"
+        case Leave(guard):
+            return f"decided: {_said(guard)}"
+        case Again(what):
+            return f"another round{_said(what)}"
+
+
+def _said(guard: Hashable, own: frozenset[str] = frozenset()) -> str:
+    """A guard without the names that the compiler gave to events. `own`: those of the transition's event."""
+    text = str(getattr(guard, "said", guard))
+    text = re.sub(r"`([^`#]+)#\d+`", r"\1", text)
+    text = re.sub(r"`(#\d+)`\.", lambda mark: "its " if mark[1] in own else "another's ", text)
+    return re.sub(r"`#\d+`", "it", text)
+
+
 def show_action(action: Action) -> str:
-    """An action as text."""
+    """An action as text that tells it from all others: snapshots compare it."""
     match action:
         case Take(guard, variables):
             return f"{', '.join(sorted(variables))} under {guard}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Transition, show_action
+from spaseq.automata.cea import ACCEPT, CEA, INITIAL, Transition, say_action
 from spaseq.drawing import Diagram, Edge, Lit, Node, edge_class, node_class, to_dot, to_svg
 from spaseq.errors import OptionError
 from spaseq.pattern import Predicate
@@ -41,7 +41,7 @@ def automaton_diagram(automaton: CEA, light: Light | None = None) -> Diagram:
     ]
     edges = []
     for transition in (t for out in automaton.transitions for t in out):
-        notes = tuple(show_action(action) for action in transition.actions)
+        notes = tuple(say_action(action) for action in transition.actions)
         label, shown = _condition(automaton, transition), lamp.of_move(transition) if lamp is not None else ()
         edges.append(Edge(_name(transition.source), _target(transition), label, notes, not transition.marks, *shown))
     return Diagram(tuple(nodes), tuple(edges), legend=() if lamp is None else lamp.legend())
@@ -107,7 +107,7 @@ def automaton_data(automaton: CEA) -> dict[str, Any]:
                 "target": "accept" if t.target == ACCEPT else t.target,
                 "condition": _condition(automaton, t),
                 "marks": t.marks,
-                "actions": [show_action(action) for action in t.actions],
+                "actions": [say_action(action) for action in t.actions],
             }
             for out in automaton.transitions
             for t in out

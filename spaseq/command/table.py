@@ -28,7 +28,8 @@ class Table:
     whether there is a line of dashes below the head. Wide characters (East Asian, emoji) count as two.
 
     `width`: that of the terminal, if it is written to one. Then texts are shortened to fit, numbers and times never; of
-    an IRI its end is kept. Where that is not enough, columns in the middle are left out (`left_out`).
+    an IRI its end is kept. If that is not enough, columns in the middle are left out (`left_out`). Before, and from
+    the end, up to `spare` columns are.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Table:
         right: Sequence[int] = (),
         live: bool = False,
         rule: bool = True,
+        spare: int = 0,
         width: int | None = None,
     ) -> None:
         self._out = out
@@ -50,6 +52,8 @@ class Table:
         self._width = width
         self._shown = list(range(len(head)))
         self._styled = width is not None
+        self._spare = spare
+        self.has_cut = False
 
     @property
     def left_out(self) -> int:
@@ -87,6 +91,10 @@ class Table:
         def over() -> int:
             return sum(widths[i] for i in self._shown) + _GAP * (len(self._shown) - 1) - width
 
+        for _ in range(self._spare):
+            if over() > 0:
+                self._shown.pop()
+        texts = [i for i in texts if i in self._shown]
         while over() > 0 and texts:
             widest = max(texts, key=widths.__getitem__)
             if widths[widest] <= _LEAST:
@@ -102,6 +110,7 @@ class Table:
             cell, width = cells[place], self._widths[place]
             if self._width is not None and width_of(cell) > width and not _WHOLE.fullmatch(cell):
                 cell = _cut(cell, width)
+                self.has_cut = True
             padding = " " * (width - width_of(cell))
             parts.append(padding + cell if place in self._right else cell + padding)
         return (" " * _GAP).join(parts).rstrip() + "\n"

@@ -38,6 +38,8 @@ class Results(Protocol):
     """What ends a line of CSV and TSV."""
     right: Sequence[int] = ()
     """The columns for people that are aligned at the right."""
+    spare: int = 0
+    """How many of the last columns people do without, rather than that others are shortened to fit a terminal."""
     ruled: bool = True
     """Whether people see a line below the names of columns."""
     live: bool = False
@@ -83,8 +85,9 @@ def write_table(results: Results, out: IO[str]) -> int:
     """Aligned columns for people."""
     rows = results.texts()
     table = Table(
-        out, next(rows), right=results.right, live=results.live, rule=results.ruled, width=getattr(out, "columns", None)
-    )
+        out, next(rows), right=results.right, live=results.live, rule=results.ruled, spare=results.spare,
+        width=getattr(out, "columns", None),
+    )  # fmt: skip
     written = 0
     try:
         for row in rows:
@@ -94,7 +97,10 @@ def write_table(results: Results, out: IO[str]) -> int:
         if written:
             table.flush()
     if table.left_out:
-        out.write(f"columns that do not fit here: {table.left_out}; --format csv has all\n")
+        more = f"{table.left_out} more column{'s' if table.left_out > 1 else ''}"
+        out.write(f"… {more}: use --format csv or a wider terminal\n")
+    elif table.has_cut:
+        out.write("… stands for more text: use --format csv or a wider terminal\n")
     out.write(results.closing(written))
     return written
 

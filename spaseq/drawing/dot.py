@@ -28,14 +28,15 @@ _EDGES: Final[dict[Lit, str]] = {
     "open": "",
     "never": f'style=dotted, color="{_GREY}", fontcolor="{_GREY}"',
 }
+_BRIGHTEST: Final[tuple[Lit, ...]] = ("taken", "open", "", "never")
 _NUMBERS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def to_dot(diagram: Diagram) -> str:
     """The diagram in DOT, left to right; `dot -Tsvg` renders it, and `to_svg`. Cost linear in its size.
 
-    Edges between the same nodes and of the same style are one, with all their labels. Loops get no ports: Graphviz does
-    not see where the labels of such loops are, and may write others over them.
+    Edges between the same nodes and of the same style are one, with all their labels. So are all loops of a node:
+    Graphviz draws a second loop through the label of the first, and does not see where labels of loops at ports are.
     """
     return "\n".join(_lines(diagram)) + "\n"
 
@@ -52,10 +53,11 @@ def _lines(diagram: Diagram) -> Iterator[str]:
     yield f"  edge [{_FONT}, fontsize=11, arrowsize=0.7];"
     for node in diagram.nodes:
         yield from _node(node)
-    bundles: dict[tuple[str, str, bool, Lit], list[Edge]] = {}
+    bundles: dict[tuple[object, ...], list[Edge]] = {}
     for edge in diagram.edges:
-        bundles.setdefault((edge.source, edge.target, edge.dashed, edge.lit), []).append(edge)
-    for edges in sorted(bundles.values(), key=_is_label_behind):
+        style = () if edge.source == edge.target else (edge.dashed, edge.lit)
+        bundles.setdefault((edge.source, edge.target, *style), []).append(edge)
+    for edges in bundles.values():
         yield _edge(edges, notes)
     yield "}"
 
@@ -78,16 +80,14 @@ def _node(node: Node) -> Iterator[str]:
         yield f"  {entry} -> {_quoted(node.name)};"
 
 
-def _is_label_behind(edges: list[Edge]) -> bool:
-    """Of several loops of a state that which takes its event is drawn last, over the lines of the others."""
-    return edges[0].source == edges[0].target and not edges[0].dashed
-
-
 def _edge(edges: list[Edge], notes: dict[str, int]) -> str:
-    source, target, dashed, lit = edges[0].source, edges[0].target, edges[0].dashed, edges[0].lit
+    """The line of a bundle. Of loops in two styles, the labels say which pass over their event."""
+    edges = sorted(edges, key=lambda edge: edge.dashed)
+    source, target, dashed = edges[0].source, edges[0].target, edges[0].dashed
+    lit = next(lit for lit in _BRIGHTEST if any(edge.lit == lit for edge in edges))
     labels: dict[str, int] = {}
     for edge in edges:
-        text = _labelled(edge, notes)
+        text = ("pass over: " if edge.dashed and not dashed else "") + _labelled(edge, notes)
         labels[text] = labels.get(text, 0) + edge.count
     lines = [line for text, count in labels.items() for line in [*_wrapped(text, _LABEL), *_times(count)]]
     label = "\\n".join(map(_escaped, lines))
@@ -95,7 +95,8 @@ def _edge(edges: list[Edge], notes: dict[str, int]) -> str:
     if dashed and lit != "never":
         about.append("style=dashed" if lit == "taken" else 'style=dashed, color="#777777", fontcolor="#777777"')
     if lit == "taken":
-        about.append(f"class={_quoted(edge_class(source, target, dashed))}")
+        taken = dict.fromkeys(edge_class(source, target, edge.dashed) for edge in edges if edge.lit == "taken")
+        about.append(f"class={_quoted(' '.join(taken))}")
     about += [_EDGES[lit]] * bool(_EDGES[lit])
     return f"  {_quoted(source)} -> {_quoted(target)} [{', '.join(about)}];"
 

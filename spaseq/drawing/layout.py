@@ -44,7 +44,7 @@ def to_svg(diagram: Diagram) -> str:
     if whole is None:
         raise InternalError("Graphviz made no SVG")
     svg = re.sub(r'font-size="([\d.]+)"', lambda size: f'font-size="{float(size[1]) * _DRAWN:.1f}"', whole[0])
-    # A line may pass behind the label of another loop of the same state.
+    # A line may pass behind the label of another one.
     svg = _EDGE.sub(lambda edge: edge[0].replace("<text ", f"<text {_HALO} "), svg)
     return _widened(svg) + "\n"
 

@@ -7,12 +7,15 @@ by its characters, wide ones as two, so that a browser's font may differ from ou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from spaseq.errors import OptionError
 from spaseq.events.time import CALENDAR, format_time
@@ -32,9 +35,17 @@ _EDGE = 75
 """Between the ends of the axis and the first and last place: half a date."""
 _COLOURS: Final = ("#1f6fb4", "#d1730b", "#2b8a3e", "#b0262b", "#7a4fb5", "#7a5230", "#c2479b", "#5c5c5c")
 """Of the names of marks, in order of their appearance, then from the beginning again."""
-_SECONDS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800,
-                   604800, 2592000, 7776000, 31536000, 157680000)  # fmt: skip
+_TICKS: Final = 10
+"""Ticks of an axis, at most, if their labels have room."""
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_SECONDS: Final = (
+    *(n / unit for unit in (1_000, 100, 10) for n in (1, 2, 5)), 1, 2, 5, 10, 15, 20, 30,
+    *(n * _MINUTE for n in (1, 2, 3, 5, 10, 15, 20, 30)), *(n * _HOUR for n in (1, 2, 3, 4, 6, 12)),
+    *(n * _DAY for n in (1, 2, 3, 5, 7, 14)),
+)  # fmt: skip
 """Between two ticks of a calendar."""
+_MONTHS: Final = (1, 2, 3, 4, 6, *(12 * n * power for power in (1, 10, 100, 1_000) for n in (1, 2, 5)))
+"""The same, beyond weeks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +59,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A match: its marks in order, and the text beside it."""
+    """A match: its marks in order, the text beside it, and more text, which a pointer shows."""
 
     marks: tuple[Mark, ...]
     label: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +102,11 @@ class Timeline:
             _text(_MARGIN, 20, self.title or f"{len(self.spans):,} matches", "title"),
             *legend,
         ]
-        for at, label in _ticks(low, high, self.dates):
+        ticks, axis = _dated(low, high) if self.dates else (_counted(low, high), self.axis)
+        for at, label in ticks:
             lines.append(f'<line x1="{x(at):.1f}" y1="{top}" x2="{x(at):.1f}" y2="{bottom + 4}" stroke="#dddddd"/>')
             lines.append(_text(x(at), bottom + 18, label, "tick", ' text-anchor="middle"'))
-        lines.append(_text(left + _PLOT / 2, bottom + 40, "time (UTC)" if self.dates else self.axis, "axis",
-                           ' text-anchor="middle"'))  # fmt: skip
+        lines.append(_text(left + _PLOT / 2, bottom + 40, axis, "axis", ' text-anchor="middle"'))
         for row, span in enumerate(self.spans):
             lines += [f'<g class="match" data-match="{row}">']
             lines += [*self._row(span, x, top + _ROW * row + _ROW / 2, left), "</g>"]
@@ -137,6 +149,8 @@ class Timeline:
         return _COLOURS[self.names.index(name) % len(_COLOURS)] if name else _COLOURS[0]
 
     def _row(self, span: Span, x: Any, y: float, left: float) -> Iterator[str]:
+        if span.text:
+            yield f"<title>{escape(shortened(span.text, 400))}</title>"
         yield _text(_MARGIN, y + 4, span.label, "match")
         if not span.marks:
             return
@@ -152,15 +166,32 @@ class Timeline:
             )
 
 
-def timeline_of(matches: Iterable[Any], labels: Any, *, title: str, limit: int = MOST) -> Timeline:
+def timeline_of(matches: Iterable[Any], labels: Any = None, *, title: str, limit: int = MOST) -> Timeline:
     """The first `limit` matches of either language as a picture, over time where their events have dates, else over
-    positions. `labels`: the text beside a match."""
+    positions. `labels`: the text beside a match; without them its number and times. A pointer shows the positions."""
     shown = list(islice(matches, limit))
     dated = bool(shown) and all(match.time >= CALENDAR for match in shown)
-    spans = tuple(Span(tuple(_marks(match, dated)), labels(match)) for match in shown)
+    spans = tuple(
+        Span(marks, _named(number, marks, dated) if labels is None else labels(match), _positions(match))
+        for number, match in enumerate(shown, 1)
+        for marks in (tuple(_marks(match, dated)),)
+    )
     first = "first " if isinstance(matches, Sized) and len(matches) > len(spans) else ""
     title += f"{': ' if title else ''}{first}{len(spans)} match" + ("" if len(spans) == 1 else "es")
     return Timeline(spans, title, dates=dated)
+
+
+def _named(number: int, marks: Sequence[Mark], dated: bool) -> str:
+    """A match by its number and its times."""
+    if not dated:
+        return f"match {number:,}"
+    first, last = (str(np.datetime64(math.floor(mark.at), "s")).replace("T", " ") for mark in (marks[0], marks[-1]))
+    day = last[: last.index(" ") + 1]
+    return f"{number:,}: {first} – {last.removeprefix(day) if first.startswith(day) else last}"
+
+
+def _positions(match: Any) -> str:
+    return f"positions {match.start:,} to {match.end:,}"
 
 
 def _marks(match: Any, dated: bool) -> Iterator[Mark]:
@@ -178,21 +209,64 @@ def _marks(match: Any, dated: bool) -> Iterator[Mark]:
     yield from map(Mark, places or ([match.time / 1e9] if dated else [float(match.start), float(match.end)]))
 
 
-def _ticks(low: float, high: float, dates: bool) -> Iterator[tuple[float, str]]:
-    """Places between both ends, and their labels, which do not meet."""
-    least = (high - low) * (0.3 if dates else 0.2)  # of the axis is what a label takes
-    if dates:
-        step = float(next((s for s in _SECONDS if s >= least), _SECONDS[-1] * math.ceil(least / _SECONDS[-1])))
-    else:
-        power = 10.0 ** math.floor(math.log10(least)) if least > 0 else 1.0
-        step = next(power * n for n in (1, 2, 5, 10) if power * n >= least * (1 - 1e-9))
-        step = max(step, 1.0)  # between positions there is nothing
-    at = math.ceil(low / step) * step
-    for _ in range(10):
-        if at > high:
-            return
-        yield at, format_time(round(at) * 10**9).removesuffix("Z").replace("T", " ") if dates else f"{at:,.0f}"
-        at += step
+Ticks: TypeAlias = list[tuple[float, str]]
+"""Places on an axis, and their labels."""
+
+
+def _counted(low: float, high: float) -> Ticks:
+    """Ticks at round positions."""
+    steps = chain((1, 2, 5), (n * 10**power for power in range(18) for n in (10, 20, 25, 50)))
+    return _fitting(low, high, ((step, _every(low, high, step), "{:,.0f}".format) for step in steps))
+
+
+def _dated(low: float, high: float) -> tuple[Ticks, str]:
+    """Ticks at round times, and the text of the axis: what the labels leave out of a date stands there."""
+    first, last = (str(np.datetime64(math.floor(at), "s")) for at in (low, high))
+    same_day, same_year = first[:10] == last[:10], first[:4] == last[:4]
+
+    def clock(step: float, at: float) -> str:
+        text = format_time(round(at * 1_000) * 10**6).removesuffix("Z")
+        date, _, time = text.partition("T")
+        date = date[5:] if same_year else date
+        time = time if step < _MINUTE else time[:5]
+        return time if same_day else date if step >= _DAY else f"{date} {time}"
+
+    def month(at: float) -> str:
+        return str(np.datetime64(round(at), "s"))[:7]
+
+    ways: Iterator[tuple[float, Iterable[float], Callable[[float], str]]] = chain(
+        ((step, _every(low, high, step), partial(clock, step)) for step in _SECONDS),
+        ((step * 30 * _DAY, _months(low, high, step), month) for step in _MONTHS),
+    )
+    ticks = _fitting(low, high, ways) or [(low, clock(1, low))]
+    left_out = first[:10] if same_day else first[:4] if same_year else ""
+    return ticks, "time (UTC)" + (f", {left_out}" if left_out else "")
+
+
+def _fitting(low: float, high: float, ways: Iterable[tuple[float, Iterable[float], Callable[[float], str]]]) -> Ticks:
+    """The closest ticks whose labels do not meet. A way: the step, the places, and the label of a place."""
+    for step, places, label in ways:
+        if high - low > _TICKS * step:
+            continue
+        ticks = [(at, label(at)) for at in places]
+        room = _CHARACTER * (max((len(text) for _, text in ticks), default=0) + 1)
+        if len(ticks) < 2 or step * (_PLOT - 2 * _EDGE) >= room * (high - low):
+            return ticks
+    return []
+
+
+def _every(low: float, high: float, step: float) -> Iterator[float]:
+    for n in range(math.ceil(low / step), math.floor(high / step) + 1):
+        yield n * step
+
+
+def _months(low: float, high: float, step: int) -> Iterator[float]:
+    """The beginnings of every so many months."""
+    first, last = (int(np.datetime64(math.floor(at), "s").astype("datetime64[M]").astype(int)) for at in (low, high))
+    for n in range(math.ceil(first / step), last // step + 1):
+        at = float(np.datetime64(n * step, "M").astype("datetime64[s]").astype(int))
+        if low <= at <= high:
+            yield at
 
 
 def _shown(text: str) -> str:

@@ -45,9 +45,9 @@ def good(folder: pathlib.Path, *arguments: str, stdin: str = "") -> str:
 
 EXPECTED = {
     "table": """\
-start  end  positions                    from                    to
-    0    1  0 1          2024-01-01T00:00:00Z  2024-01-01T00:00:01Z
-    2    4  2 4        2024-01-01T00:00:01.5Z  2024-01-01T00:00:03Z
+                  from                    to  start  end  positions
+  2024-01-01T00:00:00Z  2024-01-01T00:00:01Z      0    1  0 1
+2024-01-01T00:00:01.5Z  2024-01-01T00:00:03Z      2    4  2 4
 2 matches
 """,
     "csv": """\

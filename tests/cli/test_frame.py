@@ -97,7 +97,7 @@ def test_one_writer_serves_both_commands(
     formats = {"ceql": MATCHES, "spaseq": SPASEQ_FORMATS}[language]
     monkeypatch.setitem(formats, "md", Format(f"{__name__}:write_markdown", ("md",)))
     assert run("--output", "m.md") == 0
-    head = {"ceql": "| start | end | positions | from | to |", "spaseq": "| time | ?x |"}[language]
+    head = {"ceql": "| from | to | start | end | positions |", "spaseq": "| time | ?x |"}[language]
     assert (tmp_path / "m.md").read_text().splitlines()[0] == head
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spaseq.automata import CEA, compile_pattern
+from spaseq.automata import CEA, compile_pattern, say_action
 from spaseq.engine.program.lazy_plan import LazyPlan, planned
 from spaseq.engine.program.register_ops import MOST, Codes
 from spaseq.engine.program.settings import Choice, Consume, Registers, Selection, Settings
@@ -68,7 +68,8 @@ class Program:
             chosen.append(f"evaluator: {'compact' if reason else self.settings.evaluator}{reason}")
         arena, output = self.settings.arena_bytes, self.settings.output_bytes
         budgets = f"budgets: arena_bytes {arena:,}, output_bytes {output:,}, of {memory_of_machine():,} bytes of memory"
-        return "\n".join([self.cea.describe(), f"window: {window}", *chosen, f"evaluation: {how}", budgets])
+        automaton = self.cea.describe(say_action)
+        return "\n".join([automaton, f"window: {window}", *chosen, f"evaluation: {how}", budgets])
 
 
 def ends_only(program: Program) -> Program:

@@ -36,6 +36,12 @@ class Take:
         kept = f" that keeps {' '.join(f'?{name}' for name in names)}" if names else ""
         return f"a join with the run{kept}{first}"
 
+    @property
+    def said(self) -> str:
+        """For people."""
+        first = f"; no {_either(self.before)} since the window opened" if self.before else ""
+        return f"joins what came before{first}"
+
 
 @dataclass(frozen=True, slots=True)
 class Meets:
@@ -45,6 +51,11 @@ class Meets:
 
     def __str__(self) -> str:
         return f"a join of {_either((self.conjunction,))} with the run"
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        return f"{_either((self.conjunction,))} joins what came before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,11 @@ class Pass:
     def __str__(self) -> str:
         return f"no join of {_either(self.conjunctions)} with the run"
 
+    @property
+    def said(self) -> str:
+        """For people."""
+        return f"no {_either(self.conjunctions)} joins what came before"
+
 
 @dataclass(frozen=True, slots=True)
 class Free:
@@ -65,6 +81,11 @@ class Free:
 
     def __str__(self) -> str:
         return f"freeing {_listed(self.variables)} where no earlier element bound them"
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        return f" may have other {_listed(self.variables)}" if self.variables else ""
 
 
 def conjunctions_of(guard: Any) -> tuple[Conjunction, ...]:
