@@ -11,6 +11,9 @@ that an event costs a few look-ups:
 * comparisons of an attribute with a number: Python comparisons, which are by value;
 * all others: the closures of `ceql.expressions.scalar`.
 
+The text of the function has words and numbers of this module alone: attributes, constants of the query and all else it
+needs are values of names that are made here. So no query and no event can write into it.
+
 Every condition is evaluated on every event, as on columns, so that single events and batches report the same values of
 a wrong kind. Values other than ints within 64 bits, floats, strs, bools, datetimes and None, and types that are not
 texts, raise `Unfit`; kinds that do not go together raise `EventError`. On either the caller evaluates the event as a
@@ -55,7 +58,8 @@ def compile_bits(predicates: tuple[Predicate, ...], type_column: str, stream: st
     `Unfit`, `KeyError` where the event has no `type_column`, and `EventError` where kinds of values do not go together.
     """
     try:
-        return _Source(type_column, stream).function(predicates)
+        source = _Source(type_column, stream)
+        return source.function(source.text(predicates))
     except _Unknown:
         return None
 
@@ -114,7 +118,13 @@ class _Source:
         self._names: dict[str, Any] = {"normal": normal, "compare": values.compare, "Unfit": Unfit}
         self._always = 0
 
-    def function(self, predicates: tuple[Predicate, ...]) -> Callable[[Event], int]:
+    def function(self, text: str) -> Callable[[Event], int]:
+        """The function that has the text."""
+        exec(compile(text, "<bits>", "exec"), self._names)
+        return self._names["bits_of"]
+
+    def text(self, predicates: tuple[Predicate, ...]) -> str:
+        """The text of the function. It is the same for any names and constants of a query."""
         types = _TypeBits()
         alone: dict[str, list[tuple[int, ast.Condition]]] = {}
         several: list[tuple[int, ast.Condition]] = []
@@ -137,7 +147,7 @@ class _Source:
                     none.append((place, predicate))
                 case _:
                     raise _Unknown
-        lines = [f"type = event[{self._type_column!r}]", "if type.__class__ is str:",
+        lines = [f"type = event[{self._name('key', self._type_column)}]", "if type.__class__ is str:",
                  f"    bits = {self._name('types', types)}[type] | {self._always}",
                  "elif type is None:", f"    bits = {self._always}", "else:", "    raise Unfit"]  # fmt: skip
         for name, conditions in alone.items():
@@ -146,9 +156,7 @@ class _Source:
         lines += self._none_of(none, places)
         kept = (1 << len(predicates)) - 1
         lines.append(f"return bits & {kept}" if len(places) > len(predicates) else "return bits")
-        text = "\n".join(["def bits_of(event):", "    get = event.get", *("    " + line for line in lines)])
-        exec(compile(text, "<bits>", "exec"), self._names)
-        return self._names["bits_of"]
+        return "\n".join(["def bits_of(event):", "    get = event.get", *("    " + line for line in lines)])
 
     def _name(self, stem: str, value: Any) -> str:
         name = f"{stem}_{len(self._names)}"
@@ -159,7 +167,7 @@ class _Source:
         """Lines for the conditions that read attribute `name` alone: texts are looked up, other values compared."""
         tests = [(place, compile_condition(c, lambda attribute: _itself)) for place, c in conditions]
         texts = _TextBits(functools.partial(_bits, tests))
-        lines = [f"v = get({name!r})", "kind = v.__class__", "if kind is str:",
+        lines = [f"v = get({self._name('key', name)})", "kind = v.__class__", "if kind is str:",
                  f"    bits |= {self._name('texts', texts)}[v]", "else:", *_normalised("    ")]  # fmt: skip
         for place, condition in conditions:
             lines += [f"    if {self._positive(condition, 'v')}: bits |= {1 << place}"]
@@ -168,7 +176,7 @@ class _Source:
     def _several(self, conditions: list[tuple[int, ast.Condition]]) -> list[str]:
         """Lines for the conditions that read several attributes or none: closures over a tuple of all their values."""
         names = list(dict.fromkeys(a.name for _, c in conditions for a in attributes_of(c)))
-        lines = [f"v{i} = normal(get({name!r}))" for i, name in enumerate(names)]
+        lines = [f"v{i} = normal(get({self._name('key', name)}))" for i, name in enumerate(names)]
         if conditions:
             lines.append(f"row = ({''.join(f'v{i}, ' for i in range(len(names)))})")
         for place, condition in conditions:
@@ -196,16 +204,15 @@ class _Source:
             case ast.Or(left, right):
                 return f"({self._positive(left, value)} | {self._positive(right, value)})"
             case ast.Compare(symbol, ast.Attribute(), ast.Number(number)) if math.isfinite(number):
-                return _number_comparison(symbol, number)
+                return self._number_comparison(symbol, number)
             case ast.Compare(symbol, ast.Number(number), ast.Attribute()) if math.isfinite(number):
-                return _number_comparison(_MIRROR[symbol], number)
+                return self._number_comparison(_MIRROR[symbol], number)
         test = compile_condition(node, lambda attribute: _itself)
         return f"({self._name('test', test)}({value}) is True)"
 
-
-def _number_comparison(symbol: str, number: int | float) -> str:
-    other = f"compare({symbol!r}, v, {number!r}) is True"
-    return f"(v {_PYTHON[symbol]} {number!r} if kind is int or kind is float else {other})"
+    def _number_comparison(self, symbol: str, number: int | float) -> str:
+        sign, other = self._name("sign", symbol), self._name("number", number)
+        return f"(v {_PYTHON[symbol]} {other} if kind is int or kind is float else compare({sign}, v, {other}) is True)"
 
 
 def _normalised(indent: str) -> list[str]:

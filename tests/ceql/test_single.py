@@ -16,9 +16,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import ceql
-from ceql.expressions.codegen import Unfit, compile_bits
+from ceql.expressions.codegen import Unfit, _Source, compile_bits
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.runtime.batch import EngineBatch
+from ceql.syntax import ast
 from spaseq.engine import Settings
 from spaseq.engine.runs import ending, waiting
 from spaseq.errors import BudgetExceeded, EventError
@@ -80,6 +81,40 @@ def test_values_for_the_columnar_road(value: Any) -> None:
         bits_of({"v": 1})
     with pytest.raises(Unfit):
         bits_of({"type": 3, "v": 1})
+
+
+HOSTILE = [
+    "'",
+    "\\",
+    "\n",
+    "'''",
+    "\"] or open('made', 'w') or get[\"",
+    "{x!r}",
+    "\\x27",
+    "\u2028",
+    "\ud800",
+    "#",
+    "v\n    exit()",
+]
+
+
+@pytest.mark.parametrize("odd", HOSTILE)
+def test_no_text_of_a_query_gets_into_the_generated_one(odd: str, tmp_path: pathlib.Path, monkeypatch: Any) -> None:
+    """Names of attributes and of types, texts, and the type column."""
+    monkeypatch.chdir(tmp_path)
+
+    def source(name: str, text: str, number: float) -> tuple[str, Callable[[Any], int]]:
+        one, two, value = ast.Attribute(name), ast.Attribute(f"two {name}"), ast.Number(number)
+        parts = [ast.Compare("=", one, ast.Text(text)), ast.Compare("<", two, value), ast.Compare("<=", value, two),
+                 ast.Compare("!=", one, two)]  # fmt: skip
+        made = _Source(name, "S")
+        written = made.text((TypeIs(text), TypeIs("A"), *map(Satisfies, parts)))
+        return written, made.function(written)
+
+    written, bits_of = source(odd, odd + odd, 12345678.5)
+    assert written == source("plain", "text", 2)[0]
+    assert bits_of({odd: None, f"two {odd}": 12345678.0}) == 0b001000
+    assert list(tmp_path.iterdir()) == []
 
 
 # Pushed one by one, in batches, and across snapshots
