@@ -120,13 +120,12 @@ def test_a_limit_of_the_engine_reached_in_a_worker(folder: Path, spark: Any) -> 
 def test_errors_cross_from_a_worker_whole(spark: Any) -> None:
     sent = QuerySyntaxError("found é", text='SELECT "é"', span=Span(8, 9, 1, 9), source="q.rq", hint="no")
 
-    @carried
     def fail(batches: Iterator[Any]) -> Iterator[Any]:
         yield from batches
         raise sent
 
     with pytest.raises(QuerySyntaxError) as found, clear_errors():
-        spark.range(3).mapInArrow(fail, "id long").collect()
+        spark.range(3).mapInArrow(carried(fail), "id long").collect()
     assert str(found.value) == str(sent)
     assert found.value.span == sent.span
 

@@ -56,8 +56,8 @@ def test_tasks_that_read_files(reference: bool, tmp_path: Path, by_rdflib: list[
     text, layout = _text(reference)
     sources = stream_sources(spaseq.compile(QUERY).checked, {"S": str(tmp_path / "one.nt")})
     options = settle(stream_options(None, {}), sources)
-    bodies = [solved.pickle.dumps(each) for each in inputs_of(sources, options, 1, whole=True)]
-    batch = pa.record_batch([pa.array(bodies, pa.binary())], names=["body"])
+    bodies = [each.to_json() for each in inputs_of(sources, options, 1, whole=True)]
+    batch = pa.record_batch([pa.array(bodies)], names=["body"])
     rows = list(solved._of_files(solved._Job(text, layout, options), SimpleNamespace(value={}), [batch]))
     assert sum(batch.column("found").null_count < batch.num_rows for batch in rows) == 1
     assert by_rdflib == ["A"] * reference

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 from spaseq.language.query import Query, knowledge_of, stream_options, stream_sources
 from spaseq.spark.ingest.datasource import part_row
 from spaseq.spark.ingest.feed import Feed, Place, advance, parts_between
-from spaseq.spark.ingest.files import settled_by_names
+from spaseq.spark.ingest.files import Reading, settled_by_names, source_options
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import under_entailment
 from spaseq.spark.session.tables import PARTS, batch_of
@@ -54,6 +55,7 @@ def in_micro_batches(
     cut = _cut_into(query, layout, settled, buckets)
     shared = _Shared(graph_keys(text, layout, knowledge))
     feeds = [Feed(i, s, settled, max_bytes=max(least, rng.choice((0, 1, 500, 5000)))) for i, s in enumerate(sources)]
+    planned = json.dumps(source_options(sources, settled, Reading(), 1))
     evaluations = [GraphEvaluation(text, layout, settled, len(sources)) for _ in cut.buckets]
     places = [Place() for _ in feeds]
     found: list[tuple[Any, ...]] = []
@@ -63,11 +65,11 @@ def in_micro_batches(
             end = advance(feed, places[i]) if rng.random() < 0.8 else places[i]
             if end == places[i] and rng.random() < 0.3:
                 end = advance(feed, places[i], closing=True)
-            parts += [(feed, part) for part in parts_between(feed, places[i], end, rng.choice((1, 3)), smallest=1)]
+            parts += parts_between(feed, places[i], end, rng.choice((1, 3)), smallest=1)
             places[i] = end
         rows: list[tuple[Any, ...]] = []
-        for feed, part in parts:
-            batch = batch_of(PARTS, part_row(feed, part, ""))
+        for part in parts:
+            batch = batch_of(PARTS, [part_row(planned, part)])
             for sent in _send_parts(_Send(text, layout, cut), shared, [batch]):
                 rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
         found += _evaluate(rows, evaluations, cut, rng, lambda: GraphEvaluation(text, layout, settled, len(sources)))

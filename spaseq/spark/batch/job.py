@@ -36,7 +36,7 @@ from spaseq.spark.ingest.frames import Streams
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.bar import progress_bar
 from spaseq.spark.session.connecting import task_count
-from spaseq.spark.session.failures import carried, clear_errors
+from spaseq.spark.session.failures import clear_errors
 from spaseq.spark.session.layout import Layout, lay_out
 from spaseq.spark.session.options import KNOWLEDGE_ROWS, NOT_IN_TASKS, QueryOptions, QueryWords, refuse_limits
 from spaseq.spark.session.query_text import QueryText, under_entailment
@@ -301,7 +301,6 @@ class _Work:
     bounds: tuple[int, ...]
 
 
-@carried
 def _matches(work: _Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The engine's matches in one part of the table, whose rows come in order of position."""
     yield from work.form.rows(_evaluated(work, iter(batches)))

@@ -35,7 +35,6 @@ from spaseq.spark.ingest.frames import Streams, is_frames
 from spaseq.spark.ingest.parts import part_chunks
 from spaseq.spark.ingest.seeking import TimedFile, first_times, timed_files
 from spaseq.spark.session.connecting import share
-from spaseq.spark.session.failures import carried
 from spaseq.spark.session.keeping import keep
 from spaseq.spark.session.steps import step, streams_and_patterns
 from spaseq.spark.session.storage import Access, access_to
@@ -168,7 +167,6 @@ class _Unsound(Exception):
     """A slice is not what it was planned to be."""
 
 
-@carried
 def _of_slices(work: _Work, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if work.access is not None:
         work.access.use()

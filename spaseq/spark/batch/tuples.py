@@ -144,10 +144,9 @@ def _timed(frame: DataFrame, number: int, options: EventOptions) -> DataFrame:
     if arrival:
         return _counted(keep(with_order), options.interval)
     schema = StructType([*with_order.schema, StructField(TIME, LongType())])
-    return with_order.mapInArrow(partial(_read_clock, options), schema)
+    return with_order.mapInArrow(carried(_read_clock, options), schema)
 
 
-@carried
 def _read_clock(options: EventOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     clock = TimestampAssigner(options, "<events>")
     for batch in batches:
@@ -212,7 +211,6 @@ def _parted(ordered: DataFrame, cut: TupleCut) -> DataFrame:
 # -- 3. the engine
 
 
-@carried
 def _each_part(find: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The matches in each part of a task's rows, which come part by part."""
     for _, pieces in groupby(_pieces(batches), key=lambda piece: piece[0]):

@@ -1,6 +1,6 @@
 """The Spark data source `spaseq`: RDF files as triples or as graph events, in batch and as a stream.
 
-    spark.dataSource.register(SpaseqSource)
+    spaseq.spark.register(spark)
     spark.read.format("spaseq").option("path", "power/*.nq").load()                       # triples
     spark.readStream.format("spaseq").option("path", "power/*.nq").option("rows", "events").load()
 
@@ -29,9 +29,9 @@ A row without triples (`graph` and `terms` null) tells, in `counts`, what a part
 from __future__ import annotations
 
 import json
-import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
@@ -48,11 +48,11 @@ from spaseq.spark.ingest.feed import Feed, FeedPart, Listing, Place, advance, li
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.reading import part_events, part_statements, quarantine_names
 from spaseq.spark.ingest.terms import ntriples
-from spaseq.spark.session.failures import carried, carried_call
+from spaseq.spark.session.failures import MARK, carry, carrying
 from spaseq.spark.session.storage import Access
 from spaseq.spark.session.tables import EVENTS, PARTS, STATEMENTS, batch_of, spark_schema
 
-__all__ = ["SpaseqSource", "Told", "part_row", "register"]
+__all__ = ["SpaseqSource", "Told", "part_row", "planned_part", "register"]
 
 _TABLES: Final = {"triples": STATEMENTS, "events": EVENTS, "parts": PARTS}
 _ROWS: Final = 10_000
@@ -78,27 +78,33 @@ class Told:
 
 def register(spark: SparkSession) -> None:
     """Make the data source known to a session."""
-    spark.dataSource.register(SpaseqSource)
+
+    class Marked(SpaseqSource):  # a local class travels with its attributes
+        mark = MARK
+
+    spark.dataSource.register(Marked)
 
 
 class SpaseqSource(DataSource):
-    """See the module."""
+    """See the module. `mark`: of the driver, for errors (`spaseq.spark.session.failures`)."""
+
+    mark = ""
 
     @classmethod
     def name(cls) -> str:
         return "spaseq"
 
-    @carried_call
     def schema(self) -> StructType:
-        return spark_schema(_TABLES[_rows(self.options)])
+        with carrying(self.mark):
+            return spark_schema(_TABLES[_rows(self.options)])
 
-    @carried_call
     def reader(self, schema: Any) -> DataSourceReader:
-        return _Reader(_Plan.of(self.options))
+        with carrying(self.mark):
+            return _Reader(_Plan.of(self.options), self.mark)
 
-    @carried_call
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return _StreamReader(_Plan.of(self.options))
+        with carrying(self.mark):
+            return _StreamReader(_Plan.of(self.options), self.mark)
 
 
 def _rows(options: Mapping[str, str]) -> str:
@@ -110,8 +116,9 @@ def _rows(options: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to read, and how."""
+    """What to read, and how. `options`: those it is made of, as JSON."""
 
+    options: str
     feeds: tuple[Feed, ...]
     rows: str
     tasks: int
@@ -142,8 +149,8 @@ class _Plan:
         how = _flag(options, "growing"), _flag(options, "whole")
         limits = _number(options, "max_bytes", 0), _number(options, "max_files", 0)
         feeds = tuple(Feed(i, source, settled, *how, *limits, access) for i, source in enumerate(sources))
-        return _Plan(feeds, _rows(options), _number(options, "partitions", 2), _flag(options, "closing"),
-                     folder)  # fmt: skip
+        return _Plan(json.dumps(dict(options)), feeds, _rows(options), _number(options, "partitions", 2),
+                     _flag(options, "closing"), folder)  # fmt: skip
 
 
 def _sources(options: Mapping[str, str]) -> tuple[StreamSource, ...]:
@@ -180,28 +187,30 @@ def _number(options: Mapping[str, str], name: str, default: int) -> int:
 
 
 class _Reader(DataSourceReader):
-    def __init__(self, plan: _Plan) -> None:
+    def __init__(self, plan: _Plan, mark: str) -> None:
         self.plan = plan
+        self.mark = mark
 
-    @carried_call
     def partitions(self) -> Sequence[InputPartition]:
         found: list[FeedPart] = []
-        for feed in self.plan.feeds:
-            if not (among := listing(feed)):
-                raise EventError("no such file", source=", ".join(feed.source.files))
-            end = advance(feed, Place(), limited=False, closing=True, among=among)
-            found += parts_between(feed, Place(), end, self.plan.tasks)
+        with carrying(self.mark):
+            for feed in self.plan.feeds:
+                if not (among := listing(feed)):
+                    raise EventError("no such file", source=", ".join(feed.source.files))
+                end = advance(feed, Place(), limited=False, closing=True, among=among)
+                found += parts_between(feed, Place(), end, self.plan.tasks)
         return [InputPartition(part) for part in found]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        return _read(self.plan, partition.value)
+        return carry(self.mark, _read, self.plan, partition.value)
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offsets: for each feed, by its number, a `Place`."""
 
-    def __init__(self, plan: _Plan) -> None:
+    def __init__(self, plan: _Plan, mark: str) -> None:
         self.plan = plan
+        self.mark = mark
         self.among: list[Listing | None] = [None] * len(plan.feeds)
 
     def initialOffset(self) -> dict[str, Any]:
@@ -211,12 +220,15 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Its value is not looked at: the limits in bytes and files are our own, and hold for each stream.
         return ReadMaxBytes(max(1, self.plan.feeds[0].max_bytes))
 
-    @carried_call
     def prepareForTriggerAvailableNow(self) -> None:
-        self.among = [listing(feed) for feed in self.plan.feeds]
+        with carrying(self.mark):
+            self.among = [listing(feed) for feed in self.plan.feeds]
 
-    @carried_call
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        with carrying(self.mark):
+            return self._latest(start)
+
+    def _latest(self, start: dict[str, Any]) -> dict[str, Any]:
         pairs = [
             (feed, Place.of(start.get(str(feed.number))), among)
             for feed, among in zip(self.plan.feeds, self.among, strict=True)
@@ -226,42 +238,41 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ends = [advance(feed, place, closing=True, among=among) for feed, place, among in pairs]
         return {str(feed.number): end.to_dict() for (feed, _, _), end in zip(pairs, ends, strict=True)}
 
-    @carried_call
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         parts: list[InputPartition] = []
-        for feed in self.plan.feeds:
-            number = str(feed.number)
-            between = parts_between(feed, Place.of(start.get(number)), Place.of(end.get(number)), self.plan.tasks)
-            parts += map(InputPartition, between)
+        with carrying(self.mark):
+            for feed in self.plan.feeds:
+                number = str(feed.number)
+                between = parts_between(feed, Place.of(start.get(number)), Place.of(end.get(number)), self.plan.tasks)
+                parts += map(InputPartition, between)
         return parts
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        return _read(self.plan, partition.value)
+        return carry(self.mark, _read, self.plan, partition.value)
 
 
-@carried
 def _read(plan: _Plan, part: FeedPart) -> Iterator[pa.RecordBatch]:
     """The rows of one part as record batches."""
     feed = plan.feeds[part.feed]
     if feed.access is not None:
         feed.access.use()
-    rows = _MAKERS[plan.rows](feed, part, plan.quarantine)
+    rows = _MAKERS[plan.rows](plan, feed, part)
     while held := list(islice(rows, _ROWS)):
         yield batch_of(_TABLES[plan.rows], held)
 
 
-def _triple_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
+def _triple_rows(plan: _Plan, feed: Feed, part: FeedPart) -> Iterator[tuple[Any, ...]]:
     if part.last:
         return
-    with counted(quarantine, quarantine_names(part)) as counters:
+    with counted(plan.quarantine, quarantine_names(part)) as counters:
         for s, p, o, g, line in part_statements(feed, part, counters):
             graph = None if g is None else term_key(g)
             yield feed.source.iri, part.path, line, graph, *(ntriples(term_key(term)) for term in (s, p, o))
 
 
-def _event_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
+def _event_rows(plan: _Plan, feed: Feed, part: FeedPart) -> Iterator[tuple[Any, ...]]:
     head = (part.feed, *part.order, feed.source.iri)
-    with counted(quarantine, quarantine_names(part)) as counters:
+    with counted(plan.quarantine, quarantine_names(part)) as counters:
         for event in () if part.last else part_events(feed, part, counters):
             terms = [term_key(term) for triple in event.triples for term in triple]
             graph = None if event.graph is None else term_key(event.graph)
@@ -269,9 +280,26 @@ def _event_rows(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[A
     yield (*head, None, part.path, None, None, None, Told(counters, int(part.last)).row())
 
 
-def part_row(feed: Feed, part: FeedPart, quarantine: str) -> Iterator[tuple[Any, ...]]:
-    """The row of PARTS for a part."""
-    yield part.feed, *part.order, pickle.dumps((feed, part, quarantine), pickle.HIGHEST_PROTOCOL)
+def _part_rows(plan: _Plan, feed: Feed, part: FeedPart) -> Iterator[tuple[Any, ...]]:
+    yield part_row(plan.options, part)
 
 
-_MAKERS: Final = {"triples": _triple_rows, "events": _event_rows, "parts": part_row}
+_MAKERS: Final = {"triples": _triple_rows, "events": _event_rows, "parts": _part_rows}
+
+
+def part_row(options: str, part: FeedPart) -> tuple[Any, ...]:
+    """The row of PARTS for a part. `options`: those of the data source, as JSON."""
+    return part.feed, *part.order, json.dumps([options, asdict(part)])
+
+
+def planned_part(body: str) -> tuple[Feed, FeedPart, str]:
+    """Of the body of a row of PARTS: the feed, the part, and the folder of the quarantine (empty: none)."""
+    options, given = json.loads(body)
+    plan = _planned(options)
+    part = FeedPart(**{**given, "order": tuple(given["order"])})
+    return plan.feeds[part.feed], part, plan.quarantine
+
+
+@lru_cache(8)
+def _planned(options: str) -> _Plan:
+    return _Plan.of(json.loads(options))

@@ -14,9 +14,9 @@ from spaseq.rdf import ARRIVAL, GENERATED_AT, EventBy, StreamOptions, StreamSour
 from spaseq.spark.ingest.datasource import register
 from spaseq.spark.ingest.quarantine import check_folder
 from spaseq.spark.session.failures import clear_errors
-from spaseq.spark.session.storage import access_to
+from spaseq.spark.session.storage import Access, access_to
 
-__all__ = ["Reading", "for_tasks", "named_files", "parts_of_files", "settled_by_names"]
+__all__ = ["Reading", "for_tasks", "named_files", "parts_of_files", "settled_by_names", "source_options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,24 @@ def parts_of_files(
     if is_elsewhere(reading.quarantine):
         check_folder(reading.quarantine)
     access = access_to(spark, named_files(sources))
+    given = source_options(sources, options, reading, tasks, access)
+    with clear_errors():
+        return spark.readStream.format("spaseq").options(**given).load()
+
+
+def source_options(
+    sources: list[StreamSource], options: StreamOptions, reading: Reading, tasks: int, access: Access | None = None
+) -> dict[str, str]:
+    """The options of the data source (`spaseq.spark.ingest.datasource`) that reads the parts of files."""
     # The files are listed by a process of Spark's, which may stand elsewhere.
     given = [
         (s.iri, [whole_name(path) for path in s.files], None if s.event_by is None else str(s.event_by))
         for s in sources
     ]
-    reader = spark.readStream.format("spaseq").option("rows", "parts").option("streams", json.dumps(given))
     malformed = f"quarantine:{reading.quarantine}" if reading.quarantine else options.malformed
     words = {
+        "rows": "parts",
+        "streams": json.dumps(given),
         "event_by": options.event_by,
         "time": None if options.time == ARRIVAL else options.time,
         "counted": "true" if options.time == ARRIVAL else None,
@@ -93,8 +103,4 @@ def parts_of_files(
         "max_files": reading.max_files,
         "hadoop": None if access is None else json.dumps([access.settings, access.jars]),
     }
-    for name, value in words.items():
-        if value is not None:
-            reader = reader.option(name, str(value))
-    with clear_errors():
-        return reader.load()
+    return {name: str(value) for name, value in words.items() if value is not None}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, reduce
 from itertools import groupby, islice
 from typing import Any, Final, TypeAlias
 from zlib import crc32
@@ -147,7 +147,7 @@ def ordered_events(given: Frames, options: StreamOptions, tasks: int) -> DataFra
         raise OptionError("a streaming DataFrame in a batch", "spaseq.spark.start(…) runs a query over streams")
     quads = _quads(given, options).repartition(tasks, "stream", "time", "graph")
     ordered = quads.sortWithinPartitions("stream", "time", "graph")
-    return ordered.mapInArrow(partial(_event_rows, given.iris, True), spark_schema(EVENTS))
+    return ordered.mapInArrow(carried(_event_rows, given.iris, True), spark_schema(EVENTS))
 
 
 def event_rows(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
@@ -155,7 +155,7 @@ def event_rows(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
     if not all(frame.isStreaming for frame in given.frames):
         raise OptionError("a DataFrame that is no stream", "spaseq.spark.run(…) runs a query over what is there")
     quads = _quads(given, options).repartition(tasks, "stream", "time", "graph")
-    return quads.mapInArrow(partial(_event_rows, given.iris, False), spark_schema(EVENTS))
+    return quads.mapInArrow(carried(_event_rows, given.iris, False), spark_schema(EVENTS))
 
 
 # -- rows to quads
@@ -171,7 +171,7 @@ class _Read:
 def _quads(given: Frames, options: StreamOptions) -> DataFrame:
     job = _Read(given.numbers, options.time_unit, options.malformed == "drop")
     picked = [_picked(frame, given.numbers) for frame in given.frames]
-    return reduce(DataFrame.unionByName, picked).mapInArrow(partial(_read, job), spark_schema(QUADS))
+    return reduce(DataFrame.unionByName, picked).mapInArrow(carried(_read, job), spark_schema(QUADS))
 
 
 def _picked(frame: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
@@ -189,7 +189,6 @@ def _picked(frame: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
     return frame.where(F.col("stream").isin(list(numbers)) | unread).select("stream", time.alias("time"), *terms)
 
 
-@carried
 def _read(job: _Read, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = list(rows_of([batch]))
@@ -281,7 +280,6 @@ def _scoped(terms: list[str], scope: str) -> list[str]:
 _ROWS: Final = 5_000
 
 
-@carried
 def _event_rows(iris: Sequence[str], ordered: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Events (EVENTS) of quads, and what was counted. The quads come in order, or, in a batch of a stream, are sorted
     here."""

@@ -9,9 +9,10 @@ or where anything is wrong, all is read again as the local engine does (`whole`)
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from heapq import heapify, heapreplace
 from itertools import count, groupby
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Final
 from spaseq.events.places import matching, open_file, whole_name
 from spaseq.rdf import (
     ARRIVAL,
+    EventBy,
     StreamOptions,
     StreamSource,
     expand_files,
@@ -58,6 +60,19 @@ class Input:
     chain: int
     weight: int
     span: tuple[int, int] | None = None
+
+    def to_json(self) -> str:
+        """As it travels to its task."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def of_json(text: str) -> Input:
+        """The inverse of `to_json`."""
+        given = json.loads(text)
+        iri, files, by = given["source"].values()
+        source = StreamSource(iri, tuple(files), None if by is None else EventBy(**by))
+        span = None if given["span"] is None else tuple(given["span"])
+        return Input(**{**given, "source": source, "span": span})
 
     @property
     def quarantined(self) -> dict[str, str]:

@@ -7,10 +7,9 @@ that the query can use become rows. Blank nodes have the names that they have lo
 
 from __future__ import annotations
 
-import pickle
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import astuple, dataclass
 from itertools import islice
 from typing import Final
 
@@ -59,10 +58,10 @@ def triples_of_files(spark: SparkSession, files: Sequence[str], used: frozenset[
     """
     access = access_to(spark, files)
     pieces = [piece for name in expand_files(files) for piece in _pieces(name, used, tasks)]
-    rows = [(number, pickle.dumps(piece, pickle.HIGHEST_PROTOCOL)) for number, piece in enumerate(pieces)]
+    rows = [(number, json.dumps(astuple(piece))) for number, piece in enumerate(pieces)]
     given = spark.createDataFrame(rows, spark_schema(INPUTS))
     parted = given.repartitionById(max(1, min(len(rows), tasks)), given["number"] % min(len(rows), tasks))
-    found = parted.mapInArrow(partial(_read, used, access), spark_schema(KNOWLEDGE))
+    found = parted.mapInArrow(carried(_read, used, access), spark_schema(KNOWLEDGE))
     size = sum(file_size(name) * (1 if is_kept(name) or has_lines(name, format_of(name, documents=True)) else _UNPACKED)
                for name in expand_files(files))  # fmt: skip
     # Spark takes the triples for as small as the list of the pieces, and would broadcast any file.
@@ -90,7 +89,6 @@ def _rows_of(graph: GraphColumns, used: frozenset[str] | None) -> np.ndarray:
     return graph.rows if used is None else graph.about(sorted(used))
 
 
-@carried
 def _read(
     used: frozenset[str] | None, access: Access | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
@@ -98,7 +96,7 @@ def _read(
         access.use()
     for batch in batches:
         for body in batch.column("body").to_pylist():
-            rows = _triples(pickle.loads(body), used)
+            rows = _triples(_Piece(*json.loads(body)), used)
             while held := list(islice(rows, _ROWS)):
                 yield batch_of(KNOWLEDGE, held)
 

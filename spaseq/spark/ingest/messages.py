@@ -10,7 +10,7 @@ What is said of a message names its topic, partition and offset where `messages`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -61,7 +61,7 @@ def parse_rdf(messages: DataFrame, column: str = "value", format: str = "nq") ->
     schema = StructType([*kept, *(StructField(name, StringType()) for name in _TERMS)])
     plain = with_plain_names(messages.withColumn(MALFORMED, _place(messages)))
     picked = plain.select(*map(plain_name, [*others, MALFORMED, *graph, column]))
-    return picked.mapInArrow(partial(_parse, schema.names, bool(graph), format), schema)
+    return picked.mapInArrow(carried(_parse, schema.names, bool(graph), format), schema)
 
 
 def parse_json(messages: DataFrame, schema: str | StructType, column: str = "value") -> DataFrame:
@@ -108,7 +108,7 @@ def dead_letters(
         plain = with_plain_names(messages.withColumn(MALFORMED, _place(messages)))
         body = F.col(plain_name(column)).alias(_READ)
         picked = plain.select(*map(plain_name, kept.names), MALFORMED, body)
-        return picked.mapInArrow(partial(_unreadable, whole.names, format), whole)
+        return picked.mapInArrow(carried(_unreadable, whole.names, format), whole)
     assert schema is not None
     _check_column(messages, column)
     fields = _fields(messages, schema)
@@ -226,7 +226,6 @@ def _why_no_json(fields: StructType) -> Column:
     return why
 
 
-@carried
 def _parse(names: Sequence[str], named: bool, form: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of messages: columns to be kept, the message's place, its graph if `named`, its body."""
     terms = Terms()
@@ -251,7 +250,6 @@ def _parse(names: Sequence[str], named: bool, form: str, batches: Iterable[pa.Re
         yield pa.record_batch([*kept, *columns], names=names)
 
 
-@carried
 def _unreadable(names: Sequence[str], form: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Those of the messages that cannot be read, and why."""
     terms = Terms()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from spaseq.engine import Settings
 from spaseq.gpm import Knowledge
+from spaseq.gpm.entail import Schema
 from spaseq.language.evaluation.knowledge import close_under, with_schema
 from spaseq.language.query import Query, compile_query
+from spaseq.rdf import SchemaColumns
+from spaseq.snapshot import decode, encode
 
 __all__ = ["QueryText", "under_entailment"]
 
@@ -17,7 +19,7 @@ __all__ = ["QueryText", "under_entailment"]
 @dataclass(frozen=True, slots=True)
 class QueryText:
     """A query as text, compiled once per process. `schema`: what entailment has GPMs follow (`spaseq.gpm.entail`),
-    pickled; empty without. `reference`: whether rdflib's evaluator does the graph patterns."""
+    by `spaseq.snapshot.encode`; empty without. `reference`: whether rdflib's evaluator does the graph patterns."""
 
     text: str
     source: str
@@ -39,7 +41,7 @@ class QueryText:
 def _compiled(query: QueryText) -> Query:
     compiled = compile_query(query.text, query.source, query.settings)
     if query.schema:
-        compiled.checked = with_schema(compiled.checked, pickle.loads(query.schema))
+        compiled.checked = with_schema(compiled.checked, Schema(SchemaColumns(*decode(query.schema))))
     return compiled
 
 
@@ -52,4 +54,6 @@ def under_entailment(
     if entailment is None:
         return text, knowledge
     closed, schema = close_under(knowledge, entailment, query.settings.closed_triples)
-    return replace(text, schema=pickle.dumps(schema)), closed
+    columns = schema.columns
+    parts = (columns.keys, columns.classes, columns.properties, columns.domains, columns.ranges)
+    return replace(text, schema=encode(parts)), closed

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from spaseq.language.query import Query
+from spaseq.spark.session.failures import carried
 
 __all__ = ["step", "streams_and_patterns"]
 
 
 def step(name: str, function: Callable[..., Any], *given: Any) -> Callable[[Any], Any]:
     """`function` of batches, its first arguments `given`, for `mapInArrow`. Spark's plan shows it as `name`."""
-    found = partial(function, *given)
-    found.__name__ = name  # type: ignore[attr-defined]
+    found = carried(function, *given)
+    found.__name__ = name
     return found
 
 

@@ -54,9 +54,9 @@ PLACE: Final = pa.schema([("feed", _INT), ("file_number", _LONG), ("start", _LON
 """Where a part of a stream begins: the `feed`'s number, the `file_number` in it, and the byte of `start`. Of a
 DataFrame: the stream's number, the task, and 0."""
 
-PARTS: Final = pa.schema([*PLACE, ("body", _BYTES)])
-"""A part of a file to be read by a task: `feed`, `file_number` and `start` as of PLACE, and in the `body`, pickled, the
-feed, the part and the folder of its quarantine."""
+PARTS: Final = pa.schema([*PLACE, ("body", _TEXT)])
+"""A part of a file to be read by a task: `feed`, `file_number` and `start` as of PLACE, and in the `body`, as JSON, the
+options of the data source and the part (`spaseq.spark.ingest.datasource.planned_part`)."""
 
 EVENTS: Final = pa.schema([*PLACE, ("stream", _TEXT), ("time", _LONG), ("file", _TEXT), ("line", _LONG),
                            ("graph", _TEXT), ("terms", _TEXTS), ("counts", _LONGS)])  # fmt: skip
@@ -74,16 +74,17 @@ KNOWLEDGE: Final = pa.schema([("subject", _TEXT), ("predicate", _TEXT), ("object
 
 # -- a batch job
 
-INPUTS: Final = pa.schema([("number", _INT), ("body", _BYTES)])
-"""What a task reads: in the `body`, pickled, a file or an input (`spaseq.spark.ingest.inputs`); the `number` is that of
-the task, or one that decides it."""
+INPUTS: Final = pa.schema([("number", _INT), ("body", _TEXT)])
+"""What a task reads: in the `body`, as JSON, a piece of a file or an input (`spaseq.spark.ingest.inputs`); the `number`
+is that of the task, or one that decides it."""
 
 SOLVED: Final = pa.schema([("file", _INT), ("number", _LONG), ("stream", _INT), ("time", _LONG), ("graph", _TEXT),
-                          ("found", _BYTES), ("counts", _LONGS)])  # fmt: skip
+                          ("found", _TEXTS), ("counts", _LONGS)])  # fmt: skip
 """An event with what the GPMs found on it: the number of the input `file`, its `number` there, the place of its
-`stream` in the query, its `time`, of DataFrames the key of its `graph`, and in `found`, pickled, [(PARTITION BY key,
-[(GPM, terms)])], null for nothing. Or, where `counts` is not null, what is told of an input, and but for its number
-nothing else."""
+`stream` in the query, its `time`, of DataFrames the key of its `graph`, and in `found` its mappings, null for none.
+A mapping is a text of three numbers (the GPM; how many terms; how many texts of the PARTITION BY key; -1 for null),
+then the terms, then the key. Or, where `counts` is not null, what is told of an input, and but for its number nothing
+else."""
 
 SOLUTIONS: Final = pa.schema([("position", _LONG), ("time", _LONG), ("gpm", _INT), ("terms", _TEXTS), ("key", _TEXTS)])
 """A mapping at an instant: `position` and `time` of the instant; `gpm`, the place of the GPM in the layout, or -1 for a

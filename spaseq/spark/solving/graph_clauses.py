@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from operator import and_
 from typing import Any, Final
 
@@ -219,7 +219,7 @@ class _Translation:
 
     def _filtered(self, node: Node, found: DataFrame, condition: Expression) -> DataFrame:
         number = next(i for i, inner in enumerate(self._nodes) if inner is node)
-        keep = partial(_keep, self._query, self._place, number, tuple(found.columns))
+        keep = carried(_keep, self._query, self._place, number, tuple(found.columns))
         return found.mapInArrow(keep, found.schema)
 
 
@@ -278,7 +278,6 @@ def _join(left: DataFrame, right: DataFrame, sure: frozenset[str], how: str) -> 
     return joined.select(*kept, *(F.col(f"r_{n}").alias(n) for n in right.columns if n not in shared))
 
 
-@carried
 def _keep(
     query: QueryText, place: Place, number: int, columns: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:

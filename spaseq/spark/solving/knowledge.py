@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, Final
 
 import pyarrow as pa
@@ -235,7 +235,7 @@ def _triples(frame: DataFrame, iri: str, used: frozenset[str] | None) -> DataFra
             hint=f"it has {', '.join(frame.columns)}; there must be {', '.join(_COLUMNS)}, or {_LINE} (a line)",
         )
     frame = frame if near is None else frame.where(near)
-    keys = frame.mapInArrow(partial(_keys, f"knowledge <{iri}>"), spark_schema(KNOWLEDGE))
+    keys = frame.mapInArrow(carried(_keys, f"knowledge <{iri}>"), spark_schema(KNOWLEDGE))
     return keys if used is None else keys.where(F.col("predicate").isin([f"<{p}>" for p in used]))
 
 
@@ -243,7 +243,6 @@ def _missing(frame: DataFrame) -> str:
     return next(name for name in _COLUMNS if name not in frame.columns)
 
 
-@carried
 def _keys(what: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of terms, or of lines, as rows of keys."""
     for batch in batches:

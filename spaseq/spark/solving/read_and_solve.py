@@ -8,7 +8,6 @@ then `in_ranges` puts them into ranges of time, and `solution_rows` makes the ta
 
 from __future__ import annotations
 
-import pickle
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -18,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -30,7 +30,6 @@ from spaseq.spark.ingest.parts import part_chunks
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.time_ranges import INDEX_BITS, quantiles, rows_of
 from spaseq.spark.session.connecting import share
-from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.steps import step, streams_and_patterns
@@ -90,7 +89,7 @@ def solved_files(
     are settled. `quarantine`: a folder for lines that cannot be read, which `options` then have dropped."""
     shared = share(spark, graphs)
     chosen, parts = dealt(inputs, tasks)
-    rows = [(task, pickle.dumps(each, pickle.HIGHEST_PROTOCOL)) for task, each in zip(chosen, inputs, strict=True)]
+    rows = [(task, each.to_json()) for task, each in zip(chosen, inputs, strict=True)]
     given = spark.createDataFrame(rows, spark_schema(INPUTS))
     parted = given.repartitionById(parts, "number")
     job = _Job(query, layout, options, quarantine, access_to(spark, [name for each in inputs for name in each.names]))
@@ -107,14 +106,13 @@ def solved_rows(
     return events.mapInArrow(step(name, _of_rows, _Job(query, layout, options), shared), spark_schema(SOLVED))
 
 
-@carried
 def _of_files(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     solver = solver_of(job.query, job.layout, shared.value)
     if job.access is not None:
         job.access.use()
     for batch in batches:
         for body in batch.column("body").to_pylist():
-            given: Input = pickle.loads(body)
+            given = Input.of_json(body)
             try:
                 yield from _read(job, solver, given)
             except EventError as error:
@@ -144,7 +142,7 @@ def _read(job: _Job, solver: Any, given: Input) -> Iterator[pa.RecordBatch]:
             found = found_in(placed, solver, job.query, job.layout)
             named = named or (start > 0 and _has_blank_nodes(found))
             graphs = pa.nulls(len(batch), pa.string())  # events of equal time have an order of their own
-            yield _solved(placed, found, given.number, given.stream, first, graphs)
+            yield _solved(placed, job.layout, found, given.number, given.stream, first, graphs)
             first += len(batch)
     yield Account(given.number, counters, times, named).row()
 
@@ -155,7 +153,6 @@ def _has_blank_nodes(solved: Found) -> bool:
     return any(term is not None and _OF_AN_EVENT.match(term) for term in terms)
 
 
-@carried
 def _of_rows(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     solver = solver_of(job.query, job.layout, shared.value)
     told: list[tuple[str, Told]] = []
@@ -163,7 +160,7 @@ def _of_rows(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Itera
         first = 0
         for placed in gathered(iri, graph_events(rows, told)):
             found = found_in(placed, solver, job.query, job.layout)
-            yield _solved(placed, found, stream, stream, first, _graph_names(placed.batch))
+            yield _solved(placed, job.layout, found, stream, stream, first, _graph_names(placed.batch))
             first += len(placed.batch)
     counters = Counters()
     for _, what in told:
@@ -176,15 +173,20 @@ def _graph_names(batch: GraphBatch) -> pa.Array:
     return pa.array([None if name is None else term_key(name) for name in names], pa.string())
 
 
-def _solved(placed: Placed, solved: Found, file: int, stream: int, first: int, graphs: pa.Array) -> pa.RecordBatch:
+def _solved(
+    placed: Placed, layout: Layout, solved: Found, file: int, stream: int, first: int, graphs: pa.Array
+) -> pa.RecordBatch:
     """The rows of a batch of events. `first`: the number of the first of them."""
     size = len(placed.batch)
-    found: list[Any] = [None] * size
-    for number, key, mappings in solved.found:
-        found[number] = (found[number] or []) + [(key, mappings)]
-    for gpm, number, terms in solved.loose:
-        found[number] = (found[number] or []) + [(None, [(gpm, terms)])]
-    bodies = [None if what is None else pickle.dumps(what, pickle.HIGHEST_PROTOCOL) for what in found]
+    found: list[list[str | None] | None] = [None] * size
+    every: list[tuple[int, Any]] = [(INSTANT, None)] if layout.blanks else []
+    loose = ((number, None, [(gpm, terms)]) for gpm, number, terms in solved.loose)
+    for number, key, mappings in chain(solved.found, loose):
+        own = found[number] = found[number] or []
+        for gpm, terms in chain(every, mappings):
+            own.append(f"{gpm} {-1 if terms is None else len(terms)} {-1 if key is None else len(key)}")
+            own += terms or ()
+            own += key or ()
     return pa.record_batch(
         [
             pa.array(np.full(size, file, np.int32)),
@@ -192,7 +194,7 @@ def _solved(placed: Placed, solved: Found, file: int, stream: int, first: int, g
             pa.array(np.full(size, stream, np.int32)),
             pa.array(placed.batch.times),
             graphs,
-            pa.array(bodies, pa.binary()),
+            pa.array(found, SOLVED.field("found").type),
             pa.nulls(size, SOLVED.field("counts").type),
         ],
         schema=SOLVED,
@@ -209,16 +211,13 @@ def looked_over(solved: DataFrame, tasks: int) -> tuple[list[Account], list[int]
 # -- instants
 
 
-def solution_rows(ordered: DataFrame, layout: Layout, firsts: dict[int, int], options: StreamOptions) -> DataFrame:
+def solution_rows(ordered: DataFrame, firsts: dict[int, int], options: StreamOptions) -> DataFrame:
     """The table of solutions (SOLUTIONS) of events in order, with `id` (task and row)."""
-    work = step("number the instants", _rows, layout, firsts, options.apart)
+    work = step("number the instants", _rows, firsts, options.apart)
     return ordered.select("id", "time", "found").mapInArrow(work, spark_schema(SOLUTIONS))
 
 
-@carried
-def _rows(
-    layout: Layout, firsts: dict[int, int], apart: bool, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _rows(firsts: dict[int, int], apart: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     position, latest = -1, None
     for batch in batches:
         if not batch.num_rows:
@@ -230,16 +229,22 @@ def _rows(
         fresh[0] = apart or latest is None or times[0] != latest
         positions = position + np.cumsum(fresh)
         position, latest = int(positions[-1]), times[-1]
-        yield _table_batch(layout, positions, times, batch.column("found"))
+        yield _table_batch(positions, times, batch.column("found"))
 
 
-def _table_batch(layout: Layout, positions: np.ndarray, times: np.ndarray, found: pa.Array) -> pa.RecordBatch:
+def _table_batch(positions: np.ndarray, times: np.ndarray, found: pa.Array) -> pa.RecordBatch:
     rows: list[tuple[Any, ...]] = []
-    for number in np.flatnonzero(np.asarray(found.is_valid())).tolist():
-        head = (int(positions[number]), int(times[number]))
-        for key, mappings in pickle.loads(found[number].as_py()):
-            own = None if key is None else list(key)
-            if layout.blanks:
-                rows.append((*head, INSTANT, None, own))
-            rows += [(*head, gpm, list(terms), own) for gpm, terms in mappings]
+    texts = found.flatten().to_pylist()
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(found), 0))
+    events = np.flatnonzero(lengths)
+    at = 0
+    for position, time, end in zip(
+        positions[events].tolist(), times[events].tolist(), np.cumsum(lengths[events]).tolist(), strict=True
+    ):
+        while at < end:
+            gpm, terms, key = map(int, texts[at].split())
+            middle = at + 1 + max(terms, 0)
+            own = None if terms < 0 else texts[at + 1 : middle]
+            at = middle + max(key, 0)
+            rows.append((position, time, gpm, own, None if key < 0 else texts[middle:at]))
     return batch_of(SOLUTIONS, rows)

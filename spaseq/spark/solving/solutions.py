@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, reduce
 from itertools import groupby
 from operator import and_, itemgetter
 from typing import Any, Final
@@ -128,7 +128,7 @@ def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, sides: Si
             piece = _joined(piece, layout.variables[place], sure, side)
             sure |= side.sure
         if late_conditions(pattern):
-            piece = piece.mapInArrow(partial(_keep, query, layout), spark_schema(SOLUTIONS))
+            piece = piece.mapInArrow(carried(_keep, query, layout), spark_schema(SOLUTIONS))
         pieces.append(piece)
     return _keyed(reduce(DataFrame.unionByName, pieces), checked.partition, layout)
 
@@ -141,7 +141,6 @@ def _joined(piece: DataFrame, variables: Sequence[str], sure: frozenset[str], si
     return joined.withColumn("terms", F.array(*merged)).select(*piece.columns)
 
 
-@carried
 def _keep(query: QueryText, layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows whose mapping satisfies its GPM's conditions on knowledge."""
     for batch in batches:

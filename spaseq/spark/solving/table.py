@@ -67,7 +67,7 @@ def table_of(
     if counters is not None:
         for account in solved.accounts:
             counters.add(account.counters)
-    table = solution_rows(ordered, layout, firsts, solved.options)
+    table = solution_rows(ordered, firsts, solved.options)
     if layout.joined:  # it is read once for each of them
         table = keep(table)
     return join_knowledge(table, job.query, layout, job.sides), times

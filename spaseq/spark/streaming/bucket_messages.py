@@ -8,7 +8,6 @@ events are late, and the place of each instant in the order of all. A parcel is 
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -23,13 +22,13 @@ from pyspark.sql import DataFrame
 from spaseq.engine import Window
 from spaseq.language.solving.solve import Solver
 from spaseq.rdf import Counters
+from spaseq.snapshot import decode, encode
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events, part_batches
-from spaseq.spark.ingest.datasource import Told
+from spaseq.spark.ingest.datasource import Told, planned_part
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.reading import quarantine_names
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.connecting import share
-from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.steps import step, streams_and_patterns
@@ -58,13 +57,14 @@ class Parcel:
 
     def pack(self) -> bytes:
         """As a value for Spark."""
-        whole = (self.times, self.lines, self.rows, self.file, self.told, self.attached)
-        return pickle.dumps(whole, pickle.HIGHEST_PROTOCOL)
+        told = None if self.told is None else self.told.row()
+        return encode((self.times, self.lines, self.rows, self.file, told, self.attached))
 
     @staticmethod
     def unpack(body: bytes) -> Parcel:
         """The inverse of `pack`."""
-        return Parcel(*pickle.loads(body))
+        times, lines, rows, file, told, attached = decode(body)
+        return Parcel(times, lines, rows, file, None if told is None else Told.of(told), attached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +122,17 @@ def _kept_solver(query: QueryText, layout: Layout, graphs: Graphs) -> Solver:
     return solver
 
 
-@carried
 def _send_parts(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The parcels of parts, which are read here."""
     solver = _kept_solver(job.query, job.layout, shared.value)
     for *head, body in rows_of(batches):
-        feed, part, quarantine = pickle.loads(body)
+        feed, part, quarantine = planned_part(body)
         with counted(quarantine, quarantine_names(part)) as counters:
             placed = () if part.last else part_batches(feed, part, solver.wanted, counters)
             number = yield from _sent(job, solver, tuple(head), placed)
         yield from _told(job, tuple(head), number, part.path, Told(counters, int(part.last)))
 
 
-@carried
 def _send(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The parcels of events, those of one place behind each other."""
     solver = _kept_solver(job.query, job.layout, shared.value)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from operator import and_
 from typing import Any
 
@@ -47,7 +47,7 @@ def attach_knowledge(
         for side in sides[name]:
             mixed = _joined(mixed, place, layout.variables[place], sure, side.kept(tasks))
             sure |= side.sure
-    return mixed.mapInArrow(partial(_attach, _Attach(query, layout, cut)), spark_schema(PARCELS))
+    return mixed.mapInArrow(carried(_attach, _Attach(query, layout, cut)), spark_schema(PARCELS))
 
 
 def _joined(mixed: DataFrame, place: int, variables: tuple[str, ...], sure: frozenset[str], side: Side) -> DataFrame:
@@ -77,7 +77,6 @@ class _Attach:
     cut: Cut
 
 
-@carried
 def _attach(job: _Attach, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The parcels as they are; of joined rows, the attached parcels."""
     for batch in batches:

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from spaseq.errors import OptionError
-from spaseq.spark.session.failures import carried
+from spaseq.spark.session.failures import MARK, carry
 from spaseq.spark.session.tables import STATE, spark_schema
 from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.evaluation import Evaluation
@@ -60,24 +60,25 @@ def evaluated(parcels: DataFrame, make: Callable[[], Evaluation], matches: pa.Sc
 
 
 class Processor(StatefulProcessor):
-    """See `evaluated`. `run` names the query's run, `columns` are those of a match: texts, longs or lists of longs."""
+    """See `evaluated`. Made on the driver, run by workers. `run` names the query's run, `columns` are those of a match:
+    texts, longs or lists of longs."""
 
     def __init__(self, make: Callable[[], Evaluation], run: str, columns: pa.Schema, first: int) -> None:
         self._make = make
         self._run = run
         self._columns = columns
         self._first = first
+        self._mark = MARK
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._state = handle.getValueState("evaluation", spark_schema(STATE))
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
-        return self._handle(int(key[0]), rows)
+        return carry(self._mark, self._handle, int(key[0]), rows)
 
     def close(self) -> None:
         pass
 
-    @carried
     def _handle(self, bucket: int, rows: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         parcels: list[tuple[tuple[int, ...], Parcel]] = []
         now = 0

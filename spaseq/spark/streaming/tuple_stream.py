@@ -117,7 +117,7 @@ def stream_tuples(
     buckets = spread(spark, tasks or task_count(spark)) if keys else (0,)
     sent = [
         with_plain_names(frame).mapInArrow(
-            partial(_send, _Send(number, options, keys, buckets, malformed == "drop")), spark_schema(PARCELS)
+            carried(_send, _Send(number, options, keys, buckets, malformed == "drop")), spark_schema(PARCELS)
         )
         for number, frame in enumerate(frames)
     ]
@@ -148,7 +148,6 @@ class _Send:
     drop: bool = False
 
 
-@carried
 def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A parcel for each bucket from each batch of tuples. Its rows: tuples' numbers in the batch, and a table."""
     from pyspark import TaskContext
