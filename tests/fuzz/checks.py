@@ -5,6 +5,7 @@ and where an input is right, batch, pushes and snapshots answer the same."""
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -30,6 +32,7 @@ from spaseq.events import readers
 from spaseq.rdf import Counters, open_streams, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
 from spaseq.watch import check, limited
+from tests.fuzz import forged
 from tests.fuzz.kinds import Input
 from tests.support import roads
 from tests.support.harness import Case
@@ -135,7 +138,7 @@ def _command(given: Input) -> str:
         code, out, err = _run_command(given.arguments, given.stdin)
     _checked_exit(code, err, raised)
     if "jsonl" in given.arguments and code == 0:
-        for line in out.splitlines():
+        for line in out.removesuffix("\n").split("\n") if out else ():  # U+2028 in a text ends no line
             json.loads(line)
     return f"exit {code}"
 
@@ -522,6 +525,47 @@ def _note(given: Input) -> str:
     return "taken"
 
 
+# -- what an input holds is not run
+
+
+def _forged(given: Input) -> str:
+    """An input of another kind: as its own check has it, each error crosses from a task of Spark's as it is, and
+    nothing was made."""
+
+    def told(error: SpaseqError) -> str:
+        found = plain(error)
+        if importlib.util.find_spec("pyspark") is not None:
+            _crosses(error)
+        return found
+
+    plain = _told
+    how, *arguments = given.arguments
+    with mock.patch(f"{__name__}._told", told):
+        said = _CHECKS[how](replace(given, how=how, arguments=tuple(arguments)))
+    if Path(forged.MADE).exists():
+        raise Wrong("what an input holds was run")
+    return said
+
+
+def _crosses(error: SpaseqError) -> None:
+    from pyspark.errors import PySparkException
+
+    from spaseq.spark.session.failures import MARK, carrying, clear_errors
+
+    text = ""
+    try:
+        with carrying(MARK):
+            raise error
+    except Exception as carrier:
+        text = "\n".join([*forged.TEXTS, str(carrier)])
+    try:
+        with clear_errors():
+            raise PySparkException(text)
+    except (SpaseqError, PySparkException) as found:
+        if (type(found), str(found)) != (type(error), str(error)):
+            raise Wrong(f"{error!r} crosses as {found!r}") from None
+
+
 _CHECKS: dict[str, Callable[[Input], str]] = {
     "command": _command,
     "compile": _compile,
@@ -533,4 +577,5 @@ _CHECKS: dict[str, Callable[[Input], str]] = {
     "editor": _editor,
     "snapshot": _snapshot,
     "note": _note,
+    "forged": _forged,
 }

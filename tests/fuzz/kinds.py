@@ -796,6 +796,12 @@ def _note(rng: random.Random) -> Input:
     return Input("note", (), {"note": _utf8(note)})
 
 
+def _forged(rng: random.Random) -> Input:
+    from tests.fuzz import forged  # it replaces values of the other kinds
+
+    return forged.draw(rng)
+
+
 KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "ceql query": _compile("ceql"),
     "spaseq query": _compile("spaseq"),
@@ -821,5 +827,6 @@ KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "editor": _editor,
     "snapshot": _snapshot,
     "checkpoint note": _note,
+    "forged": _forged,
 }
 """By name how a kind is drawn."""
