@@ -174,7 +174,8 @@ def _packed(error: SpaseqError) -> str:
     if _KINDS.get(kind.__name__) is not kind:
         raise TypeError(f"{kind.__name__} is no class of spaseq.errors")
     fields = {name: getattr(error, name) for name in _TABLE[kind]} or str(error)
-    return b64encode(json.dumps([kind.__name__, fields], default=_plain).encode()).decode("ascii")
+    text = json.dumps([kind.__name__, fields], default=_plain, ensure_ascii=False)
+    return b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
 def _unpacked(body: str) -> SpaseqError | None:
