@@ -43,6 +43,9 @@ __all__ = ["MARK", "carried", "carried_batches", "carry", "carrying", "clear_err
 
 MARK: Final = f"spaseq-error-{secrets.token_hex(16)}="
 """The mark of this process, for errors of the workers that it starts."""
+_SHOWN: Final = 500
+"""Characters of an error that stand in front of its mark, for those who read Spark's text: Spark Connect brings the
+first 2,048 of a text in the head of a message, which takes 8 KB, and there a character may be nine bytes."""
 _OWN_COLUMNS = re.compile(r", spaseq_(?:time|stream|order|position|row|part|own|slice)\b")
 _NO_WORKER = "Python worker failed to connect back"
 _BUSY = (
@@ -132,7 +135,7 @@ def _carrier(error: SpaseqError, mark: str) -> Exception:
         body = _packed(error)
     except (TypeError, ValueError):
         return error
-    return _Carrier(f"{error}\n{mark}{body}.")
+    return _Carrier(f"{str(error)[:_SHOWN]}\n{mark}{body}.")
 
 
 # -- on the driver
