@@ -25,12 +25,13 @@ _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "snapshot": {"errors"},
-    "events": {"errors", "held", "integers", "snapshot", "watch"},
+    "events": {"errors", "held", "integers", "measure", "snapshot", "watch"},
     "held": set(),
     "integers": set(),
     "pattern": {"errors", "events"},
     "drawing": {"errors", "events", "measure", "watch"},
     "measure": set(),
+    "sessions": set(),
     "highlight": {"words"},
     "words": set(),
     "lsp": {"errors", "studio", "version", "words"},
@@ -43,10 +44,10 @@ ALLOWED: dict[str, set[str]] = {
     "tecs": _COMPILE | {"jit"},
     "engine": _ENGINE,
     "forecast": _COMPILE | {"automata"},
-    "rdf": _LANGUAGE,
+    "rdf": _LANGUAGE | {"measure"},
     "gpm": _LANGUAGE | {"rdf", "text"},
     "text": {"errors"},
-    "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure"},
+    "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure", "sessions"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
     "command": {"errors", "engine", "events", "measure", "start", "version", "watch", "words"},
     "version": set(),
@@ -58,7 +59,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
-    "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers",
+    "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

@@ -28,7 +28,7 @@ from spaseq.gpm.functions import arithmetic, effective_truth
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
 from spaseq.gpm.pattern import Condition, GraphPattern, Part
 from spaseq.gpm.reference import Context, NamedGraphs, Row, evaluating, is_true, solutions, value_in
-from spaseq.rdf import GraphColumns, Triple, plain_literal
+from spaseq.rdf import GraphColumns, Triple, graph_of, plain_literal
 
 __all__ = [
     "Closed",
@@ -69,6 +69,9 @@ class Knowledge:
         graphs: MappingABC[str, Graph | GraphColumns] | None = None,
         closed: MappingABC[str, Closed] | None = None,
     ) -> None:
+        if graphs is not None and not isinstance(graphs, MappingABC):
+            hint = 'for example kb={"http://…": "kb.ttl"}'
+            raise OptionError(f"background knowledge is given by IRI, not as a {type(graphs).__name__}", hint)
         self.closed: MappingABC[str, Closed] = closed or {}
         self._columns = {iri: _columns(graph) for iri, graph in (graphs or {}).items()}
         self.graphs: MappingABC[str, Graph] = _Made(self._columns)
@@ -103,8 +106,7 @@ class Knowledge:
 
 
 def _columns(graph: Graph | GraphColumns) -> GraphColumns:
-    triples: Iterable[Any] = graph
-    return graph if isinstance(graph, GraphColumns) else GraphColumns.of(triples)
+    return graph if isinstance(graph, GraphColumns) else GraphColumns.of(graph_of(graph, "background knowledge"))
 
 
 class _Made(MappingABC[str, Graph]):

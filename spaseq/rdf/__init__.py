@@ -18,6 +18,8 @@ order; `streams` does all of it by name. `columns/` does the same without an obj
 Modules:
 
 * `terms`: RDF terms: from the parser's to rdflib's, each distinct one built once.
+* `given` (`graph_of`, `iri_of`, `term_of`): Terms and graphs as a program gives them: of rdflib or of pyoxigraph.
+  Anything else is refused by name.
 * `model` (`Counters`, `GraphEvent`, `Instant`): What the rdf package hands out: graph events, instants, counters.
 * `options` (`ARRIVAL`, `GENERATED_AT`, `EventBy`, `EventWords`, `StreamOptions`): How streams are to be read: where one
   event ends and the next begins, what gives its time, how late it may come.
@@ -64,6 +66,7 @@ from spaseq.rdf.columns import (
 )
 from spaseq.rdf.columns.follow import Followed
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of, has_lines
+from spaseq.rdf.given import graph_of, iri_of, term_of
 from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
 from spaseq.rdf.hints import guessed_events, guessed_times, sampled_predicates
 from spaseq.rdf.knowledge import is_table, table_knowledge
@@ -130,6 +133,7 @@ __all__ = [
     "expand_files",
     "file_options",
     "format_of",
+    "graph_of",
     "group_labels",
     "group_triples",
     "guessed_events",
@@ -137,6 +141,7 @@ __all__ = [
     "has_lines",
     "in_order",
     "instants",
+    "iri_of",
     "is_kept",
     "is_table",
     "is_term_key",
@@ -159,4 +164,5 @@ __all__ = [
     "term_bytes",
     "term_from_key",
     "term_key",
+    "term_of",
 ]

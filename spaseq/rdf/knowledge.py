@@ -9,6 +9,7 @@ import rdflib
 from rdflib.util import from_n3
 
 from spaseq.errors import EventError
+from spaseq.rdf.given import FOREIGN, term_of
 from spaseq.rdf.terms import Term, plain_literal, quiet_literals
 
 __all__ = ["is_table", "table_knowledge"]
@@ -60,7 +61,9 @@ def _term(cell: Any, name: str, number: int, memory: dict[tuple[str, object], Te
     if known is not None:
         return known
     term: Any = cell if isinstance(cell, (rdflib.URIRef, rdflib.BNode, rdflib.Literal)) else None
-    if term is None and isinstance(cell, str) and cell[:1] in ("<", '"', "_"):
+    if isinstance(cell, FOREIGN):
+        term = term_of(cell, f"row {number} of the table of background knowledge, {name}")
+    elif term is None and isinstance(cell, str) and cell[:1] in ("<", '"', "_"):
         with quiet_literals():
             term = _parsed(cell)
     allowed: tuple[type, ...] = {

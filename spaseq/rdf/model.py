@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Final
 
+from rdflib import Literal
+
+from spaseq.errors import OptionError
+from spaseq.events.time import nanoseconds_of
 from spaseq.held import Tells
+from spaseq.rdf.given import NODES, are_plain, iri_of, term_of, triples_of
 from spaseq.rdf.terms import Term, Triple, term_from_key, term_key
 
 __all__ = ["Counters", "GraphEvent", "Instant"]
+
+_FAR: Final = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +24,12 @@ class GraphEvent:
     """An RDF graph with a timestamp ([SPAseq] Definition 1).
 
     `stream` is the IRI of its stream, `time` nanoseconds since the epoch, `triples` the graph: a set, kept in the
-    order of the source. `graph` is the graph's name where it has one. `source` and `record` say, for messages, in
+    order of the source. `graph` is the graph's name if it has one. `source` and `record` say, for messages, in
     which file and on which line (from 1) it begins. Blank nodes belong to one event alone: no two events of one run
     share one.
+
+    Terms are those of rdflib; those of pyoxigraph are taken and become rdflib's. `triples` may be any iterable of
+    triples, as a graph of either library. Raises `OptionError` for anything else.
     """
 
     stream: str
@@ -27,6 +38,32 @@ class GraphEvent:
     graph: Term | None = None
     source: str = "<events>"
     record: int = 0
+
+    def __post_init__(self) -> None:
+        plain = type(self.triples) is tuple and are_plain(self.triples) and type(self.time) is int
+        named = self.graph is None or self.graph.__class__ in NODES
+        if not (plain and named and type(self.stream) is str and -_FAR <= self.time < _FAR):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Take what the caller gives in another form. Raises `OptionError` for what is none."""
+        place = "a GraphEvent"
+        graph = None if self.graph is None else term_of(self.graph, f"{place}: its graph")
+        triples, name = self.triples, None
+        if type(triples) is not tuple or not are_plain(triples):
+            triples, name = triples_of(triples, place)
+        if isinstance(graph, Literal):
+            raise OptionError(f"{place}: its graph is a literal", "the name of a graph is an IRI or a blank node")
+        time = nanoseconds_of(self.time)
+        if not -_FAR <= time < _FAR:
+            raise OptionError(
+                f"{place}: the time {time} is beyond those that can be held (1677 to 2262)", "is it in ns?"
+            )
+        for field, value in (
+            ("stream", iri_of(self.stream, f"{place}: its stream")), ("time", time),
+            ("triples", triples), ("graph", name if graph is None else graph),
+        ):  # fmt: skip
+            object.__setattr__(self, field, value)
 
     def __reduce__(self) -> tuple[object, ...]:
         keys = tuple(tuple(term_key(term) for term in triple) for triple in self.triples)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -12,7 +12,17 @@ from spaseq.errors import OptionError
 from spaseq.gpm import Closed, Knowledge
 from spaseq.gpm.entail import Schema, close_knowledge, entailed
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.rdf import GraphColumns, Grouped, close_owl_rl, group_triples, is_table, read_knowledge, table_knowledge
+from spaseq.rdf import (
+    GraphColumns,
+    Grouped,
+    close_owl_rl,
+    graph_of,
+    group_triples,
+    iri_of,
+    is_table,
+    read_knowledge,
+    table_knowledge,
+)
 
 __all__ = ["close_under", "knowledge_of", "with_entailment", "with_schema"]
 
@@ -20,16 +30,20 @@ __all__ = ["close_under", "knowledge_of", "with_entailment", "with_schema"]
 def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
     """Background knowledge by the IRI that GRAPH names.
 
-    Each is a path or a glob to RDF of any format, or a list of them; an rdflib Graph; or a table of triples (pyarrow,
-    pandas, Polars) with the columns `subject`, `predicate` and `object`, see `spaseq.rdf.table_knowledge`.
-    `Grouped` adds to any of them what belongs together.
+    Each is a path or a glob to RDF of any format, or a list of them; a Graph or Dataset of rdflib, a Store of
+    pyoxigraph, or triples or quads of the terms of either; or a table of triples (pyarrow, pandas, Polars) with the
+    columns `subject`, `predicate` and `object`, see `spaseq.rdf.table_knowledge`. Named graphs are merged. `Grouped`
+    adds to any of them what belongs together.
     """
     if isinstance(kb, Knowledge):
         return kb
     if kb is not None and not isinstance(kb, Mapping):
-        hint = 'for example kb={"http://…": "kb.ttl"}'
-        raise OptionError(f"background knowledge is given by IRI, not as a {type(kb).__name__}", hint)
-    return Knowledge({iri.removeprefix("<").removesuffix(">"): _graph(value) for iri, value in (kb or {}).items()})
+        return Knowledge(kb)  # which says what it should be
+    return Knowledge({_name(iri): _graph(value) for iri, value in (kb or {}).items()})
+
+
+def _name(iri: Any) -> str:
+    return iri_of(iri, "the name of a graph of background knowledge").removeprefix("<").removesuffix(">")
 
 
 def _graph(value: Any) -> Any:
@@ -38,15 +52,17 @@ def _graph(value: Any) -> Any:
         return GraphColumns.of(chain(triples, group_triples(triples, value.by)))
     if isinstance(value, str):
         return read_knowledge(value)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, os.PathLike):
+        return read_knowledge(os.fspath(value))
+    if isinstance(value, (list, tuple)) and all(isinstance(path, str | os.PathLike) for path in value):
         return read_knowledge([str(path) for path in value])
     if is_table(value):
         return table_knowledge(value)
-    if isinstance(value, GraphColumns) or hasattr(value, "triples"):
+    if isinstance(value, GraphColumns):
         return value
-    if isinstance(value, os.PathLike):
-        return read_knowledge(str(value))
-    hint = "give a path, a list of paths, an rdflib Graph or a table"
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        return GraphColumns.of(graph_of(value, "background knowledge"))
+    hint = "give a path, a list of paths, a graph or triples of rdflib or pyoxigraph, or a table"
     raise OptionError(f"a {type(value).__name__} is no background knowledge", hint)
 
 
