@@ -200,6 +200,11 @@ class InUse:
         """Whether a call has no limits."""
         return self._settings is None
 
+    @property
+    def broken(self) -> str:
+        """The exception that stopped a call in the middle; empty if none did."""
+        return self._broken
+
     def refuse(self) -> NoReturn:
         """The error of a call that cannot be."""
         if self._broken:

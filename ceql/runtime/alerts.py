@@ -30,6 +30,7 @@ from spaseq.engine import Choice, Program, Selection, ends_only
 from spaseq.errors import OptionError, UnsupportedFeature
 from spaseq.events import EventCounters
 from spaseq.pattern import Predicate
+from spaseq.sessions import Session
 from spaseq.watch import check, limited_steps
 
 if TYPE_CHECKING:
@@ -152,18 +153,13 @@ class Alerts:
         return determinise(automaton, output_agnostic=True, complete=True, limits=self._limits)
 
 
-class AlertStream:
-    """Alerts in progress. Use it in a `with`, or `close` it."""
+class AlertStream(Session[int]):
+    """Alerts in progress. Use it in a `with` and read its `rest`, or `close` it."""
 
     def __init__(self, query: CompiledQuery, program: Program, options: dict[str, Any]) -> None:
+        super().__init__()
         self._session = open_session(query, program=program, **options)
         self._ends: set[int] = set()
-
-    def __enter__(self) -> AlertStream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._session.__exit__()
 
     @property
     def counters(self) -> EventCounters:
@@ -181,10 +177,20 @@ class AlertStream:
         self._ends.update(match.end for match in self._session.advance(now))
         return self._taken(self._session.undecided)
 
-    def close(self) -> list[int]:
-        """The positions that the end of the stream decides."""
+    def _complete(self) -> list[int]:
         self._ends.update(match.end for match in self._session.close())
+        self._leave()
         return self._taken(None)
+
+    def _goes_on(self) -> bool:
+        return False  # there are no snapshots of alerts
+
+    def _stopped(self) -> str:
+        return self._session._stopped()
+
+    def _leave(self) -> None:
+        super()._leave()
+        self._session._leave()
 
     def _taken(self, undecided: int | None) -> list[int]:
         ready = sorted(self._ends if undecided is None else (end for end in self._ends if end < undecided))

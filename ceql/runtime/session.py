@@ -19,6 +19,7 @@ from spaseq.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.events.batch import INSTANTS
 from spaseq.events.time import nanoseconds_of
 from spaseq.held import Memory
+from spaseq.sessions import Session as Ending
 from spaseq.snapshot import Identity, expect, seal, unseal
 from spaseq.watch import InUse
 
@@ -32,8 +33,8 @@ _FEW: Final = 128
 """So many dicts at once are cheaper one by one than as columns."""
 
 
-class Session:
-    """An evaluation in progress. Use it in a `with`, or `close` it."""
+class Session(Ending[Match]):
+    """An evaluation in progress. Use it in a `with` and read its `rest`, or `close` it."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Session:
         program: Program | None = None,
     ) -> None:
         """`program` is another one made of the query than that of its matches; it has no snapshots."""
+        super().__init__()
         self._query = query
         self._names = names
         self._options = options
@@ -54,15 +56,9 @@ class Session:
         self._run.counters = self._feed.counters
         self._singles: Singles | None = None
         self._untried = True
-        self._closed = False
+        self._saved: int | None = None
         self._use = InUse(query.settings)
         self._quick: Singles | None = None
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closed, self._quick = True, None
 
     @property
     def undecided(self) -> int | None:
@@ -102,13 +98,15 @@ class Session:
             use.release()
             if parts is not None:
                 return found
+        elif isinstance(events, Iterator) and hasattr(events, "send"):  # a generator may fail, or push by itself
+            events = list(events)
         with self._use:
             self._check_open()
             parts = None if tried else self._singly(events, stream)
             if parts is not None:
                 return [match for part in parts for match in MatchTable(*part)]
             self._to_batches()
-            return self._matches(lambda: self._feed.push([events] if type(events) is dict else events, stream))
+            return self._matches(lambda: self._feed.push(events, stream))
 
     def _singly(self, events: Any, stream: str | None) -> Found | None:
         """The matches that one event completes, or a few; None where they must go the way of batches."""
@@ -139,22 +137,33 @@ class Session:
         now = nanoseconds_of(now)
         with self._use:
             self._check_open()
+            self._saved = None
             self._to_batches()
             found = self._matches(lambda: self._feed.advance(now))
             return found + self._listed(self._run.reach(now))
 
-    def close(self) -> list[Match]:
-        """The matches that the end of the stream completes."""
+    def _complete(self) -> list[Match]:
         with self._use:
-            self._check_open()
             self._to_batches()
             found = self._matches(self._feed.finish)
-            self._closed, self._quick = True, None
+            self._leave()
             return found + self._listed(self._run.close(at_once=True))
+
+    def _goes_on(self) -> bool:
+        self._to_batches()
+        return self._saved is not None and self._saved == self._feed.taken
+
+    def _stopped(self) -> str:
+        return self._use.broken
+
+    def _leave(self) -> None:
+        self._closed, self._quick = True, None
 
     def snapshot(self) -> bytes:
         """The state of the evaluation, for `Query.open`. `OptionError` for events of values that no snapshot holds."""
-        return seal(identity(self._query), self.contents(), (INSTANTS,))
+        blob = seal(identity(self._query), self.contents(), (INSTANTS,))
+        self._saved = self._feed.taken
+        return blob
 
     def contents(self) -> dict[str, Any]:
         """The state as plain values and `Instant`s, for `restored`."""

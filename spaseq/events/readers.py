@@ -1,8 +1,9 @@
 """Readers: whatever holds events becomes a run of Arrow tables.
 
 `tables(source)` takes a path (CSV, TSV, JSON Lines, Parquet; `.gz` and `.zst`; a glob; `-` for standard input), several
-paths, a `GrowingFile`, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a list of dicts, or
-an iterable of any of these. Files are read in blocks, so that a file larger than memory streams through, and a block or
+paths, a `GrowingFile`, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a list of dicts or
+named tuples, or an iterable of any of these. `held_tables(source)` takes the same but for paths: no file is opened for
+events that are pushed. Files are read in blocks, so that a file larger than memory streams through, and a block or
 two ahead of who uses them, in a thread. Errors name file and record.
 """
 
@@ -26,8 +27,9 @@ from spaseq.events.growing import GrowingBytes, GrowingFile
 from spaseq.events.json_lines import read_json_lines
 from spaseq.events.mixed import Odd, array_of, together, united
 from spaseq.events.places import matching
+from spaseq.measure import shortened
 
-__all__ = ["FORMATS", "frame_of", "source_name", "tables"]
+__all__ = ["FORMATS", "frame_of", "held_tables", "source_name", "tables"]
 
 FORMATS: Final = {
     ".csv": "csv",
@@ -67,41 +69,82 @@ def tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[pa.Ta
         path = os.fspath(source)
         if path == "-":
             yield from _read(sys.stdin.buffer, "<stdin>", None, wanted)
-        else:
+        elif isinstance(path, str):
             yield from ahead(lambda: _files(path, wanted))
+        else:
+            raise _no_events(source)
     elif isinstance(source, GrowingFile):
         yield from _growing(source, wanted)
-    elif isinstance(source, pa.Table):
+    elif isinstance(source, Mapping) or _is_record(source):
+        raise OptionError(f"a {type(source).__name__} is one event, and a list of events is expected", "give [event]")
+    else:
+        yield from _in_memory(source, lambda part: tables(part, wanted))
+
+
+def held_tables(source: Any) -> Iterator[pa.Table]:
+    """As `tables`, of events that are pushed: of what this process holds, never of a file. One event needs no list.
+
+    Raises `OptionError` for a text or a path.
+    """
+    if isinstance(source, str | os.PathLike | GrowingFile):
+        problem = f"a push takes events, and this is a text or a path: {shortened(str(source), 60)!r}"
+        raise OptionError(problem, "query.run(path) reads a file; an event is a dict")
+    if isinstance(source, Mapping) or _is_record(source):
+        yield from_dicts([source])
+    elif isinstance(source, Iterator) and not isinstance(source, pa.RecordBatchReader):
+        yield from held_tables(list(source))
+    else:
+        yield from _in_memory(source, held_tables)
+
+
+def _in_memory(source: Any, tables_of: Callable[[Any], Iterator[pa.Table]]) -> Iterator[pa.Table]:
+    """The tables of a frame, a list of events or an iterable, each part of which is read by `tables_of`."""
+    if isinstance(source, pa.Table):
         yield source
     elif isinstance(source, pa.RecordBatch):
         yield pa.Table.from_batches([source])
     elif isinstance(source, pa.RecordBatchReader):
         for batch in source:
             yield pa.Table.from_batches([batch])
-    elif isinstance(source, Mapping):
-        raise _no_events(source, "one event is a list of one dict: [event]")
+    elif isinstance(source, type) or hasattr(source, "__dataclass_fields__"):
+        raise _no_events(source)
     elif hasattr(source, "collect") and hasattr(source, "lazy"):
-        yield source.collect().to_arrow()
+        yield _table(source, source.collect().to_arrow())
     elif hasattr(source, "to_arrow"):
-        yield source.to_arrow()
+        yield _table(source, source.to_arrow())
     elif hasattr(source, "iloc"):
         yield _from_pandas(source)
-    elif isinstance(source, list) and (not source or isinstance(source[0], Mapping)):
+    elif isinstance(source, list) and (not source or isinstance(source[0], Mapping) or _is_record(source[0])):
         yield from_dicts(source)
-    elif isinstance(source, Iterable):
+    elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | memoryview | pa.Array):
         for part in source:
-            yield from tables([part] if isinstance(part, Mapping) else part, wanted)
+            yield from tables_of([part] if isinstance(part, Mapping) or _is_record(part) else part)
     else:
-        raise _no_events(source, "give a pyarrow Table, a pandas or Polars frame, a list of dicts, or a path")
+        raise _no_events(source)
 
 
-def _no_events(source: object, hint: str) -> EventError:
-    return EventError(f"a {type(source).__name__} holds no events", hint=hint)
+def _table(source: object, made: object) -> pa.Table:
+    """`made` of a frame; a series makes something else."""
+    if not isinstance(made, pa.Table):
+        raise _no_events(source)
+    return made
+
+
+def _is_record(value: object) -> bool:
+    """True of a named tuple, which is an event as a dict is."""
+    return isinstance(value, tuple) and hasattr(value, "_asdict")
+
+
+def _no_events(source: object) -> OptionError:
+    taken = "events are dicts or named tuples, in a list, or a pyarrow Table, or a pandas or Polars frame"
+    if hasattr(source, "__dataclass_fields__"):
+        taken = "dataclasses.asdict(event) makes a dict of it; " + taken
+    return OptionError(f"a {type(source).__name__} holds no events", taken)
 
 
 def _from_pandas(frame: Any) -> pa.Table:
     if not hasattr(frame, "columns"):
-        raise _no_events(frame, "give a frame: its columns are the attributes")
+        raise _no_events(frame)
     mixed: dict[str, pa.Array] = {}
     try:
         names = [name for name, kind in frame.dtypes.items() if str(kind) == "object"]
@@ -130,12 +173,22 @@ def frame_of(rows: Callable[[], pa.Table]) -> Any:
     return rows().to_pandas()
 
 
-def from_dicts(events: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """A table of a list of dicts; a key that a dict does not have is NULL."""
+def _mapping(event: Any, record: int) -> Mapping[str, Any]:
+    """An event of a list as a mapping. Raises `EventError` for what is none."""
+    if isinstance(event, Mapping):
+        return event
+    if _is_record(event):
+        made: dict[str, Any] = event._asdict()
+        return made
+    raise EventError(f"{type(event).__name__} is not an event", record=record, hint="an event is a dict")
+
+
+def from_dicts(events: Sequence[Any]) -> pa.Table:
+    """A table of a list of dicts or named tuples; a key that an event does not have is NULL."""
     names: dict[str, None] = {}
-    for index, event in enumerate(events):
+    for event in events:
         if not isinstance(event, Mapping):
-            raise EventError(f"{type(event).__name__} is not an event", record=index + 1, hint="an event is a dict")
+            return from_dicts([_mapping(event, record) for record, event in enumerate(events, 1)])
         names.update(dict.fromkeys(event))
     for name in names:
         if not _is_text(str(name)):

@@ -14,7 +14,7 @@ that come one by one. (A batch sorts its rows at once; for one object the arrays
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
@@ -123,6 +123,11 @@ class Arrivals:
         """`dropped`, which begins at 0 again."""
         count, self.dropped = self.dropped, 0
         return count
+
+    def undo(self, state: tuple[Any, ...], peak: Any) -> None:
+        """Goes back to a `snapshot`, as what came since then is refused."""
+        self.restore(state)
+        self.peak = peak
 
     def snapshot(self) -> tuple[Any, ...]:
         """How far the stream has come, as plain values."""
@@ -239,8 +244,7 @@ class SingleReorderer(Arrivals, Generic[_T]):
         self.seen += 1
         if time < self.mark:
             if not self.drops:
-                peak = None if self.peak is None else self._described(self.peak)[1]
-                raise self._error(time, *self._described(item), peak)
+                raise self._late(time, item)
             self.dropped += 1
             return ()
         if time > self.high:
@@ -256,6 +260,25 @@ class SingleReorderer(Arrivals, Generic[_T]):
         while held and held[0][0] < end:
             found.append(heapq.heappop(held)[2])
         return found
+
+    def expect_order(self, items: Iterable[tuple[int, _T]]) -> None:
+        """Raises the `EventError` that pushing these, with their times, would, before any is taken. O(n)."""
+        if self.drops:
+            return
+        before = self.high, self.mark, self.end, self.peak
+        try:
+            for time, item in items:
+                if time < self.mark:
+                    raise self._late(time, item)
+                if time > self.high:
+                    self.peak = item
+                    self._rise(time)
+        finally:
+            self.high, self.mark, self.end, self.peak = before
+
+    def _late(self, time: int, item: _T) -> EventError:
+        peak = None if self.peak is None else self._described(self.peak)[1]
+        return self._error(time, *self._described(item), peak)
 
     def due(self, *, last: bool = False) -> list[_T]:
         """The objects that wait for no other any more, or with `last` all."""

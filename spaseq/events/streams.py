@@ -23,7 +23,7 @@ from spaseq.errors import EventError, OptionError
 from spaseq.events.batch import EventBatch, encode_texts
 from spaseq.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
 from spaseq.events.options import EventOptions
-from spaseq.events.readers import common_schema, source_name, tables
+from spaseq.events.readers import common_schema, held_tables, source_name, tables
 from spaseq.events.reorder import Released, Reorderer
 from spaseq.events.seen import Seen
 from spaseq.events.time import decimal_times, parse_time, unit_nanoseconds
@@ -114,6 +114,14 @@ class TimestampAssigner:
         self.column: str | None = None
         self.known: bool = False
         self.iso: bool = False
+
+    def state(self) -> tuple[int, str | None, bool, bool]:
+        """How far it has come, as plain values."""
+        return self.records, self.column, self.known, self.iso
+
+    def restore(self, state: tuple[int, str | None, bool, bool]) -> None:
+        """The opposite of `state`."""
+        self.records, self.column, self.known, self.iso = state
 
     def read(self, table: pa.Table) -> _Part:
         """The events with their times. `EventError` for one without a time or a type."""
@@ -452,17 +460,42 @@ class EventFeed:
         self.position: int = 0
 
     def push(self, source: Any, stream: str | None = None) -> Iterator[EventBatch]:
-        """The batches that are now in order."""
+        """The batches that are now in order. If an error ends this, or the caller does not go on behind a batch, none
+        of the events has been taken."""
         name = self._stream(stream)
-        for table in tables(source):
-            if not table.num_rows:
-                continue
-            part = self.clocks[name].read(table)
+        given = [table for table in held_tables(source) if table.num_rows]
+        if not given:
+            return
+        clock, before = self.clocks[name], self._place(name)
+        taken = False
+        try:
+            parts = [clock.read(table) for table in given]
+            part = parts[0] if len(parts) == 1 else _joined(parts, "<events>")
             if len(self._names) > 1:
                 codes = pa.array(np.full(len(part), self._names.index(name), np.int32))
                 part = _Part(part.table.append_column(_STREAM, codes), part.times)
             yield from self._out(self.orderer.push(part))
-            self.counters.iso_times |= self.clocks[name].iso
+            taken = True
+        finally:
+            if not taken:
+                self._go_back(name, before)
+        self.counters.iso_times |= clock.iso
+
+    @property
+    def taken(self) -> int:
+        """How many events were pushed, those that wait or were late among them."""
+        return sum(clock.records for clock in self.clocks.values())
+
+    def _place(self, name: str) -> tuple[Any, ...]:
+        clock, orderer = self.clocks[name], self.orderer
+        order = orderer.reorder
+        return clock.state(), order.snapshot(), order.peak, order.held, orderer.pending
+
+    def _go_back(self, name: str, place: tuple[Any, ...]) -> None:
+        clock, state, peak, held, pending = place
+        self.clocks[name].restore(clock)
+        self.orderer.reorder.undo(state, peak)
+        self.orderer.reorder.held, self.orderer.pending = held, pending
 
     def advance(self, now: int) -> Iterator[EventBatch]:
         """The events before `now` (ns) that were held back for their order; any to come before it are late."""
@@ -503,7 +536,7 @@ class EventFeed:
         """How far the feed has come, and the events held back, as plain values."""
         pending, counters = self.orderer.pending, self.counters
         return {
-            "clocks": {n: (c.records, c.column, c.known, c.iso) for n, c in self.clocks.items()},
+            "clocks": {name: clock.state() for name, clock in self.clocks.items()},
             "order": self.orderer.reorder.snapshot(),
             "pending": None if pending is None else (table_bytes(pending.table), pending.times),
             "position": self.position,
@@ -513,8 +546,7 @@ class EventFeed:
     def restore(self, state: dict[str, Any]) -> None:
         """The opposite of `snapshot`, of a feed of the same streams."""
         for name, (records, column, known, iso) in state["clocks"].items():
-            clock = self.clocks[name]
-            clock.records, clock.column, clock.known, clock.iso = records, column, known, iso
+            self.clocks[name].restore((records, column, known, iso))
             expect(type(records) is int and (column is None or type(column) is str), "a count of each stream")
             expect(type(known) is bool is type(iso), "what is known of each stream")
         self.orderer.reorder.restore(state["order"])

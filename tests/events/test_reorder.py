@@ -115,12 +115,19 @@ def test_the_first_late_event_is_the_error(steps: list[Step], lateness: int) -> 
     _, late, _ = by_definition([("event", time) for time in times], lateness)
     released = Reorderer(TimeOptions(lateness=lateness)).push(np.array(times, np.int64), lambda row: ("f", row))
     one = SingleReorderer[int](TimeOptions(lateness=lateness), lambda number: ("the stream", ("f", number)))
-    error: EventError | None = None
+    error = expected = None
+    before = one.snapshot()
+    try:
+        one.expect_order([(time, number) for number, time in enumerate(times)])
+    except EventError as raised:
+        expected = raised
+    assert one.snapshot() == before
     try:
         for number, time in enumerate(times):
             one.push(time, number)
     except EventError as raised:
         error = raised
+    assert str(error) == str(expected)
     assert (error is None) == (released.error is None) == (not late)
     if error is not None and released.error is not None:
         assert str(error) == str(released.error) and error.record == late[0]

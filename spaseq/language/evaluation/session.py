@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -16,7 +17,9 @@ from spaseq.language.evaluation.history import Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.run import Recogniser
 from spaseq.language.solving.chunks import Part, chunk_of_parts
+from spaseq.measure import shortened
 from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions, described
+from spaseq.sessions import Session as Ending
 from spaseq.snapshot import expect, seal, unseal
 from spaseq.watch import InUse
 
@@ -36,15 +39,16 @@ have been forgotten in between: 200,000 graphs with ever new keys, in batches of
 """
 
 
-class Session:
-    """An incremental evaluation: `with query.open() as stream: stream.push(events)`.
+class Session(Ending[Match]):
+    """An incremental evaluation: `with query.open() as session: session.push(events)`, and then `session.rest`.
 
     Events come in order of time, over all streams; with a lateness they are held back until nothing that is on time can
-    come before them. An instant is complete when an event of a later time comes, or at `close` (at once where every
-    event is an instant of its own); a push returns the matches of the instants it completed.
+    come before them. An instant is complete when an event of a later time comes, or at the end of the stream (at once
+    if every event is an instant of its own); a push returns the matches of the instants it completed.
     """
 
     def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
+        super().__init__()
         self._recogniser = recogniser
         self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
         self._apart = options.apart
@@ -52,7 +56,7 @@ class Session:
         self._held: list[GraphEvent] = []  # of the instant that is not complete
         self._parts: list[Part] = []  # the same, of batches; one of both is empty
         self._position = 0
-        self._closed = False
+        self._saved: int | None = None
         self._use = InUse(recogniser.settings)
         self.counters: Counters = Counters()
         """What was pushed so far."""
@@ -63,12 +67,13 @@ class Session:
         """The matches that these events, or this one, complete. A batch stays columns: see `push_batches`.
 
         Raises `EventError` for a late event, unless those are dropped, or an unknown stream, `OptionError` for what is
-        no `GraphEvent`.
+        no `GraphEvent`. Then none of the events has been taken.
         """
         if isinstance(events, GraphBatch):
             return list(self.push_batches((events,)))
+        given = _listed(events)
         with self._use:
-            return list(self._push_events(_listed(events)))
+            return list(self._push_events(given))
 
     def push_batches(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
         """The matches that the events of batches, merged by time, complete, one by one. To be exhausted before the next
@@ -85,17 +90,19 @@ class Session:
                 yield from self._push_columns(given)
             else:
                 events = (map(batch.event, range(len(batch))) for batch in given)
-                yield from self._push_events(heapq.merge(*events, key=attrgetter("time")))
+                yield from self._push_events(list(heapq.merge(*events, key=attrgetter("time"))))
 
     def _place(self, batch: GraphBatch) -> int:
         return self._streams[batch.stream]
 
-    def _push_events(self, events: Iterable[Any]) -> Iterator[Match]:
+    def _push_events(self, events: Sequence[Any]) -> Iterator[Match]:
         self._check_open()
+        for event in events:
+            self._check(event)
+        self._reorder.expect_order([(event.time, event) for event in events] if len(events) > 1 else ())
         self._make_events()
         instants: list[Instant] = []
         for event in events:
-            self._check(event)
             self.counters.events += 1
             self.counters.triples += len(event.triples)
             instants += self._completed(self._reorder.push(event.time, event))
@@ -191,6 +198,8 @@ class Session:
         """The matches that complete because no event before `now` (ns) will come any more. One that does is late."""
         now = nanoseconds_of(now)
         with self._use:
+            self._check_open()
+            self._saved = None
             self._make_events()
             self._reorder.advance(now)
             instants = self._completed(self._reorder.due())
@@ -198,17 +207,20 @@ class Session:
                 instants.append(self._instant())
             return [*self._recogniser.push(instants), *self._recogniser.advance(now)]
 
-    def close(self) -> list[Match]:
-        """The matches that the end of the streams completes; closing again gives none."""
-        if self._closed:
-            return []
+    def _complete(self) -> list[Match]:
         with self._use:
-            self._closed = True
+            self._leave()
             self._make_events()
             instants = self._completed(self._reorder.due(last=True))
             if self._held:
                 instants.append(self._instant())
             return [*self._recogniser.push(instants), *self._recogniser.close()]
+
+    def _goes_on(self) -> bool:
+        return self._saved is not None and self._saved == self._reorder.seen
+
+    def _stopped(self) -> str:
+        return self._use.broken
 
     def _completed(self, events: Iterable[GraphEvent]) -> list[Instant]:
         """The instants that are complete now that `events` are taken, which are in order of time."""
@@ -228,7 +240,10 @@ class Session:
     def snapshot(self) -> bytes:
         """The state, to be handed to `query.open(state)`."""
         with self._use:
-            return self._sealed()
+            self._check_open()
+            blob = self._sealed()
+            self._saved = self._reorder.seen
+            return blob
 
     def _sealed(self) -> bytes:
         self._make_events()
@@ -261,22 +276,14 @@ class Session:
         self.counters = self._recogniser.counters = Counters(events=events, triples=triples, late=late)
         self.counters.about(self)
 
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closed = True
-
     def _check(self, event: GraphEvent) -> None:
         if not isinstance(event, GraphEvent):
-            raise OptionError(
-                f"events are GraphEvents, and this is a {type(event).__name__}",
-                "spaseq.GraphEvent(stream, time, triples) is one; push takes an iterable of them",
-            )
+            raise _no_event(event)
         if event.stream not in self._streams:
             raise EventError(
-                f"the query does not read the stream <{event.stream}>", source=event.source, record=event.record
-            )
+                f"the query does not read the stream <{event.stream}>", source=event.source, record=event.record,
+                hint=f"it reads {', '.join(f'<{iri}>' for iri in self._streams)}",
+            )  # fmt: skip
 
     def _instant(self) -> Instant:
         events, self._held = tuple(self._held), []
@@ -284,10 +291,19 @@ class Session:
         return Instant(self._position - 1, events[0].time, events)
 
 
-def _listed(events: Any) -> Iterable[Any]:
-    """What is pushed, one by one. Raises `OptionError` where it cannot be looked through."""
-    if isinstance(events, Iterable):
-        return events
+def _listed(events: Any) -> Sequence[Any]:
+    """What is pushed, one by one. Raises `OptionError` for what holds no events."""
     if isinstance(events, GraphEvent):
         return (events,)
-    raise OptionError(f"a {type(events).__name__} holds no events", "push takes a GraphEvent or an iterable of them")
+    if isinstance(events, Iterable) and not isinstance(events, str | bytes | os.PathLike | Mapping):
+        return events if isinstance(events, list | tuple) else list(events)
+    raise _no_event(events)
+
+
+def _no_event(given: Any) -> OptionError:
+    """The error for what is no graph event, nor holds any."""
+    if isinstance(given, str | os.PathLike):
+        problem = f"a push takes graph events, and this is a text or a path: {shortened(str(given), 60)!r}"
+        return OptionError(problem, "query.run(streams={name: path}) reads a file")
+    hint = "push takes a spaseq.GraphEvent(stream, time, triples), a GraphBatch, or an iterable of GraphEvents"
+    return OptionError(f"events are GraphEvents, and this is a {type(given).__name__}", hint)
