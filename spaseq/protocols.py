@@ -104,6 +104,10 @@ class Matches(Protocol):
 
     def __iter__(self) -> Iterator[Match]: ...
 
+    def __bool__(self) -> bool:
+        """True if there is a match; reads no further than the first. This is the answer of an ASK."""
+        ...
+
     def count(self) -> int:
         """How many matches there are."""
         ...
@@ -118,7 +122,10 @@ class Matches(Protocol):
 
 
 class Session(Protocol):
-    """An evaluation in progress: events are pushed to it in order of time, in a `with` or until `close`."""
+    """An evaluation in progress: events are pushed to it in order of time, in a `with` or until `close`.
+
+    The end of the block is the end of the stream: the matches that it completes are `rest`, or what `close` returns.
+    """
 
     @property
     def counters(self) -> Counters:
@@ -126,7 +133,7 @@ class Session(Protocol):
         ...
 
     def push(self, events: Any) -> Sequence[Match]:
-        """The matches that these events complete."""
+        """The matches that these events complete. Raises an error for what is no event; then none is taken."""
         ...
 
     def advance(self, now: int) -> Sequence[Match]:
@@ -134,11 +141,17 @@ class Session(Protocol):
         ...
 
     def close(self) -> Sequence[Match]:
-        """The matches that the end of the stream completes."""
+        """The matches that the end of the stream completes; closing again gives none."""
+        ...
+
+    @property
+    def rest(self) -> Sequence[Match]:
+        """The matches that the end of the `with` block completed."""
         ...
 
     def snapshot(self) -> bytes:
-        """The state, for `Query.open` of the same query."""
+        """The state, for `Query.open` of the same query. As the last call in a `with`, it says that the stream goes on:
+        then the end of the block completes nothing."""
         ...
 
     def __enter__(self) -> Session: ...

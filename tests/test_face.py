@@ -122,6 +122,34 @@ def test_matches(language: Language, tmp_path: Path) -> None:
 
 
 @both
+def test_matches_are_true_if_there_is_one(language: Language, tmp_path: Path) -> None:
+    """Matches were true whatever they held, an ASK that is false too."""
+    assert language.run(language.query, [("A", 1), ("B", 3)], tmp_path)
+    none = language.run(language.query, [("B", 1), ("A", 3)], tmp_path)
+    assert not none and none.counters.events == 2 and list(none) == []
+
+
+def test_an_ask_is_its_answer(tmp_path: Path) -> None:
+    lines = [f'<urn:x> <urn:p> "1" <urn:g{t}> .\n<urn:g{t}> <urn:at> "{t}" .\n' for t in (1, 2)]
+    (tmp_path / "s.nq").write_text("".join(lines))
+    streams = {"S": str(tmp_path / "s.nq")}
+    tail = "FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x <urn:p> ?v } }"
+    for form in ("ASK", "SELECT ?x"):
+        assert bool(spaseq.compile(f"{form} {tail}").run(streams, time="urn:at")) is True
+        other = spaseq.compile(f"{form} {tail.replace('urn:p', 'urn:q')}").run(streams, time="urn:at")
+        assert bool(other) is other.ask() is False
+    with pytest.raises(spaseq.OptionError, match="neither true nor false"):
+        bool(spaseq.compile(f"SELECT ?x {tail}").follow(streams, time="urn:at"))
+
+
+def test_events_that_are_read_once_are_not_lost_without_a_word() -> None:
+    matches = ceql.compile("SELECT * WHERE A").run(iter([[{"type": "A"}]]))
+    assert matches
+    with pytest.raises(ceql.OptionError, match="read only once"):
+        list(matches)
+
+
+@both
 def test_sessions(language: Language) -> None:
     query = pickle.loads(pickle.dumps(language.query))
     with query.open() as session:

@@ -157,8 +157,8 @@ def spaseq_batch(events: list[spaseq.GraphEvent]) -> Any:
 def test_a_push_that_is_refused_has_taken_nothing(size: int) -> None:
     """Graphs in front of a late one were gone, and the matches of tables in front of a wrong one."""
     for query, event in ((ceql.compile("SELECT * WHERE A ; B"), _tuple), (ENDINGS["instant"].query, _graph)):
-        for words in ({}, {"lateness": "1s"}):
-            session = query.open(**words)
+        for lateness in ("0s", "1s"):
+            session = query.open(lateness=lateness)
             found = list(session.push(event("A", 5)))
             refused = [*(event("B", 6 + i) for i in range(size)), event("B", 1)]
             for wrong in (refused, iter(refused), [*refused[:-1], "B"]):

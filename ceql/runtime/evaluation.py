@@ -63,6 +63,10 @@ class Matches:
         for table in self.tables():
             yield from table
 
+    def __bool__(self) -> bool:
+        """True if there is a match; reads no further than the batch that completes the first."""
+        return self.count(1) > 0
+
     def tables(self) -> Iterator[MatchTable]:
         """The matches in columns, as many at a time as the engine gives."""
         return limited_steps(self._tables(), self._query.settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 from rdflib import Literal
 
@@ -38,6 +38,13 @@ class GraphEvent:
     graph: Term | None = None
     source: str = "<events>"
     record: int = 0
+
+    if TYPE_CHECKING:  # what may be given, besides what the fields are
+
+        def __init__(
+            self, stream: str, time: SupportsIndex, triples: Iterable[Any], graph: object = None,
+            source: str = "<events>", record: int = 0,
+        ) -> None: ...  # fmt: skip
 
     def __post_init__(self) -> None:
         plain = type(self.triples) is tuple and are_plain(self.triples) and type(self.time) is int

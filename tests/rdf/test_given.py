@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas
@@ -38,9 +38,9 @@ def _dataset(triple: Any, name: str | None = "urn:g") -> rdflib.Dataset:
     return dataset
 
 
-def _store(triple: Any) -> ox.Store:
+def _store(triple: tuple[Any, Any, Any]) -> ox.Store:
     store = ox.Store()
-    store.add(ox.Quad(*triple, NAMED("urn:g")))
+    store.add(ox.Quad(triple[0], triple[1], triple[2], NAMED("urn:g")))
     return store
 
 
@@ -74,7 +74,7 @@ def test_quads_name_their_graph() -> None:
 def test_streams_and_times_in_other_forms() -> None:
     event = spaseq.GraphEvent(URIRef("urn:s"), np.int64(5), (), NAMED("urn:g"))
     assert (type(event.stream), type(event.time), event.graph) == (str, int, URIRef("urn:g"))
-    assert spaseq.GraphEvent(NAMED("urn:s"), 0, ()).stream == "urn:s"
+    assert spaseq.GraphEvent(cast(Any, NAMED("urn:s")), 0, ()).stream == "urn:s"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from spaseq.errors import OptionError
 from spaseq.held import Memory
 from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.session import Session
@@ -61,6 +62,13 @@ class FollowedMatches:
                     return
         finally:
             self._followed.stop()
+
+    def __bool__(self) -> bool:
+        """The answer of an ASK, once it is known. Raises `OptionError` for other queries: a match would be lost."""
+        if not self._ask:
+            problem = "streams that go on are read once, so their matches are neither true nor false"
+            raise OptionError(problem, "iterate over the matches, or ask by a query of the form ASK")
+        return next(iter(self), None) is not None
 
     def _matches(self) -> Iterator[Match]:
         return limited_steps(self._found(), self._session.settings)

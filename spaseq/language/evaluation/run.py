@@ -537,8 +537,11 @@ class Matches:
     def __iter__(self) -> Iterator[Match]:
         return islice(self._found(), 1) if self._query.clauses.ask else self._found()
 
+    def __bool__(self) -> bool:
+        return self.ask()
+
     def ask(self) -> bool:
-        """Whether there is a match (the answer of an ASK query); reads no further than the first."""
+        """True if there is a match (the answer of an ASK query); reads no further than the first."""
         return next(self._found(), None) is not None
 
     def _found(self) -> Iterator[Match]:
