@@ -19,6 +19,7 @@ class                   who must act                        exit code
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ __all__ = [
     "SpaseqError",
     "UnsupportedFeature",
     "named_query",
+    "naming_options",
+    "spoken",
 ]
 
 UNNAMED: Final = "<query>"
@@ -44,6 +47,45 @@ UNNAMED: Final = "<query>"
 _SHOWN: Final = 400
 _BEFORE: Final = 60
 """Characters that are shown of a long line, and how many of them in front of the error."""
+
+
+# -- options of the commands are arguments of the library
+
+_VALUES: Final = r"[A-Z]{2,}(?:=\S*?FILE)?|\d+\w*|arrival|drop|error|subject|size:N|graph"
+_ARGUMENT: Final = re.compile(
+    r"(?<![\w-])--(time-unit|time-from|time|type-column|interval|lateness|late|event-by|ties|malformed|entailment|"
+    rf"forget-keys-after)(?![\w-])(?: ({_VALUES})(?![\w-]))?"
+)
+_BY_NAME: Final = re.compile(r"(?<![\w-])--(stream|kb|set) ([^\s=]+)=(\w+(?:,FILE)?)")
+_NAMES: Final = {"stream": 'streams={{"{0}": "{1}"}}', "kb": 'kb={{"{0}": "{1}"}}', "set": "settings=Settings({0}={1})"}
+
+
+class _Speaks:
+    """True while a command runs: its errors name options as they are written."""
+
+    options: bool = False
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Inside, the texts of errors name the options of the commands, else the arguments of the library."""
+    before, _Speaks.options = _Speaks.options, True
+    try:
+        yield
+    finally:
+        _Speaks.options = before
+
+
+def spoken(text: str) -> str:
+    """A message that names options of the commands, as its reader writes them.
+
+    >>> spoken("--lateness 5s puts in order what comes late; --late drop leaves it out")
+    'lateness="5s" puts in order what comes late; late="drop" leaves it out'
+    """
+    if _Speaks.options or "--" not in text:
+        return text
+    text = _BY_NAME.sub(lambda found: _NAMES[found[1]].format(found[2], found[3]), text)
+    return _ARGUMENT.sub(lambda at: at[1].replace("-", "_") + (f'="{at[2]}"' if at[2] else ""), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +109,15 @@ class Span:
 
 
 class SpaseqError(Exception):
-    """Root of everything spaseq and ceql raise on purpose."""
+    """Root of everything spaseq and ceql raise on purpose.
+
+    Its text names the arguments of the library, in a command the options; attributes name options.
+    """
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return spoken(super().__str__())
 
 
 class QueryError(SpaseqError):
@@ -104,14 +152,14 @@ class QueryError(SpaseqError):
 
     def __str__(self) -> str:
         if self.span is None:
-            lines = [f"{self.source}: {self.problem}"]
+            lines = [f"{self.source}: {spoken(self.problem)}"]
         else:
-            lines = [f"{self.source}:{self.span.line}:{self.span.column}: {self.problem}"]
+            lines = [f"{self.source}:{self.span.line}:{self.span.column}: {spoken(self.problem)}"]
             lines += caret_lines(self.text, self.span)
         if self.expected:
             lines.append("expected: " + ", ".join(self.expected))
         if self.hint:
-            lines.append("hint: " + self.hint)
+            lines.append("hint: " + spoken(self.hint))
         return "\n".join(lines)
 
 
@@ -218,8 +266,8 @@ class EventError(SpaseqError):
             place += f"{', ' if place else ''}{self.counted} {self.record}"
         elif self.record is not None:
             place = f"{place}:{self.record}" if place else f"record {self.record}"
-        text = f"{place}: {self.problem}" if place else self.problem
-        return text + (f"\nhint: {self.hint}" if self.hint else "")
+        text = spoken(f"{place}: {self.problem}" if place else self.problem)
+        return text + (f"\nhint: {spoken(self.hint)}" if self.hint else "")
 
 
 class BudgetExceeded(SpaseqError):

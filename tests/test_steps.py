@@ -65,6 +65,66 @@ def test_of_events_of_one_time_those_that_agree() -> None:
     assert [str(step.event.triples[0][0]) for step in match.steps] == ["urn:x", "urn:x"]
 
 
+DISTRICTS = """PREFIX : <urn:e#> SELECT %s WITHIN 100 SECONDS %s FROM STREAM S <urn:s> FROM STREAM T <urn:t>
+WHERE { SEQ (%s)
+DEFINE GPM A ON S { ?a :loc ?l ; :of ?x } DEFINE GPM B ON T { ?b :area ?l } DEFINE GPM C ON S { ?c :loc ?l } }"""
+
+
+def _placed(subject: str, second: int, district: int) -> spaseq.GraphEvent:
+    """A house (a…, c…) or the weather (b…) of a district."""
+    node = URIRef(f"urn:{subject}")
+    triples = [(node, URIRef("urn:e#area" if subject[0] == "b" else "urn:e#loc"), URIRef(f"urn:L{district}"))]
+    triples += [(node, URIRef("urn:e#of"), URIRef("urn:x"))] if subject[0] == "a" else []
+    return spaseq.GraphEvent("urn:t" if subject[0] == "b" else "urn:s", second * 10**9, tuple(triples))
+
+
+def test_events_that_do_not_join_are_no_steps() -> None:
+    """A match in one district listed the weather of another one at the same time."""
+    events = [_placed("a1", 1, 1), _placed("a2", 1, 2), _placed("b1", 2, 1), _placed("b2", 2, 2), _placed("b3", 2, 2)]
+    for partition in ("", "PARTITION BY (?l)"):
+        with spaseq.compile(DISTRICTS % ("?a", partition, "A ; B")).open() as session:
+            session.push(events)
+        found = {str(m.bindings["a"]): [str(step.event.triples[0][0]) for step in m.steps] for m in session.rest}
+        assert found == {"urn:a1": ["urn:a1", "urn:b1"], "urn:a2": ["urn:a2", "urn:b2", "urn:b3"]}
+
+
+placed = st.tuples(st.sampled_from("abc"), st.integers(0, 2), st.integers(0, 2))
+SHAPES = {
+    "A : B": "?a ?b",
+    "A ; B : C": "?a ?b ?c",
+    "A : (B & C)": "?a ?b ?c",
+    "A : (B | C)": "?a ?b ?c",
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(placed, min_size=2, max_size=9), st.sampled_from(sorted(SHAPES)), st.booleans(), st.booleans())
+def test_steps_are_the_events_of_the_join(
+    drawn: list[tuple[str, int, int]], shape: str, by_key: bool, shows: bool
+) -> None:
+    """Every event has a subject of its own: a query that selects all of them says which events its matches join."""
+    events = [_placed(f"{kind}{n}", second, district) for n, (kind, second, district) in enumerate(drawn)]
+    events.sort(key=lambda event: event.time)
+    partition = "PARTITION BY (?l)" if by_key else ""
+
+    def matches(selected: str) -> list[spaseq.Match]:
+        with spaseq.compile(DISTRICTS % (selected, partition, shape)).open() as session:
+            pushed = session.push(events)
+        return [*pushed, *session.rest]
+
+    joined: dict[object, set[str]] = {}
+    for match in matches(SHAPES[shape]):
+        taken = {str(term) for term in match.bindings.values()}
+        joined.setdefault((match.positions, match.bindings["a"] if shows else None), set()).update(taken)
+    for match in matches("?a" if shows else "?x"):
+        told = {str(step.event.triples[0][0]) for step in match.steps}
+        whole = joined[match.positions, match.bindings["a"] if shows else None]
+        if "|" in shape:  # one of the ways is told
+            assert told <= whole and len({step.position for step in match.steps}) == 2
+        else:
+            assert told == whole
+
+
 def test_every_match_of_an_example_has_its_steps() -> None:
     place = ROOT / "examples" / "smart-grid"
     query = spaseq.compile((place / "query.rq").read_text())

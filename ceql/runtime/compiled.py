@@ -201,7 +201,7 @@ class CompiledQuery:
         if len(named) > 1:
             raise OptionError(
                 f"the query reads several streams: {', '.join(named)}",
-                "give each its events: streams={name: events, …} (--stream NAME=FILE for each)",
+                "give each its events: --stream NAME=FILE for each",
             )
         return {(named or ("",))[0]: events}
 

@@ -21,7 +21,15 @@ from spaseq.command.formats import Format
 from spaseq.command.lines import is_cut, moves, whole_lines
 from spaseq.command.process import given_up, interrupted, limit_reached, look_at_limits, settle_interrupt, unbroken
 from spaseq.command.progress import watching
-from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, QuerySyntaxError, SpaseqError
+from spaseq.errors import (
+    BudgetExceeded,
+    EventError,
+    InternalError,
+    OptionError,
+    QuerySyntaxError,
+    SpaseqError,
+    naming_options,
+)
 from spaseq.watch import limited
 from spaseq.words import language_of
 
@@ -43,6 +51,11 @@ def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments
 
     Errors that a user can cause are printed, not raised; so are bugs, unless SPASEQ_DEBUG is in the environment.
     """
+    with naming_options():
+        return _run_main(name, parser, arguments)
+
+
+def _run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments: Sequence[str] | None) -> int:
     try:
         options = parser().parse_args(arguments)
         code = int(options.command(options))

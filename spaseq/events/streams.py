@@ -146,7 +146,7 @@ class TimestampAssigner:
         if name in table.column_names:
             return
         names = table.column_names
-        hint = "name the column that holds the event type: --type-column COLUMN (type_column= in Python)"
+        hint = "name the column that holds the event type: --type-column COLUMN"
         if self.options.type_column is not None:
             hint = _did_you_mean(name, names) or hint
         if len(names) == 1 and (sign := next((c for c in ";\t|" if c in names[0]), None)):
@@ -172,7 +172,7 @@ class TimestampAssigner:
                 f"no column {name!r} to take times from; there are: {_listed(table.column_names)}",
                 source=self.source,
                 attribute=name,
-                hint=_did_you_mean(name, table.column_names) or "--time COLUMN names it (time= in Python)",
+                hint=_did_you_mean(name, table.column_names) or "--time COLUMN names it",
             )
         column = column_of(table[name], name, self.source)
         unknown = None if column is None or isinstance(column, TextColumn) else column.known

@@ -441,9 +441,9 @@ def no_time(draft: Draft, options: StreamOptions, source: str) -> EventError:
     elif draft.repeated:
         hint = "statements of this graph stood further up already: those of one graph must stand together"
     else:
-        hint = "name the predicate that gives the time with --time, or take the order of the file: --time-from arrival"
+        hint = "--time IRI names the predicate that gives the time, --time-from arrival takes the order of the file"
         close = closest_iri(options.time or "", {str(predicate) for _, predicate, _ in draft.triples})
-        hint = f"did you mean <{close}>? Else {hint}" if close else hint
+        hint = f"did you mean <{close}>? {hint}" if close else hint
     return EventError(problem, source=source, record=draft.record, attribute=options.time or "", hint=hint)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from spaseq.drawing import Picture, time_text
 from spaseq.engine import Settings
-from spaseq.errors import OptionError, QueryError, SpaseqError
+from spaseq.errors import OptionError, QueryError, SpaseqError, spoken
 from spaseq.measure import shortened
 from spaseq.studio.language import Found, Inputs, Language, language
 from spaseq.studio.replies import NOWHERE, VERSION
@@ -44,7 +44,7 @@ def error_form(error: SpaseqError, text: str = "") -> dict[str, Any]:
     form["hint"] = getattr(error, "hint", "")
     if not isinstance(error, (QueryError, OptionError)):  # its text says the place
         form["problem"], _, form["hint"] = str(error).partition("\nhint: ")
-    form |= NOWHERE
+    form |= {"problem": spoken(form["problem"]), "hint": spoken(form["hint"]), **NOWHERE}
     if isinstance(error, QueryError):
         form["expected"] = list(error.expected)
         if error.span is not None:

@@ -14,14 +14,16 @@ from typing import IO
 import pyarrow.parquet as pq
 import pytest
 
+import ceql
 from ceql.cli.formats import MATCHES
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.formats import FORMATS as SPASEQ_FORMATS
 from spaseq.cli.main import main as spaseq_main
 from spaseq.command import Format, Table, chosen_format, run_main
 from spaseq.command.writers import Results
-from spaseq.errors import OptionError
+from spaseq.errors import EventError, OptionError, spoken
 from spaseq.measure import width_of
+from spaseq.studio.answers import error_form
 
 TUPLES = "type,price\nA,1\nB,2\n"
 GRAPHS = '<urn:a> <urn:e#p> "1" .\n<urn:b> <urn:e#p> "2" .\n'
@@ -50,6 +52,25 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixture
 
 
 both = pytest.mark.parametrize("run", ["ceql", "spaseq"], indirect=True)
+
+
+def test_errors_name_what_their_reader_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of the library, and of the page of the studio, spoke of the options of the commands."""
+    (tmp_path / "e.csv").write_text("type,time\nA,5\nB,1\n")
+    query = ceql.compile("SELECT * WHERE A ; B")
+    with pytest.raises(EventError) as caught:
+        query.run(str(tmp_path / "e.csv")).count()
+    assert '(lateness="5s")' in str(caught.value) and 'late="drop"' in str(caught.value)
+    form = error_form(caught.value)
+    assert 'late="drop"' in form["hint"] and "--" not in form["hint"] + form["problem"] + str(caught.value)
+    assert ceql_main(["run", query.text, "--events", str(tmp_path / "e.csv")]) == 3
+    said = capsys.readouterr().err
+    assert "(--lateness 5s)" in said and "--late drop" in said
+    with pytest.raises(OptionError, match=r'streams=\{"NAME": "FILE"\} for each'):
+        ceql.compile("SELECT * FROM S, T WHERE S>A ; T>B").run([{"type": "A"}])
+    assert spoken("--event-by size:N, --set x=2GB, --format dot, 'a--late'") == (
+        "event_by=\"size:N\", settings=Settings(x=2GB), --format dot, 'a--late'"
+    )
 
 
 @both

@@ -175,7 +175,7 @@ def test_blank_nodes_of_a_pattern_are_no_variables_of_it() -> None:
 
 
 def test_missing_knowledge_is_named() -> None:
-    with pytest.raises(OptionError, match=rf"GRAPH <{KB}>.*\n.*--kb {KB}=FILE"):
+    with pytest.raises(OptionError, match=rf"GRAPH <{KB}>.*\n.*kb={{\"{KB}\": \"FILE\"}}"):
         Knowledge().check([pattern("{ ?a :p ?x OPTIONAL { GRAPH :kb { ?a :in ?r } } }")])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.errors import EventError, OptionError
+from spaseq.errors import EventError, OptionError, spoken
 from spaseq.rdf import (
     GENERATED_AT,
     Counters,
@@ -48,8 +48,8 @@ class TestOrder:
         assert str(error.value) == (
             f"{path}:3: stream urn:s goes back in time by 3 s: 1970-01-01T00:00:07Z comes after "
             f"1970-01-01T00:00:10Z ({path}:2)\n"
-            "hint: a lateness (--lateness 5s) puts in order what comes late by no more than that; "
-            "--late drop leaves out what comes later and counts it"
+            'hint: a lateness (lateness="5s") puts in order what comes late by no more than that; '
+            'late="drop" leaves out what comes later and counts it'
         )
 
     def test_files_of_a_stream_follow_each_other(self, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ class TestOptions:
     def test_wrong_words(self, words: dict[str, str], problem: str) -> None:
         with pytest.raises(OptionError) as error:
             StreamOptions.parse(**words)
-        assert problem in str(error.value)
+        assert spoken(problem) in str(error.value)
 
 
 class TestStreamsFile:

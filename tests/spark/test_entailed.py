@@ -99,7 +99,7 @@ def test_in_a_stream(given: Any, spark: Any, tmp_path: Path) -> None:
 @pytest.mark.spark
 def test_what_cannot_be_is_refused_as_locally(given: Any, spark: Any) -> None:
     streams, kb = given
-    with pytest.raises(OptionError, match="--entailment owl: not known"):
+    with pytest.raises(OptionError, match="entailment owl: not known"):
         spaseq.spark.run(_query(PATTERNS[0]), spark, streams, kb, entailment="owl")
     with pytest.raises(OptionError, match="without background knowledge"):
         spaseq.spark.run(_query(PATTERNS[0]), spark, streams, entailment="rdfs")

@@ -351,10 +351,10 @@ class Recogniser:
             keys_held=len(self._partitions) if self._query.partition else 0, events_held=len(self._history),
         )  # fmt: skip
 
-    def found(self, instants: Sequence[Instant]) -> Iterator[MatchBatch]:
-        """The engine's matches of these instants, as it gives them."""
+    def found(self, chunk: Chunk) -> Iterator[MatchBatch]:
+        """The engine's matches of a chunk, as it gives them."""
         assert self._solver is not None
-        rows = self._solver.rows(chunk_of(instants, self._solver.solve_pushed))
+        rows = self._solver.rows(chunk)
         own = self._query.patterns, self._partition_codes(rows), self._sightings
         return self._evaluator.stream(InstantBatch(rows, *own, 0, len(rows.positions)))
 

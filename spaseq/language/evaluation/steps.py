@@ -4,13 +4,15 @@ They are found again, for a match that somebody looks at, from the events of its
 
 A match says which instants were taken, not as what. The query is run once more over these instants alone, by an
 automaton that tells the GPMs of each (valuations), without window and without what must not occur: the match has
-passed these. Of the ways to take all instants, the first whose mapping agrees with the match's is told; of the events
-of an instant, those that the GPM matches in agreement with what the match binds.
+passed these. Of the ways to take all instants, the first whose mapping agrees with the match's is told. An event of an
+instant had a part in it if the GPM has a solution on the event that joins with the others: if the way is found again
+when the GPM sees no other event of the instant. (So an event counts that joins with what a condition on the instants
+between has called off; a match does not hold these.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ from spaseq.language.lowering.lower import lower
 from spaseq.language.lowering.registers import MappingRegisters
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction, Variant
-from spaseq.language.solving.chunks import chunk_of
+from spaseq.language.solving.chunks import Chunk, EventList, Piece, chunk_of
 from spaseq.language.solving.instants import InstantBatch
 from spaseq.language.solving.solve import Solver
 from spaseq.rdf import GraphEvent, Instant
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
     from spaseq.language.evaluation.match import Match
 
 __all__ = ["StepFinder"]
+
+Events = Sequence[GraphEvent]
+Way = tuple[bool, tuple[str, ...]]
+"""A way to take all instants: True if it disagrees with the match, and the GPMs by instant."""
 
 
 class StepFinder:
@@ -60,7 +66,7 @@ class StepFinder:
             self._aligned = query, program
         return self._aligned
 
-    def way(self, match: Match, instants: Sequence[Sequence[GraphEvent]]) -> tuple[Transition, ...]:
+    def way(self, match: Match, instants: Sequence[Events]) -> tuple[Transition, ...]:
         """The way of a match through the automaton of the query. O(instants) evaluations of the GPMs."""
         from spaseq.engine.runs.ways import Taken  # loads the kernels
 
@@ -90,33 +96,69 @@ class StepFinder:
             self._found_ways = Ways(self._program, MappingRegisters(self._query.patterns))
         return self._found_ways
 
-    def steps(self, match: Match, instants: Sequence[Sequence[GraphEvent]]) -> tuple[Step, ...]:
-        """The steps, by position, then by name. O(instants) evaluations of the GPMs."""
+    def steps(self, match: Match, instants: Sequence[Events]) -> tuple[Step, ...]:
+        """The steps, by position, then by name. O(instants) evaluations of the GPMs, and so many again for some of the
+        events that the GPM of an instant matches besides others."""
+        chunk = chunk_of(_instants(match, instants), self._solver.solve_pushed)
+        found = self._ways_of(match, chunk)
+        return tuple(self._steps(match, instants, chunk, min(found))) if found else ()
+
+    def _ways_of(self, match: Match, chunk: Chunk) -> set[Way]:
         query, program = self._bare()
         run = self._recogniser(query, program, self._solver, keep_events=False)
-        found = [way for batch in run.found(_instants(match, instants)) for way in _ways(batch, program, match)]
-        if not found:
-            return ()
-        names = min(found)[1]
-        return tuple(self._steps(match, instants, names))
+        return {way for batch in run.found(chunk) for way in _ways(batch, program, match)}
 
-    def _steps(self, match: Match, instants: Sequence[Sequence[GraphEvent]], names: tuple[str, ...]) -> Iterator[Step]:
-        for position, time, events, taken in zip(match.positions, match.times, instants, names, strict=True):
-            for name in taken.split("+"):
-                fit = [(event, self._fits(name, event, match.bindings)) for event in events]
-                best = max((how for _, how in fit), default=0)
-                yield from (Step(name, position, time, event) for event, how in fit if how == best > 0)
+    def _steps(self, match: Match, instants: Sequence[Events], chunk: Chunk, way: Way) -> Iterator[Step]:
+        taken = zip(match.positions, match.times, instants, way[1], strict=True)
+        for place, (position, time, events, names) in enumerate(taken):
+            for name in names.split("+"):
 
-    def _fits(self, name: str, event: GraphEvent, bindings: dict[str, Any]) -> int:
-        """2 where the GPM has a solution on the event that agrees with what the match binds, 1 where it has another, as
-        the earlier rounds of a repetition have, 0 where it has none."""
-        if event.stream not in self._query.patterns[name].streams:
-            return 0
-        solutions = self._solver.solve_pushed(event.stream, [event]).get(name)
-        rows = [] if solutions is None else np.flatnonzero(solutions.kept).tolist()
-        if solutions is None or not rows:
-            return 0
-        return 1 + any(_agree(dict(solutions.mapping(row, None)), bindings) for row in rows)
+                def joins(some: Sequence[int], at: int = place, of: str = name, every: Events = events) -> bool:
+                    return way in self._ways_of(match, self._seeing(chunk, at, of, [every[i] for i in some]))
+
+                yield from (Step(name, position, time, events[i]) for i in _needed(self._matched(name, events), joins))
+
+    def _matched(self, name: str, events: Events) -> list[int]:
+        """The numbers of the events that the GPM has a solution on."""
+        found: list[int] = []
+        for stream in self._query.patterns[name].streams:
+            numbers = [number for number, event in enumerate(events) if event.stream == stream]
+            solutions = self._solver.solve_pushed(stream, [events[n] for n in numbers]).get(name) if numbers else None
+            if solutions is not None:
+                found += [numbers[i] for i in np.unique(solutions.events[solutions.kept]).tolist()]
+        return sorted(found)
+
+    def _seeing(self, chunk: Chunk, place: int, name: str, seen: Events) -> Chunk:
+        """The chunk where the GPM sees only the events `seen` of the instant at `place`."""
+        pieces: list[Piece] = []
+        wanted = set(map(id, seen))
+        for piece in chunk.pieces:
+            here = (piece.instants == place).tolist()
+            if name not in piece.solutions or not any(here):
+                pieces.append(piece)
+                continue
+            others = {other: solutions for other, solutions in piece.solutions.items() if other != name}
+            pieces.append(replace(piece, solutions=others))
+            own = EventList(piece.batch.event(piece.low + i) for i in range(len(here)))
+            kept = [i for i, event in enumerate(own) if not here[i] or id(event) in wanted]
+            if kept:
+                events = EventList(own[i] for i in kept)
+                solved = self._solver.solve_pushed(events[0].stream, events)
+                alone = {name: solved[name]} if name in solved else {}
+                pieces.append(Piece(events, 0, len(events), piece.instants[kept], alone))
+        return replace(chunk, pieces=tuple(pieces))
+
+
+def _needed(candidates: Sequence[int], joins: Callable[[Sequence[int]], bool]) -> list[int]:
+    """The candidates that join by themselves. Together they do: so of two halves the second does if the first does not.
+    O(k log n) tests for k of n."""
+    if len(candidates) < 2:
+        return list(candidates)
+    middle = len(candidates) // 2
+    first, second = candidates[:middle], candidates[middle:]
+    if not joins(first):
+        return _needed(second, joins)
+    return [*_needed(first, joins), *(_needed(second, joins) if joins(second) else ())]
 
 
 class _NothingBefore:
@@ -129,7 +171,7 @@ class _NothingBefore:
         return np.ones(len(batch), bool)
 
 
-def _instants(match: Match, instants: Sequence[Sequence[GraphEvent]]) -> list[Instant]:
+def _instants(match: Match, instants: Sequence[Events]) -> list[Instant]:
     pairs = zip(match.times, instants, strict=True)
     return [Instant(i, time, tuple(events)) for i, (time, events) in enumerate(pairs)]
 
@@ -138,8 +180,7 @@ def _bare(variant: Variant) -> Variant:
     return Variant(tuple(replace(step, absent=()) for step in variant.steps if not step.gap))
 
 
-def _ways(batch: MatchBatch, program: Program, match: Match) -> Iterator[tuple[bool, tuple[str, ...]]]:
-    """Of each way to take all instants, whether it disagrees with the match, and the GPMs by instant."""
+def _ways(batch: MatchBatch, program: Program, match: Match) -> Iterator[Way]:
     labels = program.labels or ()
     for i in range(len(batch)):
         begin, end = int(batch.offsets[i]), int(batch.offsets[i + 1])

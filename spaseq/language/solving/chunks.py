@@ -21,7 +21,7 @@ from spaseq.rdf import GraphBatch, GraphEvent, Instant
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
 
-__all__ = ["Chunk", "Part", "Piece", "by_stream", "chunk_of", "chunk_of_parts", "merge_batches", "solved"]
+__all__ = ["Chunk", "EventList", "Part", "Piece", "by_stream", "chunk_of", "chunk_of_parts", "merge_batches", "solved"]
 
 Solved = tuple[GraphBatch, Mapping[str, "Solutions | Unsolved"]]
 """A batch, and the values of its GPMs."""
@@ -185,12 +185,14 @@ def by_stream(instants: Sequence[Instant]) -> dict[str, tuple[list[GraphEvent], 
 def chunk_of(instants: Sequence[Instant], solve: SolvePushed) -> Chunk:
     """The chunk of consecutive instants whose events are objects already."""
     pieces = tuple(
-        Piece(_Events(events), 0, len(events), np.array(places, np.int64), solve(stream, events))
+        Piece(EventList(events), 0, len(events), np.array(places, np.int64), solve(stream, events))
         for stream, (events, places) in by_stream(instants).items()
     )
     return Chunk(instants[0].position, np.array([i.time for i in instants], np.int64), pieces)
 
 
-class _Events(list[GraphEvent]):
+class EventList(list[GraphEvent]):
+    """Events that are objects already, as a `Holder`."""
+
     def event(self, index: int) -> GraphEvent:
         return self[index]

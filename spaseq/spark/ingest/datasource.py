@@ -144,7 +144,7 @@ class _Plan:
         if events and settled.time == ARRIVAL and not counted:
             raise OptionError(
                 "the times of these events would be taken from arrival, and parts of a stream have no common count",
-                "name the predicate that gives the time: time=IRI (--time IRI)",
+                "name the predicate that gives the time: --time IRI",
             )
         how = _flag(options, "growing"), _flag(options, "whole")
         limits = _number(options, "max_bytes", 0), _number(options, "max_files", 0)
