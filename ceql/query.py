@@ -23,7 +23,7 @@ from spaseq.automata.rma import Limits
 from spaseq.drawing import Picture, query_html
 from spaseq.engine import Program, Settings
 from spaseq.engine.light import given, light_of
-from spaseq.errors import OptionError
+from spaseq.errors import OptionError, expect_type
 from spaseq.events import TupleWords
 from spaseq.measure import shortened
 from spaseq.pattern import Pattern
@@ -154,7 +154,10 @@ class Query:
 
         `limits` are those of its register match automaton, which forecasts are made of.
         """
-        return Alerts(self.compiled) if limits is None else Alerts(self.compiled, limits)
+        if limits is None:
+            return Alerts(self.compiled)
+        expect_type("limits", limits, Limits, "spaseq.automata.rma.Limits(max_states=…)")
+        return Alerts(self.compiled, limits)
 
     def run(
         self,
@@ -223,4 +226,5 @@ class Query:
 
         Raises `OptionError` for one that is missing or unknown.
         """
+        expect_type("the names of streams", given, tuple, "give a tuple of texts")
         return self.compiled.streams(given)

@@ -37,6 +37,8 @@ __all__ = [
     "Span",
     "SpaseqError",
     "UnsupportedFeature",
+    "expect_count",
+    "expect_type",
     "named_query",
     "naming_options",
     "spoken",
@@ -228,6 +230,19 @@ class OptionError(SpaseqError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (OptionError, (self.problem, self.hint))
+
+
+def expect_type(name: str, value: object, kind: type | tuple[type, ...], hint: str) -> None:
+    """Raises `OptionError` if an argument of the library is of another type."""
+    if not isinstance(value, kind):
+        raise OptionError(f"{name} cannot be a {type(value).__name__}", hint)
+
+
+def expect_count(name: str, value: object) -> None:
+    """Raises `OptionError` if an argument of the library is no count."""
+    if type(value) is not int or value < 0:
+        raise OptionError(f"{name} cannot be {value if type(value) is int else f'a {type(value).__name__}'}",
+                          "it is a whole number, 0 or more")  # fmt: skip
 
 
 class EventError(SpaseqError):

@@ -8,7 +8,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas
@@ -18,7 +18,7 @@ from rdflib import Literal, URIRef
 
 import ceql
 import spaseq
-from spaseq.errors import BudgetExceeded, EventError, OptionError, SpaseqError
+from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, SpaseqError
 
 SECOND = 10**9
 HEAD = "PREFIX : <urn:e#> SELECT ?x WITHIN 100 SECONDS SLIDING FROM STREAM S <urn:s> WHERE { SEQ ("
@@ -260,3 +260,53 @@ def test_a_session_that_broke_ends_without_another_error() -> None:
     with query.open() as session, pytest.raises(BudgetExceeded):
         session.push([*(_tuple("A", i) for i in range(20)), _tuple("B", 30)])
     assert session.rest == []
+
+
+# -- arguments
+
+
+GRAPHS = "FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x <urn:p> ?v } }"
+CONSTRUCT = spaseq.compile(f"CONSTRUCT {{ ?x <urn:q> ?v }} {GRAPHS}")
+TUPLES = ceql.compile("SELECT * WHERE A ; B")
+WRONG: dict[str, Callable[[], Any]] = {
+    "streams": lambda: TUPLES.run(streams=cast(Any, [{"type": "A"}])),
+    "a name of streams": lambda: TUPLES.run(streams=cast(Any, {5: []})),
+    "names of streams": lambda: TUPLES.open(streams="S"),
+    "valuations": lambda: TUPLES.run([], valuations=cast(Any, [5])),
+    "stream of a push": lambda: TUPLES.open().push([{"type": "A"}], cast(Any, ["S"])),
+    "count": lambda: TUPLES.run([]).count(cast(Any, "1")),
+    "timeline": lambda: TUPLES.run([]).timeline(-1),
+    "limits of alerts": lambda: TUPLES.alerts(limits=cast(Any, 5)),
+    "time_from": lambda: TUPLES.open(time_from=cast(Any, np.array([1, 2]))),
+    "late": lambda: TUPLES.open(late=cast(Any, np.array([1, 2]))),
+    "explain": lambda: CONSTRUCT.explain(cast(Any, np.array([1, 2]))),
+    "options": lambda: CONSTRUCT.open(options=cast(Any, 5)),
+    "entailment": lambda: CONSTRUCT.open(entailment=cast(Any, np.array([1, 2]))),
+    "format": lambda: list(CONSTRUCT.run({"S": "s.nq"}, format=cast(Any, 5))),
+    "a source": lambda: CONSTRUCT.run({"S": spaseq.StreamSource("urn:s", cast(Any, 5))}),
+    "event_by": lambda: CONSTRUCT.run({"S": spaseq.StreamSource("urn:s", ("s.nq",), cast(Any, 5))}),
+    "groups": lambda: spaseq.Grouped("kb.ttl", cast(Any, 5)),
+    "batches": lambda: list(CONSTRUCT.open().push_batches(cast(Any, [5]))),
+    "a graph of": lambda: CONSTRUCT.construct(cast(Any, 5)),
+    "a graph of texts": lambda: CONSTRUCT.construct({"x": "text"}),
+    "a number of a graph": lambda: CONSTRUCT.construct({}, cast(Any, "1")),
+    "a name that no file has": lambda: TUPLES.run("\ud800").count(),
+    "a schema that no file has": lambda: TUPLES.run([], schema="\ud800"),
+}
+
+
+@pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
+def test_arguments_of_a_wrong_type_are_refused_by_name(call: Callable[[], Any]) -> None:
+    """They were errors of Python from within."""
+    with pytest.raises(SpaseqError) as caught:
+        call()
+    assert not isinstance(caught.value, InternalError) and str(caught.value)
+
+
+def test_a_graph_is_constructed_of_a_match() -> None:
+    triple = URIRef("urn:x"), URIRef("urn:p"), Literal(1)
+    with CONSTRUCT.open() as session:
+        session.push(spaseq.GraphEvent("urn:s", 0, (triple,)))
+    (match,) = session.rest
+    graph = CONSTRUCT.construct(match)
+    assert graph == CONSTRUCT.construct(match.bindings) == ((triple[0], URIRef("urn:q"), triple[2]),)

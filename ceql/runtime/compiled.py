@@ -28,7 +28,7 @@ from ceql.syntax.walk import attributes_of
 from spaseq.automata import CEA
 from spaseq.automata.diagram import automaton_text
 from spaseq.engine import Program, Settings, compile_program
-from spaseq.errors import OptionError, named_query
+from spaseq.errors import OptionError, expect_type, named_query
 from spaseq.pattern import Pattern
 
 __all__ = ["CompiledQuery"]
@@ -175,6 +175,8 @@ class CompiledQuery:
 
         Raises `OptionError` for one that is missing or unknown.
         """
+        for name in given:
+            expect_type("the name of a stream", name, str, "give a text")
         named = self.named_streams
         if not given:
             return named or ("",)
@@ -194,6 +196,7 @@ class CompiledQuery:
             problem = "no events to run over" if events is None else "events and streams are given together"
             raise OptionError(problem, "give run(events), or run(streams={name: events, …})")
         if streams is not None:
+            expect_type("streams", streams, Mapping, "run(streams={name: events, …})")
             if not streams:
                 raise OptionError("no streams to run over", "run(streams={name: events, …})")
             return {name: streams[name] for name in self.streams(tuple(streams))}
@@ -207,6 +210,7 @@ class CompiledQuery:
 
     def explain(self, format: str) -> str:
         """As of `ceql.query.Query.explain`."""
+        expect_type("the format", format, str, "text, dot, svg or json")
         with named_query(self.source):  # which may be nested too deeply for its printer
             plan = self._explained()
         if format == "text":

@@ -17,7 +17,7 @@ from ceql.semantics.schemas import Schema, inferred
 from ceql.semantics.types import check_types
 from spaseq.drawing import Timeline, matches_html, time_text, timeline_of
 from spaseq.engine import Program, Progress, progress_of
-from spaseq.errors import EventError, OptionError
+from spaseq.errors import EventError, OptionError, expect_count, expect_type
 from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords, frame_of
 from spaseq.measure import shortened
 from spaseq.watch import check, limited, limited_steps
@@ -39,6 +39,7 @@ def matches_of(
     Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
     """
     declared = query.declared(schema)
+    expect_type("valuations", valuations, bool, "it is True or False")
     options = EventOptions.parse(**reading)
     return Matches(query, query.sources(events, streams), options, valuations or query.valuations, declared)
 
@@ -83,6 +84,8 @@ class Matches:
     def count(self, limit: int | None = None) -> int:
         """How many matches there are, or `limit` if there are as many; none of them is written out. No event is
         evaluated behind those that complete so many."""
+        if limit is not None:
+            expect_count("limit", limit)
         with limited(self._query.settings):
             run, stream = self.begin(self._query.read)
             found = 0

@@ -14,7 +14,7 @@ from ceql.runtime.run import Run
 from ceql.runtime.single_events import Found, Singles
 from ceql.syntax.printer import print_query
 from spaseq.engine import Program
-from spaseq.errors import OptionError
+from spaseq.errors import OptionError, expect_type
 from spaseq.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.events.batch import INSTANTS
 from spaseq.events.time import nanoseconds_of
@@ -124,7 +124,9 @@ class Session(Ending[Match]):
             self._singles = Singles.of(self._run, self._feed, self._options, self._names)
             self._untried = False
             self._quick = self._singles if self._use.free else None
-        return None if stream is not None and stream != self._names[0] else self._singles
+        if stream is not None and not (isinstance(stream, str) and stream == self._names[0]):
+            return None
+        return self._singles
 
     def _to_batches(self) -> None:
         if self._singles is not None:
@@ -206,9 +208,12 @@ def open_session(
     Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
     """
     query.declared(schema)
+    expect_type("valuations", valuations, bool, "it is True or False")
+    if streams is not None and (isinstance(streams, str) or not isinstance(streams, Iterable)):
+        raise OptionError(f"streams cannot be a {type(streams).__name__}", "open(streams=[name, …])")
     options = EventOptions.parse(**reading)
     shows = program is None and (valuations or query.valuations)
-    return Session(query, query.streams(tuple(streams or ())), options, shows, program)
+    return Session(query, query.streams(() if streams is None else tuple(streams)), options, shows, program)
 
 
 def identity(query: CompiledQuery) -> Identity:

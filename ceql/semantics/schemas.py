@@ -106,8 +106,9 @@ def read_schema(given: Any) -> Schema:
     try:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "this is not UTF-8 text"
+    except (OSError, ValueError) as error:
+        unread = "this is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "no such file"
+        reason = getattr(error, "strerror", None) or unread
         raise OptionError(f"{path}: {reason.lower()}", "a schema is a file of lines such as price: number") from None
     return _of_mapping(_json(text, path) if text.lstrip().startswith("{") else _lines(text, path), path)
 

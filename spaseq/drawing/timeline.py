@@ -7,6 +7,7 @@ by its characters, wide ones as two, so that a browser's font may differ from ou
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from spaseq.errors import OptionError
+from spaseq.errors import OptionError, expect_count
 from spaseq.events.time import CALENDAR, format_time
 from spaseq.measure import shortened, width_of
 
@@ -169,7 +170,8 @@ class Timeline:
 def timeline_of(matches: Iterable[Any], labels: Any = None, *, title: str, limit: int = MOST) -> Timeline:
     """The first `limit` matches of either language as a picture, over time where their events have dates, else over
     positions. `labels`: the text beside a match; without them its number and times. A pointer shows the positions."""
-    shown = list(islice(matches, limit))
+    expect_count("limit", limit)
+    shown = list(islice(matches, min(limit, sys.maxsize)))
     dated = bool(shown) and all(match.time >= CALENDAR for match in shown)
     spans = tuple(
         Span(marks, _named(number, marks, dated) if labels is None else labels(match), _positions(match))

@@ -95,7 +95,7 @@ class EventOptions(TimeOptions):
 
 def from_arrival(time: str | None, time_from: str | None) -> bool:
     """Whether --time-from says so; `OptionError` where --time says otherwise."""
-    if time_from not in (None, ARRIVAL):
+    if text_of("--time-from", time_from) not in (None, ARRIVAL):
         raise OptionError(f"--time-from {time_from}: no such clock", "use --time-from arrival, or --time")
     if time is not None and time_from is not None:
         raise OptionError("--time and --time-from arrival contradict each other", "give one of them")
@@ -112,7 +112,7 @@ def known_words(given: Iterable[str], known: Iterable[str]) -> None:
 
 def one_of(option: str, value: str, *allowed: str) -> str:
     """`value`, if it is allowed; else an `OptionError`."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise OptionError(f"{option} {value}: not one of {', '.join(allowed)}")
     return value
 

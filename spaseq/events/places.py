@@ -69,7 +69,7 @@ def matching(pattern: str) -> dict[str, int | None]:
     names = [path] if os.path.exists(path) or not glob.has_magic(path) else sorted(glob.glob(path, recursive=True))
     found: dict[str, int | None] = {}
     for name in names:
-        with suppress(FileNotFoundError):  # it has just been removed
+        with suppress(FileNotFoundError, ValueError):  # it has just been removed, or no file can have this name
             found[name] = None if os.path.isdir(name) else os.stat(name, follow_symlinks=os.path.exists(name)).st_size
     return found
 

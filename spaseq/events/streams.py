@@ -515,7 +515,7 @@ class EventFeed:
         if stream is None:
             names = _listed(list(self._names))
             raise OptionError("which stream are these events of?", f"push(events, stream=…) with one of {names}")
-        if stream not in self.clocks:
+        if not isinstance(stream, str) or stream not in self.clocks:
             raise OptionError(f"unknown stream {stream!r}", f"the query reads {_listed(list(self._names))}")
         return stream
 

@@ -14,13 +14,21 @@ from spaseq.automata.diagram import automaton_diagram, automaton_text
 from spaseq.drawing import Picture, query_html
 from spaseq.engine import Program, Settings, Window, compile_program
 from spaseq.engine.light import given, light_of
-from spaseq.errors import EventError, OptionError, QuerySemanticsError, named_query
+from spaseq.errors import (
+    EventError,
+    OptionError,
+    QuerySemanticsError,
+    expect_count,
+    expect_type,
+    named_query,
+)
 from spaseq.events.options import known_words
 from spaseq.events.time import parse_time
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.language.evaluation.follow import FollowedMatches
 from spaseq.language.evaluation.knowledge import knowledge_of, with_entailment
+from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.opened import Opened, named
 from spaseq.language.evaluation.read_ahead import Part
 from spaseq.language.evaluation.run import Matches, Recogniser
@@ -34,7 +42,17 @@ from spaseq.language.solving.solve import Solver
 from spaseq.language.syntax.parse import parse
 from spaseq.measure import shortened
 from spaseq.pattern import Pattern
-from spaseq.rdf import Counters, EventWords, Followed, StreamOptions, StreamSource, merged_files, settle
+from spaseq.rdf import (
+    Counters,
+    EventBy,
+    EventWords,
+    Followed,
+    StreamOptions,
+    StreamSource,
+    merged_files,
+    settle,
+    term_of,
+)
 from spaseq.watch import limited
 
 __all__ = ["Query", "compile_query", "knowledge_of", "stream_options", "stream_sources"]
@@ -125,15 +143,20 @@ class Query:
         """
         return Recogniser(self.checked, self.program(time_unit), None, keep_events=keep_events)
 
-    def construct(self, bindings: MappingABC[str, Any], number: int = 0) -> tuple[tuple[Any, Any, Any], ...]:
-        """The graph that CONSTRUCT makes of a solution, as triples of RDF terms; its blank nodes are those of `number`.
+    def construct(self, bindings: Match | MappingABC[str, Any], number: int = 0) -> tuple[tuple[Any, Any, Any], ...]:
+        """The graph that CONSTRUCT makes of a match, or of its bindings, as triples of RDF terms; its blank nodes are
+        those of `number`.
 
-        Raises `OptionError` if the query is no CONSTRUCT.
+        Raises `OptionError` if the query is no CONSTRUCT, and for what binds no RDF terms.
         """
         template = self.checked.clauses.template
         if template is None:
             raise OptionError("the query constructs no graph", "write CONSTRUCT { … } in place of SELECT")
-        return template.graph(bindings, number)
+        bound = bindings.bindings if isinstance(bindings, Match) else bindings
+        expect_type("what a graph is constructed of", bound, MappingABC, "give a match, or its bindings")
+        expect_count("number", number)
+        terms = {str(name): term_of(term, f"the binding of ?{name}") for name, term in bound.items()}
+        return template.graph(terms, number)
 
     def solver(
         self,
@@ -274,8 +297,9 @@ class Query:
         by owlrl; GPMs are those that entailment makes. Raises `OptionError` for another format, and for `svg` where
         there is no Graphviz (the extra `draw`).
         """
+        expect_type("the format", format, str, "text, dot, svg or json")
         checked, knowledge = self._known(kb, entailment)
-        if kb:
+        if kb is not None:
             knowledge.check(checked.patterns.values())
         lines = list(self._explain_lines(checked, knowledge))
         if format == "text":
@@ -375,6 +399,7 @@ def stream_options(options: StreamOptions | None, words: MappingABC[str, str | N
     if options is not None and given:
         raise OptionError(f"give options= or {', '.join(given)}=, not both")
     if options is not None:
+        expect_type("options", options, StreamOptions, "StreamOptions.parse(…), or the words by themselves")
         return options
     known_words(given, _WORDS)
     return StreamOptions.parse(**given)
@@ -386,8 +411,10 @@ def stream_sources(query: CheckedQuery, streams: Streams) -> list[StreamSource]:
 
 
 def _source(iri: str, value: Any) -> StreamSource:
-    if isinstance(value, StreamSource):
-        return StreamSource(iri, value.files, value.event_by)
+    own = value.event_by if isinstance(value, StreamSource) else None
+    value = value.files if isinstance(value, StreamSource) else value
+    if own is not None:
+        expect_type(f"stream <{iri}>: event_by", own, EventBy, 'EventBy.parse("size:3") makes one')
     files = value if isinstance(value, (list, tuple)) else (value,)
     for file in files:
         if not isinstance(file, str | os.PathLike):
@@ -395,4 +422,4 @@ def _source(iri: str, value: Any) -> StreamSource:
                 f"stream <{iri}>: a {type(file).__name__} is no path",
                 "give a path or a list of them; Query.open takes events, spaseq.spark DataFrames of Spark",
             )
-    return StreamSource(iri, tuple(map(str, files)))
+    return StreamSource(iri, tuple(map(str, files)), own)

@@ -61,7 +61,7 @@ def format_of(path: str, given: str | None = None, *, documents: bool = False) -
     """
     known = _DOCUMENTS if documents else _STREAMS | {"n3": _TTL}
     if given is not None:
-        if given.lower() not in known:
+        if not isinstance(given, str) or given.lower() not in known:
             raise OptionError(f"format {given}: not known", "one of " + ", ".join(sorted(known)))
         return known[given.lower()]
     if path == STDIN:

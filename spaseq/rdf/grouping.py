@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import rdflib
 
-from spaseq.errors import OptionError
+from spaseq.errors import OptionError, expect_type
 from spaseq.rdf.terms import Triple, term_from_key, term_key
 
 __all__ = ["GROUP", "Grouped", "group_labels", "group_triples"]
@@ -31,6 +31,7 @@ class Grouped:
     by: Sequence[str]
 
     def __post_init__(self) -> None:
+        expect_type("by", self.by, Iterable, 'Grouped("roads.ttl", by="http://…")')
         given = [self.by] if isinstance(self.by, str) else list(self.by)
         names = tuple(str(name).removeprefix("<").removesuffix(">") for name in given)
         if not all(names) or not names:

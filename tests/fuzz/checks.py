@@ -32,7 +32,7 @@ from spaseq.events import readers
 from spaseq.rdf import Counters, open_streams, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
 from spaseq.watch import check, limited
-from tests.fuzz import forged
+from tests.fuzz import forged, library
 from tests.fuzz.kinds import Input
 from tests.support import roads
 from tests.support.harness import Case
@@ -194,15 +194,18 @@ def _compile(given: Input) -> str:
 _ROADS = {"ceql": ("batch", "one by one", "cuts", "snapshot", "auto"), "spaseq": ("batch", "one by one", "snapshot")}
 
 
-def _roads(given: Input) -> str:
-    language = given.arguments[0]
+def _case(given: Input) -> Case:
     query = given.files["query"].decode("utf-8", "surrogatepass")
-    if language == "ceql":
-        case = Case("a mutated query", query, json.loads(given.files["events"]))
-    else:
-        whole = json.loads(given.files["graphs"])
-        graphs = {name: [(t, text) for t, text in events] for name, events in whole["graphs"].items()}
-        case = Case("a mutated query", query, graphs=graphs, kb=whole["kb"])
+    if given.arguments[0] == "ceql":
+        return Case("a mutated query", query, json.loads(given.files["events"]))
+    whole = json.loads(given.files["graphs"])
+    graphs = {name: [(t, text) for t, text in events] for name, events in whole["graphs"].items()}
+    return Case("a mutated query", query, graphs=graphs, kb=whole["kb"])
+
+
+def _roads(given: Input) -> str:
+    language, case = given.arguments[0], _case(given)
+    query = case.query
     if _are_many(case):
         return "many"
     answers: dict[str, Any] = {}
@@ -566,6 +569,30 @@ def _crosses(error: SpaseqError) -> None:
             raise Wrong(f"{error!r} crosses as {found!r}") from None
 
 
+# -- the library
+
+
+def _left(given: Input) -> str:
+    try:
+        return library.left_session(_case(given), given.seed, Path.cwd())
+    except SpaseqError as error:
+        return _told(error)
+    except library.Lost as lost:
+        raise Wrong(str(lost)) from lost
+
+
+def _odd(given: Input) -> str:
+    for name, call in library.odd_argument(given.seed):
+        try:
+            call()
+        except SpaseqError as error:
+            if isinstance(error, InternalError) or not str(error).strip():
+                raise Wrong(f"{name}: {error!r}") from error
+        except Exception as error:
+            raise Wrong(f"{name}: {type(error).__name__}: {error}\n{traceback.format_exc()[-1500:]}") from error
+    return "odd"
+
+
 _CHECKS: dict[str, Callable[[Input], str]] = {
     "command": _command,
     "compile": _compile,
@@ -578,4 +605,6 @@ _CHECKS: dict[str, Callable[[Input], str]] = {
     "snapshot": _snapshot,
     "note": _note,
     "forged": _forged,
+    "left": _left,
+    "odd": _odd,
 }

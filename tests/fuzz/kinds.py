@@ -13,7 +13,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -828,5 +828,8 @@ KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "snapshot": _snapshot,
     "checkpoint note": _note,
     "forged": _forged,
+    "left ceql session": lambda rng: replace(_ceql_roads(rng), how="left"),
+    "left spaseq session": lambda rng: replace(_spaseq_roads(rng), how="left"),
+    "odd arguments": lambda rng: Input("odd"),
 }
 """By name how a kind is drawn."""

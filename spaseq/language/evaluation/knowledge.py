@@ -88,7 +88,7 @@ def with_entailment(
 def close_under(knowledge: Knowledge, entailment: str, most: int) -> tuple[Knowledge, Schema]:
     """The closed knowledge, which says how it was closed, and what it says of classes and properties. Raises as
     `with_entailment`."""
-    if entailment not in ("rdfs", "owl-rl"):
+    if not isinstance(entailment, str) or entailment not in ("rdfs", "owl-rl"):
         raise OptionError(f"--entailment {entailment}: not known", "use rdfs or owl-rl")
     if not knowledge.graphs:
         raise OptionError(

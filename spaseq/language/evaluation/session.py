@@ -81,6 +81,8 @@ class Session(Ending[Match]):
 
         They stay columns where they are many and in order of time, and the session has no lateness.
         """
+        if not isinstance(batches, list | tuple) or not all(isinstance(batch, GraphBatch) for batch in batches):
+            raise OptionError("push_batches takes a list of GraphBatches", "push(events) takes events, or one batch")
         with self._use:
             for batch in batches:
                 if batch.stream not in self._streams and len(batch):
