@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from spaseq.drawing import Picture, time_text
 from spaseq.engine import Settings
-from spaseq.errors import OptionError, QueryError, SpaseqError, spoken
+from spaseq.errors import OptionError, QueryError, SpaseqError
+from spaseq.errors import spoken as worded
 from spaseq.measure import shortened
 from spaseq.studio.language import Found, Inputs, Language, language
 from spaseq.studio.replies import NOWHERE, VERSION
@@ -44,7 +45,7 @@ def error_form(error: SpaseqError, text: str = "") -> dict[str, Any]:
     form["hint"] = getattr(error, "hint", "")
     if not isinstance(error, (QueryError, OptionError)):  # its text says the place
         form["problem"], _, form["hint"] = str(error).partition("\nhint: ")
-    form |= {"problem": spoken(form["problem"]), "hint": spoken(form["hint"]), **NOWHERE}
+    form |= {"problem": worded(form["problem"]), "hint": worded(form["hint"]), **NOWHERE}
     if isinstance(error, QueryError):
         form["expected"] = list(error.expected)
         if error.span is not None:
@@ -73,7 +74,7 @@ def check_form(
     if query is None:
         return form
     form["warnings"] = list(query.warnings)
-    form["notes"] = [*query.advice, *query.growth]
+    form["notes"] = list(map(worded, [*query.advice, *query.growth]))
     if draws:
         form["explain"] = _bounded(query.explain())
         form["automaton"] = _drawn(query.picture())
@@ -98,7 +99,8 @@ def run_form(name: str, text: str, source: str, inputs: Inputs, settings: Settin
     form |= _lit(spoken, query, matches, found, settings)
     form["errors"] = [] if found.ended is None else [error_form(found.ended, text)]
     shown = len(found.rows) or int(found.more or found.ended is not None)  # else nothing was found, and it is said why
-    form["warnings"], form["notes"] = spoken.remarks(query, matches, shown)
+    form["warnings"], notes = spoken.remarks(query, matches, shown)
+    form["notes"] = list(map(worded, notes))
     return form | {"events": matches.counters.events, "seconds": round(seconds, 3)}
 
 

@@ -13,7 +13,7 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -802,6 +802,15 @@ def _forged(rng: random.Random) -> Input:
     return forged.draw(rng)
 
 
+def _left(case: Case) -> Input:
+    """A case whose session is left in every way (`library`)."""
+    files = {"query": _utf8(case.query)}
+    if case.is_spaseq:
+        graphs = {name: [[t, text] for t, text in events] for name, events in case.graphs.items()}
+        return Input("left", ("spaseq",), files | {"graphs": json.dumps({"graphs": graphs, "kb": case.kb}).encode()})
+    return Input("left", ("ceql",), files | {"events": json.dumps(list(case.events)).encode()})
+
+
 KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "ceql query": _compile("ceql"),
     "spaseq query": _compile("spaseq"),
@@ -828,8 +837,8 @@ KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "snapshot": _snapshot,
     "checkpoint note": _note,
     "forged": _forged,
-    "left ceql session": lambda rng: replace(_ceql_roads(rng), how="left"),
-    "left spaseq session": lambda rng: replace(_spaseq_roads(rng), how="left"),
+    "left ceql session": lambda rng: _left(_ceql_case(rng)),
+    "left spaseq session": lambda rng: _left(_spaseq_case(rng)),
     "odd arguments": lambda rng: Input("odd"),
 }
 """By name how a kind is drawn."""
