@@ -195,13 +195,18 @@ class Past:
         del self.batches[-1], self.lasts[-1], self.keys[-1]
 
     def evict_by_key(
-        self, window: Window, position: int, born: Callable[[np.ndarray], np.ndarray] | None = None
+        self,
+        window: Window,
+        position: int,
+        born: Callable[[np.ndarray], np.ndarray] | None,
+        sure: Callable[[], np.ndarray],
     ) -> None:
         """Drops single events, where what is needed of them is different in each partition, which may be any number of
         positions ago: all but the last of a window of events, and those before the position that `born` gives for the
-        number of a partition. To be called before each event from `position` on."""
+        number of a partition; never the events of matches that are still to be given, `sure`. To be called before each
+        event from `position` on."""
         if position >= self._sift_at and self.batches:
-            self._sift(int(window.size) + 1 if window.per_partition else position + 1, born)
+            self._sift(int(window.size) + 1 if window.per_partition else position + 1, born, sure())
             self._sift_at = position + self.worth + sum(map(len, self.batches))
 
     def evict(self, window: Window, position: int, coordinate: int | float) -> None:
@@ -214,9 +219,9 @@ class Past:
         if 2 * count >= len(self.batches):  # only when half can go, so that a batch is moved O(1) times on average
             del self.batches[:count], self.lasts[:count], self.keys[:count]
 
-    def _sift(self, most: int, born: Callable[[np.ndarray], np.ndarray] | None) -> None:
+    def _sift(self, most: int, born: Callable[[np.ndarray], np.ndarray] | None, sure: np.ndarray) -> None:
         """Drops all but the last `most` events of each partition, those before `born`, and those of none, from batches
-        that lose half of theirs. O(events · log events)."""
+        that lose half of theirs; the events of `sure` stay. O(events · log events)."""
         held = [
             np.array(batch.keys, np.int64) if isinstance(batch, Block) else keys
             for batch, keys in zip(self.batches, self.keys, strict=True)
@@ -229,7 +234,9 @@ class Past:
         wanted = np.zeros(len(keys), bool)
         wanted[order] = (behind < most) & (keys[order] >= 0)
         if born is not None and len(keys):
-            wanted &= np.concatenate([np.asarray(batch.positions) for batch in self.batches]) >= born(keys)
+            positions = np.concatenate([np.asarray(batch.positions) for batch in self.batches])
+            wanted &= positions >= born(keys)
+            wanted |= np.isin(positions, sure)
         batches, lasts, kept, start = self.batches, self.lasts, known, 0
         self.batches, self.lasts, self.keys = [], [], []
         for batch, last, own in zip(batches, lasts, kept, strict=True):

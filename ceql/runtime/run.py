@@ -155,7 +155,7 @@ class Run:
         window = self.lowered.window
         if self.by_key:
             born = self.partition.numbers.born if self._pauses and self.partition is not None else None
-            self.past.evict_by_key(window, position, born)
+            self.past.evict_by_key(window, position, born, lambda: self.evaluator.sure)
         else:
             self.past.evict(window, position, coordinate)
 

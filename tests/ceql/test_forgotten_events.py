@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ceql
 from ceql.results.history import Past
 from ceql.runtime import single_events
+from spaseq.engine import Partitions
 
 QUERIES = [
     "SELECT * WHERE A AS x ; B AS y PARTITION BY [k] WITHIN 2 EVENTS",
@@ -72,3 +74,20 @@ def test_what_is_held_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
         batches: list[Any] = session._run.past.batches
         texts = sum(len(batch.table["s"].chunk(0).dictionary) for batch in batches)
     assert max(sizes) < 300 and texts < 300
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN 200 EVENTS"])
+def test_a_match_that_a_forgotten_key_made_sure_has_its_events(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key is forgotten between two pushes; the match is given with the next one."""
+    monkeypatch.setattr(Past, "worth", 10)
+    monkeypatch.setattr(Partitions, "worth", 1)
+    settings = ceql.Settings(forget_keys_after=5)
+    query = ceql.compile(f"SELECT * WHERE A ; NOT B PARTITION BY [k] {window}", settings=settings)
+    events = [{"type": "A" if n % 10 == 0 else "C", "k": n // 20, "time": n} for n in range(400)]
+    session, found = query.open(), []
+    for start in range(0, len(events), 40):
+        found += session.push(pa.Table.from_pylist(events[start : start + 40]))
+        session = query.open(session.snapshot())
+    found += session.close()
+    assert [m.start for m in found] == list(range(0, 400, 10))
+    assert [m.events for m in found] == [[events[m.start]] for m in found]

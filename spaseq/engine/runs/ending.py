@@ -193,6 +193,15 @@ class Ending:
         """The matches that wait, and the partition of each: int64 (m,)."""
         return self._waiting.matches, self._waiting.keys
 
+    @property
+    def sure(self) -> np.ndarray:
+        """The starts, ends and positions of the matches that are sure, and wait to be given with the next ones: int64
+        (n,)."""
+        if _SURE not in self._waiting.keys:
+            return np.zeros(0, np.int64)
+        matches = _pick(self._waiting.matches, self._waiting.keys == _SURE)
+        return np.concatenate([matches.start, matches.end, matches.positions])
+
     def take_back(self, matches: MatchBatch, keys: np.ndarray, lows: dict[int, int]) -> None:
         """What waits from here on (`waiting`), and, where windows are of partitions, the first live start of each of
         which there were events besides."""

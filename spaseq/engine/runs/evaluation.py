@@ -65,6 +65,11 @@ class Pushed(ABC):
         """
         return None
 
+    @property
+    def sure(self) -> np.ndarray:
+        """The events of matches that `forget` made sure, and that are not given yet: positions, int64 (n,)."""
+        return np.zeros(0, np.int64)
+
     @abstractmethod
     def close(self) -> Iterator[MatchBatch]:
         """The matches that the end of the stream completes, a part at a time: those that only waited for their windows
@@ -117,6 +122,10 @@ class Evaluation(Pushed):
 
     def close(self) -> Iterator[MatchBatch]:
         return iter(()) if self.ending is None else self.ending.close()
+
+    @property
+    def sure(self) -> np.ndarray:
+        return super().sure if self.ending is None else self.ending.sure
 
     @property
     def undecided(self) -> int | None:
