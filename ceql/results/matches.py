@@ -84,21 +84,26 @@ class Match:
     @property
     def pieces(self) -> list[tuple[EventBatch | Block, int]]:
         """The batch and the row there of each of `positions`; none where the match does not know its events."""
-        return [] if self._history is None else list(map(self._history.place, self.positions))
+        return [] if self._history is None else list(map(self.piece, self.positions))
+
+    def piece(self, position: int) -> tuple[EventBatch | Block, int]:
+        """The batch and the row there of one event: of `start`, of `end`, or of one of `positions`."""
+        return self._of_events().place(position)
 
     @property
     def times(self) -> tuple[int, ...]:
         """The times of `positions`, ns."""
-        if self._history is None:
-            raise OptionError("this match does not know its events")
-        return tuple(self._history.times(np.array(self.positions, np.int64)).tolist())
+        return tuple(self._of_events().times(np.array(self.positions, np.int64)).tolist())
 
     @property
     def time(self) -> int:
         """The time of the match: that of the event it ends at, ns."""
+        return int(self._of_events().times(np.array([self.end]))[0])
+
+    def _of_events(self) -> History:
         if self._history is None:
             raise OptionError("this match does not know its events")
-        return int(self._history.times(np.array([self.end]))[0])
+        return self._history
 
     def _listed(self, position: int) -> tuple[str, ...] | None:
         """The attributes that SELECT lists for the variables that took an event; None if one of these has no list."""

@@ -13,6 +13,8 @@ import pytest
 
 import ceql
 import spaseq.spark
+from ceql.results.history import Past
+from spaseq.engine import Partitions
 from spaseq.errors import EventError, OptionError, QuerySemanticsError
 from spaseq.events import EventOptions
 from spaseq.rdf import StreamOptions
@@ -94,6 +96,42 @@ def test_cases(case: harness.Case) -> None:
             expected += [(m.start, m.end, list(m.positions)) for m in pushed]
     found = _in_micro_batches(query, [*events, *ends], 5, 3, schema, names)
     assert sorted((r[0], r[1], list(r[2])) for r in found) == sorted(expected)
+
+
+WINDOWS = {
+    "time": "WITHIN 20 SECONDS",
+    "events": "WITHIN 20 EVENTS",
+    "attribute": "WITHIN 20 [seq]",
+    "events of a key": "WITHIN 20 EVENTS PARTITION BY [id]",
+    "none": "PARTITION BY [id]",
+}
+
+
+@pytest.mark.parametrize("formula", ["A; B", "A; NOT B"], ids=["match", "absence"])
+@pytest.mark.parametrize("window", list(WINDOWS))
+def test_the_state_does_not_grow_with_the_stream(window: str, formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds what is left of two batches and a window; keys that come no more are forgotten."""
+    monkeypatch.setattr(Past, "worth", 1_000)
+    monkeypatch.setattr(Partitions, "worth", 2)
+    settings = ceql.Settings(forget_keys_after=50 if "PARTITION" in WINDOWS[window] else None)
+    query = ceql.compile(f"SELECT * WHERE {formula} {WINDOWS[window]}", settings=settings)
+    job = _Send(0, EventOptions(), TupleCut.of(query).keys, (0,))
+    clock = StreamOptions(time=TIME, ties="arrival", late="error")
+    evaluation = TupleEvaluation(query, ("",), clock, None)
+    sizes, found = [], 0
+    for first in range(0, 20_000, 500):
+        seq = np.arange(first, first + 500)
+        types = np.select([seq % 50 == 0, seq % 150 == 5], ["A", "B"], "C")
+        events = pa.record_batch({"type": types, "time": seq, "seq": seq, "id": seq // 100})
+        for sent in _send(job, iter([events])):
+            evaluation.take(0, Parcel.unpack(sent.column("body")[0].as_py()))
+        found += sum(1 for _ in evaluation.release())
+        state = evaluation.snapshot()
+        sizes.append(len(state))
+        evaluation = TupleEvaluation(query, ("",), clock, None)
+        evaluation.restore(state)
+    assert found > 100
+    assert max(sizes[20:]) < 1.1 * max(sizes[:20])
 
 
 FIELDS = pa.schema({

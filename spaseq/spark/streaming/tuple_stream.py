@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 from zlib import crc32
 
 import numpy as np
@@ -28,7 +28,7 @@ from spaseq.events.options import one_of
 from spaseq.events.streams import TimestampAssigner, table_bytes, table_of_bytes
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.snapshot import array, expect, seal, unseal
-from spaseq.spark.batch.cuts import TIME, TupleCut, TupleQuery
+from spaseq.spark.batch.cuts import POSITION, TIME, TupleCut, TupleQuery
 from spaseq.spark.batch.tuples import Tuples, check_columns, named_streams
 from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.messages import readable
@@ -42,6 +42,11 @@ from spaseq.spark.streaming.processor import evaluated
 from spaseq.spark.streaming.watermark import Clock
 
 __all__ = ["TupleEvaluation", "start_tuples", "stream_tuples"]
+
+_OWN: Final = (TIME, POSITION)
+"""The columns of a bucket's tuples that are not the user's."""
+_STATE: Final = "tuples with their positions"
+"""The form of a bucket's state. Another one needs another text here, so that older checkpoints are refused."""
 
 
 class StreamWords(TupleWords, total=False):
@@ -220,8 +225,6 @@ class TupleEvaluation:
         self._clock = Clock(len(names), options, loose=True, idle=idle)
         self._stream = query.open(streams=[name for name in names if name] or None, **self._words)
         self._pending: list[tuple[np.ndarray, bytes]] = []
-        self._known = np.zeros((0, 2), np.int64)
-        self._first = 0
         self._matches = 0
         self._malformed = 0
 
@@ -252,12 +255,11 @@ class TupleEvaluation:
         places, table = self._ready(mark)
         if not len(places):
             return
-        whole = [[positions[t, f, n], t] for t, f, n in places.tolist()]
-        self._known = np.concatenate([self._known, np.array(whole, np.int64)])
-        for match in self._push(places[:, 1], table):
+        # The session keeps each tuple for as long as a match may have it, and with it its position in all buckets.
+        own = pa.array([positions[t, f, n] for t, f, n in places.tolist()], pa.int64())
+        for match in self._push(places[:, 1], table.append_column(POSITION, own)):
             self._matches += 1
             yield self._row(match)
-        self._evict(int(places[-1, 0]))
 
     def _ready(self, mark: int) -> tuple[np.ndarray, pa.Table]:
         """The places and the tuples before `mark`, in order. The others wait on."""
@@ -278,33 +280,22 @@ class TupleEvaluation:
             yield from self._stream.push(table.slice(start, end - start), *([name] if name else []))
 
     def _row(self, match: Any) -> tuple[Any, ...]:
-        first, known = self._first, self._known
-        start, end = known[match.start - first], known[match.end - first]
-        positions = [int(known[p - first][0]) for p in match.positions]
-        events = [{name: value for name, value in event.items() if name != TIME} for event in match.events]
+        (start, start_time), (end, end_time) = (_placed(match, position) for position in (match.start, match.end))
+        positions = [_placed(match, position)[0] for position in match.positions]
+        events = [{name: value for name, value in event.items() if name not in _OWN} for event in match.events]
         text = json.dumps(events, default=str, ensure_ascii=False)
-        return int(start[0]), int(end[0]), positions, int(start[1]), int(end[1]), text
-
-    def _evict(self, now: int) -> None:
-        """Positions that left a window over time."""
-        window = self._query.program().window
-        by_time = not window.by_position and self._query.window_attribute is None
-        if by_time and self._query.program().absent is None:
-            gone = int(np.searchsorted(self._known[:, 1], window.open_from(now), "left"))
-            self._known = self._known[gone:]
-            self._first += gone
+        return start, end, positions, start_time, end_time, text
 
     def _identity(self) -> dict[str, str]:
         streams = f"{', '.join(self._names)}: {self._clock.identity()}"
-        return {**self._query.identity, "language": "CEQL on Spark", "streams": streams}
+        return {**self._query.identity, "language": "CEQL on Spark", "streams": streams, "state": _STATE}
 
     def snapshot(self) -> bytes:
         """The state between two batches."""
         state = {
             "clock": self._clock.snapshot(),
             "pending": self._pending,
-            "known": self._known,
-            "counts": (self._first, self._matches, self._malformed),
+            "counts": (self._matches, self._malformed),
             "stream": self._stream.contents(),
         }
         return seal(self._identity(), state, (INSTANTS,))
@@ -317,11 +308,16 @@ class TupleEvaluation:
         self._clock.restore(state["clock"])
         self._pending = [(array(at, "places", columns=3), table) for at, table in state["pending"]]
         expect(all(table_of_bytes(table).num_rows == len(at) for at, table in self._pending), "a place for each tuple")
-        self._known = array(state["known"], "positions", columns=2)
-        self._first, self._matches, self._malformed = counts = state["counts"]
+        self._matches, self._malformed = counts = state["counts"]
         expect(all(type(count) is int for count in counts), "counts")
         self._stream = self._query.reopened(state["stream"])
 
     def counts(self) -> list[int]:
         """As of `GraphEvaluation`; live runs are not counted for tuples without conditions over several."""
         return [self._clock.events, self._clock.late, self._malformed, self._matches, 0]
+
+
+def _placed(match: Any, position: int) -> tuple[int, int]:
+    """The position in all buckets, and the time (ns), of an event from the start to the end of a match."""
+    batch, row = match.piece(position)
+    return batch.getter(POSITION)(row), int(batch.times[row])
