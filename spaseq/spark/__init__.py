@@ -42,6 +42,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spaseq.lazy_names import loader
+from spaseq.spark.session.versions import check_pyspark
 
 if TYPE_CHECKING:
     from spaseq.spark.batch.job import collect as collect
@@ -80,4 +81,4 @@ _PUBLIC: Final = {
     "spaseq.spark.streaming.tuple_stream": ("start_tuples", "stream_tuples"),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)
-__getattr__, __dir__ = loader(__name__, _PUBLIC)
+__getattr__, __dir__ = loader(__name__, _PUBLIC, check_pyspark)

@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from spaseq.engine import Settings
 from spaseq.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, Span
 from spaseq.rdf import Counters
 from spaseq.spark.session.failures import carried, clear_errors
+from spaseq.spark.session.session import _not_started
+from spaseq.spark.session.versions import SUPPORTED, check_pyspark
 
 pytestmark = pytest.mark.spark
 
@@ -182,6 +185,32 @@ def test_progress_is_shown_where_asked_for(spark: Any) -> None:
         spark.range(0, 100, 1, 5).count()
     assert "counting" in shown.getvalue()
     assert hidden.getvalue() == ""
+
+
+@pytest.mark.parametrize("version", ["3.5.5", "4.0.1", "4.1.0.dev1"])
+def test_an_older_pyspark_is_one_clear_error(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyspark.__version__", version)
+    with pytest.raises(OptionError, match=rf"PySpark {version} is installed, and .* pyspark>=4\.2,<4\.4\nhint: pip"):
+        _ = spaseq.spark.run_tuples
+
+
+def test_the_versions_of_pyspark_are_those_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"pyspark{SUPPORTED}" in project["optional-dependencies"]["spark"]
+    monkeypatch.setattr("pyspark.__version__", "5.0.0")
+    check_pyspark()
+
+
+def test_packages_that_cannot_be_resolved_are_one_clear_error() -> None:
+    """Spark's launcher says it in many lines, several times, before its Java process ends."""
+    said = [
+        "\t\t:: org.nope#nope_2.13;1.0: not found",
+        "Exception: [unresolved dependency: org.nope#nope_2.13;1.0: not found]",
+    ]
+    error = _not_started([*said, *said, "\tat org.apache.spark.deploy.SparkSubmit$.main(SparkSubmit.scala)"])
+    assert error.problem == "the packages of spark.jars.packages could not be resolved: org.nope#nope_2.13;1.0"
+    wrong = "Provided Maven Coordinates must be in the form 'groupId:artifactId:version'. The coordinate provided is: x"
+    assert wrong in _not_started([f"java.lang.IllegalArgumentException: requirement failed: {wrong}"]).problem
 
 
 def test_a_missing_java_is_one_clear_error() -> None:

@@ -21,6 +21,7 @@
   SPAseq query, in a batch as in a stream: a frozen value, made of a function's keywords.
 * `tables` (`batch_of`, `spark_schema`, and each table by its name): The tables that flow between Spark's tasks: each is
   an Arrow schema, from which Spark's own follows.
+* `versions` (`SUPPORTED`, `check_pyspark`): The versions of PySpark that this package works with.
 """
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "steps",
     "storage",
     "tables",
+    "versions",
 ]

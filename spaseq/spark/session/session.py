@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from spaseq.errors import OptionError
 
 _LAST_LINES = 12
+_UNRESOLVED = re.compile(r"unresolved dependency: ([^\s:\]]+)|(Provided Maven Coordinates must be .+)")
 _AT_LAUNCH = ("spark.jars", "spark.driver.", "spark.files", "spark.submit.")
 """How settings begin that Spark reads when its Java process starts."""
 _THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
@@ -116,9 +117,19 @@ def _silent_gateway(conf: SparkConf, log: IO[str]) -> Any:
     except (PySparkRuntimeError, OSError) as error:
         with suppress(OSError):
             log.seek(0)
-        last = [line.rstrip() for line in log.readlines()[-_LAST_LINES:]]
-        java = os.environ.get("JAVA_HOME") or shutil.which("java")
-        problem = "Spark's Java process did not start" + "".join(f"\n  {line}" for line in last)
-        place = f"it was looked for in {java}" if java else "no java was found"
-        hint = f"{place}; Spark needs Java 17 or later, named by JAVA_HOME or on the path"
-        raise OptionError(problem, hint) from error
+        raise _not_started([line.rstrip() for line in log.readlines()]) from error
+
+
+def _not_started(said: Sequence[str]) -> OptionError:
+    """The error for a Java process that did not start and `said` these lines."""
+    unresolved = list(dict.fromkeys(found[1] or found[2] for line in said if (found := _UNRESOLVED.search(line))))
+    if unresolved:
+        return OptionError(
+            f"the packages of spark.jars.packages could not be resolved: {'; '.join(unresolved)}",
+            "look at group:artifact:version of each, and whether Maven Central can be reached from here; "
+            "spark.jars.repositories names other repositories, spark.jars takes files",
+        )
+    java = os.environ.get("JAVA_HOME") or shutil.which("java")
+    problem = "Spark's Java process did not start" + "".join(f"\n  {line}" for line in said[-_LAST_LINES:])
+    place = f"it was looked for in {java}" if java else "no java was found"
+    return OptionError(problem, f"{place}; Spark needs Java 17 or later, named by JAVA_HOME or on the path")
