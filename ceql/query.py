@@ -83,6 +83,12 @@ class Query:
         return self.compiled.partition
 
     @property
+    def selected(self) -> tuple[str, ...]:
+        """The attributes that SELECT lists, each as it is written there: `b[price]`."""
+        items = self.compiled.tree.selection.items or ()
+        return tuple(f"{item.variable}[{name.text}]" for item in items for name in item.attributes)
+
+    @property
     def window_attribute(self) -> str | None:
         """The attribute that WITHIN is measured in; None for time and events."""
         return self.compiled.window_attribute

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,6 +109,77 @@ def test_explain_and_refusal(spark: Any) -> None:
     with pytest.raises(OptionError, match="no such way"):
         run_tuples(ceql.compile(QUERIES[2][1]), frame, cut="quarters")
     assert TupleCut.of(ceql.compile(QUERIES[5][1])).behind
+
+
+STRANGE = "Type string, time long, Price long, st struct<a: int>, month interval month, clock time"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["batch", "stream"])
+def test_what_is_wrong_with_columns_is_said_before_a_job_runs(stream: bool, spark: Any, tmp_path: Path) -> None:
+    def run(conditions: str, frame: Any, **words: Any) -> Any:
+        query = ceql.compile(f"SELECT * WHERE A AS a ; B AS b {conditions} WITHIN 9 SECONDS")
+        return (spaseq.spark.stream_tuples if stream else run_tuples)(query, frame, **words)
+
+    def frame(columns: str) -> Any:
+        return spark.readStream.schema(columns).json(str(tmp_path)) if stream else spark.createDataFrame([], columns)
+
+    for conditions, words, said in [
+        ("", {"type_column": "kind"}, "no column 'kind'"),
+        ("", {"time": "when"}, "no column 'when'"),
+        ("", {"type_column": "st"}, "attribute st holds values of type struct"),
+        ("", {"time": "st"}, "attribute st holds values of type struct"),
+        ("FILTER a[st = 1]", {}, "attribute st holds values of type struct"),
+        ("FILTER a[month = 1]", {}, "column 'month' is interval month, which cannot be read"),
+        ("FILTER a[clock = 1]", {}, r"column 'clock' is time\(6\), which cannot be read"),
+        ("FILTER a[PRICE > 1] AND b[price > 1]", {}, "'price' and 'PRICE' are one column, Price"),
+    ]:
+        with pytest.raises(EventError, match=said):
+            run(conditions, frame(STRANGE), **words)
+    with pytest.raises(EventError, match="'price' may be any of the columns Price, PRICE"):
+        run("FILTER a[price > 1]", frame("type string, time long, Price long").selectExpr("*", "1 AS PRICE"))
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(EventError, match="no column 'type'"):
+            run("", frame(STRANGE))
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+    assert "start" in run("FILTER a[price > 1]", frame(STRANGE)).columns
+
+
+def test_columns_that_the_query_does_not_read_are_of_any_type(spark: Any) -> None:
+    """Their names are as Spark compares them, and the query may write those that it reads in another case."""
+    rows = spark.createDataFrame([("A", 1, 5), ("A", 2, 1), ("B", 3, 7)], "Type string, TIME long, Price long")
+    frame = rows.selectExpr("*", "INTERVAL '1' MONTH AS month", "TIME'10:00:00' AS clock", "struct(Price) AS st")
+    query = ceql.compile("SELECT * WHERE A AS a ; B AS b FILTER a[price > 1] WITHIN 9 SECONDS")
+    found = spaseq.spark.collect(run_tuples(query, frame, partitions=1))
+    assert found["positions"].to_pylist() == [[0, 2]]
+
+
+def test_what_select_asks_for_and_the_rows_lack_is_said(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+    query = ceql.compile("SELECT a[name], b[price] WHERE A AS a ; B AS b PARTITION BY [name] WITHIN 9 SECONDS")
+    frame = spark.createDataFrame([], "type string, time long, name string, price long")
+    run_tuples(query, frame, partitions=1)
+    lacking = "positions and times only: SELECT asks for a[name], b[price] and the key is name, which they lack"
+    (warned,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert lacking in warned and "they are no numbers of a DataFrame's rows" in warned
+    assert lacking in explain_tuples(query)
+    plain = explain_tuples(ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS"))
+    assert "SELECT asks" not in plain and "they are no numbers of a DataFrame's rows" in plain
+
+
+@pytest.mark.parametrize("function", [run_tuples, spaseq.spark.stream_tuples])
+def test_what_is_no_query_over_tuples_is_an_error_that_says_what_it_is(function: Any) -> None:
+    graphs = spaseq.compile("SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?o } }")
+    tuples = ceql.compile("SELECT * WHERE A")
+    for query, events, said in [
+        ("SELECT * WHERE A", None, f"{function.__name__} takes a compiled query over tuples, and this is a text"),
+        (graphs, None, "this is a spaseq.language.query.Query\nhint: queries over graphs are run by spaseq.spark.run"),
+        (3, None, "this is a builtins.int\nhint: ceql.compile"),
+        (tuples, "trades.csv", "the events are neither a DataFrame nor DataFrames by stream, but a builtins.str"),
+        (tuples, {"S": [1]}, "the stream S is no DataFrame, but a builtins.list"),
+    ]:
+        with pytest.raises(OptionError, match=said):
+            function(query, events)
 
 
 def test_what_is_wrong_with_tuples_is_said_on_the_driver(spark: Any) -> None:

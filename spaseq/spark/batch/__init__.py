@@ -9,8 +9,10 @@ tuples may be cut.
   time, as logs are: the whole local engine in each task, on a slice of time, without a shuffle.
 * `form` (`RANK`, `Form`, `as_terms`, `chunks`): Matches as the rows of the frame that a batch job gives.
 * `cuts`: Where a query over tuples may be cut into parts for different tasks.
-* `tuples` (`check_columns`, `explain_tuples`, `run_tuples`): CEQL queries as Spark batch jobs over DataFrames of
+* `columns` (`checked_frames`): The columns of users' DataFrames of tuples: which the query reads, and whether it can,
+  before anything runs.
+* `tuples` (`checked_streams`, `explain_tuples`, `run_tuples`): CEQL queries as Spark batch jobs over DataFrames of
   tuples.
 """
 
-__all__ = ["cuts", "form", "job", "slices", "tuples"]
+__all__ = ["columns", "cuts", "form", "job", "slices", "tuples"]

@@ -27,6 +27,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions, TupleWords
 from spaseq.events.streams import TimestampAssigner
+from spaseq.spark.batch.columns import checked_frames
 from spaseq.spark.batch.cuts import (
     ORDER,
     POSITION,
@@ -48,12 +49,16 @@ from spaseq.spark.session.options import refuse_limits
 from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import TUPLE_MATCHES, spark_schema, with_own_names, with_plain_names
 
-__all__ = ["Tuples", "check_columns", "explain_tuples", "named_streams", "run_tuples"]
+__all__ = ["Tuples", "checked_streams", "explain_tuples", "run_tuples"]
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _INDEX_BITS: Final = 33
 _OWN: Final = (TIME, STREAM, ORDER, POSITION, SOURCE)
 
+_POSITIONS: Final = (
+    "positions count the tuples in order of time, then of their streams, then as Spark reads them: they are no numbers "
+    "of a DataFrame's rows"
+)
 Tuples: TypeAlias = DataFrame | Mapping[str, DataFrame]
 
 
@@ -66,6 +71,10 @@ def run_tuples(
     **reading: Unpack[TupleWords],
 ) -> DataFrame:
     """The matches of a query over tuples: start, end, positions (in the merged stream, from 0) and times (ns).
+
+    Positions count the tuples in order of time, then of their streams, then as Spark reads them; they are no numbers of
+    a DataFrame's rows. Attributes that SELECT lists, and keys, are not in the rows: a warning of the log `spaseq.spark`
+    says so.
 
     Args:
         query: what `ceql.compile` gives.
@@ -80,14 +89,14 @@ def run_tuples(
     The order is worked out when this is called, the matches when somebody asks for rows. Raises `OptionError` and
     `EventError`; what goes wrong in the last step comes out as clearly only through `spaseq.spark.collect`.
     """
-    refuse_limits(query.settings)
-    named = named_streams(query, events)
+    options = EventOptions.parse(**reading)
+    named = checked_streams(query, events, options, "run_tuples")
     spark = next(iter(named.values())).sparkSession
     tasks = task_count(spark) if partitions is None else partitions
     if tasks < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
-    options = EventOptions.parse(**reading)
-    check_columns(query, named, options)
+    if lacking := _lacking(query):
+        _LOG.warning(f"{lacking}; {_POSITIONS}")
     with clear_errors():
         timed = [_timed(frame, number, options) for number, frame in enumerate(named.values())]
         ordered = _positioned(reduce(partial(DataFrame.unionByName, allowMissingColumns=True), timed), tasks)
@@ -100,27 +109,65 @@ def run_tuples(
 
 
 def explain_tuples(query: TupleQuery) -> str:
-    """How `run_tuples` would cut the work, as far as the query alone says."""
-    return "\n".join(TupleCut.of(query).explain())
+    """How `run_tuples` would cut the work, as far as the query alone says, and what its rows have."""
+    _check_query(query, "explain_tuples")
+    return "\n".join(filter(None, [*TupleCut.of(query).explain(), _lacking(query), _POSITIONS]))
 
 
-def check_columns(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> None:
-    """The local engine's errors on the columns of the DataFrames, found on tables without rows."""
-    empty = {name: frame.sparkSession.createDataFrame([], frame.schema) for name, frame in frames.items()}
-    tables = {name: frame.toArrow() for name, frame in empty.items()}
-    given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
-    times = {"time_from": "arrival"} if options.from_arrival else {"time": options.time}
-    query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **times).to_arrow()
+def _lacking(query: TupleQuery) -> str:
+    """Says what the query asks for and the rows of `run_tuples` do not have; empty if there is nothing."""
+    asked = f"SELECT asks for {', '.join(query.selected)}" if query.selected else ""
+    keys = ", ".join(" or ".join(bracket) for bracket in query.partition)
+    missing = " and ".join(filter(None, (asked, f"the key is {keys}" if keys else "")))
+    return f"the rows of run_tuples have positions and times only: {missing}, which they lack" if missing else ""
 
 
-def named_streams(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:
+def checked_streams(query: TupleQuery, events: Tuples, options: EventOptions, caller: str) -> dict[str, DataFrame]:
+    """The DataFrames by stream name, in the order of the FROM clause, with the columns that can be read. Runs nothing.
+
+    `caller`: the function that was called. Raises `OptionError` for a query or events that are none, else the local
+    engine's errors on the columns.
+    """
+    _check_query(query, caller)
+    refuse_limits(query.settings)
+    named = _named_streams(query, events)
+    for frame in named.values():
+        for name in _OWN:
+            if name in frame.columns:
+                raise OptionError(f"the column name {name} is taken", "rename it: names that begin so are used here")
+    return checked_frames(query, named, options)
+
+
+def _check_query(query: Any, caller: str) -> None:
+    """Raises `OptionError` for what is no compiled query over tuples."""
+    if hasattr(query, "window_attribute") and hasattr(query, "stream_names"):
+        return
+    graphs = hasattr(query, "streams")
+    hint = f"ceql.compile(text) makes one: spaseq.spark.{caller}(ceql.compile(text), …)"
+    given = "a text" if isinstance(query, str) else _kind(query)
+    raise OptionError(
+        f"{caller} takes a compiled query over tuples, and this is {given}",
+        "queries over graphs are run by spaseq.spark.run and spaseq.spark.start" if graphs else hint,
+    )
+
+
+def _kind(value: Any) -> str:
+    kind = type(value)
+    return f"a {kind.__module__}.{kind.__qualname__}"
+
+
+def _named_streams(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:
     """The DataFrames by stream name, in the order of the FROM clause; one without a name is stream ''."""
     if isinstance(events, Mapping):
         if not events:
             raise OptionError("no streams to run over", "run(query, spark, {name: DataFrame, …})")
+        for name, frame in events.items():
+            if not isinstance(frame, DataFrame):
+                raise OptionError(f"the stream {name} is no DataFrame, but {_kind(frame)}", "{name: DataFrame, …}")
         return {name: events[name] for name in query.stream_names(tuple(events))}
     if not isinstance(events, DataFrame):
-        raise OptionError("the events are neither a DataFrame nor DataFrames by stream", "run_tuples(query, frame)")
+        problem = f"the events are neither a DataFrame nor DataFrames by stream, but {_kind(events)}"
+        raise OptionError(problem, "give a DataFrame of Spark, or {name: DataFrame, …}")
     names = query.stream_names(())
     if len(names) > 1:
         raise OptionError(
@@ -134,9 +181,6 @@ def named_streams(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:
 
 def _timed(frame: DataFrame, number: int, options: EventOptions) -> DataFrame:
     """The tuples of one stream with their times, their stream's number and their order in it."""
-    for name in _OWN:
-        if name in frame.columns:
-            raise OptionError(f"the column name {name} is taken", "rename it: names that begin so are used here")
     # An attribute may be missing in a stream, and a text column in one be a number in another: that is for the engine.
     arrival = options.from_arrival or (options.time is None and not {"time", "timestamp"} & set(frame.columns))
     plain = with_plain_names(frame)

@@ -29,12 +29,11 @@ from spaseq.events.streams import TimestampAssigner, table_bytes, table_of_bytes
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.snapshot import array, expect, seal, unseal
 from spaseq.spark.batch.cuts import POSITION, TIME, TupleCut, TupleQuery
-from spaseq.spark.batch.tuples import Tuples, check_columns, named_streams
+from spaseq.spark.batch.tuples import Tuples, checked_streams
 from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.messages import readable
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried
-from spaseq.spark.session.options import refuse_limits
 from spaseq.spark.session.tables import PARCELS, TUPLE_ROWS, spark_schema, with_own_names, with_plain_names
 from spaseq.spark.streaming.bucket_messages import Parcel, parcel_batch
 from spaseq.spark.streaming.graph_stream import Sink, begin, columns_of, spread
@@ -110,14 +109,12 @@ def stream_tuples(
     `malformed`: what to do with a message that `parse_json` could not read, and with a tuple whose time cannot be read:
     "error", or "drop" it and count. Raises OptionError for tuples without a time column.
     """
-    refuse_limits(query.settings)
     options = EventOptions.parse(**reading)
     one_of("malformed", malformed, "error", "drop")
-    named = named_streams(query, events)
+    named = checked_streams(query, events, options, "stream_tuples")
     frames = list(named.values())
     spark = frames[0].sparkSession
     _check_times(frames, options)
-    check_columns(query, named, options)
     keys = TupleCut.of(query).keys
     buckets = spread(spark, tasks or task_count(spark)) if keys else (0,)
     sent = [

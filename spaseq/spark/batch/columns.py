@@ -1,0 +1,136 @@
+"""The columns of users' DataFrames of tuples: which the query reads, and whether it can, before anything runs.
+
+Spark compares the names of columns without case, unless `spark.sql.caseSensitive` says otherwise. So a name that the
+query or an option has is that of the column it equals, else of the one it equals but for case.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import StructField
+
+from spaseq.errors import EventError
+from spaseq.events import EventOptions
+from spaseq.events.columns import column_of
+from spaseq.events.streams import TimestampAssigner
+from spaseq.spark.batch.cuts import TupleQuery
+
+__all__ = ["checked_frames"]
+
+_LOG: Final = logging.getLogger("spaseq.spark")
+_SOURCE: Final = "<events>"
+_TIMES: Final = ("time", "timestamp")
+
+
+def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> dict[str, DataFrame]:
+    """The DataFrames with the names that the query has for their columns, without columns of types that cannot be read.
+
+    Raises the local engine's errors on the columns that are read, found on tables without rows; `EventError` for a
+    column of a type that cannot be read, and for a name that several columns have but for case. Runs no job.
+    """
+    read = _names_read(query, options)
+    found = {name: _readable(_renamed(frame, read), read) for name, frame in frames.items()}
+    tables = {name: _empty_table(frame) for name, frame in found.items()}
+    for table in tables.values():
+        TimestampAssigner(options, _SOURCE).read(table)
+        for name in read:
+            if name in table.column_names:
+                column_of(_sample(table.schema.field(name).type), name, _SOURCE)
+    given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
+    times = {"time_from": "arrival"} if options.from_arrival else {"time": options.time}
+    query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **times).to_arrow()
+    return found
+
+
+def _names_read(query: TupleQuery, options: EventOptions) -> tuple[str, ...]:
+    """The attributes that the query and the options name, each once."""
+    times = () if options.from_arrival else (options.time,) if options.time else _TIMES
+    names = chain(
+        (options.type_column or "type", *times), query.attributes, *query.partition, (query.window_attribute,)
+    )
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _renamed(frame: DataFrame, read: tuple[str, ...]) -> DataFrame:
+    """The DataFrame with its columns named as in `read`, where they differ from it in case alone."""
+    if _is_case_sensitive(frame.sparkSession):
+        return frame
+    names = list(frame.columns)
+    taken: dict[int, str] = {}
+    for name in read:
+        if name in frame.columns:
+            continue
+        same = [place for place, column in enumerate(frame.columns) if column.casefold() == name.casefold()]
+        if len(same) > 1:
+            among = ", ".join(frame.columns[place] for place in same)
+            hint = "write the name of one of them, or rename them"
+            raise EventError(f"{name!r} may be any of the columns {among}", source=_SOURCE, attribute=name, hint=hint)
+        for place in same:
+            if frame.columns[place] in read or place in taken:
+                other = taken.get(place, frame.columns[place])
+                problem = f"{name!r} and {other!r} are one column, {frame.columns[place]}"
+                hint = "write it in one way, or set spark.sql.caseSensitive"
+                raise EventError(problem, source=_SOURCE, attribute=name, hint=hint)
+            names[place] = taken[place] = name
+    return frame if names == frame.columns else frame.toDF(*names)
+
+
+def _is_case_sensitive(spark: SparkSession) -> bool:
+    return spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+
+
+def _readable(frame: DataFrame, read: tuple[str, ...]) -> DataFrame:
+    """The DataFrame without the columns whose types cannot be read. `EventError` if one of them is in `read`."""
+    fields = frame.schema.fields
+    unreadable = [place for place, field in enumerate(fields) if _arrow_field(field) is None]
+    for place in unreadable:
+        name, kind = fields[place].name, fields[place].dataType.simpleString()
+        if name in read:
+            hint = "cast it to a type that can be, a text or a number"
+            raise EventError(
+                f"column {name!r} is {kind}, which cannot be read", source=_SOURCE, attribute=name, hint=hint
+            )
+        _LOG.info(
+            f"the column {name} is left out: it is {kind}, which cannot be read, and the query does not ask for it"
+        )
+    if not unreadable:
+        return frame
+    # By place, as Spark takes names that differ in case alone for one.
+    kept = [place for place in range(len(fields)) if place not in unreadable]
+    numbered = frame.toDF(*(f"column{place}" for place in range(len(fields))))
+    return numbered.select(*(f"column{place}" for place in kept)).toDF(*(fields[place].name for place in kept))
+
+
+def _arrow_field(field: StructField) -> pa.Field | None:
+    """The field as Arrow has it; None if Spark gives Python no column of its type."""
+    try:
+        kind = to_arrow_type(field.dataType, timezone="UTC")
+    except PySparkException:
+        return None
+    return None if _has_time_of_day(kind) else pa.field(field.name, kind)
+
+
+def _has_time_of_day(kind: pa.DataType) -> bool:
+    """True for TIME, and for what is made of it: PySpark has a type for it, and Spark sends none."""
+    return pa.types.is_time(kind) or any(_has_time_of_day(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _sample(kind: pa.DataType) -> pa.Array:
+    """An array with a value of a type that may have no meaning in a query, with NULL of any other."""
+    value = {} if pa.types.is_struct(kind) else [] if pa.types.is_nested(kind) else None
+    return pa.array([0 if pa.types.is_duration(kind) else value], kind)
+
+
+def _empty_table(frame: DataFrame) -> pa.Table:
+    """A table with the columns of a DataFrame, and no rows."""
+    return pa.schema(
+        [found for field in frame.schema.fields if (found := _arrow_field(field)) is not None]
+    ).empty_table()
