@@ -39,24 +39,32 @@ def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: 
     read = _names_read(query, options)
     found = {name: _readable(_renamed(frame, read), read) for name, frame in frames.items()}
     tables = {name: _empty_table(frame) for name, frame in found.items()}
+    times, streams = _times_read(options), ", ".join(filter(None, frames)) or _SOURCE
     for table in tables.values():
         TimestampAssigner(options, _SOURCE).read(table)
         for name in read:
             if name in table.column_names:
-                column_of(_sample(table.schema.field(name).type), name, _SOURCE)
+                column_of(_sample(table.schema.field(name).type), name, _SOURCE if name in times else streams)
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
-    times = {"time_from": "arrival"} if options.from_arrival else {"time": options.time}
-    query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **times).to_arrow()
+    clock = {"time_from": "arrival"} if options.from_arrival else {"time": options.time}
+    query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **clock).to_arrow()
     return found
 
 
 def _names_read(query: TupleQuery, options: EventOptions) -> tuple[str, ...]:
     """The attributes that the query and the options name, each once."""
-    times = () if options.from_arrival else (options.time,) if options.time else _TIMES
     names = chain(
-        (options.type_column or "type", *times), query.attributes, *query.partition, (query.window_attribute,)
+        (options.type_column or "type", *_times_read(options)),
+        query.attributes,
+        *query.partition,
+        (query.window_attribute,),
     )
     return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _times_read(options: EventOptions) -> tuple[str, ...]:
+    """The columns that times may be taken from."""
+    return () if options.from_arrival else (options.time,) if options.time else _TIMES
 
 
 def _renamed(frame: DataFrame, read: tuple[str, ...]) -> DataFrame:
@@ -125,7 +133,7 @@ def _has_time_of_day(kind: pa.DataType) -> bool:
 
 def _sample(kind: pa.DataType) -> pa.Array:
     """An array with a value of a type that may have no meaning in a query, with NULL of any other."""
-    value = {} if pa.types.is_struct(kind) else [] if pa.types.is_nested(kind) else None
+    value: Any = {} if pa.types.is_struct(kind) else [] if pa.types.is_nested(kind) else None
     return pa.array([0 if pa.types.is_duration(kind) else value], kind)
 
 
