@@ -209,6 +209,16 @@ def test_what_is_in_a_file(tmp_path: Path) -> None:
     check_kept(path)
 
 
+def test_a_link_that_waits_where_a_file_is_written_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / f"k.spaseq-kb.{os.getpid()}.part").symlink_to(victim)
+    path = Path(_built(tmp_path))
+    assert victim.read_text() == "mine" and not path.is_symlink()
+    path.chmod(0o600)
+    assert Path(_built(tmp_path)).stat().st_mode & 0o777 == 0o600
+
+
 def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _built(tmp_path)
     before = Path(path).read_bytes()

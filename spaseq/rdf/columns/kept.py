@@ -30,7 +30,6 @@ import os
 import struct
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
@@ -39,6 +38,7 @@ from typing import Any, Final
 import numpy as np
 
 from spaseq.errors import EventError, OptionError
+from spaseq.events.beside import write_beside
 from spaseq.events.places import is_elsewhere, local_path, open_file
 from spaseq.jit import attempt_rows
 from spaseq.rdf.columns.kernels import layout
@@ -92,19 +92,10 @@ def write_kept(graph: GraphColumns, into: str, sources: Sequence[Source] = ()) -
     if not is_kept(into) or is_elsewhere(into):
         raise OptionError(f"{into}: no name for kept knowledge", f"name a file of this machine NAME{EXTENSION}")
     sections = {name: np.ascontiguousarray(array, _SECTIONS[name]) for name, array in _arrays(graph).items()}
-    path = local_path(into)
-    temporary = f"{path}.{os.getpid()}.part"
     try:
-        try:
-            with open(temporary, "wb") as file:
-                for piece in _pieces(sections, sources):
-                    file.write(piece)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
+        with write_beside(local_path(into)) as file:
+            for piece in _pieces(sections, sources):
+                file.write(piece)
     except OSError as error:
         raise EventError(f"cannot write: {error.strerror or error}", source=into) from error
 
