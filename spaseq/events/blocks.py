@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from spaseq.errors import EventError
 
-__all__ = ["Joined", "clean", "decoded", "first_line", "line_blocks", "read_some"]
+__all__ = ["Joined", "clean", "decoded", "first_line", "line_blocks", "not_utf8", "read_some"]
 
 _BLOCK: Final = 16 << 20
 
@@ -49,9 +49,12 @@ def decoded(line: bytes, name: str, record: int) -> str:
     try:
         return line.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise EventError(
-            "this is not UTF-8 text", source=name, record=record, hint="convert the file to UTF-8"
-        ) from None
+        raise not_utf8(name, record) from None
+
+
+def not_utf8(name: str, record: int) -> EventError:
+    """The error for a line that is in another encoding."""
+    return EventError("this is not UTF-8 text", source=name, record=record, hint="convert the file to UTF-8")
 
 
 def line_blocks(stream: Joined, quoted: bool) -> Iterator[bytes]:

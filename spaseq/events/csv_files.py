@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from spaseq.errors import EventError
-from spaseq.events.blocks import Joined, clean, decoded, line_blocks, read_some
+from spaseq.events.blocks import Joined, clean, decoded, line_blocks, not_utf8, read_some
 from spaseq.events.mixed import array_of, beyond_exact
 
 __all__ = ["padded", "read_csv"]
@@ -24,6 +25,12 @@ _INT64: Final = range(-(1 << 63), 1 << 63)
 _NEWLINE: Final = 10
 _HEAD: Final = 1 << 16
 _LONGEST_HEADER: Final = 16 << 20
+_BLANK_LINES: Final = {
+    delimiter: re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \r" + other + rb"]*\n)+")
+    for delimiter, other in ((",", rb"\t"), ("\t", b""))
+}
+"""The lines that may stand before the column names, by delimiter, and a byte order mark before them."""
+_EMPTY_LINES: Final = re.compile(rb"[\r\n]*")
 _TEXTS: Final = 1 << 16
 """A column of the first block with more different texts is read as plain strings."""
 
@@ -33,13 +40,15 @@ def read_csv(stream: Joined, name: str, delimiter: str, wanted: Collection[str] 
 
     With `wanted`, the values of other columns are not looked at: they are there, and NULL throughout.
     """
-    header, body = _header(_with_newlines(stream), name, delimiter)
+    header, line, body = _read_header(_with_newlines(stream), name, delimiter)
     if header is None:
         return
     included = None if wanted is None else [n for n in header if n in wanted]
     widened: dict[str, pa.DataType] = {}
-    line = 2
     for block in line_blocks(body, quoted=True):
+        if _EMPTY_LINES.fullmatch(block):
+            line += block.count(b"\n")
+            continue
         table = _csv_block(block, header, widened, delimiter, name, line, included)
         for field in table.schema:
             if not pa.types.is_null(field.type):
@@ -69,23 +78,35 @@ class _CarriageReturns:
         return self._stream.read(size).replace(b"\r", b"\n")
 
 
-def _header(stream: Joined, name: str, delimiter: str) -> tuple[list[str] | None, Joined]:
-    """The column names, and the stream after them; None for an empty stream."""
+def _read_header(stream: Joined, name: str, delimiter: str) -> tuple[list[str] | None, int, Joined]:
+    """Read the column names from the first line that is not blank.
+
+    Returns them, None for a stream without such a line, the number of the line after them, and the stream from there.
+    """
+    blank, line = _BLANK_LINES[delimiter], 1
     head = read_some(stream, _HEAD)
-    while b"\n" not in head and len(head) < _LONGEST_HEADER and (more := read_some(stream, _HEAD)):
+    while True:
+        passed = blank.match(head)
+        if passed is not None:
+            line += head.count(b"\n", 0, passed.end())
+            head = head[passed.end() :]
+        if b"\n" in head or len(head) >= _LONGEST_HEADER or not (more := read_some(stream, _HEAD)):
+            break
         head += more
-    line, _, rest = head.partition(b"\n")
-    text = decoded(line, name, 1).rstrip("\r")
+    first, _, rest = head.partition(b"\n")
+    if b"\0" in first:
+        raise not_utf8(name, line)
+    text = decoded(first, name, line).rstrip("\r")
     if not text.strip() and not rest:
-        return None, stream
+        return None, line, stream
     try:
         names = [n.strip() for n in next(csv.reader([text], delimiter=delimiter, strict=True), [])]
     except csv.Error as error:
-        raise EventError(f"the line of column names cannot be read: {error}", source=name, record=1) from None
+        raise EventError(f"the line of column names cannot be read: {error}", source=name, record=line) from None
     twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
     if twice is not None:
-        raise EventError(f"two columns are called {twice!r}", source=name, record=1, attribute=twice)
-    return names, Joined(rest, stream)
+        raise EventError(f"two columns are called {twice!r}", source=name, record=line, attribute=twice)
+    return names, line + 1, Joined(rest, stream)
 
 
 def _csv_block(
@@ -163,13 +184,13 @@ def _csv_error(
     message: str, column: str | None, types: dict[str, pa.DataType], block: bytes, name: str, line: int
 ) -> EventError:
     if match := re.search(r"Expected (\d+) columns, got (\d+)", message):
-        record = _line_of_row(message, line)
+        record = _line_of_row(message, block, line)
         return EventError(
             f"this record has {match[2]} fields and the header names {match[1]}", source=name, record=record
         )
     if "UTF8" in message or "UTF-8" in message:
         at = next((i for i, text in enumerate(block.split(b"\n")) if not _is_utf8(text)), 0)
-        return EventError("this is not UTF-8 text", source=name, record=line + at, hint="convert the file to UTF-8")
+        return not_utf8(name, line + at)
     value = re.search(r"invalid value '(.*?)'", message)
     if column is not None and value is not None:
         at = block.find(value[1].encode())
@@ -202,6 +223,10 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _line_of_row(message: str, line: int) -> int | None:
+def _line_of_row(message: str, block: bytes, line: int) -> int | None:
+    """The line of the row that a message names; rows count from 1 in the block, without empty lines."""
     match = re.search(r"Row #(\d+)", message)
-    return line + int(match[1]) - 1 if match else None  # rows count from 1 in the block
+    if match is None:
+        return None
+    rows = (at for at, text in enumerate(block.split(b"\n"), line) if text.strip(b"\r"))
+    return next(islice(rows, int(match[1]) - 1, None), None)

@@ -43,6 +43,7 @@ FORMATS: Final = {
 }
 _COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _ROWS: Final = 1 << 18
+_BLANKS: Final = b"\xef\xbb\xbf \t\r\n"
 _DAMAGE: Final = ("truncated", "end-of-stream", "inflate", "zlib", "zstd", "compressed")
 _SURROGATE_HINT: Final = "\\ud800 to \\udfff stand for a character only in pairs, the first one below \\udc00"
 _FORMAT_HINT: Final = "events are read from .csv, .tsv, .jsonl and .parquet files, plain or compressed (.gz, .zst)"
@@ -268,6 +269,8 @@ def _read(
     with _translated(name):
         head = read_some(stream, 1 << 16)
         if kind is None:
+            while not head.strip(_BLANKS) and (more := read_some(stream, 1 << 16)):
+                head += more
             kind = _guess(head, name)
         whole = Joined(head, stream)
         if kind == "parquet":
@@ -281,11 +284,12 @@ def _read(
 def _guess(head: bytes, name: str) -> str:
     if head.startswith(b"PAR1"):
         return "parquet"
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+    text = head.lstrip(_BLANKS)
+    if text.startswith(b"{"):
         return "jsonl"
-    first = head.split(b"\n", 1)[0]
+    first = text.split(b"\n", 1)[0]
     if b"\0" in head or not (b"," in first or b"\t" in first):
-        if not head.strip():
+        if not text:
             return "csv"
         raise EventError("the format of these events is not known", source=name, hint=_FORMAT_HINT)
     return "tsv" if first.count(b"\t") > first.count(b",") else "csv"

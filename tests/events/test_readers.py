@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import itertools
 import json
 import pathlib
@@ -108,7 +109,12 @@ def test_text_that_looks_missing(tmp_path: pathlib.Path) -> None:
     ("name", "content", "message", "record"),
     [
         ("e.csv", b"type,p\nA,1\nA\n", "this record has 1 fields and the header names 2", 3),
+        ("e.csv", b"type,p\n\nA,1\n\nA\n", "this record has 1 fields and the header names 2", 5),
+        ("e.csv", b"\n\ntype,p\n\nA\n", "this record has 1 fields and the header names 2", 5),
         ("e.csv", b"type,p,p\nA,1,2\n", "two columns are called 'p'", 1),
+        ("e.csv", b"\n\ntype,p,p\nA,1,2\n", "two columns are called 'p'", 3),
+        ("e.csv", "type,p\nA,1\n".encode("utf-16"), "not UTF-8", 1),
+        ("e.csv", "type,p\nA,1\n".encode("utf-16-le"), "not UTF-8", 1),
         ("e.csv", b"type,p\nA,1\nA,\xff\xfe\n", "not UTF-8", 3),
         ("e.jsonl", b'{"type": "A"}\n{"type": \n', "not JSON", 2),
         ("e.jsonl", b'{"type": "A"}\n[1]\n', "not an object", 2),
@@ -126,6 +132,36 @@ def test_damaged_files(tmp_path: pathlib.Path, name: str, content: bytes, messag
     with pytest.raises(EventError, match=message) as caught:
         rows(str(path))
     assert caught.value.source == str(path) and caught.value.record == record
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("first", ["~", "~~~", "\ufeff~", "~\ufeff", "  ~", "\ufeff"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_blank_lines_before_the_names_of_columns(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, suffix: str, first: str, end: str
+) -> None:
+    """With and without the columns that a query reads, and where the format is guessed."""
+    text = (first + "type,p~A,1~~A,2~").replace("~", end).replace(",", "\t" if suffix == ".tsv" else ",")
+    path = tmp_path / f"e{suffix}"
+    path.write_bytes(text.encode())
+    found = [{"type": "A", "p": 1}, {"type": "A", "p": 2}]
+    assert rows(str(path)) == found
+    assert [row for table in tables(str(path), ["type"]) for row in table.to_pylist()] == [
+        {**f, "p": None} for f in found
+    ]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert rows("-") == found
+
+
+@pytest.mark.parametrize("lines", [[b"\n"], [b"\n", b"\r\n"], [b"type\n", b"\n"], [b" \n", b"type\n", b"\r\n", b"\n"]])
+def test_lines_of_a_growing_file_that_come_one_by_one_and_are_blank(lines: list[bytes]) -> None:
+    class Growing:
+        live = True
+
+        def read(self, size: int) -> bytes:
+            return lines.pop(0) if lines else b""
+
+    assert list(csv_files.read_csv(blocks.Joined(b"", Growing()), "e.csv", ",")) == []
 
 
 def test_parquet_with_a_column_name_that_is_not_utf8(tmp_path: pathlib.Path) -> None:
