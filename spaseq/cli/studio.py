@@ -51,7 +51,8 @@ class _Spaseq:
         more, taken = len(taken) > limit, taken[:limit]
         results = FoundResults(taken, query, None, False)
         if clauses.ask:
-            return Found(taken, [("answer", "boolean")], [["true" if taken else "false"]], [None], ended=ended)
+            rows = [["true"]] if taken else [["false"]] if ended is None else []
+            return Found(taken, [("answer", "boolean")], rows, [None] * len(rows), ended=ended)
         if clauses.template is not None:
             out = io.StringIO()
             write_nquads(results, out)
@@ -63,7 +64,7 @@ class _Spaseq:
             waiting.setdefault(freeze(match.bindings), {}).setdefault(match.time, number)
         numbers = {bindings: iter(by_time.values()) for bindings, by_time in waiting.items()}
         prefixes = prefixes_of(query.checked)
-        rows: list[list[str]] = []
+        rows = []
         of: list[int | None] = []
         for time, bindings in results.solutions():
             for name in query.variables:

@@ -29,8 +29,10 @@ from spaseq.events.mixed import Odd, array_of, together, united
 from spaseq.events.places import matching
 from spaseq.measure import shortened
 
-__all__ = ["FORMATS", "frame_of", "held_tables", "source_name", "tables"]
+__all__ = ["FORMATS", "frame_of", "held_tables", "named_tables", "source_name", "tables"]
 
+_EVENTS: Final = "<events>"
+"""What errors call events that come from no file."""
 FORMATS: Final = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -57,7 +59,7 @@ def source_name(source: object) -> str:
         return source_name(source[0])
     if isinstance(source, GrowingFile):
         return source.name
-    return "<events>"
+    return _EVENTS
 
 
 def tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
@@ -66,20 +68,25 @@ def tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[pa.Ta
     `wanted` are the columns whose values will be looked at (None: all). Readers of CSV and Parquet files spare
     themselves the others, which are NULL then.
     """
+    return (table for _, table in named_tables(source, wanted))
+
+
+def named_tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[tuple[str, pa.Table]]:
+    """`tables`, each after the name that errors call its file."""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if path == "-":
-            yield from _read(sys.stdin.buffer, "<stdin>", None, wanted)
+            yield from _called("<stdin>", _read(sys.stdin.buffer, "<stdin>", None, wanted))
         elif isinstance(path, str):
             yield from ahead(lambda: _files(path, wanted))
         else:
             raise _no_events(source)
     elif isinstance(source, GrowingFile):
-        yield from _growing(source, wanted)
+        yield from _called(source.name, _growing(source, wanted))
     elif isinstance(source, Mapping) or _is_record(source):
         raise OptionError(f"a {type(source).__name__} is one event, and a list of events is expected", "give [event]")
     else:
-        yield from _in_memory(source, lambda part: tables(part, wanted))
+        yield from _in_memory(source, lambda part: named_tables(part, wanted))
 
 
 def held_tables(source: Any) -> Iterator[pa.Table]:
@@ -87,41 +94,51 @@ def held_tables(source: Any) -> Iterator[pa.Table]:
 
     Raises `OptionError` for a text or a path.
     """
+    return (table for _, table in _held(source))
+
+
+def _held(source: Any) -> Iterator[tuple[str, pa.Table]]:
     if isinstance(source, str | os.PathLike | GrowingFile):
         problem = f"a push takes events, and this is a text or a path: {shortened(str(source), 60)!r}"
         raise OptionError(problem, "query.run(path) reads a file; an event is a dict")
     if isinstance(source, Mapping) or _is_record(source):
-        yield from_dicts([source])
+        yield _EVENTS, from_dicts([source])
     elif isinstance(source, Iterator) and not isinstance(source, pa.RecordBatchReader):
-        yield from held_tables(list(source))
+        yield from _held(list(source))
     else:
-        yield from _in_memory(source, held_tables)
+        yield from _in_memory(source, _held)
 
 
-def _in_memory(source: Any, tables_of: Callable[[Any], Iterator[pa.Table]]) -> Iterator[pa.Table]:
-    """The tables of a frame, a list of events or an iterable, each part of which is read by `tables_of`."""
+def _in_memory(
+    source: Any, parts_of: Callable[[Any], Iterator[tuple[str, pa.Table]]]
+) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a frame, a list of events or an iterable, each part of which is read by `parts_of`."""
     if isinstance(source, pa.Table):
-        yield source
+        yield _EVENTS, source
     elif isinstance(source, pa.RecordBatch):
-        yield pa.Table.from_batches([source])
+        yield _EVENTS, pa.Table.from_batches([source])
     elif isinstance(source, pa.RecordBatchReader):
         for batch in source:
-            yield pa.Table.from_batches([batch])
+            yield _EVENTS, pa.Table.from_batches([batch])
     elif isinstance(source, type) or hasattr(source, "__dataclass_fields__"):
         raise _no_events(source)
     elif hasattr(source, "collect") and hasattr(source, "lazy"):
-        yield _table(source, source.collect().to_arrow())
+        yield _EVENTS, _table(source, source.collect().to_arrow())
     elif hasattr(source, "to_arrow"):
-        yield _table(source, source.to_arrow())
+        yield _EVENTS, _table(source, source.to_arrow())
     elif hasattr(source, "iloc"):
-        yield _from_pandas(source)
+        yield _EVENTS, _from_pandas(source)
     elif isinstance(source, list) and (not source or isinstance(source[0], Mapping) or _is_record(source[0])):
-        yield from_dicts(source)
+        yield _EVENTS, from_dicts(source)
     elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | memoryview | pa.Array):
         for part in source:
-            yield from tables_of([part] if isinstance(part, Mapping) or _is_record(part) else part)
+            yield from parts_of([part] if isinstance(part, Mapping) or _is_record(part) else part)
     else:
         raise _no_events(source)
+
+
+def _called(name: str, found: Iterable[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+    return ((name, table) for table in found)
 
 
 def _table(source: object, made: object) -> pa.Table:
@@ -230,7 +247,7 @@ def _not_a_column(values: list[Any], odd: int, name: str) -> EventError:
 # Files
 
 
-def _files(pattern: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
+def _files(pattern: str, wanted: Collection[str] | None) -> Iterator[tuple[str, pa.Table]]:
     try:
         paths = list(matching(pattern))
     except OptionError as error:
@@ -240,7 +257,7 @@ def _files(pattern: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
     for path in paths:
         if os.path.isdir(path):
             raise EventError("this is a folder", source=path, hint=f"name the files in it: '{path.rstrip('/')}/*.csv'")
-        yield from _file(path, wanted)
+        yield from _called(path, _file(path, wanted))
 
 
 def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:

@@ -23,7 +23,7 @@ from spaseq.errors import EventError, OptionError
 from spaseq.events.batch import EventBatch, encode_texts
 from spaseq.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
 from spaseq.events.options import EventOptions
-from spaseq.events.readers import common_schema, held_tables, source_name, tables
+from spaseq.events.readers import common_schema, held_tables, named_tables, source_name
 from spaseq.events.reorder import Released, Reorderer
 from spaseq.events.seen import Seen
 from spaseq.events.time import decimal_times, parse_time, unit_nanoseconds
@@ -111,6 +111,7 @@ class TimestampAssigner:
         self.options = options
         self.source = source
         self.records: int = 0
+        self._before: int = 0
         self.column: str | None = None
         self.known: bool = False
         self.iso: bool = False
@@ -122,6 +123,15 @@ class TimestampAssigner:
     def restore(self, state: tuple[int, str | None, bool, bool]) -> None:
         """The opposite of `state`."""
         self.records, self.column, self.known, self.iso = state
+
+    def enter(self, source: str) -> None:
+        """The next events are of this file: errors name it, and count its events."""
+        if source != self.source:
+            self.source, self._before = source, self.records
+
+    def record(self, row: int) -> int:
+        """The number that errors give the event of a row that is read next."""
+        return self.records - self._before + row + 1
 
     def read(self, table: pa.Table) -> _Part:
         """The events with their times. `EventError` for one without a time or a type."""
@@ -194,7 +204,7 @@ class TimestampAssigner:
                 raise EventError(
                     f"column {name!r} holds true or false, not times",
                     source=self.source,
-                    record=self.records + 1,
+                    record=self.record(0),
                     counted="event",
                     attribute=name,
                     hint="--time COLUMN names another column",
@@ -202,7 +212,7 @@ class TimestampAssigner:
         if unknown is not None and not unknown.all():
             record = int(np.argmin(unknown))
             raise EventError(
-                "this event has no time", source=self.source, record=self.records + record + 1, counted="event",
+                "this event has no time", source=self.source, record=self.record(record), counted="event",
                 attribute=name,
                 hint=f"every event needs a value in column {name!r}; --time COLUMN names another one",
             )  # fmt: skip
@@ -230,7 +240,7 @@ class TimestampAssigner:
         if len(far):
             raise EventError(
                 f"the time {values[far[0]]} is outside those that can be held (1677 to 2262)", source=self.source,
-                record=self.records + int(far[0]) + 1, counted="event",
+                record=self.record(int(far[0])), counted="event",
                 hint="is the unit right? --time-unit is s, ms, us or ns",
             )  # fmt: skip
         return values.astype(np.int64) * scale
@@ -253,7 +263,7 @@ class TimestampAssigner:
         return EventError(
             f"{name!r} is {what} here, and times are taken from it",
             source=self.source,
-            record=self.records + row + 1,
+            record=self.record(row),
             counted="event",
             attribute=name,
             hint="--time COLUMN names another column",
@@ -271,7 +281,7 @@ class TimestampAssigner:
                 values[index] = parse_time(text, self.options.time_unit)
                 self.iso = self.iso or text.strip()[4:5] == "-"
             except EventError as error:
-                record = self.records + int(np.argmax(codes == index)) + 1
+                record = self.record(int(np.argmax(codes == index)))
                 hint = f"{error.hint}; --time COLUMN names another column, --time-from arrival takes none"
                 raise EventError(
                     error.problem, source=self.source, record=record, counted="event", attribute=name, hint=hint
@@ -309,11 +319,13 @@ class _Orderer:
         self.reorder = Reorderer(options, counted="event")
         self.pending: _Part | None = None
 
-    def push(self, part: _Part) -> _Part:
-        """Events that nothing on time can come before any more. `EventError` for a late one."""
-        first = self.reorder.seen + 1
-        whole = part if self.pending is None else _joined([self.pending, part], self.source)
-        return self._taken(whole, self.reorder.push(whole.times, lambda row: (self.source, first + row)))
+    def push(self, part: _Part, source: str = "", first: int = 0) -> _Part:
+        """Events that nothing on time can come before any more. `EventError` for a late one.
+
+        `source`, `first`: the file of the events, and the number there of the first; of the stream if not given."""
+        source, first = source or self.source, first or self.reorder.seen + 1
+        whole = part if self.pending is None else _joined([self.pending, part], source)
+        return self._taken(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
 
     def advance(self, now: int) -> _Part | None:
         """The events before `now`, of which no more will come: later ones are too late."""
@@ -369,10 +381,12 @@ class EventStream:
         source = self._sources[name]
         label = source_name(source)
         clock, orderer = TimestampAssigner(self._options, label), _Orderer(self._options, label)
-        for table in tables(source, self._wanted):
+        for file, table in named_tables(source, self._wanted):
             self.schemas.setdefault(name, table.schema)
             if table.num_rows:
-                part = orderer.push(clock.read(table))
+                clock.enter(file)
+                first = clock.record(0)
+                part = orderer.push(clock.read(table), file, first)
                 self._note(name, clock, orderer)
                 yield part
         last = orderer.finish()
@@ -382,8 +396,9 @@ class EventStream:
     def _note(self, name: str, clock: TimestampAssigner, orderer: _Orderer) -> None:
         self.counters.iso_times |= clock.iso
         self.counters.untimed |= clock.column is None and not self._options.from_arrival
-        if orderer.reorder.dropped:
-            self.counters.dropped[name or clock.source] = orderer.reorder.dropped
+        if dropped := orderer.reorder.take_dropped():
+            place = name or clock.source
+            self.counters.dropped[place] = self.counters.dropped.get(place, 0) + dropped
 
 
 def _batch(

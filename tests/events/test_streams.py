@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,37 @@ def batches(sources: dict[str, Any] | list[dict[str, Any]], **options: Any) -> l
 
 def times(events: list[dict[str, Any]], **options: Any) -> list[int]:
     return [int(t) for b in batches(events, **options) for t in b.times]
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ("typ,time\nA,3\n", "2.csv: no column 'type'"),
+        ("type,tim\nA,3\n", "2.csv: no column 'time'"),
+        ("type,time\nA,3\nB,\n", "2.csv, event 2: this event has no time"),
+        ("type,time\nA,3\nB,x\n", "2.csv, event 2: 'x'"),
+        ("type,time\nA,3\nB,1\n", "2.csv, event 2: .* goes back in time by 2 s: .* \\(2.csv, event 1\\)"),
+        ("type,time\nA,1\n", "2.csv, event 1: .* goes back in time by 1 s: .* \\(1.csv, event 2\\)"),
+    ],
+)
+@pytest.mark.parametrize("glob", [False, True])
+def test_errors_name_the_file_of_the_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: str, message: str, glob: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("1.csv").write_text("type,time\nA,1\nA,2\n")
+    Path("2.csv").write_text(second)
+    with pytest.raises(EventError, match=f"^{message}"):
+        batches({"S": "?.csv" if glob else ["1.csv", "2.csv"]})
+
+
+def test_late_events_are_counted_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, times in (("1.csv", "5 6"), ("2.csv", "1 7 2"), ("3.csv", "8 3")):
+        Path(name).write_text("\n".join(["type,time", *(f"A,{time}" for time in times.split())]))
+    stream = EventStream({"": ["1.csv", "2.csv", "3.csv"]}, EventOptions(late="drop"))
+    assert [int(t) // S for b in stream for t in b.times] == [5, 6, 7, 8]
+    assert stream.counters.dropped == {"2.csv": 2, "3.csv": 1}
 
 
 def test_times_from_columns() -> None:

@@ -417,6 +417,19 @@ def test_errors_of_events_name_the_file_that_people_see(client: Any) -> None:
     assert "no events" in error["problem"]
 
 
+def test_of_several_files_the_wrong_one_is_named(client: Any) -> None:
+    wrong = {"role": "events", "name": "", "file": "other.csv", "text": CSV.replace("type", "typ")}
+    found = _run(client, files=[EVENTS, wrong])
+    assert len(found["rows"]) == 3 and found["errors"][0]["problem"].startswith("other.csv: no column 'type'")
+
+
+def test_an_ask_that_an_error_ends_has_no_answer(client: Any) -> None:
+    text = "ASK FROM STREAM S1 <http://s/1> WHERE { SEQ (A) DEFINE GPM A ON S1 { ?s <http://p> 2 } }"
+    stream = {"role": "stream", "name": "S1", "file": "s.nt", "text": '<http://a> <http://p> "1" .\nbroken\n'}
+    found = _run(client, language="spaseq", text=text, files=[stream])
+    assert found["rows"] == [] and found["errors"][0]["problem"].startswith("s.nt:2: not N-Triples")
+
+
 def test_a_run_without_matches_says_what_was_read(client: Any) -> None:
     found = _run(client, text="SELECT * WHERE A AS x ; C AS y")
     assert found["rows"] == [] and found["timeline"] == ""

@@ -184,21 +184,23 @@ function show(found) {
   const rows = found.rows.length;
   const kind = found.columns[0].kind; // a CONSTRUCT has several rows for a match, an ASK one for none
   const number = kind === "graph" ? found.steps.length : rows;
-  const many = kind === "boolean" ? `answer: ${found.rows[0][0]}`
+  const failed = found.errors.length > 0;
+  const many = failed && !rows ? "failed" : kind === "boolean" ? `answer: ${found.rows[0][0]}`
     : `${found.truncated ? "first " : ""}${number.toLocaleString("en")} ${number === 1 ? "match" : "matches"}`;
-  $("status").textContent = `${many} in ${found.seconds} s`;
-  $("count").textContent = `${many} · ${found.events.toLocaleString("en")} events read`;
+  const until = failed && rows ? ", then an error" : "";
+  $("status").textContent = `${many}${until} in ${found.seconds} s`;
+  $("count").textContent = `${many}${until} · ${found.events.toLocaleString("en")} events read`;
   const notes = [];
   for (const error of found.errors) notes.push(element("p", "problem", error.problem, " ", element("span", "hint", error.hint)));
   for (const text of found.warnings || []) notes.push(element("p", "warning", "warning: " + text));
   for (const text of found.notes || []) notes.push(element("p", "note", text));
-  if (!rows && !found.errors.length) notes.unshift(element("p", "none", "No match. What was read:"));
+  if (!rows && !failed) notes.unshift(element("p", "none", "No match. What was read:"));
   $("notes").replaceChildren(...notes);
   const some = found.steps.some((steps) => steps.length);
   $("steps").replaceChildren(...(some ? [element("p", "none", "Point at a match, or go through them with the arrow keys: what it took stands here.")] : []));
   $("table").replaceChildren(...(rows ? [table(found)] : []));
   if (found.timeline) picture("timeline", found.timeline);
-  else $("timeline").replaceChildren(element("p", "none", rows ? "Too much to draw." : "No match to draw."));
+  else $("timeline").replaceChildren(element("p", "none", rows ? "Too much to draw." : failed ? "" : "No match to draw."));
   if (found.automaton) automaton(found.automaton);
   for (const part of document.querySelectorAll("#timeline g.match"))
     part.addEventListener("mouseenter", () => lit(found.matches.indexOf(Number(part.dataset.match)), found));
