@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from spaseq.errors import EventError
 
-__all__ = ["Joined", "clean", "decoded", "first_line", "line_blocks", "not_utf8", "read_some"]
+__all__ = ["Joined", "check_names", "clean", "decoded", "first_line", "line_blocks", "not_utf8", "read_some"]
 
 _BLOCK: Final = 16 << 20
 
@@ -55,6 +55,13 @@ def decoded(line: bytes, name: str, record: int) -> str:
 def not_utf8(name: str, record: int) -> EventError:
     """The error for a line that is in another encoding."""
     return EventError("this is not UTF-8 text", source=name, record=record, hint="convert the file to UTF-8")
+
+
+def check_names(names: Sequence[str], source: str, record: int | None = None) -> None:
+    """Raise `EventError` if two columns have one name."""
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise EventError(f"two columns are called {twice!r}", source=source, record=record, attribute=twice)
 
 
 def line_blocks(stream: Joined, quoted: bool) -> Iterator[bytes]:

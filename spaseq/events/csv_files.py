@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from spaseq.errors import EventError
-from spaseq.events.blocks import Joined, clean, decoded, line_blocks, not_utf8, read_some
+from spaseq.events.blocks import Joined, check_names, clean, decoded, line_blocks, not_utf8, read_some
 from spaseq.events.mixed import array_of, beyond_exact
 
 __all__ = ["padded", "read_csv"]
@@ -103,9 +103,7 @@ def _read_header(stream: Joined, name: str, delimiter: str) -> tuple[list[str] |
         names = [n.strip() for n in next(csv.reader([text], delimiter=delimiter, strict=True), [])]
     except csv.Error as error:
         raise EventError(f"the line of column names cannot be read: {error}", source=name, record=line) from None
-    twice = next((n for i, n in enumerate(names) if n in names[:i]), None)
-    if twice is not None:
-        raise EventError(f"two columns are called {twice!r}", source=name, record=line, attribute=twice)
+    check_names(names, name, line)
     return names, line + 1, Joined(rest, stream)
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from spaseq.errors import EventError, OptionError
 from spaseq.events.ahead import ahead
-from spaseq.events.blocks import Joined, first_line, read_some
+from spaseq.events.blocks import Joined, check_names, first_line, read_some
 from spaseq.events.csv_files import padded, read_csv
 from spaseq.events.growing import GrowingBytes, GrowingFile
 from spaseq.events.json_lines import read_json_lines
@@ -322,6 +322,7 @@ def _parquet(source: Any, name: str, wanted: Collection[str] | None) -> Iterator
         raise EventError(f"the name of a column is not UTF-8: {error.object!r}", source=name) from None
     with opened as file:
         names = file.schema_arrow.names
+        check_names(names, name)
         columns = None if wanted is None else [n for n in names if n in wanted]
         for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
             table = pa.Table.from_batches([batch])

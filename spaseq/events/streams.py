@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from spaseq.errors import EventError, OptionError
 from spaseq.events.batch import EventBatch, encode_texts
+from spaseq.events.blocks import check_names
 from spaseq.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
 from spaseq.events.options import EventOptions
 from spaseq.events.readers import common_schema, held_tables, named_tables, source_name
@@ -150,10 +151,13 @@ class TimestampAssigner:
 
     def _check_type(self, table: pa.Table) -> None:
         name = self.options.type_column or "type"
-        twice = next((n for i, n in enumerate(table.column_names) if n in table.column_names[:i]), None)
-        if twice is not None:
-            raise EventError(f"two columns are called {twice!r}", source=self.source, attribute=twice)
+        check_names(table.column_names, self.source)
         if name in table.column_names:
+            if _has_lists(table.schema.field(name).type):
+                raise EventError(
+                    f"attribute {name} holds lists, and says the type of each event", source=self.source,
+                    attribute=name, hint="types are texts; --type-column COLUMN (type_column= in Python) names them",
+                )  # fmt: skip
             return
         names = table.column_names
         hint = "name the column that holds the event type: --type-column COLUMN"
@@ -294,6 +298,11 @@ def _plain(raw: pa.ChunkedArray, column: NumberColumn) -> pa.ChunkedArray:
     if not pa.types.is_union(raw.type):
         return raw
     return pa.chunked_array([pa.array(column.values, mask=None if column.known is None else ~column.known)])
+
+
+def _has_lists(kind: pa.DataType) -> bool:
+    kinds = [field.type for field in kind] if pa.types.is_union(kind) else [kind]
+    return any(pa.types.is_list(k) or pa.types.is_large_list(k) or pa.types.is_fixed_size_list(k) for k in kinds)
 
 
 def _listed(names: list[str]) -> str:

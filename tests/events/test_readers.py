@@ -173,6 +173,19 @@ def test_parquet_with_a_column_name_that_is_not_utf8(tmp_path: pathlib.Path) -> 
     assert caught.value.source == str(path)
 
 
+def test_parquet_with_two_columns_of_one_name(tmp_path: pathlib.Path) -> None:
+    """Also where nothing looks at them."""
+    path = str(tmp_path / "e.parquet")
+    for names, wanted in (
+        (["type", "p", "p"], ["type"]),
+        (["type", "type", "p"], ["type"]),
+        (["type", "p", "p"], None),
+    ):
+        pq.write_table(pa.Table.from_arrays([pa.array(["A"])] * 3, names=names), path)
+        with pytest.raises(EventError, match=f"^{path}: two columns are called"):
+            list(tables(path, wanted))
+
+
 def test_parquet_that_reads_as_fewer_events_than_it_holds(tmp_path: pathlib.Path) -> None:
     """The reader takes a damaged header of a page at its word, and would end early."""
     path = tmp_path / "e.parquet"

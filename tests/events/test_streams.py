@@ -59,6 +59,17 @@ def test_errors_name_the_file_of_the_event(
         batches({"S": "?.csv" if glob else ["1.csv", "2.csv"]})
 
 
+@pytest.mark.parametrize("events", [[{"type": [1.0]}], [{"type": "A"}, {"type": [2.0]}]])
+def test_a_list_is_no_type(events: list[dict[str, Any]]) -> None:
+    table = pa.Table.from_pylist(events) if len(events) == 1 else None
+    for source in (events, table):
+        if source is not None:
+            with pytest.raises(EventError, match="<events>: attribute type holds lists, and says the type"):
+                batches({"S": source})
+            with pytest.raises(EventError, match="attribute type holds lists, and says the type"):
+                list(EventFeed(("S",), EventOptions()).push(source))
+
+
 def test_late_events_are_counted_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, times in (("1.csv", "5 6"), ("2.csv", "1 7 2"), ("3.csv", "8 3")):
