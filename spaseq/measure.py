@@ -1,10 +1,26 @@
-"""How wide a text is, and a text that is not wider: in columns of a terminal, in characters of a picture."""
+"""Texts as people see them: how wide one is, one that is not wider, and one that cannot command a terminal."""
 
 from __future__ import annotations
 
 import unicodedata
+from typing import Final
 
-__all__ = ["shortened", "width_of"]
+__all__ = ["shortened", "visible", "width_of"]
+
+_UNKNOWN: Final = "\ufffd"
+_VISIBLE: Final = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},
+    0x7F: 0x2421,
+    **dict.fromkeys(
+        (*range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), _UNKNOWN
+    ),
+}
+"""What stands for control characters (C0 and C1) and for those that turn the direction of a text, one for one."""
+
+
+def visible(text: str) -> str:
+    """The text with a visible character in place of each that would command a terminal; ends of lines and tabs stay."""
+    return text if text.isprintable() else text.translate(_VISIBLE)
 
 
 def width_of(text: str) -> int:

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
 from spaseq.command import accounted, add_results, bounded, chosen_format, opened
+from spaseq.command.colours import tell
 from spaseq.command.frame import end_interrupted
 from spaseq.command.writers import Results
 from spaseq.errors import OptionError
@@ -169,7 +170,7 @@ def _forecast(options: argparse.Namespace) -> int:
         found.out = out
         FORECASTS[form].load()(found, out)
     if options.evaluate:
-        print(_evaluation(seen), file=sys.stderr)
+        tell(str(_evaluation(seen)))
     arguments.report(query, alerts)
     return interrupted[0] if interrupted else 0
 

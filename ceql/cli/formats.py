@@ -15,7 +15,7 @@ MATCHES: Final[dict[str, Format]] = {
 """Of `ceql.cli.output.FoundMatches`."""
 
 FORECASTS: Final[dict[str, Format]] = {
-    "text": Format("ceql.cli.alerting:write_text", ("txt",)),
+    "text": Format("ceql.cli.alerting:write_text", ("txt",), people=True, letters="backslashreplace"),
     "csv": CSV,
     "jsonl": JSONL,
 }

@@ -29,6 +29,7 @@ from spaseq.command import (
     run_command,
     run_main,
 )
+from spaseq.command.colours import say, tell
 from spaseq.command.lines import write_whole_lines
 from spaseq.studio.options import add_studio
 
@@ -89,7 +90,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    sys.stdout.write(compiled(options, warns=False).explain(options.format))
+    say(compiled(options, warns=False).explain(options.format), data=options.format != "text")
     return 0
 
 
@@ -118,7 +119,7 @@ def _run(options: argparse.Namespace) -> int:
         if options.memory:
             note(matches.counters.memory.told())
     if options.explain:
-        print(matches.explain(), file=sys.stderr)
+        tell(matches.explain())
     report(query, matches, None if options.limit == 0 else written)
     return 0
 

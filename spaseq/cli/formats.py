@@ -11,12 +11,12 @@ __all__ = ["FORMATS"]
 
 FORMATS: Final[dict[str, Format]] = {
     "table": TABLE,
-    "json": Format("spaseq.cli.output:write_json", ("json", "srj"), whole=True),
-    "xml": Format("spaseq.cli.output:write_xml", ("xml", "srx"), whole=True),
+    "json": Format("spaseq.cli.output:write_json", ("json", "srj"), whole=True, letters="spaseq-json"),
+    "xml": Format("spaseq.cli.output:write_xml", ("xml", "srx"), whole=True, letters="xmlcharrefreplace"),
     "csv": CSV,
     "tsv": Format("spaseq.cli.output:write_tsv", ("tsv",)),
     "jsonl": JSONL,
     "parquet": PARQUET,
-    "nquads": Format("spaseq.cli.output:write_nquads", ("nq",)),
+    "nquads": Format("spaseq.cli.output:write_nquads", ("nq",), letters="spaseq-rdf"),
 }
 """Of `spaseq.cli.output.FoundResults`."""

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from spaseq.command.colours import say
+
 __all__ = ["add_knowledge"]
 
 
@@ -29,7 +31,7 @@ def _build(options: argparse.Namespace) -> int:
     from spaseq.rdf import build_knowledge
 
     kept = build_knowledge(options.files, options.output)
-    print(f"{kept.path}: {kept.triples:,} triples, {kept.size:,} bytes")
+    say(f"{kept.path}: {kept.triples:,} triples, {kept.size:,} bytes\n")
     return 0
 
 
@@ -40,7 +42,7 @@ def _info(options: argparse.Namespace) -> int:
     if options.check:
         check_kept(options.file)
         lines.append("checked: all of it is as it was written")
-    print("\n".join(lines))
+    say("\n".join([*lines, ""]))
     return 0
 
 

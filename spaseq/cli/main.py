@@ -6,7 +6,6 @@ How it ends, and what goes where, is as `spaseq.command.frame` says.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from spaseq.command import (
     times_of,
     warn,
 )
+from spaseq.command.colours import say
 from spaseq.command.frame import end_interrupted
 from spaseq.command.lines import write_whole_lines
 from spaseq.errors import OptionError
@@ -83,7 +83,7 @@ def _check(options: argparse.Namespace) -> int:
     with bounded(query.settings):
         told = query.closing(_knowledge(options, query), options.entailment)
     note((*query.advice, *query.growth, *told))
-    print(f"{query.source}: ok")
+    say(f"{query.source}: ok\n")
     return 0
 
 
@@ -95,7 +95,7 @@ def _explain(options: argparse.Namespace) -> int:
             raise OptionError("--kb, --groups and --spark of explain need --engine spark or --entailment", hint)
         with bounded(query.settings):
             words = {"kb": _knowledge(options, query), "entailment": options.entailment}
-            sys.stdout.write(query.explain(options.format, **words))
+            say(query.explain(options.format, **words), data=options.format != "text")
         return 0
     if options.format != "text":
         raise OptionError(f"--format {options.format} with --engine spark", "what Spark does is told as text")
@@ -104,7 +104,7 @@ def _explain(options: argparse.Namespace) -> int:
 
     begun = spark_settings(options.spark)
     plan = explained(query, _knowledge(options, query), begun, options.entailment)
-    print(query.explain() + "on Spark:\n" + plan)
+    say(f"{query.explain()}on Spark:\n{plan}\n")
     return 0
 
 

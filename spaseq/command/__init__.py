@@ -1,17 +1,17 @@
 """The parts that the commands `spaseq` and `ceql` share, so that both behave alike. Independent of the languages.
 
-`frame` runs a command: it turns errors into messages and exit codes, reads the query and opens the output. `options`
-has the arguments that both commands have, `formats` chooses the format of the output, `writers` has the formats of more
-than one command, `table` writes aligned columns, `colours` says where there are colours, `progress` shows a line on the
-terminal while events are read, `demos` has the examples. `process` handles interrupts and the end of the process,
-`lines` has standard output end with a whole line.
+`frame` runs a command: it turns errors into messages and exit codes, and reads the query. `outputs` opens the output:
+results come out whole. `options` has the arguments that both commands have, `formats` chooses the format of the output,
+`writers` has the formats of more than one command, `table` writes aligned columns, `colours` prints what people read,
+`progress` shows a line on the terminal while events are read, `demos` has the examples. `process` handles interrupts
+and the end of the process, `lines` has standard output end with a whole line.
 """
 
 from __future__ import annotations
 
 from spaseq.command.demos import add_demo
 from spaseq.command.formats import Format, chosen_format
-from spaseq.command.frame import accounted, bounded, note, opened, query_text, run_main, warn
+from spaseq.command.frame import accounted, bounded, note, query_text, run_main, warn
 from spaseq.command.options import (
     add_explain,
     add_memory,
@@ -23,6 +23,7 @@ from spaseq.command.options import (
     settings_of,
     times_of,
 )
+from spaseq.command.outputs import opened
 from spaseq.command.process import run_command, settle_interrupt
 from spaseq.command.table import Table
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from spaseq.command.colours import say, tell
 from spaseq.command.table import Table
 from spaseq.errors import OptionError
 
@@ -71,7 +72,7 @@ def add_demo(commands: Any, command: str, parse: Callable[[list[str]], argparse.
     def run(options: argparse.Namespace) -> int:
         if options.copy is not None:
             made = _copy(Path(options.copy))
-            print(f"{options.copy} has {', '.join(made)}")
+            say(f"{options.copy} has {', '.join(made)}\n")
             return 0
         if options.name is None:
             table = Table(sys.stdout, ["name", "what it shows"], rule=False)
@@ -85,7 +86,7 @@ def add_demo(commands: Any, command: str, parse: Callable[[list[str]], argparse.
         demo = own[options.name]
         folder = str(examples_folder() / demo.folder)
         words = ["run", *(word.replace("{}", folder) for word in shlex.split(demo.words)), *options.words]
-        print("$ " + shlex.join([command, *words]), file=sys.stderr)
+        tell("$ " + shlex.join([command, *words]))
         asked = parse(words)
         return int(asked.command(asked))
 

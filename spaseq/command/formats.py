@@ -19,15 +19,19 @@ class Format:
     """An output format.
 
     `writer` is `module:function`, imported only when used, because the table is read for every command line. It is a
-    function of (`spaseq.command.writers.Results`, file, or path if binary) that returns how many results it wrote.
+    function of (`spaseq.command.writers.Results`, file, of bytes if binary) that returns how many results it wrote.
     `suffixes` are those of output files with this format. `whole`: the output can be read only once it is complete, as
-    JSON. `binary`: the output is not text and must go to a file.
+    JSON. `binary`: the output is not text and must go to a file. `people`: it is for people, who see
+    control characters as something visible. `letters`: the error handler of `str.encode` for letters that standard
+    output does not have, if it is not UTF-8; formats with escapes of their own are ASCII then.
     """
 
     writer: str
     suffixes: tuple[str, ...] = ()
     whole: bool = False
     binary: bool = False
+    people: bool = False
+    letters: str = "strict"
 
     def load(self) -> Callable[..., Any]:
         """Imports the writer."""
@@ -36,11 +40,11 @@ class Format:
         return writer
 
 
-TABLE: Final = Format("spaseq.command.writers:write_table")
+TABLE: Final = Format("spaseq.command.writers:write_table", people=True, letters="backslashreplace")
 CSV: Final = Format("spaseq.command.writers:write_csv", ("csv",))
 TSV: Final = Format("spaseq.command.writers:write_tsv", ("tsv",))
-JSON: Final = Format("spaseq.command.writers:write_json", ("json",), whole=True)
-JSONL: Final = Format("spaseq.command.writers:write_jsonl", ("jsonl", "ndjson"))
+JSON: Final = Format("spaseq.command.writers:write_json", ("json",), whole=True, letters="spaseq-json")
+JSONL: Final = Format("spaseq.command.writers:write_jsonl", ("jsonl", "ndjson"), letters="spaseq-json")
 PARQUET: Final = Format("spaseq.command.writers:write_parquet", ("parquet", "pq"), whole=True, binary=True)
 COUNT: Final = Format("spaseq.command.writers:write_count", whole=True)
 

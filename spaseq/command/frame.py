@@ -11,15 +11,13 @@ import argparse
 import contextlib
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from spaseq.command.colours import styled
-from spaseq.command.formats import Format
-from spaseq.command.lines import is_cut, moves, whole_lines
-from spaseq.command.process import given_up, interrupted, limit_reached, look_at_limits, settle_interrupt, unbroken
+from spaseq.command.colours import tell
+from spaseq.command.outputs import Whole, discard
+from spaseq.command.process import given_up, interrupted, limit_reached, look_at_limits, settle_interrupt
 from spaseq.command.progress import watching
 from spaseq.errors import (
     BudgetExceeded,
@@ -36,14 +34,12 @@ from spaseq.words import language_of
 if TYPE_CHECKING:
     from spaseq.engine import Settings
 
-__all__ = ["accounted", "bounded", "end_interrupted", "note", "opened", "query_text", "run_main", "warn"]
+__all__ = ["accounted", "bounded", "end_interrupted", "note", "query_text", "run_main", "warn"]
 
 INTERRUPTED: Final = 130
 """The exit code of a command that Ctrl-C ended."""
 _A_QUERY: Final = re.compile(r"\b(?:SELECT|CONSTRUCT|ASK)\s*[\s*{(?$]", re.ASCII | re.IGNORECASE)
 """What every query has, and hardly a name of a file."""
-_BLOCK: Final = 1 << 16
-"""Characters that are written at once."""
 
 
 def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments: Sequence[str] | None) -> int:
@@ -69,7 +65,7 @@ def _run_main(name: str, parser: Callable[[], argparse.ArgumentParser], argument
     except KeyboardInterrupt as error:
         return end_interrupted(error)
     except BrokenPipeError:
-        _discard_output()  # the process that read our output has ended
+        discard(sys.stdout)  # the process that read our output has ended
         return 0
     except MemoryError as error:
         limit = limit_reached()
@@ -80,14 +76,16 @@ def _run_main(name: str, parser: Callable[[], argparse.ArgumentParser], argument
         if (limit := limit_reached()) is not None:
             return _told(limit)
         if isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError)):
-            _discard_output()
+            discard(sys.stdout)
             where = "cannot write the results" if error.filename is None else error.filename
-            print(f"{where}: {error.strerror or error}", file=sys.stderr)
+            tell(": ".join([f"{where}: {error.strerror or error}", *getattr(error, "__notes__", ())]))
             return EventError.exit_code
+        if isinstance(error, UnicodeEncodeError):
+            return _told(_not_encodable(error))
         if os.environ.get("SPASEQ_DEBUG"):
             raise
-        print(f"{name} failed: {type(error).__name__}: {error}", file=sys.stderr)
-        print("hint: this is a bug, please report it; SPASEQ_DEBUG=1 shows where it happened", file=sys.stderr)
+        tell(f"{name} failed: {type(error).__name__}: {error}")
+        tell("hint: this is a bug, please report it; SPASEQ_DEBUG=1 shows where it happened")
         return InternalError.exit_code
 
 
@@ -95,26 +93,30 @@ def _told(error: SpaseqError) -> int:
     """Says what it was that ended the command; the exit code."""
     settle_interrupt()
     _flush_output()
-    first, *others = "\n".join([str(error), *getattr(error, "__notes__", ())]).split("\n")
-    print("\n".join([styled(first, "error", sys.stderr), *others]), file=sys.stderr)
+    tell("\n".join([str(error), *getattr(error, "__notes__", ())]), style="error")
     return error.exit_code
+
+
+def _not_encodable(error: UnicodeEncodeError) -> EventError:
+    letter = error.object[error.start]
+    problem = f"cannot write the results: standard output is {error.encoding}, which has no U+{ord(letter):04X}"
+    return EventError(problem, hint="PYTHONIOENCODING=utf-8 changes that; --output FILE is always UTF-8")
 
 
 def _out_of_memory(error: MemoryError) -> int:
     """Says that the system gave no more memory, and how far the command came; the exit code."""
     _flush_output()
-    said = [": ".join(["the system gives no more memory", *getattr(error, "__notes__", ())])]
-    said.append("hint: narrow the window; --set memory_limit=2GB ends a query while there is some left")
-    print("\n".join([styled(said[0], "error", sys.stderr), *said[1:]]), file=sys.stderr)
+    tell(": ".join(["the system gives no more memory", *getattr(error, "__notes__", ())]), style="error")
+    tell("hint: narrow the window; --set memory_limit=2GB ends a query while there is some left")
     return BudgetExceeded.exit_code
 
 
 def end_interrupted(error: BaseException) -> int:
     """Says that Ctrl-C ended the command, how far it came, and whether its output is whole; the exit code."""
     settle_interrupt()
-    print(": ".join(["interrupted", *getattr(error, "__notes__", ())]), file=sys.stderr)
+    tell(": ".join(["interrupted", *getattr(error, "__notes__", ())]))
     if given_up():
-        cut = ", and its last line is cut off" if _Whole.cut else ""
+        cut = ", and its last line is cut off" if Whole.cut else ""
         warn([f"the output was not read for a second, so the last results are missing from it{cut}"])
     return INTERRUPTED
 
@@ -162,110 +164,19 @@ def query_text(path: str) -> tuple[str, str]:
         raise OptionError(f"cannot read the query {name}: {error.strerror or error}", hint) from None
 
 
-@contextlib.contextmanager
-def opened(path: str | None, form: Format) -> Iterator[Any]:
-    """What the writer of a format writes to: a path if it is binary, else a file, or standard output for None and `-`.
-    What was written is flushed. Raises `OptionError` if the file cannot be written."""
-    if form.binary:
-        yield path
-        return
-    if path is None or path == "-":
-        with _whole(sys.stdout) as out:
-            yield out
-        return
-    try:
-        file = open(path, "w", encoding="utf-8", newline="")  # noqa: SIM115 - closed below, also on errors
-    except OSError as error:
-        raise OptionError(f"cannot write {path}: {error.strerror or error}") from None
-    with file, _whole(whole_lines(file)) as out:
-        yield out
-
-
-class _Whole:
-    """A file that gets texts in blocks. A text that was given to `write` comes out whole, whatever ends the command,
-    unless an interrupt has to wait too long for the reader: then the others are dropped. `cut`: in the middle of a
-    line."""
-
-    cut = False
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self._waiting: list[str] = []
-        self._size = 0
-
-    @property
-    def columns(self) -> int | None:
-        """The width of the terminal that is written to; None where it is none."""
-        return shutil.get_terminal_size().columns if self._file.isatty() else None
-
-    def isatty(self) -> bool:
-        return bool(self._file.isatty())
-
-    def write(self, text: str) -> None:
-        self._waiting.append(text)
-        self._size += len(text)
-        if self._size >= _BLOCK:
-            self._pass_on()
-
-    def writelines(self, texts: Iterable[str]) -> None:
-        for text in texts:
-            self.write(text)
-
-    def _pass_on(self) -> None:
-        with self._unbroken():
-            waiting, self._waiting, self._size = self._waiting, [], 0
-            self._file.write("".join(waiting))
-
-    def flush(self) -> None:
-        self._pass_on()
-        with self._unbroken():
-            self._file.flush()
-
-    @contextlib.contextmanager
-    def _unbroken(self) -> Iterator[None]:
-        try:
-            with unbroken(lambda: moves(self._file)):
-                yield
-        except KeyboardInterrupt:
-            if given_up():  # whatever comes would stand behind a line that may be cut off
-                _Whole.cut = is_cut(self._file)
-                _discard(self._file)
-            raise
-
-
-@contextlib.contextmanager
-def _whole(file: Any) -> Iterator[_Whole]:
-    out = _Whole(file)
-    try:
-        yield out
-    finally:
-        out.flush()
-
-
 def warn(messages: Iterable[str]) -> None:
     """Prints each message on a line of standard error."""
     for message in messages:
-        print(f"{styled('warning:', 'warning', sys.stderr)} {message}", file=sys.stderr)
+        tell(message, head="warning")
 
 
 def note(messages: Iterable[str]) -> None:
     """Prints each message on a line of standard error, as something that may help."""
     for message in messages:
-        print(f"{styled('note:', 'note', sys.stderr)} {message}", file=sys.stderr)
+        tell(message, head="note")
 
 
 def _flush_output() -> None:
     """Flushes standard output, so that results found before an error come before its message."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
-
-
-def _discard_output() -> None:
-    """Redirects standard output to nowhere, so that Python does not try to flush it again at exit."""
-    _discard(sys.stdout)
-
-
-def _discard(file: Any) -> None:
-    """Redirects a file to nowhere, with what it holds back."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 from spaseq.errors import OptionError
+from spaseq.measure import visible
 from spaseq.version import VERSION
 
 __all__ = ["EVALUATORS", "add_explain", "add_memory", "add_plot", "add_query", "add_results", "add_times",
@@ -62,7 +63,7 @@ class _Parser(argparse.ArgumentParser):
                 needed = less
             needed = " ".join(needed.split())
             usage = f"usage: {self.prog} [OPTION …] {needed}\n       {self.prog} --help lists the options\n"
-        self.exit(2, f"{usage}{self.prog}: error: {message}\n" + (f"hint: {hint}\n" if hint else ""))
+        self.exit(2, visible(f"{usage}{self.prog}: error: {message}\n" + (f"hint: {hint}\n" if hint else "")))
 
 
 def _did_you_mean(wrong: str, names: Iterable[str]) -> str:

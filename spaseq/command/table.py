@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import IO, Final
 
 from spaseq.command.colours import styled
-from spaseq.measure import shortened, width_of
+from spaseq.measure import shortened, visible, width_of
 
 __all__ = ["Table"]
 
@@ -17,6 +17,7 @@ _LEAST: Final = 12
 """Columns of a terminal that a text keeps."""
 _GAP: Final = 2
 _ONE_LINE: Final = str.maketrans("\t\r\n", "   ")
+"""Of a cell; other control characters are made visible."""
 _WHOLE: Final = re.compile(r"[-+]?[\d.,:_]+([eE][-+]?\d+)?%?|\d{4}-\d\d-\d\d\S*|")
 """What is never shortened: numbers and times."""
 
@@ -47,7 +48,7 @@ class Table:
         self._right = frozenset(right)
         self._rule = rule
         self._sample = 1 if live else _SAMPLE
-        self._waiting: list[Sequence[str]] = [head]
+        self._waiting: list[Sequence[str]] = [[_shown(name) for name in head]]
         self._widths: list[int] | None = None
         self._width = width
         self._shown = list(range(len(head)))
@@ -62,7 +63,7 @@ class Table:
 
     def row(self, cells: Sequence[str]) -> None:
         """Adds a row."""
-        self._waiting.append([cell.translate(_ONE_LINE) for cell in cells])
+        self._waiting.append([_shown(cell) for cell in cells])
         if self._widths is not None or len(self._waiting) > self._sample:
             self.flush()
 
@@ -114,6 +115,10 @@ class Table:
             padding = " " * (width - width_of(cell))
             parts.append(padding + cell if place in self._right else cell + padding)
         return (" " * _GAP).join(parts).rstrip() + "\n"
+
+
+def _shown(cell: str) -> str:
+    return cell if cell.isprintable() else visible(cell.translate(_ONE_LINE))
 
 
 def _cut(text: str, width: int) -> str:

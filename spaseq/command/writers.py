@@ -1,7 +1,7 @@
 """What commands found, written in the formats that more than one of them has.
 
-A writer is a function of (results, out) and returns how many results it wrote; the writer of a binary format gets a
-path in place of `out`. A format of one command only has its writer beside that command.
+A writer is a function of (results, out) and returns how many results it wrote; `out` takes texts, of a binary format
+bytes. A format of one command only has its writer beside that command.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
+from spaseq.command.process import unbroken
 from spaseq.command.table import Table
-from spaseq.errors import OptionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,19 +149,26 @@ def write_count(results: Results, out: IO[str]) -> int:
     return count
 
 
-def write_parquet(results: Columnar, path: str) -> int:
-    """The columns of the results. Raises `OptionError` where `path` cannot be written."""
+def write_parquet(results: Columnar, out: BinaryIO) -> int:
+    """The columns of the results. Whatever ends them early, those before can be read if `out` can be written."""
     import pyarrow.parquet as pq
 
     tables, written = results.tables(), 0
     first = next(tables)
+    with unbroken(_yes):
+        writer = pq.ParquetWriter(out, first.schema)
     try:
-        writer = pq.ParquetWriter(path, first.schema)
-    except OSError as error:
-        raise OptionError(f"cannot write {path}: {error.strerror or error}") from error
-    with writer:
         for table in chain((first,), tables):
             if len(table):
-                writer.write_table(table)
+                with unbroken(_yes):
+                    writer.write_table(table)
             written += len(table)
+    finally:
+        with unbroken(_yes):
+            writer.close()
     return written
+
+
+def _yes() -> bool:
+    """A file is written, which takes no reader."""
+    return True

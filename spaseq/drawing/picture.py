@@ -9,6 +9,7 @@ from spaseq.drawing.diagram import Diagram
 from spaseq.drawing.dot import to_dot
 from spaseq.drawing.layout import to_svg
 from spaseq.errors import OptionError
+from spaseq.events.beside import save_text
 
 __all__ = ["Picture"]
 
@@ -38,10 +39,7 @@ class Picture:
                 text = self.dot
             case _:
                 raise OptionError(f"cannot tell from {path} what picture to make", "name it with .svg or .dot")
-        try:
-            file.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise OptionError(f"cannot write {path}: {error.strerror or error}") from None
+        save_text(path, text)
 
     def __repr__(self) -> str:
         nodes, edges = len(self.diagram.nodes), len(self.diagram.edges)

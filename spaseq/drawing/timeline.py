@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from spaseq.errors import OptionError, expect_count
+from spaseq.events.beside import save_text
 from spaseq.events.time import CALENDAR, format_time
 from spaseq.measure import shortened, width_of
 
@@ -125,10 +126,7 @@ class Timeline:
         ending = Path(path).suffix.lower()
         if ending not in (".svg", ".html"):
             raise OptionError(f"cannot tell from {path} what picture to make", "name it with .svg or .html")
-        try:
-            Path(path).write_text(self.html() if ending == ".html" else self.svg(), encoding="utf-8")
-        except OSError as error:
-            raise OptionError(f"cannot write {path}: {error.strerror or error}") from None
+        save_text(path, self.html() if ending == ".html" else self.svg())
 
     def _repr_html_(self) -> str:
         return self.svg()

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO, cast
+from pathlib import Path
+from typing import BinaryIO, Final, cast
 
-__all__ = ["write_beside"]
+from spaseq.errors import OptionError
+
+__all__ = ["save_text", "write_beside"]
+
+_OPEN_FILE: Final = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
+_LINKS: Final = 40
+"""Links that may lead to one another."""
 
 
 @contextmanager
@@ -20,11 +30,15 @@ def write_beside(path: str) -> Iterator[BinaryIO]:
     same folder, under a new name that cannot be guessed, and links of such a name are not followed. If `path` is a
     link to a file that may be written, that file is replaced, not the link. The owner and the mode of a file that is
     replaced are kept; a new file has those that `open` gives. A pipe or a device cannot be replaced: it is written
-    directly.
+    directly, as is what a name like /dev/stdout stands for, which is an open file.
 
     OSError if it cannot be written. `PermissionError` also where the file may be written, but none may be made in its
     folder.
     """
+    if _is_open_file(path):
+        with open(path, "wb") as file:
+            yield file
+        return
     try:
         there = os.open(path, os.O_WRONLY)  # and so the system says whether a link may be followed here
     except FileNotFoundError:
@@ -41,6 +55,26 @@ def write_beside(path: str) -> Iterator[BinaryIO]:
             yield file
 
 
+def save_text(path: str | Path, text: str) -> None:
+    """Write a file of text by `write_beside`. Raises `OptionError` if it cannot be written."""
+    try:
+        with write_beside(os.fspath(path)) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise OptionError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _is_open_file(path: str) -> bool:
+    """True for a name of an open file, and for a link to one."""
+    for _ in range(_LINKS):
+        if _OPEN_FILE.match(os.path.abspath(path)):
+            return True
+        if not os.path.islink(path):
+            break
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return False
+
+
 @contextmanager
 def _renamed(place: str, before: os.stat_result | None) -> Iterator[BinaryIO]:
     beside = os.path.join(os.path.dirname(place), f".spaseq-{secrets.token_hex(8)}.part")
@@ -53,7 +87,13 @@ def _renamed(place: str, before: os.stat_result | None) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(descriptor)
-        os.replace(beside, place)
+        try:
+            os.replace(beside, place)
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            shutil.copyfile(beside, place)  # it is mounted as a file, as containers do
+            os.unlink(beside)
     except BaseException:
         with suppress(OSError):
             os.unlink(beside)

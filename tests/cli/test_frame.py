@@ -147,7 +147,7 @@ def test_a_full_disk_is_said(run: Run, capsys: pytest.CaptureFixture[str], monke
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full, a file that is always full")
     assert run("--output", "/dev/full", "--format", "jsonl") == 3
-    assert capsys.readouterr().err.splitlines()[-1] == "cannot write the results: No space left on device"
+    assert capsys.readouterr().err.splitlines()[-1] == "/dev/full: No space left on device"
 
 
 def test_a_lost_connection_is_no_failure_to_write(capsys: pytest.CaptureFixture[str]) -> None:

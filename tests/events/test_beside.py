@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -78,3 +79,22 @@ def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(PermissionError):
         _write(path, b"now")
     assert path.read_bytes() == b"before"
+
+
+def test_an_open_file_is_written_directly(tmp_path: Path) -> None:
+    """By its number it would be another file after a rename."""
+    with open(tmp_path / "file", "w+b") as file:
+        (tmp_path / "link").symlink_to(f"/dev/fd/{file.fileno()}")
+        for name in (Path(f"/dev/fd/{file.fileno()}"), Path(f"/proc/self/fd/{file.fileno()}"), tmp_path / "link"):
+            _write(name, str(name).encode())
+            assert os.pread(file.fileno(), 1000, 0) == str(name).encode()
+
+
+def test_a_file_that_is_mounted_is_written_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: object) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    monkeypatch.setattr(os, "replace", busy)
+    (tmp_path / "file").write_bytes(b"longer before")
+    _write(tmp_path / "file", b"now")
+    assert (tmp_path / "file").read_bytes() == b"now" and os.listdir(tmp_path) == ["file"]

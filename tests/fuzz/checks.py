@@ -26,6 +26,7 @@ import pyoxigraph
 
 import ceql
 import spaseq
+from spaseq.command import frame
 from spaseq.engine import Settings
 from spaseq.errors import BudgetExceeded, EventError, InternalError, LimitReached, OptionError, QueryError, SpaseqError
 from spaseq.events import readers
@@ -162,11 +163,13 @@ def _checked_exit(code: int, err: str, raised: list[SpaseqError]) -> None:
 def _errors_seen(raised: list[SpaseqError]) -> Iterator[None]:
     """The errors that a command prints, as they are printed."""
 
-    def printed(*values: Any, **words: Any) -> None:
-        raised.extend(value for value in values if isinstance(value, SpaseqError))
-        print(*values, **words)
+    told = frame._told
 
-    with mock.patch("spaseq.command.frame.print", printed, create=True):
+    def seen(error: SpaseqError) -> int:
+        raised.append(error)
+        return told(error)
+
+    with mock.patch.object(frame, "_told", seen):
         yield
 
 
