@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from spaseq.cli.formats import FORMATS
@@ -19,6 +20,7 @@ from spaseq.command import (
     chosen_format,
     note,
     opened,
+    query_file,
     query_text,
     run_command,
     run_main,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from spaseq.cli.output import FoundResults
     from spaseq.language.evaluation.run import Match
     from spaseq.language.query import Query
-    from spaseq.rdf import Counters, StreamOptions
+    from spaseq.rdf import Counters, StreamOptions, StreamSource
 
 __all__ = ["main"]
 
@@ -140,6 +142,7 @@ def _matches(
 
     streams = stream_files(query, options.stream, options.streams)
     knowledge = _knowledge(options, query)
+    _check_output(options, query, streams)
     words: dict[str, Any] = {"options": _stream_options(options), "entailment": options.entailment}
     words["reference"] = options.gpm == "rdflib"
     if options.engine == "spark":
@@ -158,6 +161,15 @@ def _matches(
         return matches, _OnSpark(counted)
     local = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=keep_events, **words)
     return local, local
+
+
+def _check_output(options: argparse.Namespace, query: Query, streams: dict[str, StreamSource]) -> None:
+    from spaseq.cli.inputs import knowledge_files
+    from spaseq.events.beside import check_output
+
+    known = chain.from_iterable(knowledge_files(query, options.kb).values())
+    read = chain.from_iterable(source.files for source in streams.values())
+    check_output(options.output, filter(None, [query_file(options.query), options.streams, *read, *known]))
 
 
 def _knowledge(options: argparse.Namespace, query: Query) -> dict[str, Any]:

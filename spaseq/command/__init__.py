@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from spaseq.command.demos import add_demo
 from spaseq.command.formats import Format, chosen_format
-from spaseq.command.frame import accounted, bounded, note, query_text, run_main, warn
+from spaseq.command.frame import accounted, bounded, note, query_file, query_text, run_main, warn
 from spaseq.command.options import (
     add_explain,
     add_memory,
@@ -43,6 +43,7 @@ __all__ = [
     "command_parser",
     "note",
     "opened",
+    "query_file",
     "query_text",
     "run_command",
     "run_main",

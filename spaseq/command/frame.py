@@ -34,7 +34,7 @@ from spaseq.words import language_of
 if TYPE_CHECKING:
     from spaseq.engine import Settings
 
-__all__ = ["accounted", "bounded", "end_interrupted", "note", "query_text", "run_main", "warn"]
+__all__ = ["accounted", "bounded", "end_interrupted", "note", "query_file", "query_text", "run_main", "warn"]
 
 INTERRUPTED: Final = 130
 """The exit code of a command that Ctrl-C ended."""
@@ -146,11 +146,16 @@ def bounded(settings: Settings) -> Iterator[None]:
         yield
 
 
+def query_file(query: str) -> str:
+    """The file that the option for a query names; empty if it is the query itself."""
+    return "" if _A_QUERY.search(query) and not os.path.exists(query) else query
+
+
 def query_text(path: str) -> tuple[str, str]:
     """(the text of a query, the name that errors show for it): of a file, of standard input for `-`, or `path` itself
     where it is no file and has the word that a query has. Raises `OptionError`."""
     name = "<stdin>" if path == "-" else path
-    if _A_QUERY.search(path) and not os.path.exists(path):
+    if not query_file(path):
         return path, "<query>"
     try:
         if path == "-":

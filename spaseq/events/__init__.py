@@ -23,8 +23,8 @@ Modules:
 * `json_lines` (`read_json_lines`): JSON Lines, block by block: by pyarrow's reader where that reads them right.
 * `growing` (`GrowingBytes`, `GrowingFile`, `Watched`): Files of text that grow, read as lines are added, and standard
   input as it comes.
-* `beside` (`save_text`, `write_beside`): Files that are written beside their place and renamed: a name stands for a
-  whole file, the new one or the old one.
+* `beside` (`check_output`, `save_text`, `write_beside`): Files that are written: beside their place and renamed, so
+  that a name stands for a whole file, the new one or the old one; and never over a file that is read.
 * `places`: Where files are: on this machine, or on a file system that only Spark's libraries read.
 * `readers` (`FORMATS`, `frame_of`, `source_name`, `tables`): Readers: whatever holds events becomes a run of Arrow
   tables.

@@ -1,21 +1,25 @@
-"""Files that are written beside their place and renamed: a name stands for a whole file, the new one or the old one."""
+"""Files that are written: beside their place and renamed, so that a name stands for a whole file, the new one or the
+old one; and never over a file that is read."""
 
 from __future__ import annotations
 
 import errno
+import fnmatch
+import glob
 import os
 import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from spaseq.errors import OptionError
+from spaseq.events.places import is_elsewhere, local_path, matching
 
-__all__ = ["save_text", "write_beside"]
+__all__ = ["check_output", "save_text", "write_beside"]
 
 _OPEN_FILE: Final = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
 _LINKS: Final = 40
@@ -53,6 +57,58 @@ def write_beside(path: str) -> Iterator[BinaryIO]:
     else:
         with os.fdopen(there, "wb") as file:
             yield file
+
+
+def check_output(path: str | None, inputs: Iterable[str]) -> None:
+    """Raise `OptionError` if an output is an input: by its name or a link, as one of a glob, or in a folder.
+
+    `None` and `-` stand for standard output, and for standard input among the inputs. Nothing is opened.
+    """
+    output = None if path is None or path == "-" else path
+    own, place = _identity(1 if output is None else output), None if output is None else os.path.realpath(output)
+    for given in inputs:
+        if is_elsewhere(given):
+            continue
+        found: list[int | str] = [0]
+        if given != "-":
+            found = [local_path(given)]
+            with suppress(OSError):  # who reads it says so
+                found += matching(given)
+        if any(_is_read(own, place, name) for name in found) or _would_match(output, given):
+            called = "standard input" if given == "-" else given
+            problem = f"the output is an input: {called}" if output is None else f"{output} is an input, {called}"
+            raise OptionError(problem, "write to another file" if output is None else "--output another file")
+
+
+def _identity(file: int | str) -> tuple[int, int] | None:
+    """The device and number of a regular file; None if it is none."""
+    try:
+        found = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def _is_read(own: tuple[int, int] | None, place: str | None, name: int | str) -> bool:
+    """True if a file that is read, or a file of a folder that is read, is the output."""
+    if own is not None and own == _identity(name):
+        return True
+    if place is None or isinstance(name, int):
+        return False
+    read = os.path.realpath(name)
+    if os.path.isdir(read):
+        return os.path.commonpath([read, place]) == read
+    return not os.path.exists(read) and read == place
+
+
+def _would_match(output: str | None, pattern: str) -> bool:
+    """True for an output that is not there yet and would be found by a glob, which is looked at while it is written."""
+    if output is None or not glob.has_magic(pattern) or os.path.exists(pattern):
+        return False
+    names, wanted = (os.path.abspath(local_path(name)).split(os.sep) for name in (output, pattern))
+    if "**" in wanted:
+        return fnmatch.fnmatchcase(os.sep.join(names), os.sep.join(wanted).replace("**/", "*"))
+    return len(names) == len(wanted) and all(map(fnmatch.fnmatchcase, names, wanted))
 
 
 def save_text(path: str | Path, text: str) -> None:

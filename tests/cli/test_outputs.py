@@ -178,3 +178,83 @@ def test_formats_with_escapes_need_no_letters(
     assert spaseq(["run", query, "--stream", "S=v.nt", "--event-by", "size:1", "--format", form]) == 0
     out.flush()
     assert escaped in out.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined]
+
+
+_NAMES = ("same", "dotted", "link", "hard link", "link to a link")
+
+
+def _also_called(name: str, path: str) -> str:
+    match name:
+        case "same":
+            return path
+        case "dotted":
+            return f"../{Path.cwd().name}/./{path}"
+        case "hard link":
+            os.link(path, "other")
+        case "link":
+            os.symlink(path, "other")
+        case _:
+            os.symlink(path, "between")
+            os.symlink("between", "other")
+    return "other"
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize(
+    ("main", "command", "read"),
+    [
+        (ceql, "run q.ceql --events e.csv", "e.csv q.ceql"),
+        (ceql, "run q.ceql --events *.csv", "e.csv"),
+        (ceql, "run q.ceql --stream S=e.csv,f.csv --schema schema.txt", "e.csv f.csv q.ceql schema.txt"),
+        (ceql, "plot q.ceql --events e.csv", "e.csv q.ceql"),
+        (ceql, "alert q.ceql --events e.csv --events f.csv", "e.csv f.csv q.ceql"),
+        (ceql, "forecast q.ceql --events e.csv --train f.csv", "e.csv f.csv q.ceql"),
+        (spaseq, "run q.rq --stream S=s.nt,f.nt --kb urn:kb=kb.nt", "s.nt f.nt q.rq kb.nt"),
+        (spaseq, "run q.rq --streams streams.txt", "s.nt streams.txt q.rq"),
+        (spaseq, "plot q.rq --stream S=s.nt", "s.nt q.rq"),
+        (spaseq, "run q.rq --stream S=s.nt --engine spark", "s.nt q.rq"),
+        (spaseq, "knowledge build s.nt kb.spaseq-kb", "kb.spaseq-kb"),
+    ],
+)
+def test_an_output_is_never_an_input(
+    main: Main, command: str, read: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in ("f.csv", "schema.txt", "f.nt", "kb.nt", "kb.spaseq-kb"):
+        Path(file).write_text("what it was")
+    Path("streams.txt").write_text("<urn:s> s.nt 1\n")
+    for file in read.split():
+        before = Path(file).read_bytes()
+        output = _also_called(name, file)
+        form = [] if "plot" in command or "knowledge" in command else ["--format", "csv"]
+        assert main([*command.split(), "--output", output, *form]) == 2
+        assert f"{output} is an input, " in capsys.readouterr().err
+        assert Path(file).read_bytes() == before
+        for made in ("other", "between"):
+            Path(made).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--events", "*.csv", "--output", "new.csv"], "new.csv is an input, *.csv"),
+        (["--events", "**/*.csv", "--output", "a/new.csv"], "a/new.csv is an input, **/*.csv"),
+        (["--events", "-", "--output", "e.csv"], "e.csv is an input, standard input"),
+        (["--events", "e.csv"], "the output is an input: e.csv"),
+        (["--events", "-"], "the output is an input: standard input"),
+    ],
+)
+def test_an_output_that_will_be_an_input(words: list[str], problem: str) -> None:
+    """By a glob that finds it once it is there, or by what standard input and output are."""
+    command = [sys.executable, "-m", "ceql", "run", "q.ceql", *words]
+    before = Path("e.csv").read_bytes()
+    with open("e.csv", "rb") as read, open("e.csv" if "--output" not in words else os.devnull, "ab") as out:
+        done = subprocess.run(command, stdin=read, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.startswith(problem)
+    assert Path("e.csv").read_bytes() == before and not Path("new.csv").exists()
+
+
+def test_an_output_beside_inputs_is_none() -> None:
+    os.mkdir("out")
+    for output in ("out/new.csv", "new.tsv", "out.csv", os.devnull):
+        words = ["run", "q.ceql", "--events", "[e-f].csv", "--output", output, "--limit", "1", "--format", "csv"]
+        assert ceql(words) == ceql(words) == 0
