@@ -8,7 +8,7 @@ from typing import Final
 __all__ = ["shortened", "visible", "width_of"]
 
 _UNKNOWN: Final = "\ufffd"
-_VISIBLE: Final = {
+_VISIBLE: Final[dict[int, int | str]] = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},
     0x7F: 0x2421,
     **dict.fromkeys(

@@ -39,6 +39,9 @@ def command(module: str) -> NoReturn:
     """Runs the `entry` of a command's module."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, leave)
     _stand_in()
     os.environ.setdefault(_BLAS, "1")
     gc.set_threshold(_CONTAINERS, 20, 20)
@@ -82,7 +85,7 @@ def _stand_in() -> None:
 def leave(number: int, frame: Any) -> NoReturn:
     """Ends the process, which has done nothing yet."""
     os.write(2, b"interrupted\n")
-    raise SystemExit(130)
+    raise SystemExit(128 + number)
 
 
 def spaseq() -> NoReturn:

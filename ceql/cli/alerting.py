@@ -16,7 +16,7 @@ from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
 from spaseq.command import accounted, add_results, bounded, chosen_format, opened
 from spaseq.command.colours import tell
-from spaseq.command.frame import end_interrupted
+from spaseq.command.frame import end_interrupted, held_back, warn
 from spaseq.command.writers import Results
 from spaseq.errors import OptionError
 
@@ -84,6 +84,8 @@ def _alert(options: argparse.Namespace) -> int:
         found.out = out
         counted = ALERTS[form].load()(found, out)
     written = found.written if interrupted else counted
+    if interrupted:
+        warn(held_back(alerts.held_back))
     arguments.report(query, alerts, None if options.limit == 0 else written)
     return interrupted[0] if interrupted else 0
 

@@ -12,9 +12,9 @@ asked for, and `spaseq.automata.rma.bridge` says which queries have none.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["AlertStream", "Alerts", "QueryRows"]
 
+_Waiting: TypeAlias = "list[tuple[EventBatch, np.ndarray]]"
+"""Batches of events, and the answers for them so far."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueryRows(EngineBatch):
@@ -59,6 +62,8 @@ class Alerts:
         self.counters: EventCounters = EventCounters()
         """Counts of the events that were read last."""
         self._matches: Matches | None = None
+        self.held_back: int | None = None
+        """At how many events an interrupted use would end a match if the stream ended; None if that is not known."""
 
     def why_none(self) -> list[str]:
         """As `Matches.why_none`, of the latest use."""
@@ -103,8 +108,8 @@ class Alerts:
     def _found(self, wanted: Collection[str] | None, matches: Matches) -> Iterator[tuple[EventBatch, np.ndarray]]:
         run, stream = matches.begin(wanted, self.program)
         self.counters, self._matches = matches.counters, matches
-        waiting: list[tuple[EventBatch, np.ndarray]] = []
-        for batch in stream:
+        waiting: _Waiting = []
+        for batch in self._read(stream, run, waiting):
             waiting.append((batch, np.zeros(len(batch), bool)))
             _enter(waiting, run.ends(batch))
             check()
@@ -116,6 +121,18 @@ class Alerts:
                 yield batch, found
         _enter(waiting, run.ends(None))
         yield from waiting
+
+    def _read(self, stream: Iterable[EventBatch], run: Any, waiting: _Waiting) -> Iterator[EventBatch]:
+        """The batches. If an interrupt comes while one is waited for, the answers that wait are counted."""
+        self.held_back = None
+        batches = iter(stream)
+        try:
+            while (batch := next(batches, None)) is not None:
+                yield batch
+        except KeyboardInterrupt:
+            _enter(waiting, run.ends(None))
+            self.held_back = sum(int(found.sum()) for _, found in waiting)
+            raise
 
     def open(self, **options: Any) -> AlertStream:
         """An evaluation that events are pushed to. Arguments are those of `Query.open`; it has no snapshots."""
@@ -198,7 +215,7 @@ class AlertStream(Session[int]):
         return ready
 
 
-def _enter(waiting: list[tuple[EventBatch, np.ndarray]], ends: np.ndarray) -> None:
+def _enter(waiting: _Waiting, ends: np.ndarray) -> None:
     """Set the answers for the events at `ends`, which are among those that wait."""
     for batch, found in waiting if len(ends) else ():
         first, last = np.searchsorted(ends, (batch.positions[0], batch.positions[-1] + 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import signal
 import sys
 import tempfile
 import threading
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from spaseq.command.process import interrupt_once
 from spaseq.errors import OptionError
 from spaseq.language.evaluation.run import Match
 from spaseq.language.query import Query
@@ -79,7 +79,7 @@ def followed_matches(
     spark = _spark()
     begun = session()
     if threading.current_thread() is threading.main_thread():  # Spark's handler would speak to a JVM that is spoken to
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        interrupt_once()
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="spaseq-") as folder:
         running = spark.start(

@@ -28,8 +28,10 @@ def add_knowledge(commands: Any) -> None:
 
 
 def _build(options: argparse.Namespace) -> int:
+    from spaseq.events.beside import check_output
     from spaseq.rdf import build_knowledge
 
+    check_output(options.output, options.files, globs_are_open=False)
     kept = build_knowledge(options.files, options.output)
     say(f"{kept.path}: {kept.triples:,} triples, {kept.size:,} bytes\n")
     return 0

@@ -29,7 +29,7 @@ from spaseq.command import (
     warn,
 )
 from spaseq.command.colours import say
-from spaseq.command.frame import end_interrupted
+from spaseq.command.frame import end_interrupted, held_back
 from spaseq.command.lines import write_whole_lines
 from spaseq.errors import OptionError
 
@@ -71,6 +71,7 @@ def _run(options: argparse.Namespace) -> int:
             if not options.follow:
                 raise
             code = end_interrupted(error)
+            warn(_held_back(source))
             _report(source, found.written, found.left_out())
             return code
         finally:
@@ -246,6 +247,13 @@ def _report(source: _Source, written: int | None, left_out: Sequence[str] = ()) 
     warn(source.counters.warnings())
     note(source.guesses())
     note(left_out or (source.why_none() if written == 0 else ()))
+
+
+def _held_back(source: _Source) -> list[str]:
+    """What an interrupted run over streams that go on did not write, in words."""
+    from spaseq.language.evaluation.follow import FollowedMatches
+
+    return held_back(source.held_back()) if isinstance(source, FollowedMatches) else []
 
 
 def _write(options: argparse.Namespace, found: FoundResults, source: _Source) -> int:

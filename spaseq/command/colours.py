@@ -5,6 +5,7 @@ There are colours on a terminal: not in files and pipes, nor where NO_COLOR is s
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import Any, Final
@@ -35,7 +36,8 @@ def tell(text: str, *, style: str = "", head: str = "") -> None:
     """Print a message on standard error: its first line in a style, or behind a `head`, `warning` or `note`."""
     first, *others = visible(text).split("\n")
     first = f"{styled(f'{head}:', head, sys.stderr)} {first}" if head else first
-    print("\n".join([styled(first, style, sys.stderr) if style else first, *others]), file=sys.stderr)
+    with contextlib.suppress(OSError):  # nobody can read it, as where a terminal has gone
+        print("\n".join([styled(first, style, sys.stderr) if style else first, *others]), file=sys.stderr)
 
 
 def say(text: str, *, data: bool = False) -> None:

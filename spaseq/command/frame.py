@@ -1,8 +1,9 @@
 """Runs a command: every error becomes one message and an exit code.
 
 Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a limit was
-hit, 130 interrupted. Results go to standard output or a file, everything else to standard error. Whatever ends a
-command early, the results found before are written, each as a whole, and how far it came is said.
+hit, 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP. Results go to standard output or a file, everything else
+to standard error. Whatever ends a command early, the results found before are written, each as a whole, and how far it
+came is said.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from typing import TYPE_CHECKING, Final
 
 from spaseq.command.colours import tell
 from spaseq.command.outputs import Whole, discard
-from spaseq.command.process import given_up, interrupted, limit_reached, look_at_limits, settle_interrupt
+from spaseq.command.process import (
+    given_up,
+    interrupt_code,
+    interrupt_words,
+    interrupted,
+    limit_reached,
+    look_at_limits,
+    settle_interrupt,
+)
 from spaseq.command.progress import watching
 from spaseq.errors import (
     BudgetExceeded,
@@ -34,10 +43,9 @@ from spaseq.words import language_of
 if TYPE_CHECKING:
     from spaseq.engine import Settings
 
-__all__ = ["accounted", "bounded", "end_interrupted", "note", "query_file", "query_text", "run_main", "warn"]
+__all__ = ["accounted", "bounded", "end_interrupted", "held_back", "note", "query_file", "query_text", "run_main",
+           "warn"]  # fmt: skip
 
-INTERRUPTED: Final = 130
-"""The exit code of a command that Ctrl-C ended."""
 _A_QUERY: Final = re.compile(r"\b(?:SELECT|CONSTRUCT|ASK)\s*[\s*{(?$]", re.ASCII | re.IGNORECASE)
 """What every query has, and hardly a name of a file."""
 
@@ -112,13 +120,23 @@ def _out_of_memory(error: MemoryError) -> int:
 
 
 def end_interrupted(error: BaseException) -> int:
-    """Says that Ctrl-C ended the command, how far it came, and whether its output is whole; the exit code."""
+    """Says that an interrupt ended the command, how far it came, and whether its output is whole; the exit code."""
     settle_interrupt()
-    tell(": ".join(["interrupted", *getattr(error, "__notes__", ())]))
+    tell(": ".join([interrupt_words(), *getattr(error, "__notes__", ())]))
     if given_up():
         cut = ", and its last line is cut off" if Whole.cut else ""
         warn([f"the output was not read for a second, so the last results are missing from it{cut}"])
-    return INTERRUPTED
+    return interrupt_code()
+
+
+def held_back(count: int | None) -> list[str]:
+    """What an interrupted command did not write, in words; None if that is not known, because it was at work."""
+    if count is None:
+        return ["it was evaluating events: matches that these complete are not written"]
+    if not count:
+        return []
+    many = "1 match is not written: what comes next decides about it"
+    return [many if count == 1 else f"{count:,} matches are not written: what comes next decides about them"]
 
 
 @contextlib.contextmanager

@@ -21,7 +21,8 @@ __all__ = ["EVALUATORS", "add_explain", "add_memory", "add_plot", "add_query", "
 EVALUATORS: Final = ("auto", "compact", "chain", "tree")
 _EXIT_CODES: Final = (
     "Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a "
-    "budget was reached (the error names it; --set NAME=VALUE changes it), 130 interrupted."
+    "budget was reached (the error names it; --set NAME=VALUE changes it), 130 interrupted, 143 and 129 ended by "
+    "SIGTERM and SIGHUP."
 )
 _DIGITS: Final = 18
 """The most digits of a setting's value, which must fit into 64 bits."""

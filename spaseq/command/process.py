@@ -1,8 +1,8 @@
 """Interrupts, limits, and the end of the process, for both commands.
 
-Ctrl-C raises KeyboardInterrupt, and a limit of time or memory `LimitReached`, wherever the command happens to be. But
-not while output is written (`unbroken`): there a line may be half out. They come when it has been written; an
-interrupt, whether or not, once the reader has had a second.
+Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, and a limit of time or memory `LimitReached`, wherever the command
+happens to be. But not while output is written (`unbroken`): there a line may be half out. They come when it has been
+written; an interrupt, whether or not, once the reader has had a second.
 """
 
 from __future__ import annotations
@@ -19,20 +19,22 @@ from spaseq.errors import LimitReached
 from spaseq.start import leave
 from spaseq.watch import check
 
-__all__ = ["given_up", "interrupted", "limit_reached", "look_at_limits", "run_command", "settle_interrupt", "unbroken"]
+__all__ = ["given_up", "interrupt_code", "interrupt_once", "interrupt_words", "interrupted", "limit_reached",
+           "look_at_limits", "run_command", "settle_interrupt", "unbroken"]  # fmt: skip
 
 _AGAIN: Final = 1.0
 """Seconds until an interrupt that has had no effect is repeated."""
+_ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 _LOOK: Final = 0.2
 """Seconds between two looks at the limits."""
 
 
 class _Signals:
-    """What has come, and whether it has to wait. `asked`: an interrupt; `waits`: how often one has come in vain while
-    output was written, which `moves` tells of; `limits`: whether somebody asked for looks at the limits, `reached`: one
-    that was; `gave_up`: an interrupt has cut off the writing of output."""
+    """What has come, and whether it has to wait. `asked`: the number of an interrupt, or 0; `waits`: how often one
+    has come in vain while output was written, which `moves` tells of; `limits`: whether somebody asked for looks at the
+    limits, `reached`: one that was; `gave_up`: an interrupt has cut off the writing of output."""
 
-    asked = False
+    asked = 0
     writing = False
     waits = 0
     limits = False
@@ -48,14 +50,18 @@ def run_command(main: Callable[[], int]) -> NoReturn:
     aborts the process, about once in forty times on a busy machine; and a thread that reads a stream may then wait for
     an object that no longer exists.
 
-    Ctrl-C raises KeyboardInterrupt repeatedly until `main` calls `settle_interrupt`, because libraries that catch all
-    exceptions, as rdflib does in some places, would swallow a single one.
+    An interrupt raises KeyboardInterrupt repeatedly until `main` calls `settle_interrupt`, because libraries that catch
+    all exceptions, as rdflib does in some places, would swallow a single one. A second SIGTERM or SIGHUP ends the
+    process at once.
     """
     if hasattr(signal, "setitimer"):
         if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:  # limits are looked at in the background, too,
             signal.signal(signal.SIGALRM, _interrupt)
         if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, leave):  # where a shell ignores Ctrl-C
             signal.signal(signal.SIGINT, _interrupt)
+        for number in _ENDING:
+            if signal.getsignal(number) in (signal.SIG_DFL, leave):  # nohup ignores SIGHUP
+                signal.signal(number, _interrupt)
     code = main()
     settle_interrupt()
     atexit._run_exitfuncs()
@@ -72,9 +78,27 @@ def settle_interrupt() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def interrupt_once() -> None:
+    """Let interrupts raise KeyboardInterrupt once, for what is at work with a process that would not bear another."""
+    for number in (signal.SIGINT, *_ENDING):
+        if signal.getsignal(number) not in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(number, _interrupt_once)
+
+
 def interrupted() -> bool:
-    """Whether Ctrl-C was pressed, whatever a library made of it."""
-    return _Signals.asked
+    """True if Ctrl-C was pressed, whatever a library made of it."""
+    return _Signals.asked != 0
+
+
+def interrupt_words() -> str:
+    """What ended the command, for a message."""
+    number = _Signals.asked or signal.SIGINT
+    return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+
+
+def interrupt_code() -> int:
+    """The exit code of a command that an interrupt ended: 130 for Ctrl-C, 128 + n for other signals."""
+    return 128 + (_Signals.asked or signal.SIGINT)
 
 
 def limit_reached() -> LimitReached | None:
@@ -109,9 +133,20 @@ def unbroken(moves: Callable[[], bool] = bool) -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+def _interrupt_once(number: int, frame: Any) -> NoReturn:
+    _note(number)
+    raise KeyboardInterrupt
+
+
+def _note(number: int) -> None:
+    _Signals.asked = _Signals.asked or number
+    if number in _ENDING:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def _interrupt(number: int, frame: Any) -> None:
-    if number == signal.SIGINT:
-        _Signals.asked = True
+    if number != signal.SIGALRM:
+        _note(number)
     if not _Signals.asked:
         if _Signals.limits:
             signal.setitimer(signal.ITIMER_REAL, _AGAIN if _Signals.writing else _LOOK)
@@ -127,7 +162,7 @@ def _interrupt(number: int, frame: Any) -> None:
     if _Signals.writing:
         _Signals.waits += 1
         moving = _Signals.moves()  # also the first time: since then
-        if _Signals.waits == 1 or (moving and number != signal.SIGINT):
+        if _Signals.waits == 1 or (moving and number == signal.SIGALRM):
             return
         _Signals.waits, _Signals.gave_up = 0, True
     raise KeyboardInterrupt

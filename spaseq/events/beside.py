@@ -59,10 +59,11 @@ def write_beside(path: str) -> Iterator[BinaryIO]:
             yield file
 
 
-def check_output(path: str | None, inputs: Iterable[str]) -> None:
+def check_output(path: str | None, inputs: Iterable[str], *, globs_are_open: bool = True) -> None:
     """Raise `OptionError` if an output is an input: by its name or a link, as one of a glob, or in a folder.
 
     `None` and `-` stand for standard output, and for standard input among the inputs. Nothing is opened.
+    `globs_are_open`: files that globs stand for are looked for while the output is written, so that it may be one.
     """
     output = None if path is None or path == "-" else path
     own, place = _identity(1 if output is None else output), None if output is None else os.path.realpath(output)
@@ -74,7 +75,7 @@ def check_output(path: str | None, inputs: Iterable[str]) -> None:
             found = [local_path(given)]
             with suppress(OSError):  # who reads it says so
                 found += matching(given)
-        if any(_is_read(own, place, name) for name in found) or _would_match(output, given):
+        if any(_is_read(own, place, name) for name in found) or (globs_are_open and _would_match(output, given)):
             called = "standard input" if given == "-" else given
             problem = f"the output is an input: {called}" if output is None else f"{output} is an input, {called}"
             raise OptionError(problem, "write to another file" if output is None else "--output another file")

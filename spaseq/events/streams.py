@@ -44,10 +44,11 @@ _CHUNKS: Final = 16
 class EventCounters(Tells):
     """What was read: events kept, events dropped as late by stream, and the attributes that any event had.
 
-    `forgotten_keys`: keys that were silent for longer than `Settings.forget_keys_after`, so far as it was noticed, one
-    that came back and was silent again once more; `lost_runs`: the runs that ended with them, by the compact structure.
-    `seen` tells the kinds of events that sources held (of pushed events nothing); `untimed`: whether they have the
-    times of their arrival, although nobody said so. `memory` tells what the evaluation holds.
+    `waiting`: events that an interrupt found held back for their order. `forgotten_keys`: keys that were silent for
+    longer than `Settings.forget_keys_after`, so far as it was noticed, one that came back and was silent again once
+    more; `lost_runs`: the runs that ended with them, by the compact structure. `seen` tells the kinds of events that
+    sources held (of pushed events nothing); `untimed`: whether they have the times of their arrival, although nobody
+    said so. `memory` tells what the evaluation holds.
     """
 
     events: int = 0
@@ -56,6 +57,7 @@ class EventCounters(Tells):
     iso_times: bool = False
     seen: Seen = field(default_factory=Seen)
     untimed: bool = False
+    waiting: int = 0
     forgotten_keys: int = 0
     lost_runs: int = 0
 
@@ -71,6 +73,8 @@ class EventCounters(Tells):
             f"{source}: {'1 event came too late and was' if n == 1 else f'{n:,} events came too late and were'} dropped"
             for source, n in self.dropped.items()
         ]
+        if self.waiting:
+            late.append(f"{self.waiting:,} events were held back for their order, and not evaluated")
         if not self.lost_runs:
             return late
         return [*late, f"{self.lost_runs:,} run(s) ended with keys that were silent for longer than forget_keys_after"]
@@ -390,14 +394,18 @@ class EventStream:
         source = self._sources[name]
         label = source_name(source)
         clock, orderer = TimestampAssigner(self._options, label), _Orderer(self._options, label)
-        for file, table in named_tables(source, self._wanted):
-            self.schemas.setdefault(name, table.schema)
-            if table.num_rows:
-                clock.enter(file)
-                first = clock.record(0)
-                part = orderer.push(clock.read(table), file, first)
-                self._note(name, clock, orderer)
-                yield part
+        try:
+            for file, table in named_tables(source, self._wanted):
+                self.schemas.setdefault(name, table.schema)
+                if table.num_rows:
+                    clock.enter(file)
+                    first = clock.record(0)
+                    part = orderer.push(clock.read(table), file, first)
+                    self._note(name, clock, orderer)
+                    yield part
+        except KeyboardInterrupt:
+            self.counters.waiting += 0 if orderer.pending is None else len(orderer.pending)
+            raise
         last = orderer.finish()
         if last is not None:
             yield last

@@ -177,7 +177,7 @@ def test_formats_with_escapes_need_no_letters(
     query = "c.rq" if form == "nquads" else "q.rq"
     assert spaseq(["run", query, "--stream", "S=v.nt", "--event-by", "size:1", "--format", form]) == 0
     out.flush()
-    assert escaped in out.buffer.getvalue().decode("ascii")  # type: ignore[attr-defined]
+    assert escaped in out.buffer.getvalue().decode("ascii")
 
 
 _NAMES = ("same", "dotted", "link", "hard link", "link to a link")

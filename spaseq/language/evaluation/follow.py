@@ -33,6 +33,7 @@ class FollowedMatches:
         self._read = read
         self._session = open_session(replace(followed.options, lateness=0))  # `followed` puts them in order
         self._ask = query.clauses.ask
+        self._pushing = False
 
     @property
     def counters(self) -> Counters:
@@ -44,6 +45,15 @@ class FollowedMatches:
     def held(self) -> Memory:
         """What the evaluation holds in memory: `counters.memory`."""
         return self._session.held()
+
+    def held_back(self) -> int | None:
+        """How many matches the end of the streams would complete now, for one that was interrupted, which ends it.
+
+        None if that is not known, because it did not wait for events.
+        """
+        if self._pushing:
+            return None
+        return len([*self._session.push_batches(self._followed.rest()), *self._session.close()])
 
     def why_none(self) -> list[str]:
         """As `Matches.why_none`."""
@@ -77,8 +87,10 @@ class FollowedMatches:
         by_clock = self._followed.options.time == ARRIVAL
         for batches in self._followed.batches(self._session.wanted):
             check()
+            self._pushing = True
             if batches is not None:
                 yield from self._session.push_batches(batches)
             elif by_clock:
                 yield from self._session.advance(self._followed.now)
+            self._pushing = False
         yield from self._session.close()

@@ -76,6 +76,7 @@ class Followed:
         self._news = threading.Condition()
         self._readers = [_Reader(source, self.options, poll, self._stopped, self._news) for source in sources]
         self._late = Counters()
+        self._order = ArrivedBatches(self.options)
         self.now = 0
 
     @property
@@ -94,6 +95,10 @@ class Followed:
             if reader.counters.events:
                 found.add(reader.stream, reader.counters.events)
         return found
+
+    def rest(self) -> list[GraphBatch]:
+        """The events that wait for others, within the lateness, in order of time; none when it has ended."""
+        return self._order.close()
 
     def stop(self) -> None:
         """Lets the readers end; they are not waited for."""
@@ -141,7 +146,7 @@ class Followed:
                 yield [replace(batch, times=own) for batch, own in zip(arrived, times, strict=True)]
 
     def _by_time(self) -> Iterator[list[GraphBatch] | None]:
-        order = ArrivedBatches(self.options)
+        order = self._order
         for arrived in self._arrived():
             if arrived is None:
                 yield None

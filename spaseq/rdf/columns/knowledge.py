@@ -19,7 +19,6 @@ import pyoxigraph
 import rdflib
 
 from spaseq.errors import EventError
-from spaseq.events.beside import check_output
 from spaseq.events.places import file_size, is_elsewhere, local_path, open_file
 from spaseq.rdf.columns.kept import KeptKnowledge, described_kept, is_kept, open_kept, write_kept
 from spaseq.rdf.columns.model import BLANK
@@ -78,10 +77,9 @@ def build_knowledge(path: str | Sequence[str], into: str, *, format: str | None 
 
     The file stands for its sources wherever knowledge is named by files, and is mapped there. It is one graph; its IRI
     is said where it is used. Errors as of `read_knowledge`; OptionError for another name, EventError where it cannot
-    be written, or is a source.
+    be written.
     """
     files = expand_files([path] if isinstance(path, str) else path)
-    check_output(into, files)
     sources = [(file, None if file == STDIN else file_size(file)) for file in files]
     write_kept(_alone(read_knowledge(files, format=format)), into, sources)
     return described_kept(into)
