@@ -26,10 +26,10 @@ _NEWLINE: Final = 10
 _HEAD: Final = 1 << 16
 _LONGEST_HEADER: Final = 16 << 20
 _BLANK_LINES: Final = {
-    delimiter: re.compile(rb"(?:\xef\xbb\xbf)?(?:[ \r" + other + rb"]*\n)+")
+    delimiter: re.compile(rb"(?:(?:\xef\xbb\xbf|[ \r" + other + rb"])*\n)+")
     for delimiter, other in ((",", rb"\t"), ("\t", b""))
 }
-"""The lines that may stand before the column names, by delimiter, and a byte order mark before them."""
+"""The lines that may stand before the column names, by delimiter; byte order marks are as blanks."""
 _EMPTY_LINES: Final = re.compile(rb"[\r\n]*")
 _TEXTS: Final = 1 << 16
 """A column of the first block with more different texts is read as plain strings."""

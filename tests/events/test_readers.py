@@ -135,7 +135,7 @@ def test_damaged_files(tmp_path: pathlib.Path, name: str, content: bytes, messag
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("first", ["~", "~~~", "\ufeff~", "~\ufeff", "  ~", "\ufeff"])
+@pytest.mark.parametrize("first", ["~", "~~~", "\ufeff~", "~\ufeff", "~\ufeff~", "  ~", "\ufeff"])
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 def test_blank_lines_before_the_names_of_columns(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, suffix: str, first: str, end: str

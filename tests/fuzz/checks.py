@@ -33,7 +33,7 @@ from spaseq.events import readers
 from spaseq.rdf import Counters, open_streams, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
 from spaseq.watch import check, limited
-from tests.fuzz import forged, library
+from tests.fuzz import borders, forged, library
 from tests.fuzz.kinds import Input
 from tests.support import roads
 from tests.support.harness import Case
@@ -610,4 +610,6 @@ _CHECKS: dict[str, Callable[[Input], str]] = {
     "forged": _forged,
     "left": _left,
     "odd": _odd,
+    "readers": borders.check_readers,
+    "full disk": borders.check_full_disk,
 }

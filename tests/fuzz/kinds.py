@@ -25,6 +25,7 @@ import pyoxigraph
 import zstandard
 
 from spaseq.engine import Settings
+from tests.fuzz import borders
 from tests.fuzz.mutate import NUMBERS, TEXTS, WORDS, mutated_bytes, mutated_lines, mutated_text
 from tests.support import graph_patterns, harness, strategies
 from tests.support.harness import Case, Events
@@ -840,5 +841,7 @@ KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "left ceql session": lambda rng: _left(_ceql_case(rng)),
     "left spaseq session": lambda rng: _left(_spaseq_case(rng)),
     "odd arguments": lambda rng: Input("odd"),
+    "first bytes": borders.draw_first_bytes,
+    "full disk": borders.draw_full_disk,
 }
 """By name how a kind is drawn."""
