@@ -30,7 +30,7 @@ Identity = Mapping[str, str]
 """What a snapshot is of: `language`, `query` and more, by names that a message can use ("window", "settings")."""
 
 _MAGIC: Final = b"\x93SPASEQ\n"
-_VERSION: Final = 5
+_VERSION: Final = 6
 _SIZES: Final = struct.Struct("<IIQ")
 _FRONT: Final = len(_MAGIC) + _SIZES.size
 _CHECK: Final = 32

@@ -81,6 +81,16 @@ CASES = [
     Case("partly bound", "A; B", more={"A": f"OPTIONAL {{ ?sA :door ?m . }} {LIMIT}"}),
     Case("own instants", "A, B", words={"ties": "arrival"}, partitions=7),
     Case("arrival", "A; B", clauses="WITHIN 4 MILLISECONDS", words=BY_SUBJECT, partitions=7),
+    Case(
+        "counted windows", "A, B", select="(COUNT(*) AS ?n) (MAX(?hB) AS ?m)", clauses="WITHIN 2 SECONDS", partitions=7
+    ),
+    Case(
+        "counted windows of keys",
+        "A, B",
+        select="(COUNT(*) AS ?n)",
+        clauses="WITHIN 2 SECONDS PARTITION BY (?f)",
+        more={"A": FLOOR, "B": FLOOR},
+    ),
     Case("lateness", "A; B", files={"S2": "late.nq"}, words={"lateness": "3s", "late": "drop"}, partitions=7),
 ]
 

@@ -121,15 +121,18 @@ def order_key(term: Any) -> tuple[Any, ...]:
     return (2, term) if isinstance(term, (int, Fraction)) else (1, term)
 
 
-def results(form: Form, solutions: Sequence[Solution]) -> list[Solution]:
-    """The results of one window. `solutions` are distinct, in order of time; ties of ORDER BY stay in that order."""
+def results(form: Form, solutions: Sequence[Solution], last: int = 0) -> list[Solution]:
+    """The results of one window. `solutions` are distinct, in order of time; ties of ORDER BY stay in that order.
+    `last`: the time of the window's last instant, that of a group of no solutions."""
     rows: list[tuple[Solution, list[Mapping]]] = []
     if form.grouped:
-        for group in _groups(form, list(solutions)):
+        groups = _groups(form, list(solutions))
+        for group in groups or [[]] * (form.group is None):
             mappings = [mapping for _, mapping in group]
             if _holds(form, mappings):
                 key = {n: t for n in form.group or () if (t := mappings[0].get(n)) is not None}
-                rows += [(row, mappings) for row in _joined(form, [(max(time for time, _ in group), key)])]
+                end = max((time for time, _ in group), default=last)
+                rows += [(row, mappings) for row in _joined(form, [(end, key)])]
         rows.sort(key=lambda row: row[0][0])
     else:
         rows = [(row, []) for row in _joined(form, list(solutions))]

@@ -2,13 +2,15 @@
 
 A SELECT expression is computed of each match alone, as it is found. The other clauses range over the solutions of one
 tumbling window (of the whole stream without WITHIN): the pairs of a time and a mapping (Definition 16), each once. They
-wait until the window is over.
+wait until the window is over. Without GROUP BY, aggregates have a group in each window that has an instant, if no match
+is in it, too.
 
 `finish` is a pure function of the matches of one window, and can be used wherever those are together.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -26,6 +28,7 @@ from spaseq.language.evaluation.gathered import Gathered, SpaceTerms, with_lists
 from spaseq.language.evaluation.history import Made, Pool
 from spaseq.language.evaluation.match import Match
 from spaseq.language.semantics.clauses import Clauses
+from spaseq.snapshot import expect
 
 __all__ = ["Results", "finish", "term_order"]
 
@@ -44,6 +47,14 @@ def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
     gathered = Gathered(clauses.needed, clauses.rounds)
     gathered.add_matches(matches)
     return list(computation.results(gathered).found(gathered.terms))
+
+
+def finish_empty(clauses: Clauses, position: int, time: int) -> list[Match]:
+    """The result of a window without a match, of which this is the last instant: the group of no solutions."""
+    assert clauses.plan is not None
+    match = Match(position, position, (position,), {}, (time,), ())
+    found = [_shown(match, bindings, clauses.select) for bindings, _ in clauses.plan.rows([])]
+    return found[clauses.offset : clauses.last]
 
 
 def _finish_by_row(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
@@ -147,6 +158,7 @@ class Results:
         self._terms: SpaceTerms | None = None  # of the matches computed last, since values come again
         self._reduced = 0  # twice the matches that were left last time
         self._answered = False
+        self._windows: deque[tuple[int, int]] = deque()  # the last instant of each that is not over
         self.matched = False
         """Whether there was a match since the beginning or the snapshot, result or not."""
 
@@ -159,7 +171,27 @@ class Results:
     @property
     def waits(self) -> bool:
         """Whether time alone may make something known: a window that is over."""
+        return self.holds or bool(self._windows)
+
+    @property
+    def holds(self) -> bool:
+        """Whether matches are held for the end of their window."""
         return bool(self._held) or len(self._pending) > 0
+
+    @property
+    def counts_windows(self) -> bool:
+        """Whether a window without a match has a result, so that `see` is to be told of all instants."""
+        return self._clauses.one_group
+
+    def see(self, positions: np.ndarray, times: np.ndarray) -> None:
+        """Takes note of the next instants, before their matches: int64 (n,) each, ascending."""
+        if not self.counts_windows or not len(times):
+            return
+        opens = self._window.bounds(times)
+        for last in np.append(np.flatnonzero(np.diff(opens)), len(times) - 1).tolist():
+            if self._windows and self._number(self._windows[-1][1]) == self._number(int(times[last])):
+                self._windows.pop()
+            self._windows.append((int(positions[last]), int(times[last])))
 
     def push(self, matches: FoundColumns | Iterable[Match], now: int) -> Iterator[FoundColumns | Iterable[Match]]:
         """What the matches make known, in parts, `now` being the latest time (ns) that has come. All of one end in one
@@ -233,14 +265,28 @@ class Results:
         """The rest, given the last matches."""
         last = list(matches)
         yield from self.push(last, last[-1].time if last else 0) if last else ()
+        while self._windows:
+            yield from self._next_window()
         yield from self._finished()
 
     def _over(self, now: int) -> Iterator[FoundColumns | Iterable[Match]]:
-        """The results of the pending window, if it is over at `now`."""
-        if self.waits:
-            last = self._held[-1].time if self._held else self._pending.last
-            if self._number(last) != self._number(now):
-                yield from self._finished()
+        """The results of the pending window, and of windows without a match, that are over at `now`."""
+        while self._windows and self._number(self._windows[0][1]) < self._number(now):
+            yield from self._next_window()
+        if self.holds and self._number(self._latest()) != self._number(now):
+            yield from self._finished()
+
+    def _next_window(self) -> Iterator[FoundColumns | Iterable[Match]]:
+        """The results of the first of the windows that are not over."""
+        position, time = self._windows.popleft()
+        if self.holds and self._number(self._latest()) == self._number(time):
+            yield from self._finished()
+        elif found := finish_empty(self._clauses, position, time):
+            yield found
+
+    def _latest(self) -> int:
+        """The time of the last match that is held."""
+        return self._held[-1].time if self._held else self._pending.last
 
     def _finished(self) -> Iterator[FoundColumns | Iterable[Match]]:
         """The results of the pending window."""
@@ -280,11 +326,14 @@ class Results:
 
     def snapshot(self, pool: Pool) -> Any:
         """What waits for its window to be over, as plain values and terms; events are put into `pool`."""
-        return [match.snapshot(pool) for match in self._held or self._pending.matches()], self._answered
+        held = [match.snapshot(pool) for match in self._held or self._pending.matches()]
+        return held, self._answered, list(self._windows)
 
     def restore(self, state: Any, events: Made) -> None:
         """The opposite of `snapshot`; `events` gives those of the pool."""
-        pending, self._answered = state
+        pending, self._answered, windows = state
+        expect(all(type(number) is int for last in windows for number in last), "the last instants of windows")
+        self._windows = deque((position, time) for position, time in windows)
         self._held, self._pending = [], Gathered(self._clauses.needed, self._clauses.rounds)
         if pending:
             self._hold([Match.restore(match, events) for match in pending])

@@ -43,7 +43,7 @@ from spaseq.language.evaluation.unmatched import Input, why_none
 from spaseq.language.lowering.lower import Vectors
 from spaseq.language.lowering.registers import MappingRegisters, Row
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.language.solving.chunks import Chunk, chunk_of, merge_batches
+from spaseq.language.solving.chunks import Chunk, chunk_of, merge_batches, places_of
 from spaseq.language.solving.instant_rows import InstantRows
 from spaseq.language.solving.instants import InstantBatch, Rows
 from spaseq.language.solving.solve import InstantSolutions, SolvedRows, Solver
@@ -167,15 +167,15 @@ class Recogniser:
             return
         self._reach(instants[0].time)
         self._time = instants[-1].time
+        if self._results.counts_windows:
+            self._results.see(*places_of(instants))
         if len(instants) <= _SINGLE and self._enter():
             for instant, rows in zip(instants, self._solver.instant_rows(instants), strict=True):
                 yield from self._push_alone(instant, rows)
             return
         self._leave()
         events = [instant.events for instant in instants]
-        positions = np.array([instant.position for instant in instants], np.int64)
-        times = np.array([instant.time for instant in instants], np.int64)
-        self._history.add(positions, times, events.__getitem__ if self._keep_events else None)
+        self._history.add(*places_of(instants), events.__getitem__ if self._keep_events else None)
         yield from self._push(self._solver.rows(chunk_of(instants, self._solver.solve_pushed)))
         self._evict(instants[-1].time)
 
@@ -208,13 +208,15 @@ class Recogniser:
         self._time = int(chunk.times[-1])
         positions = np.arange(chunk.first, chunk.first + len(chunk))
         self._history.add(positions, chunk.times, chunk.events if self._keep_events else None)
+        self._results.see(positions, chunk.times)
         rows = self._solver.rows(chunk)
         yield from self._blocks(rows)
         self._solver.learn(rows)
         self._evict(int(chunk.times[-1]))
 
     def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
-        """The matches that these rows complete. The rows of one instant belong into one call."""
+        """The matches that these rows complete. The rows of one instant belong into one call. With PARTITION BY, one
+        without a key only says that its instant exists."""
         if rows:
             self._leave()
             self._reach(rows[0].time)
@@ -222,6 +224,9 @@ class Recogniser:
             solved = SolvedRows(rows)
             positions, first = np.unique(solved.positions, return_index=True)
             self._history.add(positions, solved.times[first], None)
+            self._results.see(positions, solved.times[first])
+            if self._query.partition and self._results.counts_windows:
+                solved = SolvedRows([row for row in rows if row.key is not None])
             yield from self._push(solved)
             self._evict(rows[-1].time)
 
@@ -312,6 +317,9 @@ class Recogniser:
             found += self._single.push(symbol, instant.position, instant.time, key, partial(_same, batch))
         if not found and not self._results.waits and self._endings is None:
             return
+        if not len(rows):  # an instant of no partition
+            yield from self.advance(instant.time)
+            return
         whole = InstantBatch(rows, self._query.patterns, None, None, 0, len(rows))
         yield from chain.from_iterable(self._results.push(self._matches(iter(found), whole), instant.time))
 
@@ -336,7 +344,7 @@ class Recogniser:
     @property
     def matched(self) -> bool:
         """Whether there was a match since the beginning or the snapshot, and none is held for the end of its window."""
-        return self._results.matched and not self._results.waits
+        return self._results.matched and not self._results.holds
 
     def held(self, outside: Parts = MappingProxyType({})) -> Memory:
         """What it holds in memory, and what else is held `outside`."""

@@ -54,6 +54,12 @@ class Clauses:
         return self.plan is not None and self.plan.grouped and not self.plan.over_rounds
 
     @property
+    def one_group(self) -> bool:
+        """True if all solutions of a window are one group, which is there without a solution, too (SPARQL 1.1
+        §18.5)."""
+        return self.groups and self.plan is not None and (self.plan.group is None or self.plan.group.expr is None)
+
+    @property
     def last(self) -> int | None:
         """How many results of a window come before LIMIT ends them, those that OFFSET takes away included."""
         return None if self.limit is None else self.offset + self.limit

@@ -21,7 +21,10 @@ from spaseq.rdf import GraphBatch, GraphEvent, Instant
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
 
-__all__ = ["Chunk", "EventList", "Part", "Piece", "by_stream", "chunk_of", "chunk_of_parts", "merge_batches", "solved"]
+__all__ = [
+    "Chunk", "EventList", "Part", "Piece", "by_stream", "chunk_of", "chunk_of_parts", "merge_batches", "places_of",
+    "solved",
+]  # fmt: skip
 
 Solved = tuple[GraphBatch, Mapping[str, "Solutions | Unsolved"]]
 """A batch, and the values of its GPMs."""
@@ -180,6 +183,12 @@ def by_stream(instants: Sequence[Instant]) -> dict[str, tuple[list[GraphEvent], 
             events.append(event)
             places.append(place)
     return found
+
+
+def places_of(instants: Sequence[Instant]) -> tuple[np.ndarray, np.ndarray]:
+    """The positions and times of instants: int64 (n,) each."""
+    positions = np.array([instant.position for instant in instants], np.int64)
+    return positions, np.array([instant.time for instant in instants], np.int64)
 
 
 def chunk_of(instants: Sequence[Instant], solve: SolvePushed) -> Chunk:

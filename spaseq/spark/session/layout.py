@@ -34,7 +34,8 @@ class Layout:
     """The plan for one query.
 
     `gpms`: the names of the GPMs; a row of the table names one by its place here. `variables`: those that each may
-    bind, sorted. `joined`: GPMs whose background knowledge Spark joins. `blanks`: instants without a value are kept.
+    bind, sorted. `joined`: GPMs whose background knowledge Spark joins. `blanks`: instants without a value are kept;
+    `windows`: those of no partition too, since windows without a match have results.
     `by_window`, `by_key`: where the table is cut; `by_slice`: into slices that overlap by the window. `ordered`: rows
     come in an order that says something (ORDER BY).
     """
@@ -43,6 +44,7 @@ class Layout:
     variables: tuple[tuple[str, ...], ...]
     joined: tuple[str, ...]
     blanks: bool
+    windows: bool
     by_window: bool
     by_key: bool
     by_slice: bool
@@ -63,23 +65,24 @@ class Layout:
         else:
             yield "recognised in one partition: no tumbling window and no PARTITION BY to cut at, or an ASK"
         if self.blanks:
-            yield "instants without a value are kept, for ',' and Kleene+"
+            yield "instants without a value are kept, for ',', Kleene+ and windows that have no match"
 
 
 def lay_out(query: Query) -> Layout:
     """The layout of a query."""
     patterns = query.checked.patterns
-    blanks = _is_contiguous(query.pattern)
+    contiguous = _is_contiguous(query.pattern)
     by_key = bool(query.checked.partition)
     window = query.window()
     clauses = query.checked.clauses
     # Inside a partition an instant can count without a value, by its mappings before the FILTERs; those need it all.
-    may_join = not (blanks and by_key)
+    may_join = not (contiguous and by_key)
     return Layout(
         gpms=tuple(patterns),
         variables=tuple(tuple(sorted(pattern.binds)) for pattern in patterns.values()),
         joined=tuple(name for name, pattern in patterns.items() if may_join and _is_joinable(pattern)),
-        blanks=blanks,
+        blanks=contiguous or clauses.one_group,
+        windows=clauses.one_group,
         by_window=window.tumbles and not clauses.ask,
         by_key=by_key and not clauses.by_window and not clauses.ask,
         by_slice=window.slides and not by_key and not clauses.ask,

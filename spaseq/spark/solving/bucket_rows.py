@@ -56,7 +56,7 @@ def found_in(placed: Placed, solver: Solver, query: QueryText, layout: Layout) -
     solved = solver.solve_batch(placed.batch)
     rows: dict[tuple[int, tuple[str, ...] | None], dict[Mapped, None]] = {}
     loose: dict[tuple[int, int, tuple[str | None, ...]], None] = {}
-    if layout.blanks and not partition:
+    if layout.windows or (layout.blanks and not partition):
         rows = {(number, None): {} for number in range(len(placed.batch))}
     for gpm, name in enumerate(layout.gpms):
         if (solutions := solved.get(name)) is None:

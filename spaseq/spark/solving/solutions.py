@@ -166,7 +166,7 @@ def _keyed(table: DataFrame, partition: Sequence[str], layout: Layout) -> DataFr
         own = F.array(*(F.get("terms", F.lit(variables.index(name))) for name in sorted(partition)))
         key = F.when(F.col("gpm") == gpm, own).otherwise(key)
     keyed = table.withColumn("key", key)
-    return keyed.where("key is not null and not exists(key, term -> term is null)")
+    return keyed.where(f"gpm = {INSTANT} or (key is not null and not exists(key, term -> term is null))")
 
 
 # -- reading back
