@@ -102,6 +102,11 @@ class Matches(Protocol):
         """What was read in the latest use."""
         ...
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was guessed in the latest use, as nobody said it: a line each, with the options that say it."""
+        ...
+
     def __iter__(self) -> Iterator[Match]: ...
 
     def __bool__(self) -> bool:
@@ -130,6 +135,11 @@ class Session(Protocol):
     @property
     def counters(self) -> Counters:
         """What was pushed so far."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """As of `Matches`, of what was pushed so far."""
         ...
 
     def push(self, events: Any) -> Sequence[Match]:

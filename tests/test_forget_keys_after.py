@@ -152,7 +152,8 @@ def _of_tuples(seeds: range, folder: Path) -> int:
         if query.strategy == "ANY":
             query = replace(query, strategy="ALL")
         pause = rng.choice((0, 0.001, 0.5, 1, 2, 3))
-        drawn = strategies.CeqlCase(query, drawn.events)
+        timed = all("time" in dict(event) for event in drawn.events)
+        drawn = strategies.CeqlCase(query, drawn.events if timed else strategies.draw_stream(rng, timed=True))
         case = Case("a random query", drawn.text, drawn.stream, forget=pause)
         try:
             expected = _ceql_expected(query, pause, drawn.stream)

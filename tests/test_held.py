@@ -39,7 +39,7 @@ Push = Callable[[int, int], None]
 
 
 def _tuples(text: str, *, at_once: bool = False) -> tuple[Any, Push]:
-    session = ceql.compile(text).open()
+    session = ceql.compile(text).open(time_from="arrival")
 
     def push(first: int, last: int) -> None:
         events = [_tuple(number) for number in range(first, last)]
@@ -146,7 +146,7 @@ def test_the_commands_say_it(language: str, tmp_path: Path, capsys: pytest.Captu
     given = {
         "ceql": ["run", "SELECT * WHERE A ; B PARTITION BY [k]", "--events", str(tmp_path / "e.csv")],
         "spaseq": ["run", "SELECT ?k WITHIN 1 HOURS PARTITION BY (?k)" + _GPMS, "--stream", f"S={tmp_path / 's.nt'}",
-                   "--event-by", "size:1"],
+                   "--event-by", "size:1", "--time-from", "arrival"],
     }[language]  # fmt: skip
     main = {"ceql": ceql_main, "spaseq": spaseq_main}[language]
     assert main([*given, "--memory"]) == 0

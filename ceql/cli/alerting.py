@@ -239,7 +239,7 @@ def _evaluation(seen: list[tuple[np.ndarray, Forecasts]]) -> Evaluation:
 def _clock(alerts: Alerts, options: argparse.Namespace) -> Callable[[int], Any]:
     from ceql.cli.output import clock
 
-    return clock(alerts.counters.iso_times, options.time_unit)
+    return clock(alerts.counters.iso_times, options.time_unit or "s")
 
 
 class _Found(Results):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from typing import Any, Final
 
 from spaseq.command import add_query, add_times, bounded, note, query_file, query_text, settings_of, times_of, warn
@@ -39,7 +38,7 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
     inputs.add_argument("--schema", metavar="FILE", help=_SCHEMA_HELP)
     events = run.add_argument_group("events and time")
     events.add_argument("--type-column", metavar="COLUMN", help="column of the event type (default: type)")
-    add_times(events, "column", "time or timestamp, else arrival")
+    add_times(events, "column", "time or timestamp")
 
 
 def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
@@ -105,18 +104,12 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def remarks(query: Any, found: Any, written: int | None = None) -> tuple[list[str], list[str]]:
-    """Warnings about a run, and notes: what was assumed of the events, the attributes of the query that no event had,
-    and, where nothing was `written`, what was read. `found`: the matches, or alerts."""
-    counters = found.counters
-    notes = list(found.guesses())
+    """Warnings about a run, and notes: those of `found`, which are the matches or alerts, and, if nothing was
+    `written`, what was read."""
+    notes = list(found.notes)
     if written == 0 and not query.compiled.rewritten.unsatisfiable:  # which has been said
         notes += found.why_none()
-    for name in query.attributes if counters.events else ():
-        if name not in counters.attributes:
-            close = difflib.get_close_matches(name, counters.attributes, 1, 0.6)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            notes.append(f"no event has an attribute {name}, so no condition on it holds{hint}")
-    return counters.warnings(), notes
+    return found.counters.warnings(), notes
 
 
 def report(query: Any, found: Any, written: int | None = None) -> None:

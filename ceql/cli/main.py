@@ -107,7 +107,7 @@ def _run(options: argparse.Namespace) -> int:
 
     form = chosen_format(MATCHES, options.format, options.output, "table")
     query, matches = _found(options)
-    found = FoundMatches(matches, options.limit, options.time_unit)
+    found = FoundMatches(matches, options.limit, options.time_unit or "s")
     try:
         with (
             bounded(query.settings),

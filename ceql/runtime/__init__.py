@@ -9,8 +9,8 @@ events that are there, `session` over events that are pushed, those that come on
 * `run` (`Run`): One evaluation of a query over event batches: what the engine needs besides the pattern.
 * `compiled` (`CompiledQuery`): A query, checked and compiled: what the evaluations of it are made of. It never changes.
 * `ways` (`are_valuations`, `ways_of`): The ways of matches through the automaton of their query, for pictures of it.
-* `unmatched` (`guessed_times`, `why_none`): Why is there no match? What was read, and the parts of the query that no
-  event fulfilled.
+* `unmatched` (`unknown_attributes`, `why_none`): Why is there no match? What was read, and the parts of the query that
+  no event fulfilled.
 * `evaluation` (`Matches`, `matches_of`): The matches of a query over events that are there: read, checked and evaluated
   as matches are asked for.
 * `single_events` (`Singles`): Pushes of one event each, a dict, without columns: what `Run.advance` does to a batch of

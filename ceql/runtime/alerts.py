@@ -69,9 +69,10 @@ class Alerts:
         """As `Matches.why_none`, of the latest use."""
         return ["no events were read"] if self._matches is None else self._matches.why_none()
 
-    def guesses(self) -> list[str]:
-        """As `Matches.guesses`, of the latest use."""
-        return [] if self._matches is None else self._matches.guesses()
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As `Matches.notes`, of the latest use."""
+        return () if self._matches is None else self._matches.notes
 
     @functools.cached_property
     def program(self) -> Program:
@@ -147,7 +148,7 @@ class Alerts:
 
     def _rows(self, matches: Matches) -> Iterator[QueryRows]:
         run, stream = matches.begin(None, self.program)
-        self.counters = matches.counters
+        self.counters, self._matches = matches.counters, matches
         for batch in stream:
             rows = run.batch(batch)
             yield QueryRows(rows.events, rows.positions, rows.times, rows.keys)
@@ -182,6 +183,11 @@ class AlertStream(Session[int]):
     def counters(self) -> EventCounters:
         """Counts of what was pushed so far."""
         return self._session.counters
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As of `Matches.notes`, of what was pushed so far."""
+        return self._session.notes
 
     def push(self, events: Any, stream: str | None = None) -> list[int]:
         """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all

@@ -23,7 +23,7 @@ from ceql.semantics.streams import with_streams
 from ceql.semantics.types import check_types
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
-from ceql.syntax.printer import print_query
+from ceql.syntax.printer import print_query, print_within
 from ceql.syntax.walk import attributes_of
 from spaseq.automata import CEA
 from spaseq.automata.diagram import automaton_text
@@ -114,6 +114,13 @@ class CompiledQuery:
     def window_attribute(self) -> str | None:
         """The attribute that WITHIN is measured in; None for time and events."""
         return self.lowered.window_attribute
+
+    @property
+    def timed(self) -> str:
+        """The clause or setting whose meaning depends on the times of events; empty if there is none."""
+        if isinstance(self.rewritten.query.within, ast.WithinTime):
+            return f"WITHIN {print_within(self.rewritten.query.within)}"
+        return "" if self.settings.forget_keys_after is None else "forget_keys_after"
 
     @property
     def pattern(self) -> Pattern:

@@ -12,7 +12,7 @@ from ceql.results.bindings import Shown
 from ceql.results.matches import Match, MatchTable, empty_table
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
-from ceql.runtime.unmatched import guessed_times, why_none
+from ceql.runtime.unmatched import unknown_attributes, why_none
 from ceql.semantics.schemas import Schema, inferred
 from ceql.semantics.types import check_types
 from spaseq.drawing import Timeline, matches_html, time_text, timeline_of
@@ -125,7 +125,7 @@ class Matches:
         if self._used and any(_once(s) for s in self._sources.values()):
             raise OptionError("these events can be read only once", "call run again, with the events from their start")
         self._used = True
-        stream = EventStream(self._sources, self._options, wanted)
+        stream = EventStream(self._sources, self._options, wanted, self._query.timed)
         self.counters = stream.counters
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
         self._run.counters = self.counters
@@ -162,9 +162,11 @@ class Matches:
         """How far the latest use came; None where it is not known: before the first, and of lazy evaluators."""
         return None if self._run is None else progress_of(self._run.evaluator)
 
-    def guesses(self) -> list[str]:
-        """What was assumed of the events in the latest use, a line each: times where they have none."""
-        return guessed_times(self._query, self.counters, self._options)
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed in the latest use, as nobody said it, and the attributes of the query that no event had: a
+        line each."""
+        return (*self.counters.guesses, *unknown_attributes(self._query, self.counters))
 
     def _checked(self, stream: EventStream) -> Iterator[EventBatch]:
         """The batches; before the first, the query is checked against the columns of the input."""

@@ -49,7 +49,7 @@ class Session(Ending[Match]):
         self._query = query
         self._names = names
         self._options = options
-        self._feed = EventFeed(names, options)
+        self._feed = EventFeed(names, options, query.timed)
         self._valuations = valuations
         self._bindings = query.bindings(valuations)
         self._run = Run(query.lowered, program or query.program(valuations))
@@ -72,6 +72,11 @@ class Session(Ending[Match]):
         self._run.make_room(self._run.evaluator.forget)
         self._feed.counters.about(self)
         return self._feed.counters
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As of `Matches.notes`, of what was pushed so far."""
+        return tuple(dict.fromkeys(line for clock in self._feed.clocks.values() for line in clock.guessed))
 
     def held(self) -> Memory:
         """What the evaluation holds in memory: `counters.memory`."""

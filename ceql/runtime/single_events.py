@@ -39,6 +39,7 @@ from spaseq.events import (
     parse_time,
     text_array,
 )
+from spaseq.events.clocks import TIME_COLUMNS
 from spaseq.events.time import unit_nanoseconds
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ __all__ = ["Found", "Singles"]
 
 Found = list[tuple["MatchBatch", History]]
 _BLOCK: Final = 1024
+_TIMES: Final = frozenset(TIME_COLUMNS)
 _APART: Final = 2.0**32
 """Doubles below it lie so close together that a millionth is told from the next."""
 _INT64: Final = range(-(1 << 63), 1 << 63)
@@ -98,7 +100,7 @@ class Singles:
         self._waits = run.lowered.absent is not None
         self._engine: Single | SingleWaiting = (SingleWaiting if self._waits else Single)(cast(Any, run.evaluator))
         self._inert = INERT
-        self._scale = unit_nanoseconds(options.time_unit)
+        self._scale = unit_nanoseconds(options.unit)
         self._limit = ((1 << 63) - 1) // self._scale
         self._partition = run.partition
         self._pauses = run.partition is not None and run.partition.numbers.pauses
@@ -113,7 +115,7 @@ class Singles:
         self._entered = False
         self._base = self._position = self._high = 0
         self._coordinate: Any = 0
-        self._by_column, self._offset, self._interval = False, 0, options.interval
+        self._by_column, self._offset, self._interval = False, 0, options.step
 
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
@@ -137,6 +139,9 @@ class Singles:
         PERF: begins as `_look`, written again: the call, and a tuple, cost 0.2 µs of 2.
         """
         if not self._entered and not self._enter():
+            return None
+        shape = tuple(event)
+        if shape != self._shape and self._is_dated(event):
             return None
         try:
             symbol = self._engine.symbols[self._bits(event)]
@@ -164,7 +169,7 @@ class Singles:
         self._position = position + 1
         self._high = time
         self._coordinate = coordinate
-        if tuple(event) != self._shape:
+        if shape != self._shape:
             self._note(event)
         block = self._block
         block.stamps.append(time)
@@ -204,6 +209,8 @@ class Singles:
     def _look(self, event: dict[str, Any], position: int, high: int, least: Any) -> tuple[int, Any] | None:
         """The event's time, and its place in the window; None: it is for the columnar road. `high` and `least` are time
         and place of the event before."""
+        if self._is_dated(event):
+            return None
         try:
             self._bits(event)
             time = self._stated(event) if self._by_column else self._offset + position * self._interval
@@ -282,6 +289,10 @@ class Singles:
             self._run.make_room(self._engine.forget)
         self._begin_block()
 
+    def _is_dated(self, event: dict[str, Any]) -> bool:
+        """True if the event has a time, and those before it had none: the columnar road refuses it."""
+        return not (self._by_column or self._options.from_arrival or _TIMES.isdisjoint(event))
+
     def _note(self, event: dict[str, Any]) -> None:
         self._shape = tuple(event)
         self._feed.counters.attributes.update(dict.fromkeys(map(str, event)))
@@ -302,9 +313,9 @@ class Singles:
             millions = round(value * 1e6)  # as in `decimal_times`
             if abs(value) < _APART and millions / 1e6 == value and self._scale >= 1_000_000:
                 return millions * (self._scale // 1_000_000)
-            return parse_time(repr(value), self._options.time_unit)
+            return parse_time(repr(value), self._options.unit)
         elif kind is str:
-            time = parse_time(value, self._options.time_unit)
+            time = parse_time(value, self._options.unit)
             self._clock.iso = self._clock.iso or value.strip()[4:5] == "-"
             return time
         else:

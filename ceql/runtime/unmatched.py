@@ -14,7 +14,7 @@ from spaseq.engine import Progress, progress_of, stuck
 from spaseq.events import EventCounters, EventOptions, closest, format_duration
 from spaseq.pattern import Predicate
 
-__all__ = ["guessed_times", "why_none"]
+__all__ = ["unknown_attributes", "why_none"]
 
 
 def why_none(query: CompiledQuery, run: Run, counters: EventCounters, options: EventOptions) -> list[str]:
@@ -22,10 +22,10 @@ def why_none(query: CompiledQuery, run: Run, counters: EventCounters, options: E
 
     Arguments: the query, its evaluation, and what was read how. Nothing was kept for it but counts.
     """
-    lines = [counters.seen.told(options.time_unit)]
+    lines = [counters.seen.told(options.unit)]
     if not counters.events:
         return lines
-    if counters.untimed and not guessed_times(query, counters, options):
+    if counters.untimed and not options.counts:
         lines.append(_untimed(options))
     progress = progress_of(run.evaluator)
     if progress is not None:
@@ -35,18 +35,20 @@ def why_none(query: CompiledQuery, run: Run, counters: EventCounters, options: E
     return lines
 
 
-def guessed_times(query: CompiledQuery, counters: EventCounters, options: EventOptions) -> list[str]:
-    """What was assumed of times that a window is measured in: a line, or none."""
-    window = query.lowered.window
-    in_time = window.is_bounded and not window.by_position and query.lowered.window_attribute is None
-    return [f"{_untimed(options)}, and WITHIN is measured in that"] if counters.untimed and in_time else []
+def unknown_attributes(query: CompiledQuery, counters: EventCounters) -> Iterator[str]:
+    """A line for each attribute of the query that no event had."""
+    for name in query.attributes if counters.events else ():
+        if name not in counters.attributes:
+            other = closest(name, counters.attributes)
+            hint = f"; did you mean {other}?" if other else ""
+            yield f"no event has an attribute {name}, so no condition on it holds{hint}"
 
 
 def _untimed(options: EventOptions) -> str:
-    apart = format_duration(options.interval)
+    apart = format_duration(options.step)
     return (
-        f"no column time or timestamp: events count as {apart} apart, in their order (--time COLUMN names another "
-        "one; --time-from arrival if that is meant)"
+        f"no column time or timestamp: events count as {apart} apart, in their order "
+        '(time="COLUMN" names another one; time_from="arrival" if that is meant)'
     )
 
 

@@ -27,7 +27,7 @@ def print_query(query: ast.Query) -> str:
     if query.partition:
         lines.append("PARTITION BY " + ", ".join(_bracket(names) for names in query.partition))
     if query.within is not None:
-        lines.append("WITHIN " + _within(query.within))
+        lines.append("WITHIN " + print_within(query.within))
     if query.consume is not None:
         lines.append("CONSUME BY " + query.consume.policy.value)
     if query.limit is not None:
@@ -47,7 +47,8 @@ def _bracket(names: tuple[ast.Name, ...]) -> str:
     return "[" + ", ".join(_name(n.text) for n in names) + "]"
 
 
-def _within(within: ast.Within) -> str:
+def print_within(within: ast.Within) -> str:
+    """What stands behind WITHIN."""
     match within:
         case ast.WithinEvents(count):
             return f"{count} EVENTS"

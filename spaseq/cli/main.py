@@ -6,6 +6,7 @@ How it ends, and what goes where, is as `spaseq.command.frame` says.
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +32,7 @@ from spaseq.command import (
 from spaseq.command.colours import say
 from spaseq.command.frame import end_interrupted, held_back
 from spaseq.command.lines import write_whole_lines
-from spaseq.errors import OptionError
+from spaseq.errors import OptionError, SpaseqError
 
 if TYPE_CHECKING:
     from spaseq.cli.output import FoundResults
@@ -159,7 +160,7 @@ def _matches(
         session = partial(local_spark, spark_settings(options.spark))
         query = without_time_limit(query)  # which the command itself looks at
         matches = found(session, query, streams, knowledge, counted, options.quarantine or "", **words)
-        return matches, _OnSpark(counted)
+        return matches, _OnSpark(counted, query, list(streams.values()), words["options"])
     local = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=keep_events, **words)
     return local, local
 
@@ -221,7 +222,8 @@ class _Source(Protocol):
     @property
     def counters(self) -> Counters: ...
 
-    def guesses(self) -> list[str]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
 
     def why_none(self) -> list[str]: ...
 
@@ -231,10 +233,16 @@ class _OnSpark:
     """What Spark tells of what was read."""
 
     counters: Counters
+    query: Query
+    streams: Sequence[StreamSource]
+    options: StreamOptions
 
-    def guesses(self) -> list[str]:
-        """Nothing is known."""
-        return []
+    @property
+    def notes(self) -> Sequence[str]:
+        """As of `Matches.notes`, of files that are there."""
+        with contextlib.suppress(SpaseqError):  # a folder, which may get files
+            return self.query.settled(self.options, self.streams).notes
+        return ()
 
     def why_none(self) -> list[str]:
         """How much was read; the local engine knows more."""
@@ -245,7 +253,7 @@ def _report(source: _Source, written: int | None, left_out: Sequence[str] = ()) 
     """Warnings about what was read, what was assumed of it, what was found and `left_out` and, where nothing was found
     and `written`, what was read."""
     warn(source.counters.warnings())
-    note(source.guesses())
+    note(source.notes)
     note(left_out or (source.why_none() if written == 0 else ()))
 
 

@@ -80,7 +80,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     inputs.add_argument("--follow", action="store_true", help="go on as files grow and folders get files, until Ctrl-C")
     events = parser.add_argument_group("events and time")
     events.add_argument("--event-by", metavar="graph|subject|size:N", help="what makes an event")
-    add_times(events, "predicate", "prov:generatedAtTime of named graphs, else arrival")
+    add_times(events, "predicate", "prov:generatedAtTime of named graphs")
     events.add_argument("--ties", default="instant", metavar="instant|arrival",
                         help="whether graphs of equal time are one instant (instant)")  # fmt: skip
     events.add_argument("--malformed", default="error", metavar="drop|error",

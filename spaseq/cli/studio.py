@@ -89,7 +89,7 @@ class _Spaseq:
         )
 
     def remarks(self, query: Query, matches: Any, written: int) -> tuple[list[str], list[str]]:
-        return matches.counters.warnings(), [*matches.guesses(), *([] if written else matches.why_none())]
+        return matches.counters.warnings(), [*matches.notes, *([] if written else matches.why_none())]
 
     def python(self, file: str, inputs: Inputs) -> str:
         streams = {name: one_or_all(paths) for name, paths in inputs.streams.items()}

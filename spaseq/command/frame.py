@@ -48,6 +48,8 @@ __all__ = ["accounted", "bounded", "end_interrupted", "held_back", "note", "quer
 
 _A_QUERY: Final = re.compile(r"\b(?:SELECT|CONSTRUCT|ASK)\s*[\s*{(?$]", re.ASCII | re.IGNORECASE)
 """What every query has, and hardly a name of a file."""
+_PYTHON_OPTION: Final = re.compile(r'\b(time|time_from|time_unit|interval|type_column|event_by)="([^"\n]*)"')
+"""An option that decides what times and events are, as the libraries' errors and notes write it."""
 
 
 def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments: Sequence[str] | None) -> int:
@@ -101,7 +103,9 @@ def _told(error: SpaseqError) -> int:
     """Says what it was that ended the command; the exit code."""
     settle_interrupt()
     _flush_output()
-    tell("\n".join([str(error), *getattr(error, "__notes__", ())]), style="error")
+    problem, mark, hint = str(error).rpartition("\nhint: ")
+    said = f"{problem}{mark}{in_command_words(hint)}" if mark else hint
+    tell("\n".join([said, *getattr(error, "__notes__", ())]), style="error")
     return error.exit_code
 
 
@@ -196,7 +200,12 @@ def warn(messages: Iterable[str]) -> None:
 def note(messages: Iterable[str]) -> None:
     """Prints each message on a line of standard error, as something that may help."""
     for message in messages:
-        tell(message, head="note")
+        tell(in_command_words(message), head="note")
+
+
+def in_command_words(text: str) -> str:
+    """A text that names options as Python has them, `time="ts"`, with those of the command: `--time ts`."""
+    return _PYTHON_OPTION.sub(lambda found: f"--{found[1].replace('_', '-')} {found[2]}", text)
 
 
 def _flush_output() -> None:

@@ -99,8 +99,8 @@ def add_times(events: Any, holder: str, default: str) -> None:
     """
     events.add_argument("--time", metavar=holder.upper(), help=f"{holder} that gives an event's time ({default})")
     events.add_argument("--time-from", metavar="arrival", help="the k-th event of a stream is at k times --interval")
-    events.add_argument("--time-unit", default="s", metavar="s|ms|us|ns", help="unit of times that are numbers (s)")
-    events.add_argument("--interval", default="1ms", metavar="DURATION", help="time between two arrivals (1ms)")
+    events.add_argument("--time-unit", metavar="s|ms|us|ns", help="unit of times that are numbers (s)")
+    events.add_argument("--interval", metavar="DURATION", help="time between two events that are counted (1ms)")
     events.add_argument("--lateness", default="0s", metavar="DURATION", help="how late an event may come (0s)")
     events.add_argument("--late", default="error", metavar="drop|error", help="what to do with later ones (error)")
 

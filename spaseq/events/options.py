@@ -13,10 +13,12 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 from spaseq.errors import OptionError
 from spaseq.events.time import UNITS, parse_duration
 
-__all__ = ["ARRIVAL", "Duration", "EventOptions", "TimeOptions", "TupleWords", "from_arrival", "known_words",
+__all__ = ["ARRIVAL", "UNSAID", "Duration", "EventOptions", "TimeOptions", "TupleWords", "from_arrival", "known_words",
            "length_of", "one_of", "text_of"]  # fmt: skip
 
 ARRIVAL: Final = "arrival"
+UNSAID: Final = ("time_unit", "interval")
+"""Options of which None is the same as none given."""
 Duration = str | int | datetime.timedelta
 """As the library takes it: a text such as "5s", or nanoseconds, or a timedelta."""
 
@@ -26,27 +28,38 @@ class TimeOptions:
     """How the times of events are read, and in what order events may come.
 
     * `time`: what holds an event's time, the name of a column or the IRI of a predicate. None: what the reader knows.
-    * `time_unit`: `s`, `ms`, `us` or `ns`, of times that are numbers.
-    * `interval`: ns between two events whose times are taken from arrival: the k-th is at k times that.
+    * `time_unit`: `s`, `ms`, `us` or `ns`, of times that are numbers. None: `s`, as a guess; `unit` is what counts.
+    * `interval`: ns between two events whose times are taken from arrival: the k-th is at k times that. None: 1 ms, if
+      the query needs no times; `step` is what counts.
     * `lateness`: by how many ns an event may come after a later one; it is put in order. `late`: what to do with one
       that comes later than that: `"error"`, or `"drop"` it and count (`spaseq.events.reorder`).
     """
 
     time: str | None = None
-    time_unit: str = "s"
-    interval: int = 1_000_000
+    time_unit: str | None = None
+    interval: int | None = None
     lateness: int = 0
     late: Literal["error", "drop"] = "error"
 
     def __post_init__(self) -> None:
-        one_of("--time-unit", self.time_unit, *UNITS)
+        one_of("--time-unit", self.unit, *UNITS)
         one_of("--late", self.late, "error", "drop")
         text_of("--time", self.time)
-        for option, length in (("--interval", self.interval), ("--lateness", self.lateness)):
+        for option, length in (("--interval", self.step), ("--lateness", self.lateness)):
             if type(length) is not int:
                 raise OptionError(f"{option} {length!r}: not a number of nanoseconds")
             if length < 0:
                 raise OptionError(f"{option} {length} ns: must not be negative")
+
+    @property
+    def unit(self) -> str:
+        """The unit of times that are numbers."""
+        return "s" if self.time_unit is None else self.time_unit
+
+    @property
+    def step(self) -> int:
+        """ns between two events whose times are taken from arrival."""
+        return 1_000_000 if self.interval is None else self.interval
 
 
 class TupleWords(TypedDict, total=False):
@@ -56,8 +69,8 @@ class TupleWords(TypedDict, total=False):
     time: str | None
     time_column: str | None
     time_from: str | None
-    time_unit: str
-    interval: Duration
+    time_unit: str | None
+    interval: Duration | None
     lateness: Duration
     late: str
 
@@ -66,8 +79,8 @@ class TupleWords(TypedDict, total=False):
 class EventOptions(TimeOptions):
     """How tuples are read off columns.
 
-    `type_column`: None means `type`. `time`: None means `time`, else `timestamp`, else arrival: the place of the event
-    in its source. `from_arrival`: the place, whatever columns there are.
+    `type_column`: None means `type`. `time`: None means `time`, else `timestamp`, else arrival, the place of the event
+    in its source, if nothing needs times. `from_arrival`: the place, whatever columns there are.
     """
 
     type_column: str | None = None
@@ -88,9 +101,15 @@ class EventOptions(TimeOptions):
             raise OptionError("time= and time_column= are two names of one option", "give one of them")
         given["time"] = time = older if time is None else time
         given["from_arrival"] = from_arrival(time, given.pop("time_from", None))
+        given = {word: value for word, value in given.items() if value is not None or word not in UNSAID}
         for word in given.keys() & {"interval", "lateness"}:
             given[word] = length_of(f"--{word}", given[word])
         return EventOptions(**given)
+
+    @property
+    def counts(self) -> bool:
+        """True if the caller said that events without times are to be counted."""
+        return self.from_arrival or self.interval is not None
 
 
 def from_arrival(time: str | None, time_from: str | None) -> bool:

@@ -11,8 +11,10 @@ stream from 0.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -22,9 +24,11 @@ import pyarrow.compute as pc
 from spaseq.errors import EventError, OptionError
 from spaseq.events.batch import EventBatch, encode_texts
 from spaseq.events.blocks import check_names
+from spaseq.events.clocks import TIME_COLUMNS, no_times, time_candidates, unlike_clocks
 from spaseq.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
+from spaseq.events.growing import GrowingFile
 from spaseq.events.options import EventOptions
-from spaseq.events.readers import common_schema, held_tables, named_tables, source_name
+from spaseq.events.readers import common_schema, held_tables, named_tables, source_name, tables
 from spaseq.events.reorder import Released, Reorderer
 from spaseq.events.seen import Seen
 from spaseq.events.time import decimal_times, parse_time, unit_nanoseconds
@@ -34,8 +38,13 @@ from spaseq.snapshot import array, expect
 
 __all__ = ["EventCounters", "EventFeed", "EventStream"]
 
-_TIME_COLUMNS: Final = ("time", "timestamp")
 _STREAM: Final = "\0stream"
+_TYPE_LIKE: Final = frozenset(("event_type", "eventtype", "event_kind", "kind"))
+"""Columns besides `type` that may hold the types of events, in small letters."""
+_BY_TURNS: Final = (
+    'no stream has times, so their events are taken by turns, the first of each first (time="COLUMN" names what holds '
+    'times; time_from="arrival" if that is meant)'
+)
 _CHUNKS: Final = 16
 """Of the events that wait: each push adds one, and Arrow's calls take time for each."""
 
@@ -48,7 +57,8 @@ class EventCounters(Tells):
     longer than `Settings.forget_keys_after`, so far as it was noticed, one that came back and was silent again once
     more; `lost_runs`: the runs that ended with them, by the compact structure. `seen` tells the kinds of events that
     sources held (of pushed events nothing); `untimed`: whether they have the times of their arrival, although nobody
-    said so. `memory` tells what the evaluation holds.
+    said so; `guesses`: a line for each thing that nobody said and that the answer depends on. `memory` tells what the
+    evaluation holds.
     """
 
     events: int = 0
@@ -58,6 +68,7 @@ class EventCounters(Tells):
     seen: Seen = field(default_factory=Seen)
     untimed: bool = False
     waiting: int = 0
+    guesses: dict[str, None] = field(default_factory=dict)
     forgotten_keys: int = 0
     lost_runs: int = 0
 
@@ -109,17 +120,50 @@ class TimestampAssigner:
     """Gives the events of one stream their times, and checks that they have types.
 
     `records`: how many events it has seen. `column`: where their times stand, None for arrival; `known` says whether
-    that is decided, which the first events do. `iso`: whether some time was a date.
+    that is decided, which the first events do. `iso`: whether some time was a date; `plain`: whether some was a number.
+    `timed`: the clause or option that needs times, for errors; `head` gives the first events with all columns, or None.
+    `clocks`: those of all streams by name, of which all have times, or none has. `guessed`: a line for each thing that
+    nobody said and that the answer depends on.
     """
 
-    def __init__(self, options: EventOptions, source: str) -> None:
+    def __init__(
+        self,
+        options: EventOptions,
+        source: str,
+        timed: str = "",
+        head: Callable[[], pa.Table | None] = lambda: None,
+        clocks: Mapping[str, TimestampAssigner] = MappingProxyType({}),
+    ) -> None:
         self.options = options
         self.source = source
+        self.timed = timed or ("lateness" if options.lateness else "")
+        self.head = head
+        self.clocks = clocks
         self.records: int = 0
         self._before: int = 0
         self.column: str | None = None
         self.known: bool = False
         self.iso: bool = False
+        self.plain: bool = False
+        self.guessed: tuple[str, ...] = ()
+
+    def choose(self, table: pa.Table) -> None:
+        """Decide by the first events, or by their columns alone, where times stand. `EventError` for events without
+        types, `OptionError` if they have no times and `timed` needs them, or if other streams do have times."""
+        if self.known:
+            return
+        self._check_type(table)
+        column = self._choose(table)
+        if column is None and self.timed and not self.options.counts:
+            whole = self.head()
+            raise no_times(self.timed, self.source or "<events>", table if whole is None else whole)
+        for other, clock in self.clocks.items():
+            if clock.known and (clock.column is None) != (column is None):
+                own = next((name for name, clock in self.clocks.items() if clock is self), "") or self.source
+                if column is None:
+                    raise unlike_clocks(other, own, table)
+                raise unlike_clocks(own, other, clock.head())
+        self.column, self.known = column, True
 
     def state(self) -> tuple[int, str | None, bool, bool]:
         """How far it has come, as plain values."""
@@ -139,19 +183,37 @@ class TimestampAssigner:
         return self.records - self._before + row + 1
 
     def read(self, table: pa.Table) -> _Part:
-        """The events with their times. `EventError` for one without a time or a type."""
+        """The events with their times. `EventError` for one without a time or a type; errors as of `choose`."""
         self._check_type(table)
-        if not self.known:
-            self.column = self._choose(table)
-            self.known = True
+        self.choose(table)
         count = table.num_rows
         if self.column is None:
+            self._check_timeless(table)
             places = np.arange(self.records, self.records + count, dtype=np.int64)
-            times = places * self.options.interval
+            times = places * self.options.step
         else:
             times = self._times(table, self.column)
+        if not self.records:
+            self.guessed = tuple(self._guesses(table))
         self.records += count
         return _Part(table, times)
+
+    def _guesses(self, table: pa.Table) -> Iterator[str]:
+        """`guessed`, by the first events."""
+        others = [name for name in table.column_names if name.lower() in _TYPE_LIKE]
+        if self.options.type_column is None and others:
+            yield f'types are read from the column type (type_column="{others[0]}" reads another one)'
+        if self.column is None:
+            if len(self.clocks) > 1 and not self.options.counts:
+                yield _BY_TURNS
+            return
+        unsaid = self.options.time is None
+        others = [name for name in time_candidates(table) if name != self.column] if unsaid and self.timed else []
+        unit = self.plain and self.options.time_unit is None
+        if self.timed and (unit or others or (unsaid and self.column != TIME_COLUMNS[0])):
+            words = [f'time="{others[0] if others else "COLUMN"}"'] * unsaid + ['time_unit="ms"'] * unit
+            what = f"times are read from the column {self.column}{', as seconds' if unit else ''}"
+            yield f"{what} ({' and '.join(words)} read{'s' * (len(words) == 1)} others)"
 
     def _check_type(self, table: pa.Table) -> None:
         name = self.options.type_column or "type"
@@ -177,11 +239,25 @@ class TimestampAssigner:
             hint=hint,
         )
 
+    def _check_timeless(self, table: pa.Table) -> None:
+        """`EventError` for an event with a time behind events that had none, unless the caller has them counted."""
+        if self.options.from_arrival or (found := self._choose(table)) is None:
+            return
+        given = pc.is_valid(table[found].combine_chunks()).to_pylist()
+        raise EventError(
+            f"this event has a time, in the column {found}, and those before it have none",
+            source=self.source,
+            record=self.records + 1 + (given.index(True) if True in given else 0),
+            counted="event",
+            attribute=found,
+            hint='all events need times, or none has one; time_from="arrival" counts them all',
+        )
+
     def _choose(self, table: pa.Table) -> str | None:
         if self.options.from_arrival:
             return None
         if self.options.time is None:
-            return next((c for c in _TIME_COLUMNS if c in table.column_names), None)
+            return next((c for c in TIME_COLUMNS if c in table.column_names), None)
         return self.options.time
 
     def _times(self, table: pa.Table, name: str) -> np.ndarray:
@@ -196,6 +272,7 @@ class TimestampAssigner:
         unknown = None if column is None or isinstance(column, TextColumn) else column.known
         match column:
             case NumberColumn(values, known):
+                self.plain = True
                 times = self._scaled(_plain(table[name], column), values, known, name)
             case MixedColumn(values, _):
                 times = self._each(values, name)
@@ -231,7 +308,7 @@ class TimestampAssigner:
 
         Anything where a number is not `known`.
         """
-        scale = unit_nanoseconds(self.options.time_unit)
+        scale = unit_nanoseconds(self.options.unit)
         whole = values.dtype == np.int64 or bool((np.trunc(values) == values).all())
         if not whole or pa.types.is_decimal(raw.type):
             times, done = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
@@ -286,8 +363,9 @@ class TimestampAssigner:
             if not used[index]:
                 continue
             try:
-                values[index] = parse_time(text, self.options.time_unit)
-                self.iso = self.iso or text.strip()[4:5] == "-"
+                values[index] = parse_time(text, self.options.unit)
+                dated = text.strip()[4:5] == "-"
+                self.iso, self.plain = self.iso or dated, self.plain or not dated
             except EventError as error:
                 record = self.record(int(np.argmax(codes == index)))
                 hint = f"{error.hint}; --time COLUMN names another column, --time-from arrival takes none"
@@ -320,7 +398,7 @@ def _did_you_mean(name: str, names: list[str]) -> str:
 
 def _read_by(options: EventOptions) -> set[str]:
     """The columns that are looked at for types and times."""
-    times = () if options.from_arrival else _TIME_COLUMNS if options.time is None else (options.time,)
+    times = () if options.from_arrival else TIME_COLUMNS if options.time is None else (options.time,)
     return {options.type_column or "type", *times}
 
 
@@ -364,17 +442,24 @@ def _joined(parts: list[_Part], source: str) -> _Part:
 class EventStream:
     """The merged stream of several sources, as an iterable of `EventBatch`. Can be run through once.
 
-    `wanted`, if given, are the attributes that will be looked at; in batches from files others may be NULL.
+    `wanted`, if given, are the attributes that will be looked at; in batches from files others may be NULL. `timed`:
+    the clause or setting of the query that needs times: without them it is an `OptionError`.
     """
 
     def __init__(
-        self, sources: Mapping[str, Any], options: EventOptions, wanted: Collection[str] | None = None
+        self,
+        sources: Mapping[str, Any],
+        options: EventOptions,
+        wanted: Collection[str] | None = None,
+        timed: str = "",
     ) -> None:
         self._wanted = None if wanted is None else {*wanted, *_read_by(options)}
         self.counters: EventCounters = EventCounters()
         self._options = options
         self._names = tuple(sources)
         self._sources = dict(sources)
+        self._clocks: dict[str, TimestampAssigner] = {}
+        self._timed = timed
         self.schemas: dict[str, pa.Schema] = {}
         """Of the first table of each stream; complete when the first batch is given out."""
 
@@ -393,12 +478,15 @@ class EventStream:
     def _ordered(self, name: str) -> Iterator[_Part]:
         source = self._sources[name]
         label = source_name(source)
-        clock, orderer = TimestampAssigner(self._options, label), _Orderer(self._options, label)
+        clock = TimestampAssigner(self._options, label, self._timed, lambda: self._head(source), self._clocks)
+        self._clocks[name], orderer = clock, _Orderer(self._options, label)
         try:
             for file, table in named_tables(source, self._wanted):
                 self.schemas.setdefault(name, table.schema)
+                clock.enter(file)
+                if table.num_columns:
+                    clock.choose(table)
                 if table.num_rows:
-                    clock.enter(file)
                     first = clock.record(0)
                     part = orderer.push(clock.read(table), file, first)
                     self._note(name, clock, orderer)
@@ -410,9 +498,18 @@ class EventStream:
         if last is not None:
             yield last
 
+    def _head(self, source: Any) -> pa.Table | None:
+        """The first events with all their columns, if the source can be read once more."""
+        once = hasattr(source, "__next__") or isinstance(source, pa.RecordBatchReader | GrowingFile)
+        paths = source if isinstance(source, list | tuple) else [source]
+        if once or any(isinstance(path, str | os.PathLike) and os.fspath(path) == "-" for path in paths[:1]):
+            return None
+        return next(tables(source), None)
+
     def _note(self, name: str, clock: TimestampAssigner, orderer: _Orderer) -> None:
         self.counters.iso_times |= clock.iso
         self.counters.untimed |= clock.column is None and not self._options.from_arrival
+        self.counters.guesses.update(dict.fromkeys(clock.guessed))
         if dropped := orderer.reorder.take_dropped():
             place = name or clock.source
             self.counters.dropped[place] = self.counters.dropped.get(place, 0) + dropped
@@ -482,12 +579,14 @@ class EventFeed:
     that of the next event.
     """
 
-    def __init__(self, names: tuple[str, ...], options: EventOptions) -> None:
+    def __init__(self, names: tuple[str, ...], options: EventOptions, timed: str = "") -> None:
+        """`timed`: as of `EventStream`."""
         self.counters: EventCounters = EventCounters()
         self._names = names
         self._options = options
-        clocks = {name: TimestampAssigner(options, name or "<events>") for name in names}
-        self.clocks: dict[str, TimestampAssigner] = clocks
+        self.clocks: dict[str, TimestampAssigner] = {}
+        for name in names:
+            self.clocks[name] = TimestampAssigner(options, name or "<events>", timed, clocks=self.clocks)
         self.orderer: _Orderer = _Orderer(options, "<events>")
         self.position: int = 0
 

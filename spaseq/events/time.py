@@ -24,6 +24,7 @@ __all__ = [
     "format_duration",
     "format_time",
     "format_times",
+    "is_date",
     "nanoseconds_of",
     "parse_duration",
     "parse_time",
@@ -95,6 +96,11 @@ def parse_time(text: str, unit: str = "s") -> int:
             hint=f"a time is an xsd:dateTime such as 2024-05-01T12:00:00Z, or a number (here counted in {unit})",
         )
     return _fit(_date_time_nanoseconds(match, text), text)
+
+
+def is_date(text: str) -> bool:
+    """True if the text is an xsd:dateTime or a date, not a number."""
+    return _DATE_TIME.fullmatch(text.strip()) is not None
 
 
 def decimal_times(values: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarray]:

@@ -40,6 +40,7 @@ from spaseq.language.semantics.advice import advice
 from spaseq.language.semantics.check import CheckedQuery, check
 from spaseq.language.solving.solve import Solver
 from spaseq.language.syntax.parse import parse
+from spaseq.language.syntax.printer import print_within
 from spaseq.measure import shortened
 from spaseq.pattern import Pattern
 from spaseq.rdf import (
@@ -202,16 +203,31 @@ class Query:
         def open_streams(wanted: frozenset[str] | None) -> Opened:
             from spaseq.rdf.columns.reader import may_read_ahead, read_batches  # loads the kernels
 
-            settled = settle(chosen, sources)
+            read = self.settled(chosen, sources)
+            settled = read.settled
             parts = []
             for part in (part for source in sources for part in merged_files(source, settled)):
                 counters = Counters()
                 batches = partial(read_batches, part, settled, counters, wanted)
                 parts.append(Part(batches, counters, may_read_ahead(part, settled)))
-            return Opened(parts, settled.apart, Counters(), Input(sources, chosen, settled))
+            return Opened(parts, settled.apart, Counters(), read)
 
-        program = self.program(chosen.time_unit)
+        program = self.program(chosen.unit)
         return Matches(checked, program, knowledge, open_streams, keep_events=keep_events, reference=reference)
+
+    @property
+    def timed(self) -> str:
+        """The clause or setting whose meaning depends on the times of events; empty if there is none."""
+        if self.checked.tree.within is not None:
+            return print_within(self.checked.tree.within)
+        return "" if self.settings.forget_keys_after is None else "forget_keys_after"
+
+    def settled(self, chosen: StreamOptions, sources: Sequence[StreamSource]) -> Input:
+        """What is read, with the clock of all `sources` settled. `OptionError` as of `settle`, and if the query needs
+        times and the events are given none."""
+        read = Input(sources, chosen, settle(chosen, sources), self.timed)
+        read.check()
+        return read
 
     def follow(
         self,
@@ -256,7 +272,7 @@ class Query:
         chosen = self.reading(options, words)
         checked, knowledge = self._known(kb, entailment)
         solver = Solver(checked, knowledge, solution_rows=self.settings.solution_rows, reference=reference)
-        recogniser = Recogniser(checked, self.program(chosen.time_unit), solver, keep_events=keep_events)
+        recogniser = Recogniser(checked, self.program(chosen.unit), solver, keep_events=keep_events)
         session = Session(recogniser, (iri for _, iri in self.streams), chosen)
         if state is not None:
             session.restore(state)

@@ -33,8 +33,8 @@ Modules:
 * `order` (`described`, `in_order`, `instants`, `merge_streams`): Events in the order of their times: put right within
   the lateness, streams merged, instants formed.
 * `streams`: Named streams from files: the one call that goes from names and options to events in order.
-* `hints` (`guessed_events`, `guessed_times`, `sampled_predicates`): What a reader of streams assumed because nobody
-  said otherwise, and what is in files.
+* `hints` (`guessed_events`, `guessed_unit`, `no_times`, `sampled_predicates`, `untimed_events`): What a reader of
+  streams guessed because nobody said it, the error where that will not do, and what is in files.
 * `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
 * `iri` (`closest_iri`, `local_name`, `resolve_iri`): IRIs of a query: relative to BASE, with escapes, and as prefixed
   names (SPARQL 1.1 §4.1.1; RFC 3986).
@@ -68,7 +68,7 @@ from spaseq.rdf.columns.follow import Followed
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of, has_lines
 from spaseq.rdf.given import graph_of, iri_of, term_of
 from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
-from spaseq.rdf.hints import guessed_events, guessed_times, sampled_predicates
+from spaseq.rdf.hints import guessed_events, guessed_unit, no_times, sampled_predicates, untimed_events
 from spaseq.rdf.knowledge import is_table, table_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions
@@ -137,7 +137,7 @@ __all__ = [
     "group_labels",
     "group_triples",
     "guessed_events",
-    "guessed_times",
+    "guessed_unit",
     "has_lines",
     "in_order",
     "instants",
@@ -148,6 +148,7 @@ __all__ = [
     "load_knowledge",
     "merge_streams",
     "merged_files",
+    "no_times",
     "open_kept",
     "open_streams",
     "parse_statements",
@@ -165,4 +166,5 @@ __all__ = [
     "term_from_key",
     "term_key",
     "term_of",
+    "untimed_events",
 ]

@@ -36,7 +36,8 @@ from typing import Final, TypeAlias
 from rdflib import RDF, BNode, Literal
 
 from spaseq.errors import EventError
-from spaseq.events.time import parse_time
+from spaseq.events.clocks import counted_hint
+from spaseq.events.time import is_date, parse_time
 from spaseq.rdf.iri import closest_iri
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
@@ -329,7 +330,7 @@ def _from_arrival(items: Iterable[_Item], options: StreamOptions, first: int) ->
     count = first
     for item in items:
         if isinstance(item, Draft):
-            item.time = count * options.interval
+            item.time = count * options.step
             count += 1
             yield item
 
@@ -423,7 +424,7 @@ def read_time(value: Term, options: StreamOptions, source: str, record: int) -> 
         problem = f"{value} is not a time: a time is a literal"
         raise EventError(problem, source=source, record=record, attribute=attribute)
     try:
-        return parse_time(str(value), options.time_unit)
+        return parse_time(str(value), options.unit)
     except EventError as error:
         raise EventError(error.problem, source=source, record=record, attribute=attribute, hint=error.hint) from None
 
@@ -441,7 +442,8 @@ def no_time(draft: Draft, options: StreamOptions, source: str) -> EventError:
     elif draft.repeated:
         hint = "statements of this graph stood further up already: those of one graph must stand together"
     else:
-        hint = "--time IRI names the predicate that gives the time, --time-from arrival takes the order of the file"
+        dated = [str(p) for _, p, value in draft.triples if isinstance(value, Literal) and is_date(str(value))]
+        hint = counted_hint("time", dict.fromkeys(dated), what="predicate", placeholder="PREDICATE")
         close = closest_iri(options.time or "", {str(predicate) for _, predicate, _ in draft.triples})
         hint = f"did you mean <{close}>? {hint}" if close else hint
     return EventError(problem, source=source, record=draft.record, attribute=options.time or "", hint=hint)

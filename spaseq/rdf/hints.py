@@ -1,41 +1,58 @@
-"""What a reader of streams assumed because nobody said otherwise, for whoever wonders about a result."""
+"""What a reader of streams guessed because nobody said it, and what it cannot do without being told."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from rdflib import XSD, Literal
+from rdflib import Literal
 
-from spaseq.errors import EventError
-from spaseq.events.time import format_duration
+from spaseq.errors import EventError, OptionError
+from spaseq.events.clocks import counted_hint
+from spaseq.events.time import format_duration, is_date
 from spaseq.rdf.files import STDIN, expand_files, format_of
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.statements import Statement, read_statements
 from spaseq.rdf.streams import StreamSource, file_options
 
-__all__ = ["guessed_events", "guessed_times", "sampled_predicates"]
+__all__ = ["guessed_events", "guessed_unit", "no_times", "sampled_predicates", "untimed_events"]
 
 _LOOKED_AT: Final = 500
 """Statements of a file that are looked at for times."""
-_DATES: Final = (XSD.dateTime, XSD.dateTimeStamp)
 
 
-def guessed_times(sources: Sequence[StreamSource], options: StreamOptions, *, dated: bool = False) -> list[str]:
-    """A line if events have the times of their arrival and nobody said so; `options` as settled, after a choice that
-    left `time` open. Looks into files for predicates that hold dates; with `dated` there is no line without one."""
-    if options.time != ARRIVAL:
+def no_times(timed: str, sources: Sequence[StreamSource], options: StreamOptions) -> OptionError:
+    """Times are needed by `timed`, a clause or an option, and the events have none. Looks into files for predicates
+    that hold dates."""
+    files = ", ".join(source.files[0] for source in sources if source.files)
+    return OptionError(f"{timed} needs the times of the events, and none are named of {files}", _hint(sources, options))
+
+
+def untimed_events(sources: Sequence[StreamSource], options: StreamOptions) -> str:
+    """A line about events that have no times, and how to give them some."""
+    said = f"the events are given no times: they count as {format_duration(options.step)} apart, in their order"
+    return f"{said} ({_hint(sources, options)})"
+
+
+def _hint(sources: Sequence[StreamSource], options: StreamOptions) -> str:
+    dates = Counter(predicate for source in sources for predicate in _dates(source, options))
+    candidates = [predicate for predicate, _ in dates.most_common()]
+    return counted_hint("time", candidates, what="predicate", placeholder="PREDICATE")
+
+
+def guessed_unit(sources: Sequence[StreamSource], options: StreamOptions) -> list[str]:
+    """A line if times are numbers and nobody said their unit; `options` are settled. Looks into files."""
+    if options.time == ARRIVAL or options.time_unit is not None:
         return []
-    said = f"the events are given no times: they count as {format_duration(options.interval)} apart, in their order"
-    dates = Counter[str]()
     for source in sources:
-        dates.update(_dates(source, options))
-    if dates:
-        ((predicate, _),) = dates.most_common(1)
-        return [f"{said}; --time {predicate} takes those that are there"]
-    return [] if dated else [f"{said} (--time PREDICATE names what holds them; --time-from arrival if that is meant)"]
+        values = (value for _, predicate, value, _, _ in _sample(source, options) if str(predicate) == options.time)
+        first = next(values, None)
+        if isinstance(first, Literal) and not is_date(str(first)):
+            said = f"times are read from {options.time}, as seconds"
+            return [f'{said} (time_unit="ms" and time="PREDICATE" read others)']
+    return []
 
 
 def sampled_predicates(source: StreamSource, options: StreamOptions) -> frozenset[str]:
@@ -46,7 +63,7 @@ def sampled_predicates(source: StreamSource, options: StreamOptions) -> frozense
 def _dates(source: StreamSource, options: StreamOptions) -> Iterator[str]:
     """The predicates of the first statements that have a date as their object."""
     for _, predicate, value, _, _ in _sample(source, options):
-        if isinstance(value, Literal) and value.datatype in _DATES:
+        if isinstance(value, Literal) and is_date(str(value)):
             yield str(predicate)
 
 
@@ -55,21 +72,31 @@ def _sample(source: StreamSource, options: StreamOptions) -> Iterator[Statement]
         for path in expand_files(source.files)[:1]:
             if path != STDIN:
                 yield from islice(read_statements(path, format_of(path, options.format), malformed="drop"), _LOOKED_AT)
-    except EventError:  # whoever reads the file for its events says so
+    except EventError:  # reading the file for its events says so
         return
 
 
 def guessed_events(sources: Sequence[StreamSource], options: StreamOptions) -> list[str]:
-    """A line if whole files are events because nobody said what makes one."""
-    whole = [
-        path
-        for source in sources
-        for path in expand_files(source.files)
-        if path != STDIN and str(file_options(path, source, options).event_by) == "file"
-    ]
-    if not whole:
+    """A line if whole files, or runs of one subject, are events because nobody said what makes one."""
+    if options.event_by is not None:
         return []
-    files = f"{whole[0]} is one event" if len(whole) == 1 else f"each of {len(whole)} files is one event"
-    return [
-        f"{files}, as Turtle has no named graphs: --event-by subject makes one of each subject, size:N of N triples"
-    ]
+    cuts: dict[str, list[str]] = {}
+    for source in sources:
+        for path in expand_files(source.files) if source.event_by is None else ():
+            by = file_options(path, source, options).event_by
+            assert by is not None
+            cuts.setdefault(by.kind, []).append(path)
+    return [*_whole_files(cuts.get("file", [])), *_subjects(cuts.get("subject", []))]
+
+
+def _whole_files(paths: Sequence[str]) -> Iterable[str]:
+    if paths:
+        files = f"{paths[0]} is one event" if len(paths) == 1 else f"each of {len(paths)} files is one event"
+        how = 'event_by="subject" makes one of each subject, event_by="size:N" of N triples'
+        yield f"{files}, as Turtle has no named graphs ({how})"
+
+
+def _subjects(paths: Sequence[str]) -> Iterable[str]:
+    if paths:
+        files = paths[0] if len(paths) == 1 else f"{len(paths)} files"
+        yield f'each subject of {files} is one event, as N-Triples has no named graphs (event_by="size:N": N triples)'

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack
 
 from spaseq.errors import OptionError
-from spaseq.events.options import ARRIVAL, TimeOptions, from_arrival, length_of, one_of, text_of
+from spaseq.events.options import ARRIVAL, UNSAID, TimeOptions, from_arrival, length_of, one_of, text_of
 
 __all__ = ["ARRIVAL", "GENERATED_AT", "EventBy", "EventWords", "StreamOptions"]
 
@@ -63,7 +63,8 @@ class StreamOptions(TimeOptions):
     * `event_by`: None takes graphs from N-Quads and TriG, runs of one subject from N-Triples, and whole files from
       Turtle.
     * `time`: IRI of the predicate whose value is an event's time, or `"arrival"`. None: `prov:generatedAtTime` where
-      events are named graphs, arrival otherwise (a triple format gives no hint where a time could be).
+      events are named graphs, arrival otherwise (a triple format gives no hint where a time could be), if nothing needs
+      times.
     * `ties`: `"instant"` puts graphs of equal time into one instant, `"arrival"` gives each its own.
     * `malformed`: `"error"`, or `"drop"` a line of N-Triples or N-Quads that cannot be read, and count.
     * `format`: overrides the file's extension (`nt`, `nq`, `trig`, `ttl`).
@@ -90,6 +91,11 @@ class StreamOptions(TimeOptions):
         return self.time == ARRIVAL or self.ties == "arrival"
 
     @property
+    def counts(self) -> bool:
+        """True if the caller said that events without times are to be counted."""
+        return self.time == ARRIVAL or self.interval is not None
+
+    @property
     def by_graph(self) -> bool:
         """Whether events are named graphs, of which some may be empty."""
         return self.event_by is not None and self.event_by.kind == "graph"
@@ -105,6 +111,7 @@ class StreamOptions(TimeOptions):
         given["time"] = ARRIVAL if from_arrival(time, time_from) else None if time is None else _predicate(time)
         if given.get("event_by") is not None:
             given["event_by"] = EventBy.parse(given["event_by"])
+        given = {word: value for word, value in given.items() if value is not None or word not in UNSAID}
         for word in given.keys() & {"interval", "lateness"}:
             given[word] = length_of(f"--{word}", str(given[word]))
         return StreamOptions(format=format, **given)

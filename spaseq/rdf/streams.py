@@ -68,7 +68,7 @@ def settle(options: StreamOptions, sources: Sequence[StreamSource]) -> StreamOpt
     if len(clocks) > 1:
         raise OptionError(
             f"{clocks[GENERATED_AT]} has graphs with times and {clocks[ARRIVAL]} has none: their order is unknown",
-            "give --time PREDICATE or --time-from arrival for all streams",
+            'time="PREDICATE" or time_from="arrival", for all streams',
         )
     return replace(options, time=next(iter(clocks)))
 

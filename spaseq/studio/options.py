@@ -50,7 +50,7 @@ def add_studio_words(parser: argparse.ArgumentParser) -> None:
     events.add_argument("--ties", metavar="instant|arrival", help="graphs of equal time (SPAseq)")
     events.add_argument("--malformed", metavar="drop|error", help="lines that cannot be read (SPAseq)")
     events.add_argument("--entailment", choices=("rdfs", "owl-rl"), help="reason over the knowledge (SPAseq)")
-    add_times(events, "column or predicate", "what the events have, else arrival")
+    add_times(events, "column or predicate", "what the events have")
     parser.set_defaults(time_unit=None, interval=None, lateness=None, late=None)
     page = parser.add_argument_group("page")
     page.add_argument("--port", type=count, default=0, metavar="N", help="port of this machine (a free one)")

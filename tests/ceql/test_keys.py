@@ -87,7 +87,9 @@ def test_no_answer_changes(block: int) -> None:
     inferred = matched = 0
     for seed in range(block * 60, block * 60 + 60):
         rng = random.Random(seed)
-        text, stream = draw(rng), [dict(event) for event in draw_stream(rng, rng.randint(5, 11))]
+        text = draw(rng)
+        timed = True if "SECONDS" in text else None
+        stream = [dict(event) for event in draw_stream(rng, rng.randint(5, 11), timed=timed)]
         try:
             expected = harness.ceql_oracle(text, stream)
         except oracle.TooBig:
@@ -97,7 +99,7 @@ def test_no_answer_changes(block: int) -> None:
         assert sorted(harness.ceql_whole(text, stream)) == expected, (seed, text, stream)
         cut = harness.ceql_batches(text, list(harness.cut(stream, rng)), rng)
         assert sorted(cut) == expected, (seed, text, stream)
-    assert inferred > 40 and matched > 20
+    assert inferred > 40 and matched > 15
 
 
 def test_values_are_one_key_where_they_are_equal() -> None:

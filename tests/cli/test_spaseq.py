@@ -25,6 +25,7 @@ WHERE {{
   DEFINE GPM B ON S {{ ?a :q ?y OPTIONAL {{ ?a :n ?n }} }}
 }}
 """
+S = ("--stream", "S=s.nt", "--event-by", "subject", "--time-from", "arrival")
 STREAM = f"""<{E}u> <{E}p> "one" .
 <{E}v> <{E}p> "2"^^<http://www.w3.org/2001/XMLSchema#integer> .
 <{E}u> <{E}q> "a\\"b\\nc"@en .
@@ -49,7 +50,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 
 
 def test_table(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt")
+    code, out, err = run(capsys, "run", "q.rq", *S)
     assert code == 0 and err == ""
     assert out == (
         "time   ?a  ?x   ?y     ?n\n"
@@ -60,13 +61,13 @@ def test_table(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_csv(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "run", "q.rq", "--stream", f"{E}S=s.nt", "--format", "csv")
+    code, out, _ = run(capsys, "run", "q.rq", "--stream", f"{E}S=s.nt", *S[2:], "--format", "csv")
     assert code == 0
     assert out == (f'time,a,x,y,n\r\n0.002,{E}u,one,"a""b\nc",\r\n0.003,{E}v,2,{E}v,tab\there\r\n')
 
 
 def test_tsv(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "tsv")
+    _, out, _ = run(capsys, "run", "q.rq", *S, "--format", "tsv")
     header, first, second = out.splitlines()
     assert header == "?time\t?a\t?x\t?y\t?n"
     decimal = "^^<http://www.w3.org/2001/XMLSchema#decimal>"
@@ -75,7 +76,7 @@ def test_tsv(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "json")
+    _, out, _ = run(capsys, "run", "q.rq", *S, "--format", "json")
     result = json.loads(out)
     assert result["head"] == {"vars": ["time", "a", "x", "y", "n"]}
     first, second = result["results"]["bindings"]
@@ -86,12 +87,12 @@ def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_without_a_match(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "s.nt").write_text("")
-    _, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "json")
+    _, out, _ = run(capsys, "run", "q.rq", *S, "--format", "json")
     assert json.loads(out)["results"] == {"bindings": []}
 
 
 def test_jsonl_and_limit(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "jsonl", "--limit", "1")
+    _, out, _ = run(capsys, "run", "q.rq", *S, "--format", "jsonl", "--limit", "1")
     (line,) = out.splitlines()
     match = json.loads(line)
     assert match.pop("bindings")["x"] == {"type": "literal", "value": "one"}
@@ -99,28 +100,28 @@ def test_jsonl_and_limit(files: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_parquet_and_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "parquet", "--output", "m.parquet")
+    code, out, _ = run(capsys, "run", "q.rq", *S, "--format", "parquet", "--output", "m.parquet")
     assert (code, out) == (0, "")
     table = pq.read_table(files / "m.parquet")
     assert table.column_names == ["start", "end", "positions", "time", "a", "x", "y", "n"]
     assert table["x"].to_pylist() == ['"one"', '"2"^^<http://www.w3.org/2001/XMLSchema#integer>']
-    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "parquet")
+    code, _, err = run(capsys, "run", "q.rq", *S, "--format", "parquet")
     assert code == 2 and "--format parquet is written to a file" in err
 
 
 def test_parquet_of_types(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--output", "m.parquet", "--typed") == (0, "", "")
+    assert run(capsys, "run", "q.rq", *S, "--output", "m.parquet", "--typed") == (0, "", "")
     table = pq.read_table(files / "m.parquet")
     assert table.column_names == ["start", "end", "positions", "time", "a", "x", "y", "n"]
     assert table["a"].to_pylist() == [f"{E}u", f"{E}v"]
-    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--typed")
+    code, _, err = run(capsys, "run", "q.rq", *S, "--typed")
     assert code == 2 and "--typed with --format table" in err and "--output FILE.parquet" in err
 
 
 def test_output_of_text(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", "csv", "--output", "m.csv") == (0, "", "")
+    assert run(capsys, "run", "q.rq", *S, "--format", "csv", "--output", "m.csv") == (0, "", "")
     assert (files / "m.csv").read_bytes().startswith(b"time,a,x,y,n\r\n")
-    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--output", "no/such/folder")
+    code, _, err = run(capsys, "run", "q.rq", *S, "--output", "no/such/folder")
     assert code == 2 and "cannot write no/such/folder" in err
 
 
@@ -137,11 +138,11 @@ def test_calendar_times_are_written_as_such(files: Path, capsys: pytest.CaptureF
 def test_two_graphs_of_knowledge(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query = QUERY.replace("?a :p ?x }", f"?a :p ?x GRAPH <{E}kb> {{ ?a :in ?n }} }}")
     (files / "q.rq").write_text(query)
-    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt")
+    code, _, err = run(capsys, "run", "q.rq", *S)
     assert code == 2 and f"--kb {E}kb=FILE" in err
     (files / "one.ttl").write_text(f"<{E}u> <{E}in> 1 .\n")
     (files / "two.nt").write_text(f'<{E}u> <{E}in> "2" .\n')
-    words = ("run", "q.rq", "--stream", "S=s.nt", "--kb", f"{E}kb=one.ttl", "--kb", f"{E}kb=two.nt", "--format", "csv")
+    words = ("run", "q.rq", *S, "--kb", f"{E}kb=one.ttl", "--kb", f"{E}kb=two.nt", "--format", "csv")
     code, out, _ = run(capsys, *words)
     assert code == 0 and out.splitlines()[1].startswith("0.002,")
 
@@ -180,9 +181,9 @@ def test_explain_of_spark_starts_no_java(
     ("words", "hint"),
     [
         (["run", "q.rq", "--steam", "S=s.nt"], "hint: did you mean --stream?\n"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--format", "cvs"], "hint: did you mean csv?\n"),
+        (["run", "q.rq", *S, "--format", "cvs"], "hint: did you mean csv?\n"),
         (["rnu", "q.rq"], "hint: did you mean run?\n"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--zzzzzz"], "unrecognized arguments: --zzzzzz\n"),
+        (["run", "q.rq", *S, "--zzzzzz"], "unrecognized arguments: --zzzzzz\n"),
     ],
 )
 def test_words_that_are_nearly_right(capsys: pytest.CaptureFixture[str], words: list[str], hint: str) -> None:
@@ -225,28 +226,28 @@ def test_explain(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "q.rq", "--stream", "S="], 2, "names no file"),
         (["run", "q.rq", "--stream", "S=s.nt", "--stream", "S=s.nt"], 2, "is given twice"),
         (["run", "q.rq", "--stream", "S=no.nt"], 3, "no.nt"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--kb", "x"], 2, "not of the form IRI=FILE"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--event-by", "colour"], 2, "--event-by colour"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--event-by", "size:" + "9" * 20], 2, "size:N (N triples, below 10^9)"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--malformed", "keep"], 2, "--malformed keep: not one of"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--kb", "http://a b=s.nt"], 2, "<http://a b> is no IRI"),
+        (["run", "q.rq", *S, "--kb", "x"], 2, "not of the form IRI=FILE"),
+        (["run", "q.rq", *S, "--event-by", "colour"], 2, "--event-by colour"),
+        (["run", "q.rq", *S, "--event-by", "size:" + "9" * 20], 2, "size:N (N triples, below 10^9)"),
+        (["run", "q.rq", *S, "--malformed", "keep"], 2, "--malformed keep: not one of"),
+        (["run", "q.rq", *S, "--kb", "http://a b=s.nt"], 2, "<http://a b> is no IRI"),
         (["run", "q.rq", "--stream", "S=-,-"], 2, "standard input is asked for twice"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--time-unit", "y"], 2, "--time-unit y"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--interval", "soon"], 2, "--interval soon"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--entailment", "rdfs"], 2, "--entailment rdfs without background"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--follow", "--format", "json"], 2, "--format json with --follow"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--set", "runs=3"], 2, "--set runs=3: there is no such setting"),
-        (["run", "q.rq", "--stream", "S=s.nt", "--set", "variants=many"], 2, "--set variants=many: not a count"),
+        (["run", "q.rq", *S, "--time-unit", "y"], 2, "--time-unit y"),
+        (["run", "q.rq", *S, "--interval", "soon"], 2, "--interval soon"),
+        (["run", "q.rq", *S, "--entailment", "rdfs"], 2, "--entailment rdfs without background"),
+        (["run", "q.rq", *S, "--follow", "--format", "json"], 2, "--format json with --follow"),
+        (["run", "q.rq", *S, "--set", "runs=3"], 2, "--set runs=3: there is no such setting"),
+        (["run", "q.rq", *S, "--set", "variants=many"], 2, "--set variants=many: not a count"),
         (["check", "q.rq", "--set", "live_runs=" + "9" * 5000], 2, "not a count"),
         (["check", "q.rq", "--evaluator", "chain"], 2, "q.rq: the lazy evaluators do not take skip-till-next"),
         (["check", "q.rq", "--set", "variants=0"], 4, "variants is 0 sequences without"),
         (
-            ["run", "q.rq", "--stream", "S=s.nt", "--format", "nquads"],
+            ["run", "q.rq", *S, "--format", "nquads"],
             2,
             "--format nquads needs a query that constructs",
         ),
-        (["plot", "q.rq", "--stream", "S=s.nt", "--output", "q.gif"], 2, "cannot tell from q.gif what picture"),
-        (["plot", "q.rq", "--stream", "S=s.nt", "--output", "no/q.svg"], 2, "cannot write no/q.svg"),
+        (["plot", "q.rq", *S, "--output", "q.gif"], 2, "cannot tell from q.gif what picture"),
+        (["plot", "q.rq", *S, "--output", "no/q.svg"], 2, "cannot write no/q.svg"),
     ],
 )
 def test_wrong_use(files: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, part: str) -> None:
@@ -266,7 +267,7 @@ def test_wrong_words_exit_with_two(words: list[str], capsys: pytest.CaptureFixtu
 def test_construct_gives_a_stream_for_the_next_query(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     template = "CONSTRUCT { ?a :saw [ :first ?x ; :then ?y ] . ?n :of ?a }"
     (files / "c.rq").write_text(QUERY.replace("SELECT ?a ?x ?y ?n", template))
-    code, out, err = run(capsys, "run", "c.rq", "--stream", "S=s.nt")
+    code, out, err = run(capsys, "run", "c.rq", *S)
     assert code == 0 and err == ""
     assert out.splitlines()[0] == (
         "<urn:spaseq:event:1> <http://www.w3.org/ns/prov#generatedAtTime> "
@@ -299,27 +300,27 @@ def test_solutions_that_make_no_graph_are_counted(
     template: str, left_out: int, why: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (files / "c.rq").write_text(QUERY.replace("SELECT ?a ?x ?y ?n", f"CONSTRUCT {template}"))
-    code, out, err = run(capsys, "run", "c.rq", "--stream", "S=s.nt")
+    code, out, err = run(capsys, "run", "c.rq", *S)
     assert code == 0 and bool(out) == (not left_out)
     assert err.startswith(f"note: {left_out} solutions made no graph: {why}") if left_out else not err
 
 
 def test_an_order_is_kept(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "o.rq").write_text(QUERY + "ORDER BY DESC(?a)")
-    code, out, _ = run(capsys, "run", "o.rq", "--stream", "S=s.nt", "--format", "csv")
+    code, out, _ = run(capsys, "run", "o.rq", *S, "--format", "csv")
     assert code == 0 and [out.index(f",{E}{name},") for name in "vu"] == sorted(out.index(f",{E}{n},") for n in "vu")
 
 
 def test_a_quarantine_is_one_of_spark(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--quarantine", "aside")
+    code, _, err = run(capsys, "run", "q.rq", *S, "--quarantine", "aside")
     assert code == 2 and "--quarantine needs --engine spark" in err
 
 
 def test_malformed_lines_are_dropped_and_counted(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "s.nt").write_text("nonsense\n" + (files / "s.nt").read_text())
-    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt")
+    code, _, err = run(capsys, "run", "q.rq", *S)
     assert code == 3 and "s.nt:1" in err
-    code, out, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--malformed", "drop")
+    code, out, err = run(capsys, "run", "q.rq", *S, "--malformed", "drop")
     assert code == 0 and out and "1 malformed line(s)" in err
 
 
@@ -331,7 +332,7 @@ def test_a_truncated_stream(files: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk(files: Path) -> None:
-    command = [sys.executable, "-m", "spaseq", "run", str(files / "q.rq"), "--stream", f"S={files / 's.nt'}"]
+    command = [sys.executable, "-m", "spaseq", "run", str(files / "q.rq"), "--stream", f"S={files / 's.nt'}", *S[2:]]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, cwd=ROOT)
     assert (done.returncode, done.stderr) == (3, "cannot write the results: No space left on device\n")
@@ -371,5 +372,5 @@ def test_a_failure_of_rdflib_is_not_a_traceback(
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr("spaseq.gpm.reference.evalBGP", fail)
-    code, _, err = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--gpm", "rdflib")
+    code, _, err = run(capsys, "run", "q.rq", *S, "--gpm", "rdflib")
     assert code == 1 and err == "rdflib failed to evaluate a graph pattern: ZeroDivisionError: oh\n"

@@ -27,6 +27,9 @@ EBAY = "http://example/company#eBay"
 
 pytestmark = needs(ORIGINAL)
 
+ARRIVAL = ["--time-from", "arrival"]
+"""The original engine's clock."""
+
 # folder: query, stream file, words of the command line, and for each match its instants and a part of its bindings
 TESTS: dict[str, tuple[str, str, list[str], list[tuple[tuple[int, ...], dict[str, str]]]]] = {
     "conjunction": (
@@ -38,13 +41,13 @@ TESTS: dict[str, tuple[str, str, list[str], list[tuple[tuple[int, ...], dict[str
     "disjunction": (
         "queryDisjunction.q",
         "streamDisjunction.txt",
-        [],
+        ARRIVAL,
         [((0, 1, 2), {"company": EBAY, "p1": "14.0", "p4": "18.0"})],
     ),
     "kleeneplus": (
         "queryKleene.q",
         "streamKleene.txt",
-        [],
+        ARRIVAL,
         [
             ((0, 2, 4), {"p1": "14.0", "p2": "11.0", "p3": "16.0"}),
             ((0, 2, 3, 4), {"p1": "14.0", "p2": "10.0", "p3": "16.0"}),
@@ -56,13 +59,13 @@ TESTS: dict[str, tuple[str, str, list[str], list[tuple[tuple[int, ...], dict[str
     "externalknowledgebase": (
         "queryKB.q",
         "streamKB.txt",
-        ["--kb", f"{KB}={ORIGINAL / 'externalknowledgebase' / 'externalKB.nt'}"],
+        [*ARRIVAL, "--kb", f"{KB}={ORIGINAL / 'externalknowledgebase' / 'externalKB.nt'}"],
         [((0, 1, 2), {"company": EBAY, "p1": "14.0", "p2": "12.0", "p3": "11.0", "name": "ebay", "loc": "usa"})],
     ),
     "multistreams-powergeneration": (
         "queryMultiStream.q",
         "streamMulti.txt",
-        [],
+        ARRIVAL,
         [
             ((0, 1, 2), {"p1": "34.98861718034252", "p2": "30.234364184884672"}),
             ((3, 7, 8), {"p1": "32.22947245672444", "p2": "30.234364184884672"}),
@@ -70,11 +73,11 @@ TESTS: dict[str, tuple[str, str, list[str], list[tuple[tuple[int, ...], dict[str
             ((9, 10, 11), {"p1": "32.22947245672444", "p2": "31.46465722874301"}),
         ],
     ),
-    "skip-till-next": ("queryFB.q", "streamFB.txt", [], [((0, 2, 3), {"company": EBAY, "vol1": "65.61"})]),
+    "skip-till-next": ("queryFB.q", "streamFB.txt", ARRIVAL, [((0, 2, 3), {"company": EBAY, "vol1": "65.61"})]),
     "strict-contiguity": (
         "queryIF.q",
         "streamIF.txt",
-        [],
+        ARRIVAL,
         [((0, 1, 2), {"p1": "14.0", "p2": "12.0", "p3": "14.0", "vol3": "69.61"})],
     ),
 }

@@ -13,7 +13,7 @@ from rdflib import Literal, URIRef
 from rdflib.query import Result
 
 from spaseq.cli.main import main
-from tests.cli.test_spaseq import QUERY, E
+from tests.cli.test_spaseq import QUERY, E, S
 from tests.support.drawn import drawn
 
 STREAM = f"""<{E}u> <{E}p> "one" .
@@ -46,7 +46,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 @pytest.mark.parametrize("form", ["xml", "json"])
 def test_what_a_sparql_library_reads(form: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """rdflib reads back the very terms, line ends and angle brackets too."""
-    out = run(capsys, "run", "q.rq", "--stream", "S=s.nt", "--format", form)
+    out = run(capsys, "run", "q.rq", *S, "--format", form)
     result = Result.parse(io.BytesIO(out.encode()), format=form)
     assert [str(name) for name in result.vars or ()] == ["time", "a", "x", "y", "n"]
     first, second = ({str(name): term for name, term in row.items()} for row in result.bindings)
@@ -58,13 +58,13 @@ def test_what_a_sparql_library_reads(form: str, files: Path, capsys: pytest.Capt
 
 def test_xml_refuses_what_it_cannot_hold(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "s.nt").write_text(STREAM.replace("one", "bell \\u0007"))
-    assert main(["run", "q.rq", "--stream", "S=s.nt", "--format", "xml"]) == 2
+    assert main(["run", "q.rq", *S, "--format", "xml"]) == 2
     assert "the character U+0007, which XML cannot" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("stream", "answer"), [("s.nt", True), ("none.nt", False)])
 def test_ask(stream: str, answer: bool, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("run", "ask.rq", "--stream", f"S={stream}", "--format")
+    words = ("run", "ask.rq", "--stream", f"S={stream}", *S[2:], "--format")
     for form in ("xml", "json"):
         read = Result.parse(io.BytesIO(run(capsys, *words, form).encode()), format=form)
         assert (read.type, bool(read.askAnswer)) == ("ASK", answer)
@@ -89,7 +89,7 @@ def test_explain_as_pictures_and_data(files: Path, capsys: pytest.CaptureFixture
 
 
 def test_plot(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("plot", "q.rq", "--stream", "S=s.nt", "--output")
+    words = ("plot", "q.rq", *S, "--output")
     assert run(capsys, *words, "m.svg") == ""
     text = (files / "m.svg").read_text("utf-8")
     assert "q.rq: 2 matches" in text and "?a :u  ?x one" in text and "<title>A: position 0</title>" in text
@@ -97,14 +97,14 @@ def test_plot(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (files / "again.svg").read_text("utf-8") == text
     run(capsys, *words, "m.html", "--limit", "1")
     assert (files / "m.html").read_text("utf-8").startswith("<!doctype html>")
-    run(capsys, "plot", "q.rq", "--stream", "S=none.nt", "--output", "none.svg")
+    run(capsys, "plot", "q.rq", "--stream", "S=none.nt", *S[2:], "--output", "none.svg")
     assert "0 matches" in (files / "none.svg").read_text("utf-8")
     assert main([*words, "m.png"]) == 2
     assert "cannot tell from m.png what picture to make\nhint: name it with .svg or .html" in capsys.readouterr().err
 
 
 def test_the_reference_evaluator_gives_the_same(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("run", "q.rq", "--stream", "S=s.nt", "--format", "jsonl")
+    words = ("run", "q.rq", *S, "--format", "jsonl")
     assert run(capsys, *words, "--gpm", "rdflib") == run(capsys, *words)
 
 
@@ -113,7 +113,7 @@ def test_entailment(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "schema-a.ttl").write_text(f"<{E}first> <{rdfs}subPropertyOf> <{E}p> .")
     (files / "schema-b.nt").write_text(f"<{E}second> <{rdfs}subPropertyOf> <{E}q> .")
     (files / "s.nt").write_text(STREAM.replace(f"{E}p>", f"{E}first>").replace(f"{E}q>", f"{E}second>"))
-    words = ("run", "q.rq", "--stream", "S=s.nt", "--format", "csv")
+    words = ("run", "q.rq", *S, "--format", "csv")
     assert len(run(capsys, *words).splitlines()) == 1
     found = run(capsys, *words, "--kb", f"{E}schema=schema-*", "--entailment", "rdfs")
     assert [line.split(",")[1] for line in found.splitlines() if line.startswith("0.")] == [f"{E}u", f"{E}v"]
@@ -128,7 +128,7 @@ def test_one_query_feeds_the_next(files: Path) -> None:
     )
     command = [sys.executable, "-m", "spaseq.cli.main", "run"]
     first = subprocess.Popen(
-        [*command, "a.rq", "--stream", "S=s.nt", "--format", "nquads"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*command, "a.rq", *S, "--format", "nquads"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     second = subprocess.run(
         [*command, "b.rq", "--stream", "S=-", "--format", "csv"],

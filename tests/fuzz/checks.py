@@ -33,8 +33,7 @@ from spaseq.events import readers
 from spaseq.rdf import Counters, open_streams, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
 from spaseq.watch import check, limited
-from tests.fuzz import borders, forged, library
-from tests.fuzz.kinds import Input
+from tests.fuzz import borders, clocks, forged, library
 from tests.support import roads
 from tests.support.harness import Case
 
@@ -596,6 +595,12 @@ def _odd(given: Input) -> str:
     return "odd"
 
 
+def _clocks(given: Input) -> str:
+    if problem := clocks.problem_of(given.arguments[0]):
+        raise Wrong(problem)
+    return "right"
+
+
 _CHECKS: dict[str, Callable[[Input], str]] = {
     "command": _command,
     "compile": _compile,
@@ -612,4 +617,5 @@ _CHECKS: dict[str, Callable[[Input], str]] = {
     "odd": _odd,
     "readers": borders.check_readers,
     "full disk": borders.check_full_disk,
+    "clocks": _clocks,
 }

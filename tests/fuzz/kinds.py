@@ -25,8 +25,7 @@ import pyoxigraph
 import zstandard
 
 from spaseq.engine import Settings
-from tests.fuzz import borders
-from tests.fuzz.mutate import NUMBERS, TEXTS, WORDS, mutated_bytes, mutated_lines, mutated_text
+from tests.fuzz import borders, clocks
 from tests.support import graph_patterns, harness, strategies
 from tests.support.harness import Case, Events
 
@@ -843,5 +842,6 @@ KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "odd arguments": lambda rng: Input("odd"),
     "first bytes": borders.draw_first_bytes,
     "full disk": borders.draw_full_disk,
+    "clocks": lambda rng: Input(*clocks.draw(rng)),
 }
 """By name how a kind is drawn."""

@@ -196,19 +196,19 @@ def _file(tmp_path: Path, *lines: str) -> str:
 def test_files_give_lazy_matches(tmp_path: Path) -> None:
     path = _file(tmp_path, "u a 1", "v b 2", "u a 3", "w b 4")
     compiled = spaseq.compile(query("A; B", AB, select="?x ?y"))
-    matches = compiled.run({"S": path})
+    matches = compiled.run({"S": path}, time_from="arrival")
     assert matches.count() == 2 == len(list(matches))
     assert isinstance(matches.counters, Counters) and matches.counters.events == 4
     table = matches.to_arrow()
     assert table.column_names == ["start", "end", "positions", "time", "x", "y"]
     assert table.to_pylist()[0] == {"start": 0, "end": 1, "positions": [0, 1], "time": 10**6, "x": '"1"', "y": '"2"'}
     assert list(matches.to_pandas()["y"]) == ['"2"', '"4"']
-    assert compiled.run({E + "S": [path]}, keep_events=False).solutions().__next__()[0] == 10**6
+    assert compiled.run({E + "S": [path]}, keep_events=False, interval="1ms").solutions().__next__()[0] == 10**6
 
 
 def test_variables_named_as_columns(tmp_path: Path) -> None:
     gpms = "DEFINE GPM A ON S { ?time :a ?end }"
-    table = spaseq.compile(query("A", gpms)).run({"S": _file(tmp_path, "u a 1")}).to_arrow()
+    table = spaseq.compile(query("A", gpms)).run({"S": _file(tmp_path, "u a 1")}, time_from="arrival").to_arrow()
     assert table.column_names == ["start", "end", "positions", "time", "?end", "?time"]
 
 
@@ -304,12 +304,18 @@ def test_ill_typed_literals_are_errors_of_conditions_and_make_no_noise(
     lines = [f'<{E}s{i}> <{E}p> "{text}"^^<{xsd}{kind}> .\n' for i, (text, kind) in enumerate(texts)]
     (tmp_path / "s.nt").write_text("".join(lines))
     text = query("A", f"DEFINE GPM A ON S {{ {pattern} }}")
-    assert list(spaseq.compile(text).run({"S": str(tmp_path / "s.nt")}, reference=reference)) == []
+    assert list(spaseq.compile(text).run({"S": str(tmp_path / "s.nt")}, reference=reference, time_from="arrival")) == []
     everything = query("A", "DEFINE GPM A ON S { ?s :p ?x BIND (YEAR(?x) AS ?y) }") + " ORDER BY ?y ?x"
-    found = list(spaseq.compile(everything).run({"S": str(tmp_path / "s.nt")}, reference=reference))
+    found = list(
+        spaseq.compile(everything).run({"S": str(tmp_path / "s.nt")}, reference=reference, time_from="arrival")
+    )
     assert sorted(str(m.bindings["x"]) for m in found) == sorted(text for text, _ in texts)
     assert capfd.readouterr() == ("", "") and not caplog.records
-    table = spaseq.compile(everything).run({"S": str(tmp_path / "s.nt")}, reference=reference).to_arrow()
+    table = (
+        spaseq.compile(everything)
+        .run({"S": str(tmp_path / "s.nt")}, reference=reference, time_from="arrival")
+        .to_arrow()
+    )
     assert sorted(term.split('"')[1] for term in table["x"].to_pylist()) == sorted(text for text, _ in texts)
     assert not [str(warning.message) for warning in recwarn]
 

@@ -80,7 +80,12 @@ def ceql_case(rng: random.Random) -> CeqlCase:
         limit,
         ending,
     )
-    return CeqlCase(query, draw_stream(rng))
+    return CeqlCase(query, draw_stream(rng, timed=_needs_times(query.within)))
+
+
+def _needs_times(within: Within | None) -> bool | None:
+    """True if events are to have times, None if some streams may do without."""
+    return True if within is not None and within.unit == "time" else None
 
 
 def wide_ceql_case(rng: random.Random) -> CeqlCase:
@@ -124,7 +129,8 @@ def ending_case(rng: random.Random) -> CeqlCase:
         related = Or(related, draw_absent(rng, ()))
     strategy = "STRICT" if rng.random() < 0.1 else "ALL"
     keys = rng.choice(((), (), (("k",),), (("k",), ("s",))))
-    case = CeqlCase(Query(formula, None, strategy, keys, draw_window(rng), (), "NONE", None, related), draw_stream(rng))
+    query = Query(formula, None, strategy, keys, draw_window(rng), (), "NONE", None, related)
+    case = CeqlCase(query, draw_stream(rng, timed=_needs_times(query.within)))
     kind = rng.randrange(8)
     if kind == 0:
         return replace(case, query=replace(case.query, partition=(("k",),)), events=_odd_keys(rng, case.events))

@@ -11,7 +11,7 @@ from spaseq.language.evaluation.match import Match
 from spaseq.language.evaluation.session import Session
 from spaseq.language.evaluation.unmatched import Input, why_none
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions
+from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions, guessed_events
 from spaseq.watch import check, limited_steps
 
 __all__ = ["FollowedMatches"]
@@ -57,12 +57,13 @@ class FollowedMatches:
 
     def why_none(self) -> list[str]:
         """As `Matches.why_none`."""
-        read = replace(self._read, seen=self._followed.seen)
+        read = replace(self._read, chosen=self._followed.options, seen=self._followed.seen)  # whose clock counts
         return why_none(self._query, read, self._session.progress(), matched=self._session.matched)
 
-    def guesses(self) -> list[str]:
-        """As `Matches.guesses`, but for times: with those from arrival, the clock counts."""
-        return self._session.guesses()
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As of `Matches.notes`, but for times: with those from arrival, the clock counts."""
+        return (*self._session.notes, *guessed_events(self._followed.there, self._read.chosen))
 
     def __iter__(self) -> Iterator[Match]:
         try:

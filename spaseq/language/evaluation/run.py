@@ -606,11 +606,11 @@ class Matches:
         """How far the latest use came; None before the first."""
         return None if self._latest is None else self._latest[0].progress()
 
-    def guesses(self) -> list[str]:
-        """What was assumed of the events in the latest use, a line each: times where they have none. And which graph of
-        knowledge was closed slowly, by owlrl, and why."""
-        assumed = [] if self._latest is None or self._query.window is None else self._latest[1].guesses()
-        return [*self._knowledge.told(slow=True), *assumed]
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed in the latest use, as nobody said it, and the graphs of knowledge that owlrl closed, slowly,
+        and why: a line each."""
+        return (*self._knowledge.told(slow=True), *(() if self._latest is None else self._latest[1].notes))
 
     def count(self) -> int:
         """How many matches there are. None is made where no clause looks at them."""

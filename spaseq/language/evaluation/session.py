@@ -173,9 +173,10 @@ class Session(Ending[Match]):
         """The predicates whose triples are needed of the events; None: all."""
         return self._recogniser.wanted
 
-    def guesses(self) -> list[str]:
-        """As `Matches.guesses`, without what was assumed of times."""
-        return self._recogniser.slowly_closed()
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As of `Matches.notes`; of pushed events nothing is guessed."""
+        return tuple(self._recogniser.slowly_closed())
 
     @property
     def settings(self) -> Settings:

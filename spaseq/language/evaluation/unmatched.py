@@ -11,34 +11,57 @@ from spaseq.events import Seen
 from spaseq.language.lowering.lower import Holds
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.pattern import Predicate
-from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource, guessed_events, guessed_times, sampled_predicates
+from spaseq.rdf import (
+    ARRIVAL,
+    StreamOptions,
+    StreamSource,
+    guessed_events,
+    guessed_unit,
+    no_times,
+    sampled_predicates,
+    untimed_events,
+)
 from spaseq.rdf.iri import closest_iri
 
 __all__ = ["Input", "why_none"]
 
 _LEAVERS: Final = ("HAVING", "VALUES", "OFFSET", "LIMIT")
 """Clauses that may leave matches, or groups of them, without a result."""
+_BY_TURNS: Final = (
+    'no stream has times, so their events are taken by turns, the first of each first (time="PREDICATE" names what '
+    'holds times; time_from="arrival" if that is meant)'
+)
 
 
 @dataclass(slots=True)
 class Input:
     """What is read, and as what: the `sources` by stream, the options as they were `chosen`, and as `settled` for these
-    files. `seen`: events by the IRI of their stream."""
+    files. `timed`: the clause or setting that needs times. `seen`: events by the IRI of their stream."""
 
     sources: Sequence[StreamSource]
     chosen: StreamOptions
     settled: StreamOptions
+    timed: str = ""
     seen: Seen = field(default_factory=Seen)
 
     @property
     def untimed(self) -> bool:
-        """Whether events have the times of their arrival and nobody said so."""
-        return self.chosen.time is None and self.settled.time == ARRIVAL
+        """True if events have the times of their arrival and nobody said so."""
+        return self.settled.time == ARRIVAL and not self.chosen.counts
 
-    def guesses(self, *, dated: bool = True) -> list[str]:
-        """What was assumed of times: a line, or none. With `dated` only where the events hold dates that were not
-        asked for: who has none can but count events."""
-        return guessed_times(self.sources, self.settled, dated=dated) if self.untimed else []
+    def check(self) -> None:
+        """`OptionError` if events have no times and `timed` or the lateness needs them."""
+        needs = self.timed or ("lateness" if self.chosen.lateness else "")
+        if self.untimed and needs:
+            raise no_times(needs, self.sources, self.settled)
+
+    @property
+    def notes(self) -> list[str]:
+        """A line for each thing that was guessed and that the answer depends on."""
+        lines = guessed_events(self.sources, self.chosen)
+        if self.untimed and len(self.sources) > 1:
+            return [*lines, _BY_TURNS]
+        return [*lines, *(guessed_unit(self.sources, self.settled) if self.timed else ())]
 
 
 def why_none(query: CheckedQuery, read: Input, progress: Progress | None, *, matched: bool = False) -> list[str]:
@@ -49,9 +72,8 @@ def why_none(query: CheckedQuery, read: Input, progress: Progress | None, *, mat
     """
     names = {iri: name for name, iri in query.streams}
     lines = [_named(read.seen, names).told(of="of ")]
-    if query.window is None or not read.guesses():  # else they have been said
-        lines += read.guesses(dated=False)
-    lines += guessed_events(read.sources, read.settled)
+    if read.untimed:
+        lines.append(untimed_events(read.sources, read.settled))
     leavers = [modifier.kind for modifier in query.tree.modifiers if modifier.kind in _LEAVERS]
     if matched and leavers:
         return [*lines, f"there are matches, and {' and '.join(leavers)} leave{'s' * (len(leavers) == 1)} none of them"]

@@ -4,8 +4,8 @@
 values of several GPMs; `instants` is the batch that the engine reads, and `instant_rows` the table for events that are
 pushed one by one.
 
-* `chunks` (`Chunk`, `EventList`, `Piece`, `by_stream`, `chunk_of`, `merge_batches`, `places_of`, `solved`): Merges batches of
-  several streams by time into chunks of instants, without an object per event.
+* `chunks` (`Chunk`, `EventList`, `Piece`, `by_stream`, `chunk_of`, `merge_batches`, `places_of`, `solved`): Merges
+  batches of several streams by time into chunks of instants, without an object per event.
 * `conjunctions` (`Joined`, `Member`, `joined`): The conjunction of graph patterns at an instant, joined as columns over
   a chunk ([SPAseq] Definition 8).
 * `instant_rows` (`InstantRows`, `Solved`): The rows of one instant, for events that are pushed one at a time: the same

@@ -44,7 +44,7 @@ def _lines(query: ast.Query) -> Iterator[str]:
         yield f"BASE <{prefix.iri}>" if prefix.label is None else f"PREFIX {prefix.label}: <{prefix.iri}>"
     yield _form(query)
     if query.within is not None:
-        yield _within(query.within)
+        yield print_within(query.within)
     if query.partition:
         yield "PARTITION BY (" + ", ".join("?" + v.text for v in query.partition) + ")"
     for stream in query.streams:
@@ -67,7 +67,8 @@ def _form(query: ast.Query) -> str:
     return " ".join(word for word in words if word)
 
 
-def _within(within: ast.Within) -> str:
+def print_within(within: ast.Within) -> str:
+    """The WITHIN clause."""
     text = f"WITHIN {within.amount} {within.unit}"
     if within.sliding:
         text += " SLIDING"

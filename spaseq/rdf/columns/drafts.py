@@ -198,7 +198,7 @@ class Drafting:
             size=by.size,
             time=int(terms[0]),
             arrival=options.time == ARRIVAL,
-            interval=options.interval,
+            interval=options.step,
             type=int(terms[1]),
             lookahead=options.lookahead,
             file=len(self.files) - 1,
@@ -211,7 +211,7 @@ class Drafting:
             return
         table = self._dictionary.table
         rows = self._scanner.rows
-        scale = UNITS[self._options.time_unit]
+        scale = UNITS[self._options.unit]
         text = table.text.view(np.uint8)
         if not attempt_rows(
             literals.read_times, 16 * (end - begin), rows, begin, end, told.time, scale, text, table, values, status

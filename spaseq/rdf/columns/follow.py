@@ -64,13 +64,13 @@ class Followed:
     clock (ns since the epoch) when it comes out here; `now` is that clock when something came out last, and never goes
     back. Else events are put in order within the lateness, over all streams, and what is later is an EventError or
     dropped and counted.
-    `options` are as settled for all files there are at the start. Ends when all streams have ended, which only standard
-    input and compressed files do; `stop` ends it too.
+    `there`: the files at the start, for all of which `options` are settled. Ends when all streams have ended, which
+    only standard input and compressed files do; `stop` ends it too.
     """
 
     def __init__(self, sources: Sequence[StreamSource], options: StreamOptions, *, poll: float = 0.2) -> None:
-        there = [replace(source, files=_there(source.files)) for source in sources]
-        self.options: StreamOptions = settle(options, there)
+        self.there: list[StreamSource] = [replace(source, files=_there(source.files)) for source in sources]
+        self.options: StreamOptions = settle(options, self.there)
         self._poll = poll
         self._stopped = threading.Event()
         self._news = threading.Condition()

@@ -46,8 +46,8 @@ def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: 
             if name in table.column_names:
                 column_of(_sample(table.schema.field(name).type), name, _SOURCE if name in times else streams)
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
-    clock = {"time_from": "arrival"} if options.from_arrival else {"time": options.time}
-    query.run(**given, type_column=options.type_column, time_unit=options.time_unit, **clock).to_arrow()
+    words = {word: getattr(options, word) for word in ("type_column", "time", "time_unit", "interval", "lateness")}
+    query.run(**given, **words, time_from="arrival" if options.from_arrival else None).to_arrow()
     return found
 
 

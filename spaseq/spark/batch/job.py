@@ -231,7 +231,7 @@ def prepared(spark: SparkSession, query: Query, kb: Any, options: QueryOptions) 
 
 
 def _form(job: Job, shape: Any, table: pa.Schema) -> Form:
-    return Form(job.query, job.options.time_unit, shape, table, job.layout.ordered)
+    return Form(job.query, job.options.unit, shape, table, job.layout.ordered)
 
 
 def _found(
@@ -259,7 +259,7 @@ def _found(
 
 def _recognise(job: Job, table: DataFrame, times: list[int], form: Form) -> DataFrame:
     """The matches in `table`, in parts that the layout allows. `times`: where ranges of equal work begin."""
-    window = job.compiled.window(job.options.time_unit)
+    window = job.compiled.window(job.options.unit)
     cuts: list[Column] = []
     if job.layout.by_window:
         cuts.append(F.expr(_window_number(window)))

@@ -28,7 +28,7 @@ from spaseq.errors import EventError
 from spaseq.language.evaluation.run import Match, Recogniser
 from spaseq.language.query import Query, stream_sources
 from spaseq.language.solving.chunks import merge_batches, solved
-from spaseq.rdf import Counters, GraphBatch, StreamOptions, settle, term_key
+from spaseq.rdf import Counters, GraphBatch, StreamOptions, term_key
 from spaseq.spark.batch.form import Form
 from spaseq.spark.ingest.files import for_tasks
 from spaseq.spark.ingest.frames import Streams, is_frames
@@ -92,7 +92,7 @@ def planned_slices(job: Job, streams: Streams, quarantine: str, *, forced: bool)
     if any(side.table is None for sides in job.sides.values() for side in sides):
         return "an answer of the knowledge is left on Spark"
     sources = for_tasks(job.spark, stream_sources(job.compiled.checked, streams))
-    settled = settle(job.options, sources)
+    settled = job.compiled.settled(job.options, sources).settled
     files, why = timed_files(sources, settled)
     if why:
         return why
@@ -103,7 +103,7 @@ def planned_slices(job: Job, streams: Streams, quarantine: str, *, forced: bool)
         times = first_times(files, job.tasks, job.tasks * _PROBES)
     except EventError as error:
         return str(error)
-    bounds = slice_bounds(times, job.compiled.window(settled.time_unit))
+    bounds = slice_bounds(times, job.compiled.window(settled.unit))
     if 2 * len(bounds) <= job.tasks and not forced:
         return f"the files have {max(1, len(bounds))} windows for {job.tasks} tasks"
     return Slices(tuple(files), settled, tuple(bounds[1:]))
@@ -128,7 +128,7 @@ def sliced_matches(job: Job, slices: Slices, form: Form, counters: Counters) -> 
     answers = {name: [(side.names, _rows(side.table)) for side in sides] for name, sides in job.sides.items()}
     shared = share(job.spark, (job.graphs, answers))
     access = access_to(job.spark, [file.path for file in slices.files])
-    given = _Work(form, slices, job.compiled.window(slices.options.time_unit), access)
+    given = _Work(form, slices, job.compiled.window(slices.options.unit), access)
     work = step(f"run on slices of time ({streams_and_patterns(job.compiled)})", _of_slices, given, shared)
     numbers = job.spark.range(0, len(slices), numPartitions=len(slices))
     rows = numbers.mapInArrow(work, spark_schema(pa.schema([*form.schema, *TOLD])))
@@ -219,7 +219,7 @@ class _Slice:
         form, options = self._work.form, self._work.slices.options
         compiled = form.query.compiled()
         solver = answered_solver(form.query, graphs, answers)
-        recogniser = Recogniser(compiled.checked, compiled.program(options.time_unit), solver, keep_events=False)
+        recogniser = Recogniser(compiled.checked, compiled.program(options.unit), solver, keep_events=False)
         behind = any(variant.after for variant in compiled.checked.variants)
         parts: list[Iterator[GraphBatch]] = []
         for _, files in groupby(self._work.slices.files, key=lambda file: file.chain):

@@ -82,9 +82,9 @@ def run_tuples(
         partitions: how many tasks a stage has; by default as many as the session runs at a time.
         cut: how to divide the work: "auto", "keys", "slices" or "one". What would change an answer is refused.
 
-    `type_column`, `time`, `time_from` and `time_unit` are as for CEQL's `run`, and may be left out. Without a time
-    column, or with `time_from="arrival"`, the k-th tuple of a stream, as its DataFrame stands, is at k times
-    `interval`. No tuple is ever late.
+    `type_column`, `time`, `time_from` and `time_unit` are as for CEQL's `run`, and may be left out. With
+    `time_from="arrival"`, and without a time column if the query needs no times, the k-th tuple of a stream, as its
+    DataFrame stands, is at k times `interval`. No tuple is ever late.
 
     The order is worked out when this is called, the matches when somebody asks for rows. Raises `OptionError` and
     `EventError`; what goes wrong in the last step comes out as clearly only through `spaseq.spark.collect`.
@@ -186,7 +186,7 @@ def _timed(frame: DataFrame, number: int, options: EventOptions) -> DataFrame:
     plain = with_plain_names(frame)
     with_order = plain.withColumn(ORDER, F.monotonically_increasing_id()).withColumn(STREAM, F.lit(number))
     if arrival:
-        return _counted(keep(with_order), options.interval)
+        return _counted(keep(with_order), options.step)
     schema = StructType([*with_order.schema, StructField(TIME, LongType())])
     return with_order.mapInArrow(carried(_read_clock, options), schema)
 

@@ -58,7 +58,7 @@ def settled_by_names(options: StreamOptions, sources: list[StreamSource]) -> Str
     if len(kinds) > 1:
         raise OptionError(
             "some streams have graphs with times and others have none: their order is unknown",
-            "give --time PREDICATE or --time-from arrival for all streams",
+            'time="PREDICATE" or time_from="arrival", for all streams',
         )
     return replace(options, time=GENERATED_AT if kinds == {True} else ARRIVAL)
 
@@ -92,7 +92,7 @@ def source_options(
         "event_by": options.event_by,
         "time": None if options.time == ARRIVAL else options.time,
         "counted": "true" if options.time == ARRIVAL else None,
-        "time_unit": options.time_unit,
+        "time_unit": options.unit,
         "format": options.format,
         "malformed": malformed,
         "partitions": tasks,

@@ -169,7 +169,7 @@ class _Read:
 
 
 def _quads(given: Frames, options: StreamOptions) -> DataFrame:
-    job = _Read(given.numbers, options.time_unit, options.malformed == "drop")
+    job = _Read(given.numbers, options.unit, options.malformed == "drop")
     picked = [_picked(frame, given.numbers) for frame in given.frames]
     return reduce(DataFrame.unionByName, picked).mapInArrow(carried(_read, job), spark_schema(QUADS))
 

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.errors import EventError, OptionError
 from spaseq.language.query import Query, stream_sources
-from spaseq.rdf import Counters, StreamOptions, settle
+from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark.ingest.files import for_tasks
 from spaseq.spark.ingest.frames import Streams, frame_options, is_frames, ordered_events, streams_of_frames
 from spaseq.spark.ingest.inputs import Input, inputs_of, out_of_turn
@@ -103,7 +103,7 @@ def _solved(job: Job, streams: Any, quarantine: str) -> _Solved:
         events = ordered_events(streams_of_frames(job.compiled, streams), settled, job.tasks)
         return _Solved.of(job, solved_rows(events, settled, job.query, layout, graphs), settled)
     sources = for_tasks(job.spark, stream_sources(job.compiled.checked, streams))
-    settled = settle(job.options, sources)
+    settled = job.compiled.settled(job.options, sources).settled
     if quarantine:
         check_folder(quarantine)
         quarantine, settled = os.path.abspath(quarantine), replace(settled, malformed="drop")

@@ -62,7 +62,7 @@ class GraphEvaluation:
         self._partition = sorted(compiled.checked.partition)
         self._variables = compiled.variables
         self._text = term_key if keys else _n3
-        self._recogniser = Recogniser(compiled.checked, compiled.program(options.time_unit), None, keep_events=False)
+        self._recogniser = Recogniser(compiled.checked, compiled.program(options.unit), None, keep_events=False)
         self._clock = Clock(feeds, options, loose, idle)
         self._rows: list[tuple[int, int, int, Any, Any]] = []
         self._malformed = 0

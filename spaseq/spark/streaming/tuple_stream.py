@@ -83,7 +83,7 @@ def _identity(query: TupleQuery, events: Tuples, words: StreamWords) -> dict[str
     """What must be the same wherever a checkpoint is gone on from. Budgets, lateness and `idle` may change."""
     given = events if isinstance(events, Mapping) else {"": events}
     reading = EventOptions.parse(**{word: words[word] for word in words.keys() & TupleWords.__annotations__.keys()})  # type: ignore[literal-required]
-    kept = {"type_column": reading.type_column, "time": reading.time, "time_unit": reading.time_unit}
+    kept = {"type_column": reading.type_column, "time": reading.time, "time_unit": reading.unit}
     return {
         "query": " ".join(query.text.split()),
         "settings": query.identity.get("settings", ""),

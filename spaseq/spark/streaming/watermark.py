@@ -61,7 +61,7 @@ class Clock:
     def identity(self) -> str:
         """What must be the same where a snapshot is gone on from: lateness and `idle` may change."""
         options = self.options
-        times = f"times from arrival, {options.interval} ns apart" if options.time == ARRIVAL else "times of their own"
+        times = f"times from arrival, {options.step} ns apart" if options.time == ARRIVAL else "times of their own"
         instants = "each event an instant" if options.apart else "events of one time an instant"
         return f"{self.feeds} streams with {times}, {instants}"
 
@@ -88,7 +88,7 @@ class Clock:
         stream = self.streams[feed]
         numbers = np.arange(stream.seen, stream.seen + len(times), dtype=np.int64)
         if self.options.time == ARRIVAL:
-            times = numbers * self.options.interval
+            times = numbers * self.options.step
         if len(times):
             self.seen[feed] = self.now
             if self.idle and self.released is not None:
