@@ -51,9 +51,13 @@ class Input:
 
     def check(self) -> None:
         """`OptionError` if events have no times and `timed` or the lateness needs them."""
-        needs = self.timed or ("lateness" if self.chosen.lateness else "")
-        if self.untimed and needs:
-            raise no_times(needs, self.sources, self.settled)
+        if self.untimed and self._needs:
+            raise no_times(self._needs, self.sources, self.settled)
+
+    @property
+    def _needs(self) -> str:
+        """The clause or option that needs times; empty if there is none."""
+        return self.timed or ("lateness" if self.chosen.lateness else "")
 
     @property
     def notes(self) -> list[str]:
@@ -61,7 +65,7 @@ class Input:
         lines = guessed_events(self.sources, self.chosen)
         if self.untimed and len(self.sources) > 1:
             return [*lines, _BY_TURNS]
-        return [*lines, *(guessed_unit(self.sources, self.settled) if self.timed else ())]
+        return [*lines, *(guessed_unit(self.sources, self.settled) if self._needs else ())]
 
 
 def why_none(query: CheckedQuery, read: Input, progress: Progress | None, *, matched: bool = False) -> list[str]:
