@@ -34,6 +34,7 @@ from spaseq.rdf import Counters, open_streams, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
 from spaseq.watch import check, limited
 from tests.fuzz import borders, clocks, forged, library
+from tests.fuzz.kinds import Input
 from tests.support import roads
 from tests.support.harness import Case
 

@@ -26,6 +26,7 @@ import zstandard
 
 from spaseq.engine import Settings
 from tests.fuzz import borders, clocks
+from tests.fuzz.mutate import NUMBERS, TEXTS, WORDS, mutated_bytes, mutated_lines, mutated_text
 from tests.support import graph_patterns, harness, strategies
 from tests.support.harness import Case, Events
 
