@@ -36,8 +36,10 @@ Modules:
 * `reorder` (`Arrivals`, `Reorderer`, `SingleReorderer`): Which events come too late, and the order of time of the
   others.
 * `seen` (`Seen`, `closest`): What kinds of events were read, how many of each, and from when to when.
-* `streams` (`EventCounters`, `EventFeed`, `EventStream`): From sources to one stream of event batches:
-  types, times, order, merging.
+* `timestamps` (`Part`, `TimestampAssigner`, `listed`, `read_by`): The times of events: where they stand, and what they
+  are as nanoseconds; and the types, which must be there.
+* `streams` (`EventCounters`, `EventFeed`, `EventStream`): From sources to one stream of event batches: types, times,
+  order, merging.
 """
 
 from __future__ import annotations

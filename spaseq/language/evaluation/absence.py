@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from spaseq.engine import Partitions, Window
+from spaseq.engine import Partitions, Program, Window
 from spaseq.errors import BudgetExceeded
 from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere, project
 from spaseq.language.evaluation.history import Made, Pool
@@ -112,6 +112,13 @@ class Endings:
         self._owing = _Owing({c: _certain(query, c) for c in self.conjunctions})
         self._closing: list[tuple[int, int, Waiting]] = []  # a heap: (end of the window, number, match)
         self._added = 0
+
+    @staticmethod
+    def of(query: CheckedQuery, program: Program, registers: MappingRegisters) -> Endings | None:
+        """Those of a query; None if nothing is negated at the end of its sequence."""
+        if not any(variant.after for variant in query.variants):
+            return None
+        return Endings(query, program.window, registers, program.settings.output_bytes)
 
     def push(self, batch: InstantBatch, found: Sequence[Waiting]) -> list[Waiting]:
         """The matches that are settled, after `batch`, among those waiting and those `found` in it (in order of end).

@@ -142,9 +142,7 @@ class Recogniser:
         self._results = Results(query.clauses, program.window)
         registers = MappingRegisters(query.patterns)
         self._sightings = Sightings(query, program.window, registers)
-        held = program.settings.output_bytes
-        negated = any(variant.after for variant in query.variants)
-        self._endings = Endings(query, program.window, registers, held) if negated else None
+        self._endings = Endings.of(query, program, registers)
         self._partitions = Partitions(program.window, program.settings.forget_keys_after)
         self.counters: Counters = Counters()
         """Where forgotten keys are counted."""
@@ -381,8 +379,7 @@ class Recogniser:
         if self._time is not None:
             self._partitions.hush(self._time)
             self._make_room()
-        last = list(self._evaluator.close()) or [self._evaluator.none()]
-        matches = self._matches(iter(last), None) if any(map(len, last)) or self._endings is not None else ()
+        matches = self._matches(iter((self._evaluator.none(),)), None) if self._endings is not None else ()
         yield from self._results.close(matches)
 
     def identity(self) -> dict[str, str]:

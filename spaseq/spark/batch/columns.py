@@ -20,7 +20,7 @@ from pyspark.sql.types import StructField
 from spaseq.errors import EventError
 from spaseq.events import EventOptions
 from spaseq.events.columns import column_of
-from spaseq.events.streams import TimestampAssigner
+from spaseq.events.timestamps import TimestampAssigner
 from spaseq.spark.batch.cuts import TupleQuery
 
 __all__ = ["checked_frames"]

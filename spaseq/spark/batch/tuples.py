@@ -26,7 +26,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from spaseq.errors import OptionError
 from spaseq.events import EventOptions, TupleWords
-from spaseq.events.streams import TimestampAssigner
+from spaseq.events.timestamps import TimestampAssigner
 from spaseq.spark.batch.columns import checked_frames
 from spaseq.spark.batch.cuts import (
     ORDER,

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spaseq.errors import EventError, OptionError
-from spaseq.events.streams import TimestampAssigner
+from spaseq.events.timestamps import TimestampAssigner
 from spaseq.rdf import Terms, format_of, parse_statements, term_key
 from spaseq.spark.ingest.frames import UNREADABLE
 from spaseq.spark.ingest.terms import ntriples

@@ -25,7 +25,8 @@ from spaseq.errors import OptionError
 from spaseq.events import EventOptions, TupleWords
 from spaseq.events.batch import INSTANTS
 from spaseq.events.options import one_of
-from spaseq.events.streams import TimestampAssigner, table_bytes, table_of_bytes
+from spaseq.events.streams import table_bytes, table_of_bytes
+from spaseq.events.timestamps import TimestampAssigner
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.snapshot import array, expect, seal, unseal
 from spaseq.spark.batch.cuts import POSITION, TIME, TupleCut, TupleQuery
