@@ -13,6 +13,7 @@ Expressions that make long texts of shorter ones call `made_text` first, and who
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -27,8 +28,8 @@ from typing import Any, Final, NoReturn, TypeVar
 from spaseq.errors import BudgetExceeded, EventError, LimitReached, OptionError, QueryError
 
 __all__ = [
-    "TEXT_LENGTH", "InUse", "Stopped", "check", "handed_on", "limited", "limited_steps", "made_text",
-    "memory_of_machine", "resident_bytes", "to_hold",
+    "TEXT_LENGTH", "InUse", "Stopped", "available_bytes", "check", "handed_on", "limited", "limited_steps", "made_text",
+    "memory_of_machine", "reserve", "resident_bytes", "to_hold",
 ]  # fmt: skip
 
 _T = TypeVar("_T")
@@ -130,10 +131,19 @@ def made_text(length: int) -> None:
 
 
 def to_hold(more: int) -> None:
-    """Raises `LimitReached` where `more` bytes would be beyond the `memory_limit` of this thread's evaluation."""
+    """`reserve` for `more` bytes, if they are many: a look at the memory costs some 50 µs."""
+    if more > _LARGE:
+        reserve(more)
+
+
+def reserve(more: int) -> None:
+    """Raises `LimitReached` if `more` bytes would be beyond the `memory_limit` of this thread's evaluation, and
+    `MemoryError` if the system does not have them: libraries end the process if memory is refused to them."""
     watch = _CURRENT.watch
-    if watch is not None and more > _LARGE:
+    if watch is not None:
         watch.hold(more)
+    if more > available_bytes():
+        raise MemoryError
 
 
 def _has_limits(settings: Any) -> bool:
@@ -295,3 +305,22 @@ def resident_bytes() -> int:
 
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most if sys.platform == "darwin" else most * 1024
+
+
+def available_bytes() -> float:
+    """The memory that this process may still get: of its address space, and of what the system says is available.
+    Infinite where neither is told."""
+    left = math.inf
+    try:
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most != resource.RLIM_INFINITY:
+            with open("/proc/self/statm", "rb") as file:
+                left = most - int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        with open("/proc/meminfo", "rb") as file:
+            told = dict(line.split(b":") for line in file)
+        free = sum(int(told[name].split()[0]) << 10 for name in (b"MemAvailable", b"SwapFree"))
+    except (ImportError, KeyError, OSError, ValueError):
+        return left
+    return min(left, free)

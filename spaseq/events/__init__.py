@@ -16,6 +16,8 @@ Modules:
   values are of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
 * `columns`: Columns of a batch as plain arrays, each of one of six kinds.
 * `batch` (`INSTANTS`, `EventBatch`): A batch of typed events in columns, in the order of the stream.
+* `unfinished` (`LONGEST`, `Fed`, `Unfinished`, `too_long`): What has been read of a line, or a record, that has not
+  ended: bounded, and gathered once.
 * `blocks` (`Joined`, `clean`, `decoded`, `first_line`, `line_blocks`, `read_some`): Bytes of files, in blocks of whole
   lines; what the readers of text formats share.
 * `csv_files` (`padded`, `read_csv`): CSV and TSV files, block by block: typed as the first block is, texts as

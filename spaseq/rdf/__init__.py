@@ -27,6 +27,7 @@ Modules:
   given a statement that stands for none.
 * `files` (`STDIN`, `Format`, `byte_chunks`, `expand_files`, `format_of`): Input files as chunks of bytes: names and
   globs, standard input, gzip, zstd, and the format by the extension.
+* `entities` (`bounded_entities`): Entities of RDF/XML, bounded before a parser expands them.
 * `statements` (`NO_TRIPLE`, `Statement`, `parse_statements`, `read_statements`): Files as statements: subject,
   predicate, object, graph name (None in the default graph), and the line they stand on.
 * `assemble`: Statements of one file become graph events: which of them belong together, and when it happened.

@@ -7,7 +7,7 @@ import gzip
 import select
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -18,12 +18,18 @@ import zstandard
 
 from spaseq.errors import EventError, OptionError
 from spaseq.events.places import matching, open_file
+from spaseq.watch import check
 
-__all__ = ["COMPRESSED", "STDIN", "Format", "byte_chunks", "expand_files", "format_of", "has_lines", "readable"]
+__all__ = ["COMPRESSED", "STDIN", "Format", "byte_chunks", "expand_files", "format_of", "has_lines", "readable",
+           "unzstd"]  # fmt: skip
 
 STDIN: Final = "-"
 _CHUNK: Final = 1 << 20
 COMPRESSED: Final = (".gz", ".zst")
+_ZSTD: Final = 0xFD2FB528
+_SKIPPABLE: Final = 0x184D2A5
+_SEEN: Final = 4
+"""Bytes at the beginning of a part of a zstd file that say what follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +131,7 @@ def _open(path: str) -> Iterator[bytes]:
             yield from _pieces(file)
     else:
         with cast(BufferedReader, open_file(path)) as file:
-            yield from _unzstd(_pieces(file)) if path.endswith(".zst") else _pieces(file)
+            yield from unzstd(_pieces(file)) if path.endswith(".zst") else _pieces(file)
 
 
 def readable(file: Any, seconds: float = 0.0) -> bool:
@@ -143,18 +149,62 @@ class _Readable(Protocol):
 
 def _pieces(file: _Readable) -> Iterator[bytes]:
     while piece := file.read1(_CHUNK):
+        check()
         yield piece
 
 
-def _unzstd(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """One zstd frame after another; unlike the library's reader it notices a frame that ends too early."""
+def unzstd(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """One zstd frame after another, in pieces of about 1 MB; unlike the library's reader it notices a frame that ends
+    too early.
+
+    The decompressor is given a block at a time. It gives all that it makes of its input at once, and 64 kB can be as
+    much as 2 GB.
+    """
+    parts = _zstd_parts()
+    left = next(parts)
+    seen = b""
     frame = None
     for piece in pieces:
-        while piece:
+        made: list[bytes] = []
+        at = size = 0
+        while at < len(piece):
+            part = piece[at : at + left]
+            at, left, seen = at + len(part), left - len(part), (seen + part)[:_SEEN]
             frame = frame or zstandard.ZstdDecompressor().decompressobj()
-            if out := frame.decompress(piece):
-                yield out
-            piece = frame.unused_data if frame.eof else b""
+            if out := frame.decompress(part):
+                made.append(out)
+                size += len(out)
             frame = None if frame.eof else frame
+            while not left:
+                left = parts.send(seen)
+                seen = b""
+            if size >= _CHUNK:
+                yield b"".join(made)
+                made, size = [], 0
+        if made:
+            yield b"".join(made)
     if frame is not None:
         raise EOFError("the compressed data ends too early")
+
+
+def _zstd_parts() -> Generator[int, bytes, None]:
+    """How many bytes each part of a zstd file has (RFC 8878, 3.1), given the first bytes of the part before. No part
+    holds more than one block, which is 128 kB decompressed."""
+    while True:
+        magic = int.from_bytes((yield 4), "little")
+        if magic >> 4 == _SKIPPABLE:
+            yield int.from_bytes((yield 4), "little")
+            continue
+        if magic != _ZSTD:
+            yield _CHUNK  # which the decompressor refuses
+            continue
+        about = (yield 1)[0]
+        alone = about >> 5 & 1
+        yield 1 - alone + (0, 1, 2, 4)[about & 3] + (alone, 2, 4, 8)[about >> 6]
+        last = False
+        while not last:
+            block = int.from_bytes((yield 3), "little")
+            last = bool(block & 1)
+            yield 1 if block >> 1 & 3 == 1 else block >> 3
+        if about & 4:
+            yield 4

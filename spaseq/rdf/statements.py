@@ -17,18 +17,24 @@ import pyoxigraph
 from rdflib import URIRef
 
 from spaseq.errors import EventError
+from spaseq.events.unfinished import LONGEST, Fed, Unfinished, too_long
 from spaseq.rdf.empty_graphs import MARK, EmptyGraphs
+from spaseq.rdf.entities import bounded_entities
 from spaseq.rdf.files import Format, byte_chunks
 from spaseq.rdf.model import Counters
 from spaseq.rdf.terms import Term, Terms
 
-__all__ = ["NO_TRIPLE", "Statement", "parse_statements", "read_statements", "unmarked"]
+__all__ = [
+    "LONGEST_TERM", "NO_TRIPLE", "Statement", "is_too_long", "parse_statements", "read_statements", "unmarked",
+]  # fmt: skip
 
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
 
 NO_TRIPLE: Final = URIRef(MARK)
 """The subject, the same object, of what stands for the statements of an empty graph."""
 
+LONGEST_TERM: Final = 1 << 24
+"""Bytes of a term, and of a line of N-Triples and N-Quads, at most: the parser's own bound."""
 _PREFIX: Final = re.compile(
     r"^Parser error (?:at|between) line \d+ (?:between columns \d+ and (?:line \d+ column )?\d+"
     r"|column \d+(?: and line \d+ column \d+)?): "
@@ -90,24 +96,22 @@ def unmarked(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes cut only after newlines; the last piece may lack one."""
-    parts: list[bytes] = []
+def _whole_lines(chunks: Iterable[bytes], source: str, most: int = LONGEST) -> Iterator[bytes]:
+    """The same bytes cut only after newlines; the last piece may lack one. Errors as of `Unfinished`."""
+    rest = Unfinished(source, most)
     for chunk in chunks:
         cut = chunk.rfind(b"\n") + 1
         if cut:
-            yield b"".join((*parts, chunk[:cut]))
-            parts = [chunk[cut:]] if cut < len(chunk) else []
-        else:
-            parts.append(chunk)
-    if any(parts):
-        yield b"".join(parts)
+            yield rest.take(chunk[:cut])
+        rest.add(chunk[cut:])
+    if rest.size:
+        yield rest.take()
 
 
 def _by_lines(
     chunks: Iterable[bytes], form: Format, source: str, line: int, terms: Terms, counters: Counters, drop: bool
 ) -> Iterator[Statement]:
-    for block in _whole_lines(chunks):
+    for block in _whole_lines(chunks, source, LONGEST_TERM):
         rest = block
         while rest:
             failed: EventError | None = None
@@ -149,11 +153,20 @@ def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, cou
             begun = number  # the parser gave the statement, and then missed the dot
         if begun < at:  # and it sees on a later line that this one was cut off
             failed = EventError(f"not {form.name}: the line ends within a statement", source=source, record=begun)
+    except MemoryError as error:
+        if not is_too_long(error):
+            raise
+        failed = too_long("term", source, LONGEST_TERM, next(numbers, number))
     if held is not None and (failed is None or failed.record != number):
         counters.triples += 1
         yield held
     if failed is not None:
         raise failed from None
+
+
+def is_too_long(error: MemoryError) -> bool:
+    """True if the parser refused a term for its length: it says so as if there were no memory."""
+    return "buffer" in str(error)
 
 
 def _is_whole(text: bytes, form: Format) -> bool:
@@ -178,10 +191,13 @@ class _Lines(io.RawIOBase):
     `graphs`, if given, marks its empty graphs.
     """
 
-    def __init__(self, chunks: Iterable[bytes], line: int, graphs: EmptyGraphs | None) -> None:
+    def __init__(
+        self, chunks: Iterable[bytes], source: str, line: int, graphs: EmptyGraphs | None, *, xml: bool
+    ) -> None:
         self._graphs = graphs
         self._last = b""
-        self._blocks = _whole_lines(chunks)
+        self.fed = Fed(source)
+        self._blocks = _whole_lines(bounded_entities(chunks, source, self.fed) if xml else chunks, source)
         self._lines: Iterator[bytes] = iter(())
         self._rest = b""
         self.number = line - 1
@@ -194,6 +210,7 @@ class _Lines(io.RawIOBase):
             self._rest = self._next_line()
         size = len(self._rest) if size < 0 else size
         out, self._rest = self._rest[:size], self._rest[size:]
+        self.fed.add(len(out))
         return out
 
     def _next_line(self) -> bytes:
@@ -228,9 +245,10 @@ def _by_document(
     counters: Counters,
     graphs: EmptyGraphs | None,
 ) -> Iterator[Statement]:
-    lines = _Lines(chunks, line, graphs)
+    lines = _Lines(chunks, source, line, graphs, xml=form.code == pyoxigraph.RdfFormat.RDF_XML)
     try:
         for quad in pyoxigraph.parse(cast(IO[bytes], lines), form.code):
+            lines.fed.since = 0
             statement = _statement(quad, lines.number, terms, source)
             if graphs is not None and graphs.waiting and statement[0] == NO_TRIPLE:
                 graphs.waiting -= 1
@@ -239,6 +257,10 @@ def _by_document(
                 continue
             counters.triples += 1
             yield statement
+    except MemoryError as error:
+        if not is_too_long(error):
+            raise
+        raise too_long("term", source, LONGEST_TERM, lines.number) from None
     except SyntaxError as error:
         at = line + error.lineno - 1 if error.lineno else None
         column = lines.column(at, error.offset)

@@ -54,7 +54,7 @@ def by_parts(chunks: Sequence[bytes], form: Format, malformed: Malformed) -> Out
     counters, problem, line = Counters(), None, 1
     empty = Scanner(Dictionary(), counters, malformed).empty
     found: list[Statement] = []
-    for part in [Part(empty, form, blocks) for blocks in parts_of(whole_lines(chunks), 100)]:
+    for part in [Part(empty, form, blocks) for blocks in parts_of(whole_lines(chunks, "s"), 100)]:
         try:
             line = part.finish(form, "f", line, counters)
         except EventError as error:

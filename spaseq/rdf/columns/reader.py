@@ -189,7 +189,7 @@ class ColumnFiles:
         drafting, line = self._drafting, 1
         room = [(0, 0)]
         read = partial(Part, lambda: self._scanner.empty(*room[-1]), form)
-        for part in self._ahead(read, parts_of(whole_lines(chunks), _LINE * self._limits.triples)):
+        for part in self._ahead(read, parts_of(whole_lines(chunks, path), _LINE * self._limits.triples)):
             try:
                 line = part.finish(form, path, line, self._counters)
             finally:

@@ -13,13 +13,14 @@ from typing import Final, Literal
 import numpy as np
 import pyoxigraph
 
-from spaseq.jit import attempt, interprets
+from spaseq.events.unfinished import Unfinished
+from spaseq.jit import attempt_rows, interprets
 from spaseq.rdf.columns.dictionary import Block, Described, Dictionary, byte_classes
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.files import Format
 from spaseq.rdf.model import Counters
-from spaseq.rdf.statements import Statement, parse_statements
+from spaseq.rdf.statements import LONGEST_TERM, Statement, is_too_long, parse_statements
 from spaseq.rdf.terms import Term, Terms
 
 __all__ = ["Lines", "Scanner", "grown", "whole_lines"]
@@ -29,6 +30,8 @@ _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _ROOM: Final = 1 << 12
 _PIECE: Final = 1 << 11
 """Bytes that are interpreted between two looks at the clock."""
+_BYTES: Final = 3
+"""Bytes of a line that take as long as a row, of `attempt_rows`."""
 _ASCII: Final = byte_classes(utf8=False)
 _UTF8: Final = byte_classes(utf8=True)
 
@@ -65,7 +68,7 @@ class Scanner:
 
         EventError as of `parse_statements`; the rows before it have been added, but not yielded after.
         """
-        for block in whole_lines(chunks):
+        for block in whole_lines(chunks, source):
             if block is not None:
                 line = self.read_block(block, form, source, line)
             yield False
@@ -93,8 +96,8 @@ class Scanner:
         while state[k.AT] < block.size:
             self._make_room(block.size - int(state[k.AT]))
             size = self._block.line_behind(int(state[k.AT]) + _PIECE, block.size) if interprets(k.scan) else block.size
-            attempt(k.scan, self._block.data, size, form.named, self.rows, self.lines, self._slow,
-                    self.dictionary.table, state, classes)  # fmt: skip
+            attempt_rows(k.scan, (size - int(state[k.AT])) // _BYTES, self._block.data, size, form.named, self.rows,
+                         self.lines, self._slow, self.dictionary.table, state, classes)  # fmt: skip
         self.count = int(state[k.ROWS])
         slow = self._slow[: int(state[k.SLOW])]
         rest = (0, line) if block.odd else None
@@ -131,6 +134,10 @@ class Scanner:
             described = [_described(term) for term in terms if term is not None]
         except (SyntaxError, ValueError):
             return False
+        except MemoryError as error:
+            if is_too_long(error):
+                return False
+            raise
         self.rows[slow[:, 0]] = self._placed(terms, flat, self.dictionary.intern_described(described))
         return True
 
@@ -240,20 +247,19 @@ class Lines:
         return self._head[begin:end] + self._tail[: max(end - cut, 0)]
 
 
-def whole_lines(chunks: Iterable[bytes]) -> Iterator[Lines | None]:
-    """The chunks of a file in blocks of whole lines, of which the last one may lack its newline; None behind a chunk
-    that ends no line."""
-    rest: list[bytes] = []  # of a line that has not ended
+def whole_lines(chunks: Iterable[bytes], source: str) -> Iterator[Lines | None]:
+    """The chunks of the file `source` in blocks of whole lines, of which the last one may lack its newline; None behind
+    a chunk that ends no line. Errors as of `Unfinished`."""
+    rest = Unfinished(source, LONGEST_TERM)
     for chunk in chunks:
         cut = chunk.rfind(b"\n") + 1
         if cut:
-            yield Lines(b"".join(rest), chunk, cut)
-            rest = [chunk[cut:]] if cut < len(chunk) else []
-        else:
-            rest.append(chunk)
+            yield Lines(rest.take(), chunk, cut)
+        rest.add(chunk[cut:])
+        if not cut:
             yield None
-    if rest:
-        yield Lines(b"".join(rest), b"", 0)
+    if rest.size:
+        yield Lines(rest.take(), b"", 0)
 
 
 def grown(array: np.ndarray, rows: int) -> np.ndarray:
