@@ -28,6 +28,7 @@ Modules:
 * `beside` (`check_output`, `save_text`, `write_beside`): Files that are written: beside their place and renamed, so
   that a name stands for a whole file, the new one or the old one; and never over a file that is read.
 * `places`: Where files are: on this machine, or on a file system that only Spark's libraries read.
+* `parquet_pages` (`rows_at_once`): How much memory the pages of a Parquet file take, before they are decompressed.
 * `readers` (`FORMATS`, `frame_of`, `source_name`, `tables`): Readers: whatever holds events becomes a run of Arrow
   tables.
 * `time`: Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.

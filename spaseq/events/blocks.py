@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from spaseq.errors import EventError
+from spaseq.events.unfinished import Unfinished
 
 __all__ = ["Joined", "check_names", "clean", "decoded", "first_line", "line_blocks", "not_utf8", "read_some"]
 
@@ -64,24 +65,37 @@ def check_names(names: Sequence[str], source: str, record: int | None = None) ->
         raise EventError(f"two columns are called {twice!r}", source=source, record=record, attribute=twice)
 
 
-def line_blocks(stream: Joined, quoted: bool) -> Iterator[bytes]:
-    """The stream in blocks that end with a line; with `quoted`, not inside a quoted field."""
-    rest = b""
+def line_blocks(stream: Joined, name: str, quoted: bool) -> Iterator[bytes]:
+    """The stream in blocks that end with a line; with `quoted`, not inside a quoted field.
+
+    Errors as of `Unfinished`."""
+    rest = Unfinished(name)
+    odd = False  # inside a quoted field, where the part begins
     while part := read_some(stream, _BLOCK):
-        rest += part
         if len(part) < _BLOCK and not stream.live:
+            rest.add(part)
             break
-        cut = rest.rfind(b"\n") + 1
-        quotes = rest.count(b'"', 0, cut) if quoted else 0
-        while cut and quotes % 2:
-            before = rest.rfind(b"\n", 0, cut - 1) + 1
-            quotes -= rest.count(b'"', before, cut)
-            cut = before
+        cut = _cut(part, odd, quoted)
         if cut:
-            yield rest[:cut]
-            rest = rest[cut:]
-    if rest:
-        yield rest
+            yield rest.take(part[:cut])
+            part, odd = part[cut:], False
+        odd = quoted and (part.count(b'"') + odd) % 2 == 1
+        rest.add(part)
+    if rest.size:
+        yield rest.take()
+
+
+def _cut(part: bytes, odd: bool, quoted: bool) -> int:
+    """Where the last whole line of a part ends, 0 if none does; with `quoted`, outside of a quoted field, in which it
+    begins if `odd`."""
+    cut = part.rfind(b"\n") + 1
+    quotes = part.count(b'"', 0, cut) + odd if quoted else 0
+    while cut and quotes % 2:
+        last = part.rfind(b'"', 0, cut)
+        before = part.rfind(b"\n", 0, last) + 1 if last >= 0 else 0
+        quotes -= part.count(b'"', before, cut)
+        cut = before
+    return cut
 
 
 def first_line(error: Exception) -> str:

@@ -45,7 +45,7 @@ def read_csv(stream: Joined, name: str, delimiter: str, wanted: Collection[str] 
         return
     included = None if wanted is None else [n for n in header if n in wanted]
     widened: dict[str, pa.DataType] = {}
-    for block in line_blocks(body, quoted=True):
+    for block in line_blocks(body, name, quoted=True):
         if _EMPTY_LINES.fullmatch(block):
             line += block.count(b"\n")
             continue

@@ -22,6 +22,7 @@ import pyarrow.json
 from spaseq.errors import EventError
 from spaseq.events.blocks import Joined, decoded, line_blocks
 from spaseq.events.mixed import DEEPEST, beyond_exact
+from spaseq.watch import to_hold
 
 __all__ = ["read_json_lines"]
 
@@ -31,6 +32,8 @@ _MARGIN: Final = 8
 """Blanks before and behind the object of a line, given to pyarrow's reader."""
 _NULL_IN_LIST: Final = re.compile(rb"[\[,]\s*null")
 _LONG: Final = re.compile(rb"[0-9]{16}\s*[,}]")
+_VALUE: Final = 80
+"""Bytes of a value in memory, at most, and of its place in a list, but for its text."""
 _SHORT: Final = 19
 """So many digits with a sign are within 64 bits, if they are fewer."""
 _END: Final = 1 << 63
@@ -48,7 +51,7 @@ def read_json_lines(
     an object, not JSON, not UTF-8, nested beyond Python's recursion limit, or of another kind than before.
     """
     line = 1
-    for block in line_blocks(stream, quoted=False):
+    for block in line_blocks(stream, name, quoted=False):
         if block.strip():
             table = _at_once(block)
             yield _line_by_line(block, name, line, from_dicts) if table is None else table
@@ -106,6 +109,9 @@ def _objects(block: bytes) -> int | None:
         block.decode()
     except UnicodeDecodeError:
         return None
+    opening = block.count(b"[") + block.count(b"{")
+    if opening > _BRACKETS * (block.count(b"\n") + 1):  # places of brackets take eight bytes each
+        return None
     text = np.frombuffer(block.removeprefix(b"\xef\xbb\xbf"), np.uint8)
     ends = np.append(np.flatnonzero(text == _NEWLINE), len(text))
     starts = np.append(0, ends[:-1] + 1)
@@ -117,7 +123,7 @@ def _objects(block: bytes) -> int | None:
         starts, ends = starts + before, ends - behind
     if not (np.all(text[starts] == ord("{")) and np.all(text[ends - 1] == ord("}"))):
         return None
-    if block.count(b"[") + block.count(b"{") > len(starts):
+    if opening > len(starts):
         if b"null" in block and _NULL_IN_LIST.search(block):
             return None
         opened = np.diff(np.searchsorted(np.flatnonzero(_OPENING[text]), ends), prepend=0)
@@ -162,6 +168,7 @@ def _whole(digits: str) -> int | float:
 
 
 def _object(text: bytes, name: str, line: int) -> dict[str, Any]:
+    to_hold(len(text) + _VALUE * sum(map(text.count, (b",", b"[", b"{"))))
     try:
         value = json.loads(decoded(text, name, line), parse_int=_whole)
     except json.JSONDecodeError as error:

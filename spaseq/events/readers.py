@@ -26,6 +26,7 @@ from spaseq.events.csv_files import padded, read_csv
 from spaseq.events.growing import GrowingBytes, GrowingFile
 from spaseq.events.json_lines import read_json_lines
 from spaseq.events.mixed import Odd, array_of, together, united
+from spaseq.events.parquet_pages import rows_at_once
 from spaseq.events.places import matching
 from spaseq.measure import shortened
 
@@ -324,7 +325,8 @@ def _parquet(source: Any, name: str, wanted: Collection[str] | None) -> Iterator
         names = file.schema_arrow.names
         check_names(names, name)
         columns = None if wanted is None else [n for n in names if n in wanted]
-        for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
+        at_once = rows_at_once(file, source, name, columns, _ROWS)
+        for batch in file.iter_batches(batch_size=at_once, columns=columns):
             table = pa.Table.from_batches([batch])
             rows += len(table)
             yield table if columns is None else padded(table, names)
