@@ -304,6 +304,46 @@ def test_a_header_that_was_made_up(tmp_path: Path) -> None:
             assert "build it again" in error.hint
 
 
+_TEXTS = [
+    "BIND(UCASE(STR(?l)) AS ?u)",
+    "FILTER(STRLEN(?l) > 2)",
+    'FILTER(REGEX(STR(?l), "a"))',
+    "FILTER(LANG(?l) = 'en')",
+]
+
+
+@pytest.mark.parametrize("change", ["text", "kind", "lexical"])
+@pytest.mark.parametrize("part", _TEXTS)
+def test_texts_of_a_damaged_file_are_not_taken_for_text(tmp_path: Path, part: str, change: str) -> None:
+    """Bytes that are no UTF-8, an IRI that is said to be a literal, and one that does not end where it is said to."""
+    path = _built(tmp_path)
+    data = Path(path).read_bytes()
+    (length,) = struct.unpack_from("<Q", data, 16)
+    at, count, _ = json.loads(data[64 : 64 + length])["sections"][change]
+    changed = bytearray(data)
+    if change == "text":
+        changed = bytearray(data.replace(b"cold", b"c\x80ld"))
+    elif change == "kind":
+        changed[at : at + count] = b"\2" * count
+    else:
+        changed[at : at + 4 * count] = struct.pack("<i", 1) * count
+    Path(path).write_bytes(changed)
+    with pytest.raises(EventError, match="damaged") as caught:
+        _answers(tmp_path, f"?x :p ?l {part}", path)
+    assert caught.value.source == path
+
+
+def test_a_header_of_deep_lists_is_damaged(tmp_path: Path) -> None:
+    path = _built(tmp_path)
+    data = Path(path).read_bytes()
+    (length,) = struct.unpack_from("<Q", data, 16)
+    header = b"[" * 200_000
+    size = len(data) - length + len(header)
+    Path(path).write_bytes(kept._head(header, size) + header + data[64 + length :])
+    with pytest.raises(EventError, match="damaged"):
+        open_kept(path)
+
+
 def test_damage_inside_is_an_error_or_a_false_answer(tmp_path: Path) -> None:
     """Nothing is read outside of the arrays (these kernels are interpreted, which checks), and nothing else is raised;
     reading all of it finds what it is."""

@@ -150,10 +150,14 @@ class Space:
         bounds = zip(own.tolist(), starts.tolist(), (starts + lengths).tolist(), strict=True)
         if few:  # without the copy of all terms
             whole = terms.text.data
-            return [whole[start:end].tobytes() if known else None for known, start, end in bounds]
-        text = self._text
-        assert text is not None
-        return [text[start:end] if known else None for known, start, end in bounds]
+            found = [whole[start:end].tobytes() if known else None for known, start, end in bounds]
+        else:
+            text = self._text
+            assert text is not None
+            found = [text[start:end] if known else None for known, start, end in bounds]
+        if terms.kept:
+            terms.check_text(key for key in found if key is not None)
+        return found
 
     def all_keys(self, numbers: np.ndarray) -> list[bytes]:
         """`key` of each term, the numbers ascending."""

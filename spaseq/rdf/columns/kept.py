@@ -231,7 +231,7 @@ def _opened(path: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             _, _ = source
         if _agree(arrays):
             return arrays, about
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         pass
     raise damaged_file(path)
 

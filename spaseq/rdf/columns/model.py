@@ -32,6 +32,9 @@ __all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "Finds", "GraphBatch", "Kin
 IRI: Final = 0
 BLANK: Final = 1
 LITERAL: Final = 2
+_BEGINS: Final = np.frombuffer(b'<_"', np.uint8)
+"""The first byte of a key, by the kind of its term."""
+_QUOTE: Final = ord('"')
 _NONE: Final = -1
 _WORD: Final = 8
 _KEY: Final = re.compile(
@@ -171,6 +174,7 @@ class TermTable:
         start, length = int(self.start[number]), int(self.length[number])
         if self.kept:
             self.spans(np.array([number]))
+            self.check_text([self.text[start : start + length].tobytes()])
         return self.text[start : start + length].tobytes()
 
     def keys(self, numbers: np.ndarray) -> list[bytes]:
@@ -178,7 +182,10 @@ class TermTable:
         starts, lengths = self.spans(numbers)
         text = self.text.data
         bounds = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
-        return [text[start:end].tobytes() for start, end in bounds]
+        found = [text[start:end].tobytes() for start, end in bounds]
+        if self.kept:
+            self.check_text(found)
+        return found
 
     def spans(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """`start` and `length` of the terms `numbers`, whose keys are then in `text`."""
@@ -186,9 +193,26 @@ class TermTable:
         if self.kept:
             last = len(self.start) - 1
             ends = np.where(numbers < last, self.start[np.minimum(numbers + 1, last)], len(self.text))
-            if not _are_spans(starts, lengths, ends, len(self.text)):
+            if not _are_spans(starts, lengths, ends, len(self.text)) or not self._are_of_their_kinds(numbers):
                 raise self.damaged()
         return starts, lengths
+
+    def _are_of_their_kinds(self, numbers: np.ndarray) -> bool:
+        """True if the terms `numbers`, whose keys lie in `text`, begin as their kinds say, and literals have an end."""
+        start, kind, lexical = self.start[numbers], self.kind[numbers], self.lexical[numbers]
+        literal = kind == LITERAL
+        ends = np.where(literal, lexical + 1, 0)
+        inside = (kind < len(_BEGINS)) & (ends >= 0) & (ends < self.length[numbers])
+        if not inside.all():
+            return False
+        return bool((self.text[start] == _BEGINS[kind]).all() and (self.text[start + ends][literal] == _QUOTE).all())
+
+    def check_text(self, keys: Iterable[bytes]) -> None:
+        """Raises `damaged` for keys of a file that are no UTF-8."""
+        try:
+            b"\n".join(keys).decode()
+        except UnicodeDecodeError:
+            raise self.damaged() from None
 
     def damaged(self) -> EventError:
         """The error that says so of the file from which the table is mapped."""
@@ -205,10 +229,7 @@ class TermTable:
         key = self.key(number)
         if self.kept and _KEY.fullmatch(key) is None:
             raise self.damaged()
-        try:
-            return term_from_key(key.decode())
-        except UnicodeDecodeError:
-            raise self.damaged() from None
+        return term_from_key(key.decode())
 
     def id_of(self, term: Term) -> int:
         """The number of `term`, -1 where the batch does not have it."""
