@@ -395,12 +395,12 @@ def made_up(state: bytes, kinds: tuple[Any, ...], rng: random.Random) -> bytes |
     path = rng.choice(list(_paths(value)))
     path = path[: rng.randrange(len(path) + 1)] if rng.random() < 0.5 else path
     try:
-        return _with_contents(state, encode(_put(value, path, rng), kinds))
+        return with_contents(state, encode(_put(value, path, rng), kinds))
     except (Unwritable, TypeError):  # a key that is none
         return None
 
 
-def _with_contents(state: bytes, body: bytes) -> bytes:
+def with_contents(state: bytes, body: bytes) -> bytes:
     begin, end = contents_of(state)
     lengths = struct.pack("<IQ", begin - HEAD, len(body))
     return resealed(state[:12] + lengths + state[HEAD:begin] + body + state[end:])
@@ -417,7 +417,21 @@ def test_a_snapshot_whose_last_event_lies_behind_the_next_is_refused(name: str) 
     evaluation = engine.get("current", engine)
     evaluation["last"] = (10**6, evaluation["last"][1])
     with pytest.raises(OptionError, match="snapshot"):
-        kept.open(_with_contents(state, encode(value, (INSTANTS,))))
+        kept.open(with_contents(state, encode(value, (INSTANTS,))))
+
+
+@pytest.mark.parametrize("name", ["chain", "tree"])
+@pytest.mark.parametrize("part", ["floors", "counts"])
+def test_a_lazy_buffer_without_its_partitions_is_refused(name: str, part: str) -> None:
+    """The next event was an IndexError then."""
+    (kept,) = (kept for kept in CEQL if kept.name == name)
+    state, _ = broken(kept)
+    begin, end = contents_of(state)
+    value = decode(state[begin:end], (INSTANTS,))
+    space = value["run"]["engine"]["started"]["space"]
+    space[part] = space[part][:0]
+    with pytest.raises(OptionError, match="damaged"):
+        kept.open(with_contents(state, encode(value, (INSTANTS,))))
 
 
 def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

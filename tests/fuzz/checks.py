@@ -11,6 +11,9 @@ import json
 import os
 import random
 import re
+import resource
+import signal
+import subprocess
 import sys
 import traceback
 from collections import Counter
@@ -34,7 +37,7 @@ from spaseq.rdf import Counters, open_streams, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
 from spaseq.watch import check, limited
 from tests.fuzz import borders, clocks, forged, library
-from tests.fuzz.kinds import Input
+from tests.fuzz.inputs import Input
 from tests.support import roads
 from tests.support.harness import Case
 
@@ -602,6 +605,39 @@ def _clocks(given: Input) -> str:
     return "right"
 
 
+# -- bombs
+
+
+LIMIT, PEAK, SPACE = 500_000_000, 750 << 20, 5 << 30
+"""Bytes: `memory_limit`, what a process may hold at the most under it, and what the system gives it."""
+LONGEST = 60
+"""Seconds of processor time."""
+
+
+def _bomb(given: Input) -> str:
+    """A command in a process of its own: it ends as it may, and holds little more than it is allowed to."""
+
+    def bounds() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (SPACE, SPACE))
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST + 1))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    words = [sys.executable, "-m", *given.arguments, "--set", f"memory_limit={LIMIT}"]
+    path = {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    with open("out", "wb") as out, open("err", "w+b") as err:
+        child = subprocess.Popen(words, stdout=out, stderr=err, env={**os.environ, **path}, preexec_fn=bounds)
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = code = os.waitstatus_to_exitcode(status)
+        err.seek(0)
+        said = err.read().decode("utf-8", "replace")
+    if code == -signal.SIGXCPU:
+        return "long"
+    _checked_exit(code, said, [])
+    if used.ru_maxrss << 10 > PEAK:
+        raise Wrong(f"holds {used.ru_maxrss >> 10:,} MB under memory_limit={LIMIT:,}, exit {code}: {said}")
+    return f"exit {code}"
+
+
 _CHECKS: dict[str, Callable[[Input], str]] = {
     "command": _command,
     "compile": _compile,
@@ -619,4 +655,5 @@ _CHECKS: dict[str, Callable[[Input], str]] = {
     "readers": borders.check_readers,
     "full disk": borders.check_full_disk,
     "clocks": _clocks,
+    "bomb": _bomb,
 }

@@ -3,7 +3,6 @@ queries of the other tests, and then mutated."""
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import csv
 import gzip
@@ -13,7 +12,6 @@ import random
 import re
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +24,8 @@ import zstandard
 
 from spaseq.engine import Settings
 from tests.fuzz import borders, clocks
+from tests.fuzz.bombs import BOMBS
+from tests.fuzz.inputs import Input
 from tests.fuzz.mutate import NUMBERS, TEXTS, WORDS, mutated_bytes, mutated_lines, mutated_text
 from tests.support import graph_patterns, harness, strategies
 from tests.support.harness import Case, Events
@@ -34,34 +34,6 @@ __all__ = ["KINDS", "Input", "drawn"]
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RDF = pyoxigraph.RdfFormat
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """What is run: `how` says by which check (`checks`), with the `arguments` of a command, or what else it needs, and
-    the files that lie in the folder. `stdin` is standard input."""
-
-    how: str
-    arguments: tuple[str, ...] = ()
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    stdin: bytes = b""
-    kind: str = ""
-    seed: int = 0
-
-    def to_json(self) -> str:
-        """As a find is written."""
-        coded = {name: base64.b64encode(data).decode() for name, data in self.files.items()}
-        shown = {name: data.decode("utf-8", "backslashreplace")[:2000] for name, data in self.files.items()}
-        whole = {"kind": self.kind, "seed": self.seed, "how": self.how, "arguments": self.arguments, "files": coded,
-                 "stdin": base64.b64encode(self.stdin).decode(), "shown": shown}  # fmt: skip
-        return json.dumps(whole, indent=1)
-
-    @staticmethod
-    def of_json(text: str) -> Input:
-        whole = json.loads(text)
-        files = {name: base64.b64decode(coded) for name, coded in whole["files"].items()}
-        stdin = base64.b64decode(whole["stdin"])
-        return Input(whole["how"], tuple(whole["arguments"]), files, stdin, whole["kind"], whole["seed"])
 
 
 def drawn(kind: str, seed: int) -> Input:
@@ -844,5 +816,6 @@ KINDS: Mapping[str, Callable[[random.Random], Input]] = {
     "first bytes": borders.draw_first_bytes,
     "full disk": borders.draw_full_disk,
     "clocks": lambda rng: Input(*clocks.draw(rng)),
+    **BOMBS,
 }
 """By name how a kind is drawn."""

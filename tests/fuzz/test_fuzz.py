@@ -42,7 +42,7 @@ def test_full(tmp_path: Path) -> None:
     _nothing_found(tmp_path, 1_000_000, 1_000_000 + FULL)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "snapshot"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "snapshot" not in kind])
 def test_a_seed_is_an_input_and_a_file_holds_it(kind: str) -> None:
     given = kinds.drawn(kind, 3)
     assert Input.of_json(given.to_json()) == given == kinds.drawn(kind, 3)

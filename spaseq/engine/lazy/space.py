@@ -86,6 +86,9 @@ class Space:
         if self.memory is not None:
             self.memory.restore(state["memory"], len(self.rows))
         self.floors, self.counts = array(state["floors"], "floors"), array(state["counts"], "counts")
+        least = 1 + int(self.rows.key.values.max(initial=0))
+        expect(len(self.counts) >= least, "a count for each partition")
+        expect(len(self.floors) >= (least if self.own_windows else 1), "a first handle for each window")
         self.evaluations, self.instances, self.searches = state["counters"]
         self.tried = {t: (made, held) for t, (made, held) in _counted(tests, state["tried"])}
         self.steps = {(leaves, leaf): (made, held) for leaves, leaf, made, held in state["steps"]}
