@@ -20,7 +20,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from spaseq.errors import OptionError, SpaseqError
+from spaseq.errors import OptionError, QueryError, SpaseqError
 from spaseq.snapshot.checks import damaged
 from spaseq.snapshot.codec import Kind, Unwritable, decode, encode
 
@@ -73,7 +73,7 @@ def unseal(data: Any, identity: Identity, kinds: Sequence[Kind], restore: Callab
     try:
         return restore(decode(body, kinds))
     except SpaseqError as error:
-        if error.exit_code == 1:
+        if error.exit_code == 1 or isinstance(error, QueryError):  # the query was compiled: what it says is forged
             raise damaged("its contents are no state of an evaluation") from error
         raise
     except Exception as error:  # forged contents may make any part fail in any way
