@@ -193,7 +193,7 @@ def test_parquet_that_reads_as_fewer_events_than_it_holds(tmp_path: pathlib.Path
     data = bytearray(path.read_bytes())
     data[5] = 6
     path.write_bytes(data)
-    with pytest.raises(EventError, match=r"the file is damaged: (it holds 3 events by its own account|its pages)") as caught:
+    with pytest.raises(EventError, match="the file is damaged: its pages cannot be told apart") as caught:
         rows(str(path))
     assert caught.value.source == str(path)
 
