@@ -311,16 +311,14 @@ def available_bytes() -> float:
     """The memory that this process may still get: of its address space, and of what the system says is available.
     Infinite where neither is told."""
     left = math.inf
+    most = _address_space()
     try:
-        import resource
-
-        most = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if most != resource.RLIM_INFINITY:
+        if most is not None:
             with open("/proc/self/statm", "rb") as file:
                 left = most - int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         with open("/proc/meminfo", "rb") as file:
             told = dict(line.split(b":") for line in file)
         free = sum(int(told[name].split()[0]) << 10 for name in (b"MemAvailable", b"SwapFree"))
-    except (ImportError, KeyError, OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         return left
     return min(left, free)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -60,7 +61,7 @@ def not_utf8(name: str, record: int) -> EventError:
 
 def check_names(names: Sequence[str], source: str, record: int | None = None) -> None:
     """Raise `EventError` if two columns have one name."""
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
     if twice is not None:
         raise EventError(f"two columns are called {twice!r}", source=source, record=record, attribute=twice)
 
