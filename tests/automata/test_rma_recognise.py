@@ -65,11 +65,12 @@ def test_queries_are_recognised_where_the_engine_finds_matches(seed: int) -> Non
     stream = random_stream(rng, 9)  # some values are NULL: CEQL's NOT leaves them unknown, here and there
     clauses = rng.choice(("", " PARTITION BY [id]")) + rng.choice(("", " WITHIN 2 EVENTS", " WITHIN 3 MILLISECONDS"))
     query = ceql.compile(f"SELECT * WHERE {as_ceql(expression)}{clauses}")
-    found = list(query.run(stream))
+    found = list(query.run(stream, time_from="arrival"))
     asked = query.alerts()
-    assert set(asked.run(stream)) == {m.end for m in found}
-    assert asked.ask(stream) == bool(found)
-    recogniser, rows = rma.Recogniser(asked.automaton, query.compiled.lowered.window), list(asked.rows(stream))
+    assert set(asked.run(stream, time_from="arrival")) == {m.end for m in found}
+    assert asked.ask(stream, time_from="arrival") == bool(found)
+    window, rows = query.compiled.lowered.window, list(asked.rows(stream, time_from="arrival"))
+    recogniser = rma.Recogniser(asked.automaton, window)
     assert {int(p) for part in rows for p in part.positions[recogniser.push(part)]} == {m.end for m in found}
     if not clauses and all("value" in e for e in stream):
         expected = o.matches(expression, stream)
