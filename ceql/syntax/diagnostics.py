@@ -112,7 +112,7 @@ _SLIPS: Final = tuple(
         (
             r"FROM\s+\w+",
             r"\.(?:csv|tsv|jsonl?|ndjson|parquet)\b",
-            "FROM names streams: the command has --stream NAME=FILE for each, or --events FILE where FROM is left out",
+            "FROM names streams, and --stream NAME=FILE gives one its file; without FROM the events need no name",
         ),
         (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
         (r"\bEVERY", r"\w", "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer"),
