@@ -454,7 +454,7 @@ def test_it_is_said_how_knowledge_was_closed(
     plan = json.loads(compiled.explain("json", kb=graphs, entailment=entailment))["plan"]
     assert any(re.fullmatch(told, line) for line in plan)
     followed = compiled.follow({"S": str(tmp_path)}, graphs, entailment=entailment)
-    assert bool(followed.notes) == ("owlrl" in told)
+    assert any(re.search(f"{told}$", note) for note in followed.notes) == ("owlrl" in told)
 
 
 @pytest.mark.parametrize("entailment", ["rdfs", "owl-rl"])
