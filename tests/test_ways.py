@@ -132,7 +132,7 @@ def test_guards_tell_which_branch_was_taken() -> None:
         taken = [edge for edge in query.picture(match).diagram.edges if edge.lit == "taken"]
         assert [edge.notes for edge in taken if edge.notes] and len([e for e in taken if not e.dashed]) == 3
         noted = " ".join(note for edge in taken for note in edge.notes)
-        assert ("y under" in noted) == (first == 2) and ("u under" in noted) == (first == 0)
+        assert ("y: y.v > x.v" in noted) == (first == 2) and ("u: u.v < x.v" in noted) == (first == 0)
 
 
 def test_a_picture_while_a_run_goes_on_changes_nothing() -> None:

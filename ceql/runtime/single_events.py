@@ -39,8 +39,8 @@ from spaseq.events import (
     parse_time,
     text_array,
 )
-from spaseq.events.clocks import TIME_COLUMNS
 from spaseq.events.time import unit_nanoseconds
+from spaseq.events.timestamps import TIME_COLUMNS
 
 if TYPE_CHECKING:
     from spaseq.engine import MatchBatch

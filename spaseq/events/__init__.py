@@ -34,13 +34,11 @@ Modules:
 * `time`: Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
 * `options` (`Duration`, `EventOptions`, `TimeOptions`, `TupleWords`): How the times of tuples and graphs are read, and
   in what order events may come.
-* `clocks` (`TIME_COLUMNS`, `counted_hint`, `no_times`, `time_candidates`, `unlike_clocks`): Times that nobody gave:
-  the error of a query that needs times, with the columns that may hold them.
 * `reorder` (`Arrivals`, `Reorderer`, `SingleReorderer`): Which events come too late, and the order of time of the
   others.
 * `seen` (`Seen`, `closest`): What kinds of events were read, how many of each, and from when to when.
-* `timestamps` (`Part`, `TimestampAssigner`, `listed`, `read_by`): The times of events: where they stand, and what they
-  are as nanoseconds; and the types, which must be there.
+* `timestamps` (`TIME_COLUMNS`, `Part`, `TimestampAssigner`, `counted_hint`, `listed`, `read_by`, `time_candidates`):
+  The times of events: where they stand, and what they are as nanoseconds; and the types, which must be there.
 * `streams` (`EventCounters`, `EventFeed`, `EventStream`): From sources to one stream of event batches: types, times,
   order, merging.
 """

@@ -36,8 +36,8 @@ from typing import Final, TypeAlias
 from rdflib import RDF, BNode, Literal
 
 from spaseq.errors import EventError
-from spaseq.events.clocks import counted_hint
 from spaseq.events.time import is_date, parse_time
+from spaseq.events.timestamps import counted_hint
 from spaseq.rdf.iri import closest_iri
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions

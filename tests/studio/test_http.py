@@ -21,6 +21,7 @@ import pytest
 
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
+from spaseq.measure import visible
 from spaseq.studio.options import add_studio_words
 from spaseq.studio.requests import job
 from spaseq.studio.setups import examples, of_command_line
@@ -155,7 +156,7 @@ def test_the_studio_says_what_the_command_says(client: Any, tmp_path: Path, caps
         assert ceql_main(["check", str(path)]) == 2
         said = capsys.readouterr().err
         (error,) = _check(client, text=text)["errors"]
-        assert error["problem"].split("\n")[0] in said and error["hint"] in said
+        assert visible(error["problem"].split("\n")[0]) in said and error["hint"] in said
         if error["line"] is not None:
             assert f":{error['line']}:{error['column']}: " in said
 

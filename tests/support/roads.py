@@ -558,7 +558,7 @@ ROADS: Sequence[Road] = (
 )
 
 _NO_LAZY = {
-    "the lazy evaluators report all matches: not consumption or LIMIT": 13,
+    "the lazy evaluators report all matches: not consumption or LIMIT": 14,
     "the lazy evaluators report all matches: not NEXT": 10,
     "the lazy evaluators report all matches: not MAX": 7,
     "the lazy evaluators report all matches: not LAST": 6,
@@ -571,7 +571,7 @@ LEFT_OUT: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("ceql", "run -"): {EMPTY_INPUT: 1},
     ("ceql", "chain"): _NO_LAZY,
     ("ceql", "tree"): _NO_LAZY,
-    ("ceql", "alert --follow -"): {ONE_INPUT: 3, EMPTY_INPUT: 1},
+    ("ceql", "alert --follow -"): {ONE_INPUT: 6, EMPTY_INPUT: 1},
     ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 1},
     ("spaseq", "spark in slices"): {"without WITHIN a match may begin anywhere": 115},
 }  # fmt: skip

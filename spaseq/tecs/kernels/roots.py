@@ -80,7 +80,8 @@ def write_roots(nodes, st, outs, matches, places):
 
 @hot
 def is_open(nodes, reach, node, high, epoch):
-    """Whether a node has to be measured before those above it."""
+    """True if a node has to be measured before those above it: it has starts from `high` on, and no row of this
+    `epoch`."""
     row = node & (nodes.shape[0] - 1)
     return nodes[row, MAX] >= high and reach[row, R_EPOCH] != epoch
 
@@ -102,8 +103,9 @@ def start_from(nodes, reach, node, high):
 @kernel
 def measure(nodes, reach, todo, root, low, high, epoch):
     """Measure `root`, and first what it stands on: `reach` (int64, (capacity, 3)) gets a row for each node with starts
-    from `high` on. Right children without starts from `low` on are left out, as they may be reclaimed. `todo` (int64,
-    (t,)) is scratch; GROW_TODO if it is full, and the next call goes on, as what was measured stays.
+    from `high` on, with the number `epoch`. Right children without starts from `low` on are left out, as they may be
+    reclaimed. `todo` (int64, (t,)) is scratch; GROW_TODO if it is full, and the next call goes on, as what was measured
+    stays.
     """
     mask = nodes.shape[0] - 1
     todo[0] = root

@@ -338,7 +338,7 @@ def evict_prefix(nodes, st, checks, dead_before):
 
 @hot
 def keep_from(window_starts, row, start):
-    """Of several owners of a node the one with the earliest window counts."""
+    """Note in `window_starts` that a node is needed: of several owners the one with the earliest window counts."""
     if window_starts[row] == 0 or window_starts[row] > start:
         window_starts[row] = start
 
