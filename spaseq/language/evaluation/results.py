@@ -159,6 +159,8 @@ class Results:
         self._reduced = 0  # twice the matches that were left last time
         self._answered = False
         self._windows: deque[tuple[int, int]] = deque()  # the last instant of each that is not over
+        self.counts_windows: bool = clauses.one_group
+        """True if a window without a match has a result, so that `see` is to be told of all instants."""
         self.matched = False
         """Whether there was a match since the beginning or the snapshot, result or not."""
 
@@ -171,17 +173,12 @@ class Results:
     @property
     def waits(self) -> bool:
         """Whether time alone may make something known: a window that is over."""
-        return self.holds or bool(self._windows)
+        return bool(self._held or self._windows or len(self._pending))
 
     @property
     def holds(self) -> bool:
         """Whether matches are held for the end of their window."""
         return bool(self._held) or len(self._pending) > 0
-
-    @property
-    def counts_windows(self) -> bool:
-        """Whether a window without a match has a result, so that `see` is to be told of all instants."""
-        return self._clauses.one_group
 
     def see(self, positions: np.ndarray, times: np.ndarray) -> None:
         """Takes note of the next instants, before their matches: int64 (n,) each, ascending."""

@@ -71,7 +71,7 @@ class Session(Ending[Match]):
         """
         if isinstance(events, GraphBatch):
             return list(self.push_batches((events,)))
-        given = _listed(events)
+        given = events if type(events) is list else _listed(events)
         with self._use:
             return list(self._push_events(given))
 
@@ -101,7 +101,8 @@ class Session(Ending[Match]):
         self._check_open()
         for event in events:
             self._check(event)
-        self._reorder.expect_order([(event.time, event) for event in events] if len(events) > 1 else ())
+        if len(events) > 1:
+            self._reorder.expect_order([(event.time, event) for event in events])
         self._make_events()
         instants: list[Instant] = []
         for event in events:
