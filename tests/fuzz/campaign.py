@@ -194,6 +194,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return again(options.again)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by `finally`
     names = [name for name in KINDS if re.search(options.kinds, name)]
+    if not names:
+        parser.error(f"no kind matches {options.kinds!r}; there are: {', '.join(KINDS)}")
     campaign, began, first = Campaign(options.into, options.bounds), time.monotonic(), options.first
     try:
         while options.count is None or first < options.first + options.count:
