@@ -344,6 +344,20 @@ def test_a_header_of_deep_lists_is_damaged(tmp_path: Path) -> None:
         open_kept(path)
 
 
+@pytest.mark.parametrize("source", [[["a.nt", "big"]], [["a.nt", []]], [[{}, 5]], [["a.nt"]], "ab"])
+def test_a_header_with_odd_sources_is_damaged(tmp_path: Path, source: object) -> None:
+    """Its sum is right, and `knowledge info` would show it."""
+    path = _built(tmp_path)
+    data = Path(path).read_bytes()
+    (length,) = struct.unpack_from("<Q", data, 16)
+    about = json.loads(data[64 : 64 + length]) | {"sources": source}
+    header = json.dumps(about).encode().ljust(length)
+    assert len(header) == length
+    Path(path).write_bytes(kept._head(header, len(data)) + header + data[64 + length :])
+    with pytest.raises(EventError, match="damaged"):
+        described_kept(path)
+
+
 def test_damage_inside_is_an_error_or_a_false_answer(tmp_path: Path) -> None:
     """Nothing is read outside of the arrays (these kernels are interpreted, which checks), and nothing else is raised;
     reading all of it finds what it is."""

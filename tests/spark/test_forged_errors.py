@@ -46,6 +46,7 @@ ERRORS = [
     QuerySemanticsError("no stream S", hint="name it"),
     UnsupportedFeature("CONSTRUCT"),
     OptionError("--x y: no"),
+    OptionError("--lateness , spaseq_row: not a duration"),  # the user's word, not a list of columns
     EventError("not a time", source="a.nq", record=7, attribute="time", hint="h"),
     EventError("not a time", record=np.int64(3), counted="event"),  # type: ignore[arg-type]
     EventError(FORGED, source=f"{MARK}x."),

@@ -227,8 +227,9 @@ def _opened(path: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             name: np.frombuffer(data, kind, count, at) if count else np.zeros(0, kind)
             for name, (kind, at, count) in places.items()
         }
-        for source in about["sources"]:
-            _, _ = source
+        for name, bytes_read in about["sources"]:
+            if type(name) is not str or not (bytes_read is None or type(bytes_read) is int):
+                raise ValueError
         if _agree(arrays):
             return arrays, about
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):

@@ -47,6 +47,7 @@ _SHOWN: Final = 500
 """Characters of an error that stand in front of its mark, for those who read Spark's text: Spark Connect brings the
 first 2,048 of a text in the head of a message, which takes 8 KB, and there a character may be nine bytes."""
 _OWN_COLUMNS = re.compile(r", spaseq_(?:time|stream|order|position|row|part|own|slice)\b")
+_LISTED: Final = re.compile(r"there are: .*")
 _NO_WORKER = "Python worker failed to connect back"
 _BUSY = (
     "where the machine is busy, run fewer tasks at a time, and start again: a stream goes on from its checkpoint; "
@@ -128,9 +129,10 @@ def _failed(function: Callable[..., None], number: int, error: Exception) -> Opt
 
 def _carrier(error: SpaseqError, mark: str) -> Exception:
     """What to raise for an error: one whose text holds it, or itself if it has fields that JSON cannot hold."""
-    for name in ("problem", "hint"):  # columns that we added to a user's, which a message may list
-        if _OWN_COLUMNS.search(getattr(error, name, "")):
-            setattr(error, name, _OWN_COLUMNS.sub("", getattr(error, name)))
+    for name in ("problem", "hint"):  # a message may list columns, and some are ours
+        text = getattr(error, name, "")
+        if _OWN_COLUMNS.search(text):
+            setattr(error, name, _LISTED.sub(lambda found: _OWN_COLUMNS.sub("", found[0]), text))
     try:
         body = _packed(error)
     except (TypeError, ValueError):
