@@ -189,9 +189,9 @@ class Query:
         The words of `reading` say how the events are read. Each of them may be left out:
 
         * `type_column`: the column of the event type; `type` if not given.
-        * `time`: the column of the time; `time` or `timestamp` if not given and there, else times are taken from
-          arrival. `time_from="arrival"` takes them from arrival in any case.
-        * `time_unit`: s, ms, us or ns, of times that are numbers.
+        * `time`: the column of the time; `time` or `timestamp` if not given and there. Without times a query that needs
+          them is an `OptionError`; `time_from="arrival"` counts the events instead.
+        * `time_unit`: s, ms, us or ns, of times that are numbers; s if not given.
         * `interval`: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
         * `lateness`: how far time may go back.
         * `late`: "error" or "drop", for what goes back further.

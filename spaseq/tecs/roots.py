@@ -10,7 +10,7 @@ import numpy as np
 from spaseq.jit import Kernel, attempt, interprets
 from spaseq.tecs.arena import Arena, Chunk
 from spaseq.tecs.kernels import layout as k
-from spaseq.tecs.kernels.roots import enumerate_roots, latest_starts, next_starts
+from spaseq.tecs.kernels.roots import collect_positions, enumerate_roots, measure_roots
 
 __all__ = ["Roots"]
 
@@ -26,11 +26,11 @@ class Roots:
 
     def __init__(self, arena: Arena) -> None:
         self._arena = arena
-        self._progress = np.zeros(3, np.int64)
+        self._progress = np.zeros(k.PROGRESS_SLOTS, np.int64)
 
     def next_starts(self, roots: np.ndarray) -> np.ndarray:
         """The least start from O_HIGH on below each root, NEVER for none: int64 (r,)."""
-        return self._starts(next_starts, roots)
+        return self._measured(roots)[1]
 
     def next_starts_of_few(self, roots: Sequence[tuple[int, int, int, int]]) -> list[int]:
         """`next_starts`, of a few rows.
@@ -48,7 +48,18 @@ class Roots:
 
     def latest_starts(self, roots: np.ndarray) -> np.ndarray:
         """The greatest start in the range of each root, NIL for none: int64 (r,)."""
-        return self._starts(latest_starts, roots)
+        return self._measured(roots)[0]
+
+    def positions(self, roots: np.ndarray) -> np.ndarray:
+        """The positions that matches below the roots take, from O_LOW on, and their starts, in no order: int64 (n,)."""
+        if not len(roots):
+            return np.zeros(0, np.int64)
+        self._begin()
+        self._progress[k.EPOCH] += 1
+        found = np.empty(2 * self._arena.live_nodes, np.int64)
+        low = int(roots[:, k.O_LOW].min())
+        self._arena.run(lambda: self._called(collect_positions, roots, low, found), _nothing)
+        return found[: self._progress[k.FOUND]]
 
     def enumerate(self, roots: np.ndarray) -> Iterator[Chunk]:
         """The matches in the ranges of the roots, root by root, a buffer at a time. To be read to its end.
@@ -80,17 +91,17 @@ class Roots:
         latest = arena.nodes[nodes & (len(arena.nodes) - 1), k.MAX]
         return bool(((roots[:, k.O_LOW] >= 0) & (roots[:, k.O_LOW] <= latest) & (latest <= roots[:, k.O_END])).all())
 
-    def _starts(self, kernel: Kernel, roots: np.ndarray) -> np.ndarray:
-        found = np.empty(len(roots), np.int64)
+    def _measured(self, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        latest, following = np.empty(len(roots), np.int64), np.empty(len(roots), np.int64)
         if len(roots):
             self._begin()
-            self._arena.run(lambda: self._called(kernel, roots, found), _nothing)
-        return found
+            self._arena.run(lambda: self._called(measure_roots, roots, latest, following), _nothing)
+        return latest, following
 
     def _begin(self) -> None:
         """What was measured before counts no longer: the ring may have other nodes in its rows by now."""
         self._arena.fit_reach()
-        self._progress[k.EPOCH_LOW] = self._progress[k.NEXT_ROOT] = 0
+        self._progress[k.EPOCH_LOW :] = 0
         self._arena.st[k.HIGH] = k.NIL
 
     def _called(self, kernel: Kernel, roots: np.ndarray, *others: Any) -> int:

@@ -91,3 +91,24 @@ def test_a_match_that_a_forgotten_key_made_sure_has_its_events(window: str, monk
     found += session.close()
     assert [m.start for m in found] == list(range(0, 400, 10))
     assert [m.events for m in found] == [[events[m.start]] for m in found]
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN 50 EVENTS"])
+@pytest.mark.parametrize("related", [False, True])
+def test_all_events_of_a_match_that_a_forgotten_key_made_sure_are_there(
+    window: str, related: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those between its first and its last, too: of matches that wait as roots, and of those that wait one by one."""
+    monkeypatch.setattr(Past, "worth", 10)
+    monkeypatch.setattr(Partitions, "worth", 1)
+    absent = "(B AS b FILTER b.time > d.time)" if related else "B"
+    text = f"SELECT * WHERE A AS a ; C+ AS c ; D AS d ; NOT {absent} PARTITION BY [k] {window}"
+    query = ceql.compile(text, settings=ceql.Settings(forget_keys_after=5))
+    events = [{"type": "ACCDXXXXXX"[n % 10], "k": n // 10, "time": n} for n in range(600)]
+    session, found = query.open(), []
+    for start in range(0, len(events), 25):
+        found += session.push(pa.Table.from_pylist(events[start : start + 25]))
+        session = query.open(session.snapshot())
+    found += session.close()
+    assert len(found) == 3 * 60
+    assert [m.events for m in found] == [[events[place] for place in m.positions] for m in found]

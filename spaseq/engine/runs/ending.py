@@ -200,7 +200,8 @@ class Ending:
         if _SURE not in self._waiting.keys:
             return np.zeros(0, np.int64)
         matches = _pick(self._waiting.matches, self._waiting.keys == _SURE)
-        return np.concatenate([matches.start, matches.end, matches.positions])
+        taken = matches.positions if self.roots is None else self.roots.nodes.positions(_ranges(matches, matches.end))
+        return np.concatenate([matches.start, matches.end, taken])
 
     def take_back(self, matches: MatchBatch, keys: np.ndarray, lows: dict[int, int]) -> None:
         """What waits from here on (`waiting`), and, where windows are of partitions, the first live start of each of

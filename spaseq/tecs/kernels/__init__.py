@@ -18,8 +18,8 @@ and enlarges them if a status asks for it. The arguments have the same names eve
 * `runs`: int64 (r, 2): scratch, node and start of single runs; None unless the selection is one of FRONTIERS;
 * `stack`: int64 (s, 2), `path`: int64 (p,): scratch of `enumerate_outs`: nodes with depths, and the positions of the
   current path;
-* `reach`: int64 (capacity, 3), `todo`: int64 (t,), `progress`: int64 (3,), `roots`: int64 (r, ROOT_COLUMNS): see
-  `roots`; `reach` is None in `enumerate_outs` where all starts in the window count;
+* `reach`: int64 (capacity, 3), `todo`: int64 (t,), `progress`: int64 (PROGRESS_SLOTS,), `roots`: int64
+  (r, ROOT_COLUMNS): see `roots`; `reach` is None in `enumerate_outs` if all starts in the window count;
 * `heap`: int64 (h, 4), `links`: int64 (l, 2): scratch of `enumerate_recent`; None if there is no limit;
 * `matches`: int64 (4, m + 1), `places`: int64 (p,): the matches that were enumerated, see `enumerate_outs`.
 

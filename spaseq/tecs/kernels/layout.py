@@ -36,10 +36,13 @@ O_HIGH = 2  # first start that is too late
 O_END = 3  # end of these matches
 ROOT_COLUMNS = 4
 
-# slots of the state vector of `measure_next`
+# slots of `progress`, the state vector of the kernels over roots
 EPOCH = 0
 EPOCH_LOW = 1  # starts before it were left out
 NEXT_ROOT = 2
+WAITING = 3  # nodes in `todo`
+FOUND = 4  # positions found
+PROGRESS_SLOTS = 5
 
 # columns of `events`, one row per event that may move a run
 E_ROW = 0  # its row in the batch

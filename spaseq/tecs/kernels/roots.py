@@ -18,8 +18,10 @@ from spaseq.tecs.kernels.layout import (
     EPOCH,
     EPOCH_LOW,
     FLUSH,
+    FOUND,
     GROW_TODO,
     HIGH,
+    IS_OUTPUT,
     LABEL_BITS,
     LEFT,
     LOW,
@@ -41,6 +43,7 @@ from spaseq.tecs.kernels.layout import (
     R_EPOCH,
     R_FROM,
     RIGHT,
+    WAITING,
 )
 from spaseq.tecs.kernels.structure import enumerate_outs
 
@@ -167,15 +170,53 @@ def measure_next(nodes, reach, todo, st, progress, roots):
 
 
 @kernel
-def next_starts(nodes, reach, todo, st, progress, roots, starts):
-    """starts[i] (int64, (roots,)) gets the least start from the bound of root i on; NEVER for none."""
+def measure_roots(nodes, reach, todo, st, progress, roots, latest, following):
+    """For root i, latest[i] gets the greatest start in its range, NIL for none, and following[i] the least start from
+    its bound on, NEVER for none (int64 (roots,) each)."""
     while progress[NEXT_ROOT] < roots.shape[0]:
         status = measure_next(nodes, reach, todo, st, progress, roots)
         if status != DONE:
             return status
         root = progress[NEXT_ROOT]
-        starts[root] = start_from(nodes, reach, roots[root, O_NODE], roots[root, O_HIGH])
+        below = start_below(nodes, reach, roots[root, O_NODE], roots[root, O_HIGH])
+        latest[root] = below if below >= roots[root, O_LOW] else NIL
+        following[root] = start_from(nodes, reach, roots[root, O_NODE], roots[root, O_HIGH])
         progress[NEXT_ROOT] = root + 1
+    return DONE
+
+
+@kernel
+def collect_positions(nodes, reach, todo, st, progress, roots, low, found):
+    """Write to `found` (int64, (twice the live nodes,)) the positions that matches below the roots take, and their
+    starts, each node's once; progress[FOUND] is how many. Right children without starts from `low` on are left out.
+    `reach` tells which nodes were visited, by the number progress[EPOCH]. O(nodes below the roots)."""
+    mask = nodes.shape[0] - 1
+    while progress[WAITING] > 0 or progress[NEXT_ROOT] < roots.shape[0]:
+        if progress[WAITING] + 2 > todo.shape[0]:
+            return GROW_TODO
+        if progress[WAITING] == 0:
+            todo[0] = roots[progress[NEXT_ROOT], O_NODE]
+            progress[WAITING] = 1
+            progress[NEXT_ROOT] += 1
+        progress[WAITING] -= 1
+        row = todo[progress[WAITING]] & mask
+        if reach[row, R_EPOCH] == progress[EPOCH]:
+            continue
+        reach[row, R_EPOCH] = progress[EPOCH]
+        left = nodes[row, LEFT]
+        right = nodes[row, RIGHT]
+        if right >= 0 and nodes[row, POS] >= low:
+            todo[progress[WAITING]] = right
+            progress[WAITING] += 1
+        if right <= IS_OUTPUT:
+            found[progress[FOUND]] = nodes[row, POS]
+            progress[FOUND] += 1
+        if left >= 0:
+            todo[progress[WAITING]] = left
+            progress[WAITING] += 1
+        else:
+            found[progress[FOUND]] = nodes[row, MAX]
+            progress[FOUND] += 1
     return DONE
 
 
@@ -198,17 +239,3 @@ def enumerate_roots(nodes, reach, todo, st, progress, roots, outs, stack, path, 
         st[OUT] = 0
         st[OUTS] = 1
         progress[NEXT_ROOT] = root + 1
-
-
-@kernel
-def latest_starts(nodes, reach, todo, st, progress, roots, starts):
-    """starts[i] (int64, (roots,)) gets the greatest start in the range of root i; NIL for none."""
-    while progress[NEXT_ROOT] < roots.shape[0]:
-        status = measure_next(nodes, reach, todo, st, progress, roots)
-        if status != DONE:
-            return status
-        root = progress[NEXT_ROOT]
-        latest = start_below(nodes, reach, roots[root, O_NODE], roots[root, O_HIGH])
-        starts[root] = latest if latest >= roots[root, O_LOW] else NIL
-        progress[NEXT_ROOT] = root + 1
-    return DONE
