@@ -67,6 +67,9 @@ def test_roots_stand_for_the_matches_that_wait(seed: int) -> None:
     assert plain(query.run(events)) == expected, (text, events)
     assert query.run(events).count() == len(expected)
     assert list(query.alerts().run(events)) == sorted({end for _, end, _ in expected})
+    alerts = query.alerts().open()
+    told = [end for event in events for end in alerts.push(event)]
+    assert told + alerts.close() == sorted({end for _, end, _ in expected})
     for most in (1, 4, 200):  # one by one, a few dicts at once, batches
         session, found = query.open(), []
         for part in cut(rng, events, most):
