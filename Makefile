@@ -33,9 +33,9 @@ test: $(STAMP) check-java lint
 
 test-slow: $(STAMP) check-java
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 -m "random or slow or spark"
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -q tests/engine tests/tecs tests/rdf
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(VENV)/boundscheck $(BIN)/python -m pytest -q tests/core/engine tests/core/tecs tests/rdf
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/rdf/test_columns_scan.py
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/engine tests/tecs -k "not memory and not compacted and not handed"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/core/engine tests/core/tecs -k "not memory and not compacted and not handed"
 
 PYTHONS ?= $(PYTHON)
 test-bounds: check-python

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from benchmarks.harness import Workload
 from benchmarks.stock import enumerating
-from spaseq.events import EventBatch, EventOptions, EventStream
+from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 SEED, EVENTS = 42, 1_000_000
 TABLE_1 = {

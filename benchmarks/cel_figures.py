@@ -21,7 +21,7 @@ from benchmarks.cel import EVENTS, TABLE_1
 from benchmarks.cel import preload as uniform
 from benchmarks.harness import Workload
 from benchmarks.stock import counting, enumerating
-from spaseq.events import EventBatch, EventOptions, EventStream
+from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 _STRATEGIES = ("NEXT", "LAST", "MAX")
 _SELECTED = 20_000  # events of Figure 5

@@ -24,7 +24,7 @@ import pyarrow as pa
 from benchmarks.harness import Workload
 from benchmarks.stock import Q1, Q7, TRACE, counting, enumerating, sequence
 from benchmarks.stock import preload as stocks
-from spaseq.events import EventBatch, EventOptions, EventStream
+from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 EVENTS = 1_000_000
 LENGTHS = (3, 6, 9, 12, 24)

@@ -29,7 +29,7 @@ import ceql
 from benchmarks.harness import Workload
 from benchmarks.stock import TRACE, sequence
 from ceql.runtime.run import Run
-from spaseq.events import EventOptions, EventStream
+from spaseq.core.events import EventOptions, EventStream
 
 ROWS = 10_000_000
 NAMES = ("INTC", "RIMM", "QQQ", "IPIX", "AMAT", "CSCO", "YHOO", "DELL", "ORCL", "MSFT")

@@ -29,7 +29,7 @@ from pathlib import Path
 import spaseq
 from benchmarks import reading
 from benchmarks.harness import Workload
-from spaseq import jit
+from spaseq.core import jit
 from spaseq.gpm import Knowledge
 from spaseq.rdf import GraphEvent, StreamOptions, StreamSource, open_streams
 

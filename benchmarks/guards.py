@@ -16,7 +16,7 @@ from numba import njit
 
 from benchmarks.harness import Workload
 from benchmarks.stock import TRACE, counting, preload
-from spaseq.events import EventBatch, NumberColumn, TextColumn
+from spaseq.core.events import EventBatch, NumberColumn, TextColumn
 
 WINDOWS = (10_000, 100_000, 400_000)
 CONDITIONS = {

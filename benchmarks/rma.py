@@ -18,7 +18,7 @@ import ceql
 from benchmarks.harness import Workload
 from benchmarks.stock import Q1, Q7, TRACE, counting, enumerating, preload, sequence
 from ceql.runtime.run import Run
-from spaseq.events import EventBatch
+from spaseq.core.events import EventBatch
 
 RISE = (
     "SELECT * FROM S WHERE (SELL AS low; BUY AS high) FILTER low[name = 'INTC'] AND high[name = 'INTC'] AND "

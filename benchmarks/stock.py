@@ -15,7 +15,7 @@ from collections.abc import Callable
 import ceql
 from benchmarks.harness import DATA, Workload
 from ceql.runtime.run import Run
-from spaseq.events import EventBatch, EventOptions, EventStream
+from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 TRACE = DATA / "stock" / "stock_data.csv.gz"
 _TEN = ("INTC", "RIMM", "QQQ", "IPIX", "AMAT", "CSCO", "YHOO", "DELL", "ORCL", "MSFT")

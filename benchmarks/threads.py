@@ -23,7 +23,7 @@ from typing import Any
 
 import spaseq
 from benchmarks import graphs, spark
-from spaseq.start import keep_freed
+from spaseq.tools.start import keep_freed
 
 THREADS = (1, 2)
 WARM = 200_000

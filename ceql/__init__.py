@@ -7,7 +7,7 @@
 [(0, 2)]
 
 `compile` checks a query and gives a `Query`; its `run` takes files, frames, tables or dicts and gives lazy `Matches`;
-its `open` gives a `Session` to push events to. The face is that of `spaseq` (`spaseq.protocols`), errors included.
+its `open` gives a `Session` to push events to. The face is that of `spaseq` (`spaseq.core.protocols`), errors included.
 `Stream` is the former name of `Session`, for one release more.
 
 Rooms, each of which imports only from those before it:
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spaseq.errors import (
+from spaseq.core.errors import (
     BudgetExceeded,
     EventError,
     InternalError,
@@ -41,14 +41,14 @@ from spaseq.errors import (
     SpaseqError,
     UnsupportedFeature,
 )
-from spaseq.lazy_names import loader
+from spaseq.core.lazy_names import loader
 from spaseq.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from ceql.query import Match, Matches, Query, Session
     from ceql.query import Session as Stream
     from ceql.semantics.schemas import Schema
-    from spaseq.engine import Settings
+    from spaseq.core.engine import Settings
 
 __all__ = [
     "BudgetExceeded",
@@ -93,6 +93,6 @@ __getattr__, __dir__ = loader(
     {
         "ceql.query": ("Match", "Matches", "Query", "Session", "Stream"),
         "ceql.semantics.schemas": ("Schema",),
-        "spaseq.engine": ("Settings",),
+        "spaseq.core.engine": ("Settings",),
     },
 )

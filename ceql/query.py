@@ -17,16 +17,16 @@ from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.session import Session, identity, open_session, opened, restored
 from ceql.runtime.ways import are_valuations, ways_of
 from ceql.syntax import ast
-from spaseq.automata import CEA
-from spaseq.automata.diagram import automaton_diagram
-from spaseq.automata.rma import Limits
-from spaseq.drawing import Picture, query_html
-from spaseq.engine import Program, Settings
-from spaseq.engine.light import given, light_of
-from spaseq.errors import OptionError, expect_type
-from spaseq.events import TupleWords
-from spaseq.measure import shortened
-from spaseq.pattern import Pattern
+from spaseq.core.automata import CEA
+from spaseq.core.automata.diagram import automaton_diagram
+from spaseq.core.automata.rma import Limits
+from spaseq.core.drawing import Picture, query_html
+from spaseq.core.engine import Program, Settings
+from spaseq.core.engine.light import given, light_of
+from spaseq.core.errors import OptionError, expect_type
+from spaseq.core.events import TupleWords
+from spaseq.core.measure import shortened
+from spaseq.core.pattern import Pattern
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
 
@@ -162,7 +162,7 @@ class Query:
         """
         if limits is None:
             return Alerts(self.compiled)
-        expect_type("limits", limits, Limits, "spaseq.automata.rma.Limits(max_states=…)")
+        expect_type("limits", limits, Limits, "spaseq.core.automata.rma.Limits(max_states=…)")
         return Alerts(self.compiled, limits)
 
     def run(
@@ -220,7 +220,7 @@ class Query:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What a snapshot of an evaluation of this query says that it is of (`spaseq.snapshot`)."""
+        """What a snapshot of an evaluation of this query says that it is of (`spaseq.core.snapshot`)."""
         return identity(self.compiled)
 
     def reopened(self, contents: dict[str, Any]) -> Session:

@@ -1,10 +1,10 @@
-"""The start of the `ceql` command, as `spaseq.start` says."""
+"""The start of the `ceql` command, as `spaseq.tools.start` says."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
-from spaseq.start import command
+from spaseq.tools.start import command
 
 __all__ = ["ceql"]
 

@@ -7,15 +7,15 @@
 
 `compile` checks a SPAseq query; the `Query` it gives runs over files (`run`), takes events as they come (`open`), and
 says how it will be run (`explain`). `spaseq.spark` runs it on Spark; `ceql` is the other language, over tuples, with
-the same face (`spaseq.protocols`). Importing this package loads nothing heavy: rdflib, numba and pyspark are loaded
-when they are first needed.
+the same face (`spaseq.core.protocols`). Importing this package loads nothing heavy: rdflib, numba and pyspark are
+loaded when they are first needed.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spaseq.errors import (
+from spaseq.core.errors import (
     BudgetExceeded,
     EventError,
     InternalError,
@@ -27,11 +27,11 @@ from spaseq.errors import (
     SpaseqError,
     UnsupportedFeature,
 )
-from spaseq.lazy_names import loader
+from spaseq.core.lazy_names import loader
 from spaseq.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from spaseq.engine import Settings
+    from spaseq.core.engine import Settings
     from spaseq.gpm import Knowledge
     from spaseq.language import Match, Matches, Query, Session
     from spaseq.rdf import GraphEvent, Grouped, StreamOptions, StreamSource
@@ -80,7 +80,7 @@ def compile(text: str, *, source: str = "<query>", settings: Settings | None = N
 __getattr__, __dir__ = loader(
     __name__,
     {
-        "spaseq.engine": ("Settings",),
+        "spaseq.core.engine": ("Settings",),
         "spaseq.gpm": ("Knowledge",),
         "spaseq.language": ("Match", "Matches", "Query", "Session"),
         "spaseq.rdf": ("GraphEvent", "Grouped", "StreamOptions", "StreamSource"),

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from spaseq.start import spaseq
+from spaseq.tools.start import spaseq
 
 spaseq()

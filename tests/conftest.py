@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from spaseq import jit
+from spaseq.core import jit
 
 # A busy machine must not fail a test, and a failure must come again: no deadlines, no fresh seeds.
 settings.register_profile("project", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -24,7 +24,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 # Which events are interpreted depends on time; what does must not depend on it, which has tests of its own.
 jit.BUDGET = 0.0
 
-FIRST = ("tests/automata/test_rma_docs.py", "tests/gpm/test_chunks.py", "spark", "tests/gpm/", "tests/rdf/")
+FIRST = ("tests/core/automata/test_rma_docs.py", "tests/gpm/test_chunks.py", "spark", "tests/gpm/", "tests/rdf/")
 """Where several processes run the tests, in which order they take them; the others come after.
 
 The first compiles the engine's kernels, for more than a minute on a fresh clone; that process goes on with Spark, which

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from spaseq import errors
+from spaseq.core import errors
 from tests.support import harness, oracle_spaseq, roads
 from tests.support.harness import Case
 from tests.support.roads import LEFT_OUT, Ride, Road

@@ -15,10 +15,10 @@ import ceql
 import spaseq
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
-from spaseq.engine import Settings
-from spaseq.errors import EventError, OptionError
-from spaseq.studio.answers import run_form
-from spaseq.studio.language import Inputs
+from spaseq.core.engine import Settings
+from spaseq.core.errors import EventError, OptionError
+from spaseq.tools.studio.answers import run_form
+from spaseq.tools.studio.language import Inputs
 
 WITHIN = "SELECT * WHERE A AS a ; B AS b WITHIN 10 SECONDS"
 EVENTS: list[dict[str, Any]] = [{"type": "A", "ts": 0}, {"type": "B", "ts": 5}, {"type": "B", "ts": 60}]

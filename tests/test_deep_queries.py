@@ -10,7 +10,7 @@ import rdflib
 import ceql
 import spaseq
 from spaseq import GraphEvent
-from spaseq.errors import QueryError
+from spaseq.core.errors import QueryError
 
 _HEAD = "PREFIX : <http://e/>\nSELECT ?y WITHIN 1 HOURS FROM STREAM S <http://e/s>\nWHERE {\n"
 

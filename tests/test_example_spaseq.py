@@ -17,7 +17,7 @@ import pytest
 from rdflib import OWL, RDF, RDFS, URIRef
 
 from spaseq.cli.main import main
-from spaseq.events.time import format_time
+from spaseq.core.events.time import format_time
 from spaseq.rdf import EventBy, StreamOptions, StreamSource, instants, load_knowledge, open_streams, term_key
 from tests.support import oracle_spaseq, oracle_spaseq_text
 

@@ -1,4 +1,4 @@
-"""Both languages show one face (`spaseq.protocols`): the same names, with the same meaning."""
+"""Both languages show one face (`spaseq.core.protocols`): the same names, with the same meaning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rdflib import Literal, URIRef
 
 import ceql
 import spaseq
-from spaseq import protocols
+from spaseq.core import protocols
 
 ROOT = Path(__file__).resolve().parent.parent
 SECOND = 10**9

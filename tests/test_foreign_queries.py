@@ -8,7 +8,7 @@ import pytest
 
 import ceql
 import spaseq
-from spaseq.errors import QuerySyntaxError
+from spaseq.core.errors import QuerySyntaxError
 
 FOREIGN: Final = {
     "REGISTER QUERY q AS PREFIX ex: <http://e/> SELECT ?x FROM STREAM <http://e/s> [RANGE 10s STEP 1s] "

@@ -17,8 +17,8 @@ import ceql
 import spaseq
 from ceql.results.history import Past
 from ceql.runtime import batch, run, single_events
-from spaseq.engine import Partitions, Settings, Window
-from spaseq.errors import OptionError
+from spaseq.core.engine import Partitions, Settings, Window
+from spaseq.core.errors import OptionError
 from tests.support import harness, oracle, oracle_ceql_text, oracle_spaseq, oracle_spaseq_text, roads, strategies
 from tests.support.harness import Case
 from tests.support.roads import ROADS, Ride, Road

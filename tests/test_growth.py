@@ -16,8 +16,8 @@ from rdflib import Literal, URIRef
 import ceql
 import spaseq
 from ceql.expressions import values
-from spaseq.language.evaluation import pace
-from spaseq.language.lowering import terms
+from spaseq.language.guards import terms
+from spaseq.language.runtime import pace
 from spaseq.rdf import GraphBatch, GraphEvent
 
 _OURS = ("spaseq", "ceql", "rdflib", "lark", "pyparsing")

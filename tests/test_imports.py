@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+FLOORS = ("core", "tools")
+"""Packages of `spaseq` that are known by what is in them."""
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
 _BASE = {"errors", "events", "held", "integers", "snapshot", "watch"}
@@ -56,6 +58,8 @@ ALLOWED: dict[str, set[str]] = {
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", "studio", "lsp", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"start"},
+    "core": set(),
+    "tools": set(),
 }
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
@@ -114,8 +118,7 @@ def _problem(module: str, name: str) -> str:
     top, house = name.split(".")[0], module.split(".")[0]
     package = _package(module)
     if top in CONFINED:
-        part = ".".join(module.split(".")[1:3])
-        inside = house == "spaseq" and not CONFINED[top].isdisjoint({package, part})
+        inside = house == "spaseq" and bool(CONFINED[top] & {".".join(_below_floor(module)[0][:n]) for n in (1, 2)})
         return "" if inside else f"imports {top}, which belongs in {', '.join(sorted(CONFINED[top]))}"
     if top == "ceql" and house == "spaseq":
         return "imports ceql: nothing in spaseq may"
@@ -127,13 +130,23 @@ def _problem(module: str, name: str) -> str:
         return f"is in a package the architecture does not know: {package}"
     if target in allowed or (house == "spaseq" and target == package):
         return ""
-    return f"imports spaseq.{target}".rstrip(".") + f"; {house} {package}".rstrip() + f" may use {sorted(allowed)}"
+    floor = ".".join(_below_floor(name)[1].relative_to(ROOT).parts)
+    return f"imports {floor}.{target}".rstrip(".") + f"; {house} {package}".rstrip() + f" may use {sorted(allowed)}"
 
 
-def _package(module: str) -> str:
-    """`engine` of `spaseq.engine.runs.evaluator`; empty for the facade and for names that it defines itself."""
-    second = [*module.split("."), ""][1]
-    return second if (ROOT / "spaseq" / second).is_dir() or (ROOT / "spaseq" / f"{second}.py").is_file() else ""
+def _package(name: str) -> str:
+    """`engine` of `spaseq.core.engine.runs.evaluator`; empty for the facade and for names that it defines itself."""
+    parts, folder = _below_floor(name)
+    known = parts and ((folder / parts[0]).is_dir() or (folder / f"{parts[0]}.py").is_file())
+    return parts[0] if known else ""
+
+
+def _below_floor(name: str) -> tuple[list[str], Path]:
+    """The parts of a dotted name behind `spaseq`, `spaseq.core` or `spaseq.tools`, and that package's folder."""
+    _, *parts = name.split(".")
+    if len(parts) > 1 and parts[0] in FLOORS:
+        return parts[1:], ROOT / "spaseq" / parts[0]
+    return parts, ROOT / "spaseq"
 
 
 def _sources() -> list[tuple[Path, str, bool]]:
@@ -158,12 +171,12 @@ def test_imports_point_one_way() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "part"),
     [
-        ("spaseq.engine.run", "import spaseq.language.syntax.parse", "imports spaseq.language"),
-        ("spaseq.engine.run", "from spaseq import language", "imports spaseq.language"),
-        ("spaseq.engine.run", "def f():\n    from ..gpm import plan", "run:2 imports spaseq.gpm"),
-        ("spaseq.tecs.arena", "from spaseq.automata import x", "imports spaseq.automata"),
+        ("spaseq.core.engine.run", "import spaseq.language.syntax.parse", "imports spaseq.language"),
+        ("spaseq.core.engine.run", "from spaseq import language", "imports spaseq.language"),
+        ("spaseq.core.engine.run", "def f():\n    from ...gpm import plan", "run:2 imports spaseq.gpm"),
+        ("spaseq.core.tecs.arena", "from spaseq.core.automata import x", "imports spaseq.core.automata"),
         ("spaseq.rdf.events", "from spaseq import compile", "imports spaseq;"),
-        ("spaseq.events.time", "import ceql", "imports ceql"),
+        ("spaseq.core.events.time", "import ceql", "imports ceql"),
         ("spaseq.language.lowering.lower", "import numba", "imports numba"),
         ("spaseq.gpm.plan", "from numba import njit", "imports numba"),
         ("spaseq.rdf.statements", "import numba", "imports numba"),
@@ -181,11 +194,15 @@ def test_the_checker_sees_a_violation(module: str, source: str, part: str) -> No
 @pytest.mark.parametrize(
     ("module", "source", "is_package"),
     [
-        ("spaseq.engine", "from .evaluator import Evaluator\nfrom ..tecs import arena", True),
-        ("spaseq.engine.run", "from . import windows\nfrom spaseq.errors import Span\nimport spaseq.jit", False),
+        ("spaseq.core.engine", "from .evaluator import Evaluator\nfrom ..tecs import arena", True),
+        (
+            "spaseq.core.engine.run",
+            "from . import windows\nfrom spaseq.core.errors import Span\nimport spaseq.core.jit",
+            False,
+        ),
         ("spaseq.spark.run", "import pyspark\nfrom spaseq import rdf", False),
         ("spaseq.rdf.columns.kernels", "from numba import njit", False),
-        ("ceql.lowering.lower", "from spaseq.pattern import Atom\nfrom .ast import Query\nimport numpy", False),
+        ("ceql.lowering.lower", "from spaseq.core.pattern import Atom\nfrom .ast import Query\nimport numpy", False),
     ],
 )
 def test_the_checker_lets_pass_what_is_right(module: str, source: str, is_package: bool) -> None:
@@ -226,7 +243,7 @@ def test_both_languages_run_from_a_zip_file(tmp_path: Path) -> None:
             if path.suffix in (".py", ".lark"):
                 packages.write(path, path.relative_to(ROOT))
     script = (
-        "import ceql, spaseq\nfrom spaseq import jit\n"
+        "import ceql, spaseq\nfrom spaseq.core import jit\n"
         "gpm = 'DEFINE GPM A ON S { ?a <http://example.org/p> ?b }'\n"
         "text = 'SELECT * FROM STREAM S <http://example.org/s> WHERE { SEQ (A) ' + gpm + ' }'\n"
         "found = ceql.compile('SELECT * WHERE A ; B').run([{'type': 'A'}, {'type': 'B'}]).count()\n"

@@ -16,14 +16,14 @@ import ceql
 from ceql.cli import main as cli
 from ceql.query import Query
 from ceql.runtime.run import Run
-from spaseq.engine import Settings
-from spaseq.engine.choice import auto
-from spaseq.engine.choice.auto import AutoEvaluator
-from spaseq.engine.choice.cost import estimate
-from spaseq.engine.lazy import LazyEvaluator, plan_of
-from spaseq.engine.program.normal_form import Branch
-from spaseq.errors import UnsupportedFeature
-from spaseq.events import EventFeed, EventOptions
+from spaseq.core.engine import Settings
+from spaseq.core.engine.choice import auto
+from spaseq.core.engine.choice.auto import AutoEvaluator
+from spaseq.core.engine.choice.cost import estimate
+from spaseq.core.engine.lazy import LazyEvaluator, plan_of
+from spaseq.core.engine.program.normal_form import Branch
+from spaseq.core.errors import UnsupportedFeature
+from spaseq.core.events import EventFeed, EventOptions
 from tests.support import harness, oracle
 from tests.support.snapshots import rewritten
 from tests.support.strategies import (

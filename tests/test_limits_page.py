@@ -7,16 +7,16 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from unittest import mock
 
-from spaseq import watch
-from spaseq.engine import Settings
+from spaseq.core import watch
+from spaseq.core.engine import Settings
 
 
 def test_the_page_has_every_budget_with_its_default() -> None:
     page = (Path(__file__).parents[1] / "docs" / "limits.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", page, re.MULTILINE))
-    with mock.patch("spaseq.engine.program.settings.memory_of_machine", lambda: 8 * 10**9):
+    with mock.patch("spaseq.core.engine.program.settings.memory_of_machine", lambda: 8 * 10**9):
         small = Settings()
-    with mock.patch("spaseq.engine.program.settings.memory_of_machine", lambda: 10**12):
+    with mock.patch("spaseq.core.engine.program.settings.memory_of_machine", lambda: 10**12):
         large = Settings()
     for f in fields(Settings):
         if f.name == "evaluator":

@@ -13,7 +13,7 @@ import pytest
 
 import ceql
 import spaseq
-from spaseq.errors import BudgetExceeded, QueryError
+from spaseq.core.errors import BudgetExceeded, QueryError
 from tests.support import harness
 
 CASES = harness.load_all()

@@ -18,7 +18,7 @@ from rdflib import Literal, URIRef
 
 import ceql
 import spaseq
-from spaseq.errors import BudgetExceeded, EventError, InternalError, OptionError, SpaseqError
+from spaseq.core.errors import BudgetExceeded, EventError, InternalError, OptionError, SpaseqError
 
 SECOND = 10**9
 HEAD = "PREFIX : <urn:e#> SELECT ?x WITHIN 100 SECONDS SLIDING FROM STREAM S <urn:s> WHERE { SEQ ("

@@ -21,11 +21,11 @@ from rdflib import Literal, URIRef
 
 import ceql
 import spaseq
-from spaseq.engine import Settings
-from spaseq.errors import InternalError, OptionError, SpaseqError
-from spaseq.events.batch import INSTANTS, Instant
+from spaseq.core.engine import Settings
+from spaseq.core.errors import InternalError, OptionError, SpaseqError
+from spaseq.core.events.batch import INSTANTS, Instant
+from spaseq.core.snapshot import Unwritable, decode, encode, seal, unseal
 from spaseq.rdf import TERMS, GraphEvent
-from spaseq.snapshot import Unwritable, decode, encode, seal, unseal
 
 INT = URIRef("http://www.w3.org/2001/XMLSchema#integer")
 HEAD = 8 + 16

@@ -15,11 +15,11 @@ from rdflib import Literal, URIRef
 
 import ceql
 import spaseq
-from spaseq.drawing import Mark, Span, Timeline
-from spaseq.drawing.html import matches_html
-from spaseq.errors import LimitReached, OptionError
-from spaseq.measure import shortened, width_of
-from spaseq.steps import Step
+from spaseq.core.drawing import Mark, Span, Timeline
+from spaseq.core.drawing.html import matches_html
+from spaseq.core.errors import LimitReached, OptionError
+from spaseq.core.measure import shortened, width_of
+from spaseq.core.steps import Step
 
 ROOT = Path(__file__).resolve().parent.parent
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from spaseq.command.table import Table
-from spaseq.drawing.timeline import _counted, _dated
+from spaseq.core.drawing.timeline import _counted, _dated
+from spaseq.tools.command.table import Table
 
 HOUR = 3_600
 DAY = 1_718_438_400.0

@@ -12,9 +12,9 @@ import pytest
 import ceql
 import spaseq
 from ceql.runtime.ways import are_valuations, ways_of
-from spaseq.automata import ACCEPT, CEA, INITIAL, Transition
-from spaseq.drawing import Diagram
-from spaseq.errors import OptionError
+from spaseq.core.automata import ACCEPT, CEA, INITIAL, Transition
+from spaseq.core.drawing import Diagram
+from spaseq.core.errors import OptionError
 from tests.support import harness
 from tests.support.drawn import drawn
 

@@ -22,8 +22,8 @@ from rdflib import Literal, URIRef
 
 import ceql
 import spaseq
-from spaseq.engine import Settings
-from spaseq.errors import EventError, QueryError
+from spaseq.core.engine import Settings
+from spaseq.core.errors import EventError, QueryError
 from spaseq.rdf import GraphEvent
 
 MOST = (1 << 63) - 1

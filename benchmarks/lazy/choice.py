@@ -25,8 +25,8 @@ from benchmarks.lazy import experiments as lazy
 from benchmarks.lazy import fit as lazy_fit
 from benchmarks.lazy.stream import Prices, stream
 from ceql.runtime.run import Run
-from spaseq.engine import Settings
-from spaseq.events import EventBatch, EventOptions, EventStream
+from spaseq.core.engine import Settings
+from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 WAYS = ("compact", "chain", "tree", "auto")
 ROUNDS = 3

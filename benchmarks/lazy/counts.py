@@ -18,8 +18,8 @@ from benchmarks.harness import RESULTS
 from benchmarks.lazy import choice as lazy_choice
 from benchmarks.lazy.experiments import MINUTES, WINDOWS, Experiment, batches, drifting, experiments, ratios
 from benchmarks.lazy.stream import Prices, stream
-from spaseq.engine.lazy import LazyEvaluator
-from spaseq.engine.lazy.space import Trace
+from spaseq.core.engine.lazy import LazyEvaluator
+from spaseq.core.engine.lazy.space import Trace
 
 
 @dataclass(frozen=True, slots=True)

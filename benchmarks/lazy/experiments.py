@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.harness import Workload
 from benchmarks.lazy.stream import REGIONS, Correlations, Eager, Prices, correlated, event, stream
-from spaseq.engine import Choice, Evaluator, Program, Settings, Window, compile_program
-from spaseq.engine.choice.auto import AutoEvaluator
-from spaseq.engine.lazy import LazyEvaluator, plan_of
-from spaseq.pattern import And, Atom, Correlate, Iterate, Or, Pattern, Sequence, Skip
+from spaseq.core.engine import Choice, Evaluator, Program, Settings, Window, compile_program
+from spaseq.core.engine.choice.auto import AutoEvaluator
+from spaseq.core.engine.lazy import LazyEvaluator, plan_of
+from spaseq.core.pattern import And, Atom, Correlate, Iterate, Or, Pattern, Sequence, Skip
 
 SCALE = float(os.environ.get("SPASEQ_LAZY", "1"))
 THRESHOLD = 0.95

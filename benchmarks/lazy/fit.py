@@ -1,7 +1,7 @@
 """Made-up trades in partitions, and how the cost model's constants for them were found.
 
-Claim: the compact structure costs more the more partitions there are, and the model of `spaseq.engine.choice.cost` says
-by how much. Half of the workloads are fitted to, the others are held out; some of these are among those of
+Claim: the compact structure costs more the more partitions there are, and the model of `spaseq.core.engine.choice.cost`
+says by how much. Half of the workloads are fitted to, the others are held out; some of these are among those of
 `benchmarks.lazy.choice`. `python -m benchmarks.lazy.fit` measures all of them, fits the constants of guards as codes to
 the first half, and prints how far estimates are off, and how often the evaluator they choose costs a fifth more than
 the best, for either half. The constants in `cost.py` are rounded and were fitted together with every other query over
@@ -22,10 +22,10 @@ import pyarrow as pa
 
 import ceql
 from ceql.runtime.run import Run
-from spaseq.engine import Settings
-from spaseq.engine.choice import cost
-from spaseq.engine.choice.auto import ROBUST, AutoEvaluator
-from spaseq.events import EventBatch, EventOptions, EventStream
+from spaseq.core.engine import Settings
+from spaseq.core.engine.choice import cost
+from spaseq.core.engine.choice.auto import ROBUST, AutoEvaluator
+from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 EVENTS: Final = 40_000
 CONDITIONS: Final = {

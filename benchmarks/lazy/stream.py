@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from spaseq.engine.lazy.automaton import Automaton
-from spaseq.engine.lazy.evaluator import LazyEvaluator
-from spaseq.engine.lazy.partial import Partial
-from spaseq.engine.lazy.plan import BranchPlan
-from spaseq.engine.lazy.space import Space
-from spaseq.pattern import Atom, Correlate, Pattern
+from spaseq.core.engine.lazy.automaton import Automaton
+from spaseq.core.engine.lazy.evaluator import LazyEvaluator
+from spaseq.core.engine.lazy.partial import Partial
+from spaseq.core.engine.lazy.plan import BranchPlan
+from spaseq.core.engine.lazy.space import Space
+from spaseq.core.pattern import Atom, Correlate, Pattern
 
 REGIONS = {"NA": 1420, "EU": 267, "AS": 220, "SA": 90, "ME": 75, "OC": 18, "AF": 8, "CA": 2}
 PER_MINUTE = 80_509_033 / (252 * 390) / 2100

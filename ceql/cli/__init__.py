@@ -11,7 +11,7 @@
   and when it will.
 * `main` (`entry`, `main`): The `ceql` command: run, check and explain CEQL queries; alerts and forecasts
   (`ceql.cli.alerting`).
-* `studio` (`STUDIO`): CEQL in the studio (`spaseq.studio`).
+* `studio` (`STUDIO`): CEQL in the studio (`spaseq.tools.studio`).
 """
 
 __all__ = ["alerting", "arguments", "formats", "main", "output", "studio"]

@@ -14,17 +14,17 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
-from spaseq.command import accounted, add_results, bounded, chosen_format, opened
-from spaseq.command.colours import tell
-from spaseq.command.frame import end_interrupted, held_back, warn
-from spaseq.command.writers import Results
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
+from spaseq.tools.command import accounted, add_results, bounded, chosen_format, opened
+from spaseq.tools.command.colours import tell
+from spaseq.tools.command.frame import end_interrupted, held_back, warn
+from spaseq.tools.command.writers import Results
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ceql.runtime.alerts import Alerts
-    from spaseq.forecast import Evaluation, Forecasts
+    from spaseq.core.forecast import Evaluation, Forecasts
 
 __all__ = ["add_alerts", "write_text"]
 
@@ -94,7 +94,7 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
     """The arguments of reading events; with `--follow` the file is read as it grows."""
     reading = arguments.reading(options)
     if options.follow:
-        from spaseq.events import GrowingFile
+        from spaseq.core.events import GrowingFile
 
         if not isinstance(reading["events"], str):
             raise OptionError("--follow reads one file as it grows", "--events FILE, once, and no --stream")
@@ -141,8 +141,8 @@ def _alert_text(line: Line) -> str:
 
 
 def _forecast(options: argparse.Namespace) -> int:
-    from spaseq.automata.rma import SingleRun
-    from spaseq.forecast import Forecaster, learn
+    from spaseq.core.automata.rma import SingleRun
+    from spaseq.core.forecast import Forecaster, learn
 
     if not 0 < options.threshold <= 1:
         raise OptionError("--threshold is a probability", "more than 0, at most 1")
@@ -228,7 +228,7 @@ def _evaluation(seen: list[tuple[np.ndarray, Forecasts]]) -> Evaluation:
     """How good the forecasts were, each partition judged as a stream of its own."""
     import numpy as np
 
-    from spaseq.forecast import Forecasts, evaluate
+    from spaseq.core.forecast import Forecasts, evaluate
 
     names = ("first", "last", "probability", "accepted")
     keys = np.concatenate([k for k, _ in seen]) if seen else np.zeros(0, np.int64)

@@ -6,8 +6,18 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from spaseq.command import add_query, add_times, bounded, note, query_file, query_text, settings_of, times_of, warn
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
+from spaseq.tools.command import (
+    add_query,
+    add_times,
+    bounded,
+    note,
+    query_file,
+    query_text,
+    settings_of,
+    times_of,
+    warn,
+)
 
 __all__ = ["EVALUATOR_HELP", "add_events", "asked", "compiled", "reading", "remarks", "report"]
 
@@ -60,7 +70,7 @@ def asked(options: argparse.Namespace) -> Any:
     named += [file for given in options.stream or () for file in given.partition("=")[2].split(",")]
     if named.count("-") > 1:
         raise OptionError("standard input is asked for twice", "only one of the query and the files of events can be -")
-    from spaseq.events.beside import check_output
+    from spaseq.core.events.beside import check_output
 
     named[0] = query_file(options.query)
     more = [options.schema, *getattr(options, "train", ())]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from spaseq.command import Format
-from spaseq.command.formats import COUNT, CSV, JSON, JSONL, PARQUET, TABLE, TSV
+from spaseq.tools.command import Format
+from spaseq.tools.command.formats import COUNT, CSV, JSON, JSONL, PARQUET, TABLE, TSV
 
 __all__ = ["ALERTS", "FORECASTS", "MATCHES"]
 

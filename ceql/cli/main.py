@@ -1,6 +1,6 @@
 """The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.cli.alerting`).
 
-Exit codes, and what goes to standard output and standard error: see `spaseq.command.frame`.
+Exit codes, and what goes to standard output and standard error: see `spaseq.tools.command.frame`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from ceql.cli.alerting import add_alerts
 from ceql.cli.arguments import EVALUATOR_HELP, add_events, asked, compiled, reading, report
 from ceql.cli.formats import MATCHES
-from spaseq.command import (
+from spaseq.tools.command import (
     accounted,
     add_demo,
     add_explain,
@@ -29,9 +29,9 @@ from spaseq.command import (
     run_command,
     run_main,
 )
-from spaseq.command.colours import say, tell
-from spaseq.command.lines import write_whole_lines
-from spaseq.studio.options import add_studio
+from spaseq.tools.command.colours import say, tell
+from spaseq.tools.command.lines import write_whole_lines
+from spaseq.tools.studio.options import add_studio
 
 __all__ = ["entry", "main"]
 

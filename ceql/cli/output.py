@@ -7,17 +7,17 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from spaseq.command.writers import Results
-from spaseq.errors import EventError
-from spaseq.events import format_time
-from spaseq.events.time import unit_nanoseconds
+from spaseq.core.errors import EventError
+from spaseq.core.events import format_time
+from spaseq.core.events.time import unit_nanoseconds
+from spaseq.tools.command.writers import Results
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ceql.results.bindings import Shown
     from ceql.results.matches import MatchTable
-    from spaseq.events import EventCounters
+    from spaseq.core.events import EventCounters
 
 __all__ = ["FoundMatches", "clock"]
 

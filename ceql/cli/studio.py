@@ -1,4 +1,4 @@
-"""CEQL in the studio (`spaseq.studio`)."""
+"""CEQL in the studio (`spaseq.tools.studio`)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ceql.query import compile_query
 from ceql.results.matches import Match, MatchTable
 from ceql.runtime.evaluation import drawn_matches
 from ceql.runtime.ways import ways_of
-from spaseq.automata.diagram import automaton_diagram, classes_of
-from spaseq.drawing import Picture, Timeline, event_text
-from spaseq.engine import Settings
-from spaseq.engine.light import lit_by
-from spaseq.errors import OptionError, SpaseqError
-from spaseq.studio.language import Found, Inputs, one_or_all, python_run, reading_words
+from spaseq.core.automata.diagram import automaton_diagram, classes_of
+from spaseq.core.drawing import Picture, Timeline, event_text
+from spaseq.core.engine import Settings
+from spaseq.core.engine.light import lit_by
+from spaseq.core.errors import OptionError, SpaseqError
+from spaseq.tools.studio.language import Found, Inputs, one_or_all, python_run, reading_words
 
 __all__ = ["STUDIO"]
 
@@ -38,7 +38,7 @@ class _Taken:
 
 
 class _Ceql:
-    """`spaseq.studio.language.Language`."""
+    """`spaseq.tools.studio.language.Language`."""
 
     def compiled(self, text: str, source: str, settings: Settings) -> Any:
         return compile_query(text, source=source, settings=settings)

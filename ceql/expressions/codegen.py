@@ -33,8 +33,8 @@ from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.expressions.scalar import compile_condition
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of
-from spaseq.events import Instant
-from spaseq.pattern import NoneOf, Predicate
+from spaseq.core.events import Instant
+from spaseq.core.pattern import NoneOf, Predicate
 
 __all__ = ["Unfit", "compile_bits", "normal"]
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from spaseq.events import NumberColumn
-from spaseq.events.columns import is_small
+from spaseq.core.events import NumberColumn
+from spaseq.core.events.columns import is_small
 
 __all__ = ["compared", "same_as"]
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from ceql.expressions import values
 from ceql.expressions.exact import same_as
 from ceql.syntax import ast
-from spaseq.events import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
+from spaseq.core.events import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
 
 __all__ = ["Members", "members"]
 

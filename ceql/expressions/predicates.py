@@ -13,8 +13,8 @@ from ceql.expressions.vectorized import evaluate
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of
-from spaseq.errors import EventError
-from spaseq.events import EventBatch, TextColumn, text_array, truths_of
+from spaseq.core.errors import EventError
+from spaseq.core.events import EventBatch, TextColumn, text_array, truths_of
 
 __all__ = ["Satisfies", "StreamIs", "TypeIs"]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ceql.expressions import values
 from ceql.expressions.members import members
 from ceql.syntax import ast
-from spaseq.errors import InternalError
+from spaseq.core.errors import InternalError
 
 __all__ = ["compile_condition", "compile_value"]
 

@@ -25,10 +25,10 @@ from typing import Any, Final
 
 import pyarrow.compute as pc
 
-from spaseq.errors import EventError
-from spaseq.events.batch import Instant
-from spaseq.events.columns import text_array
-from spaseq.events.time import parse_time
+from spaseq.core.errors import EventError
+from spaseq.core.events.batch import Instant
+from spaseq.core.events.columns import text_array
+from spaseq.core.events.time import parse_time
 
 __all__ = ["KIND_WORDS", "compare", "compute", "correlation", "kind_of", "like", "mismatch", "negate", "whole_string"]
 

@@ -23,8 +23,8 @@ from ceql.expressions.members import members
 from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
-from spaseq.errors import EventError, InternalError
-from spaseq.events import (
+from spaseq.core.errors import EventError, InternalError
+from spaseq.core.events import (
     Column,
     EventBatch,
     ListColumn,
@@ -37,7 +37,7 @@ from spaseq.events import (
     text_array,
     truths_of,
 )
-from spaseq.events.columns import mixed_column
+from spaseq.core.events.columns import mixed_column
 
 __all__ = ["evaluate", "operand"]
 

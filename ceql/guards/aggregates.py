@@ -22,7 +22,7 @@ from ceql.expressions import values
 from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.syntax import ast
 from ceql.syntax.walk import CORR, aggregates_of, attributes_of, replaced
-from spaseq.errors import EventError, InternalError
+from spaseq.core.errors import EventError, InternalError
 
 __all__ = ["AGGREGATES", "AggregateGuard", "named_by"]
 

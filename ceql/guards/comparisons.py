@@ -5,7 +5,7 @@ For a guard `left symbol right`, each side an expression over one variable, both
 and every value becomes an int64 code. Within one guard, codes are ordered as the values are: numbers as doubles, or as
 integers where there are some beyond 2^53 (where there are both, codes do not do); times as nanoseconds; truth values as
 0 and 1. Texts get a number each where they are only tested for equality, and labels in their order
-(`spaseq.engine.program.text_order`) where they are ordered.
+(`spaseq.core.engine.program.text_order`) where they are ordered.
 
 A run keeps one code for each side of each guard. One is enough where a side has several values: the greatest of those
 that must be less, the smallest of those that must be greater. For `=`, two different values become NULL, as no value is
@@ -25,14 +25,24 @@ from ceql.expressions.vectorized import operand
 from ceql.guards.guard import Guard
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of
-from spaseq.automata import Avoid, Leave, Take
-from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, ColumnTest, Drop, Keep, MergeRule, Op, Test, Unless
-from spaseq.engine.program.text_order import TextOrder
-from spaseq.errors import EventError
-from spaseq.events import Column, EventBatch, Instant, ListColumn, MixedColumn, NumberColumn, TextColumn
-from spaseq.events.columns import is_small
-from spaseq.integers import apart
-from spaseq.snapshot import expect
+from spaseq.core.automata import Avoid, Leave, Take
+from spaseq.core.engine.program.register_ops import (
+    NOTHING,
+    UNKNOWN,
+    ColumnTest,
+    Drop,
+    Keep,
+    MergeRule,
+    Op,
+    Test,
+    Unless,
+)
+from spaseq.core.engine.program.text_order import TextOrder
+from spaseq.core.errors import EventError
+from spaseq.core.events import Column, EventBatch, Instant, ListColumn, MixedColumn, NumberColumn, TextColumn
+from spaseq.core.events.columns import is_small
+from spaseq.core.integers import apart
+from spaseq.core.snapshot import expect
 
 __all__ = ["KINDS", "Comparison", "Texts", "coded", "comparison_of", "decoded", "double_codes", "kind_of"]
 

@@ -1,4 +1,4 @@
-"""The guards of one evaluation in the form of the kernels: CEQL's `spaseq.engine.program.register_ops.Codes`."""
+"""The guards of one evaluation in the form of the kernels: CEQL's `spaseq.core.engine.program.register_ops.Codes`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from ceql.guards.comparisons import Comparison, Texts, comparison_of
 from ceql.guards.guard import Guard
 from ceql.guards.questions import Question, question_of
-from spaseq.automata import Action, Again, Transition
-from spaseq.engine.program.register_ops import NOTHING, UNKNOWN, Op
-from spaseq.errors import EventError, InternalError
-from spaseq.events import EventBatch
-from spaseq.snapshot import expect
+from spaseq.core.automata import Action, Again, Transition
+from spaseq.core.engine.program.register_ops import NOTHING, UNKNOWN, Op
+from spaseq.core.errors import EventError, InternalError
+from spaseq.core.events import EventBatch
+from spaseq.core.snapshot import expect
 
 __all__ = ["ValueCodes", "value_codes"]
 

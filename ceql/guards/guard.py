@@ -1,4 +1,4 @@
-"""A guard: a condition over several variables, as a part of a pattern (`spaseq.pattern.Correlate`).
+"""A guard: a condition over several variables, as a part of a pattern (`spaseq.core.pattern.Correlate`).
 
 It holds for a match if every choice of one event for each of its variables satisfies the condition.
 `ceql.guards.registers` decides it.

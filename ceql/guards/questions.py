@@ -18,8 +18,8 @@ from ceql.guards.comparisons import KINDS, Texts, coded, decoded, double_codes, 
 from ceql.guards.guard import Guard
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of
-from spaseq.automata import Avoid, Leave, Take
-from spaseq.engine.program.register_ops import (
+from spaseq.core.automata import Avoid, Leave, Take
+from spaseq.core.engine.program.register_ops import (
     NOTHING,
     UNKNOWN,
     Drop,
@@ -30,8 +30,8 @@ from spaseq.engine.program.register_ops import (
     ResidualTest,
     Unless,
 )
-from spaseq.events import Column, EventBatch, NumberColumn
-from spaseq.snapshot import expect
+from spaseq.core.events import Column, EventBatch, NumberColumn
+from spaseq.core.snapshot import expect
 
 __all__ = ["Question", "question_of"]
 

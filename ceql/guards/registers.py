@@ -25,9 +25,9 @@ from ceql.guards.guard import Guard, slot_of, slots_of
 from ceql.guards.tuple_conditions import GuardConditions
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, attributes_of
-from spaseq.automata import CEA
-from spaseq.errors import EventError
-from spaseq.events import EventBatch
+from spaseq.core.automata import CEA
+from spaseq.core.errors import EventError
+from spaseq.core.events import EventBatch
 
 __all__ = ["GuardRegisters"]
 

@@ -1,5 +1,5 @@
 """Guards evaluated on tables of events, one column a variable, for the lazy evaluators
-(`spaseq.engine.program.guard_conditions`).
+(`spaseq.core.engine.program.guard_conditions`).
 
 A `GuardMemory` keeps the attributes that guards read, in columns over all events it was given. A condition without
 aggregates is evaluated by `ceql.expressions.vectorized` on columns gathered for the table. Where batches had values of
@@ -20,8 +20,8 @@ from ceql.guards.aggregates import AggregateGuard
 from ceql.guards.guard import Guard
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, attributes_of, parts, replaced
-from spaseq.errors import EventError, InternalError
-from spaseq.events import (
+from spaseq.core.errors import EventError, InternalError
+from spaseq.core.events import (
     Column,
     Instant,
     ListColumn,
@@ -32,8 +32,8 @@ from spaseq.events import (
     TruthColumn,
     text_array,
 )
-from spaseq.events.columns import getter_of
-from spaseq.snapshot import expect
+from spaseq.core.events.columns import getter_of
+from spaseq.core.snapshot import expect
 
 __all__ = ["GuardConditions", "GuardMemory"]
 

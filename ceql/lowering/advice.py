@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from ceql.lowering.lower import Lowered
 from ceql.syntax import ast
-from spaseq import pattern as algebra
-from spaseq.engine import Choice, Selection
-from spaseq.pattern import Pattern, Skip
+from spaseq.core import pattern as algebra
+from spaseq.core.engine import Choice, Selection
+from spaseq.core.pattern import Pattern, Skip
 
 __all__ = ["advice"]
 

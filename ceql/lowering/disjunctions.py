@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ceql.semantics.filters import All, Any, Leaf, Test, conjuncts, leaves, merged, only_variable
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
-from spaseq.pattern import balanced
+from spaseq.core.pattern import balanced
 
 __all__ = ["Scope", "as_conditions", "as_single_events", "count", "is_on", "of_one_event"]
 

@@ -34,10 +34,10 @@ from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned,
 from ceql.semantics.scopes import without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
-from spaseq import pattern as algebra
-from spaseq.engine import Choice, Consume, Selection, Settings, Window
-from spaseq.errors import InternalError, Span, UnsupportedFeature
-from spaseq.pattern import NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
+from spaseq.core import pattern as algebra
+from spaseq.core.engine import Choice, Consume, Selection, Settings, Window
+from spaseq.core.errors import InternalError, Span, UnsupportedFeature
+from spaseq.core.pattern import NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
 
 __all__ = ["Lowered", "lower"]
 

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 
 from ceql.guards.guard import Guard
 from ceql.syntax import ast
-from spaseq.engine import Choice, Consume, Window
-from spaseq.pattern import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
+from spaseq.core.engine import Choice, Consume, Window
+from spaseq.core.pattern import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
 
 __all__ = ["infer_keys", "least"]
 

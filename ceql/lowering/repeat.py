@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spaseq.errors import InternalError
-from spaseq.pattern import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
+from spaseq.core.errors import InternalError
+from spaseq.core.pattern import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
 
 __all__ = ["repeated", "size"]
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from ceql.semantics.check import defined_variables
 from ceql.syntax import ast
-from spaseq.engine import MatchBatch
-from spaseq.events.mixed import flattened
+from spaseq.core.engine import MatchBatch
+from spaseq.core.events.mixed import flattened
 
 __all__ = ["Bindings", "Shown"]
 

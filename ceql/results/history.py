@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from spaseq.engine import Window
-from spaseq.events import EventBatch
-from spaseq.events.readers import common_schema, from_dicts
-from spaseq.events.streams import table_bytes, table_of_bytes
-from spaseq.integers import in_order
-from spaseq.snapshot import array, expect
+from spaseq.core.engine import Window
+from spaseq.core.events import EventBatch
+from spaseq.core.events.readers import common_schema, from_dicts
+from spaseq.core.events.streams import table_bytes, table_of_bytes
+from spaseq.core.integers import in_order
+from spaseq.core.snapshot import array, expect
 
 if TYPE_CHECKING:
-    from spaseq.engine import MatchBatch
+    from spaseq.core.engine import MatchBatch
 
 __all__ = ["Block", "History", "Past", "events_of", "first_position"]
 

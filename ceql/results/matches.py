@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from ceql.results.bindings import Bindings, Shown
 from ceql.results.history import Block, History
-from spaseq.drawing import match_html
-from spaseq.engine import MatchBatch
-from spaseq.errors import OptionError
-from spaseq.events import EventBatch
-from spaseq.steps import Step
+from spaseq.core.drawing import match_html
+from spaseq.core.engine import MatchBatch
+from spaseq.core.errors import OptionError
+from spaseq.core.events import EventBatch
+from spaseq.core.steps import Step
 
 __all__ = ["Match", "MatchTable", "empty_table"]
 

@@ -33,7 +33,7 @@ from ceql.rewrites.safe_form import safe_form, unsafe_variables
 from ceql.semantics.check import event_types
 from ceql.semantics.scopes import defined, is_deeper
 from ceql.syntax import ast
-from spaseq.errors import Span
+from spaseq.core.errors import Span
 
 __all__ = [
     "DEPTH",

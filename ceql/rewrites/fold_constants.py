@@ -13,7 +13,7 @@ from ceql.semantics.filters import Leaf, as_written
 from ceql.semantics.scopes import rebuilt, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, replaced
-from spaseq.errors import EventError, InternalError
+from spaseq.core.errors import EventError, InternalError
 
 __all__ = ["fold_constants"]
 

@@ -17,7 +17,7 @@ from ceql.rewrites.pop_filters import borrowed, is_defined_here, pop_filters
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned
 from ceql.semantics.scopes import defined, fresh, size, without_ending, written
 from ceql.syntax import ast
-from spaseq.errors import BudgetExceeded
+from spaseq.core.errors import BudgetExceeded
 
 __all__ = ["lp_normal_form"]
 

@@ -15,7 +15,7 @@ from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, le
 from ceql.semantics.scopes import Scopes, defined, fresh, rebuilt, scope_of, size, without, without_ending, written
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
-from spaseq.errors import InternalError
+from spaseq.core.errors import InternalError
 
 __all__ = ["borrowed", "pop_filters"]
 

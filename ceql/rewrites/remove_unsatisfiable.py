@@ -16,7 +16,7 @@ from ceql.semantics.scopes import defined, without, without_ending
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression, print_formula
 from ceql.syntax.walk import aggregates_of
-from spaseq.errors import Span
+from spaseq.core.errors import Span
 
 __all__ = ["Removed", "remove_unsatisfiable"]
 

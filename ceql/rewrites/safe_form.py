@@ -22,7 +22,7 @@ from ceql.semantics.filters import Leaf, as_written
 from ceql.semantics.scopes import Scopes, defined, rebuilt, scope_of, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, with_variables
-from spaseq.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
+from spaseq.core.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
 
 __all__ = ["safe_form", "unsafe_variables"]
 

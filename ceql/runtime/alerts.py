@@ -1,12 +1,12 @@
 """Does the query match now? ASK and alerts: answered event by event, in one pass, without enumerating matches.
 
 They are the engine's, with another payload: where a configuration of the engine holds the matches that its runs have
-begun, here it holds the latest start of these runs (`spaseq.engine.Selection.ENDS`). So every query has alerts. NOT at
-the end is the exception that enumerates: which of the matches with one end are left when their windows close is asked
-of each.
+begun, here it holds the latest start of these runs (`spaseq.core.engine.Selection.ENDS`). So every query has alerts.
+NOT at the end is the exception that enumerates: which of the matches with one end are left when their windows close is
+asked of each.
 
 `Alerts.automaton` is the query as a register match automaton ([RMA]), for forecasts and to look at; it is made when
-asked for, and `spaseq.automata.rma.bridge` says which queries have none.
+asked for, and `spaseq.core.automata.rma.bridge` says which queries have none.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.run import Run
 from ceql.runtime.session import open_session
-from spaseq.automata.rma import RMA, Limits, count_events, determinise, from_pattern
-from spaseq.engine import Choice, Program, Selection, ends_only
-from spaseq.errors import OptionError, UnsupportedFeature
-from spaseq.events import EventCounters
-from spaseq.pattern import Predicate
-from spaseq.sessions import Session
-from spaseq.watch import check, limited_steps
+from spaseq.core.automata.rma import RMA, Limits, count_events, determinise, from_pattern
+from spaseq.core.engine import Choice, Program, Selection, ends_only
+from spaseq.core.errors import OptionError, UnsupportedFeature
+from spaseq.core.events import EventCounters
+from spaseq.core.pattern import Predicate
+from spaseq.core.sessions import Session
+from spaseq.core.watch import check, limited_steps
 
 if TYPE_CHECKING:
-    from spaseq.events import EventBatch
+    from spaseq.core.events import EventBatch
 
 __all__ = ["AlertStream", "Alerts", "QueryRows"]
 
@@ -140,7 +140,7 @@ class Alerts:
         return AlertStream(self._query, self.program, options)
 
     def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
-        """The batches as a `SingleRun` of `deterministic()` and `spaseq.forecast` take them. `OptionError` with
+        """The batches as a `SingleRun` of `deterministic()` and `spaseq.core.forecast` take them. `OptionError` with
         `forget_keys_after`: these would go on with the runs of forgotten keys."""
         if self._query.settings.forget_keys_after is not None:
             raise OptionError("forecasts are made without forget_keys_after", "leave the setting out for them")

@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from ceql.expressions.values import INT64, kind_of
-from spaseq.engine import Partitions, Window
-from spaseq.engine.program.batch_order import first_backward
-from spaseq.errors import EventError
-from spaseq.events import EventBatch, ListColumn, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
-from spaseq.integers import different
+from spaseq.core.engine import Partitions, Window
+from spaseq.core.engine.program.batch_order import first_backward
+from spaseq.core.errors import EventError
+from spaseq.core.events import EventBatch, ListColumn, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.core.integers import different
 
 __all__ = ["Coordinate", "EngineBatch", "Partition", "key_of"]
 

@@ -25,11 +25,11 @@ from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_query, print_within
 from ceql.syntax.walk import attributes_of
-from spaseq.automata import CEA
-from spaseq.automata.diagram import automaton_text
-from spaseq.engine import Program, Settings, compile_program
-from spaseq.errors import OptionError, expect_type, named_query
-from spaseq.pattern import Pattern
+from spaseq.core.automata import CEA
+from spaseq.core.automata.diagram import automaton_text
+from spaseq.core.engine import Program, Settings, compile_program
+from spaseq.core.errors import OptionError, expect_type, named_query
+from spaseq.core.pattern import Pattern
 
 __all__ = ["CompiledQuery"]
 

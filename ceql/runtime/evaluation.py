@@ -15,12 +15,12 @@ from ceql.runtime.run import Run
 from ceql.runtime.unmatched import unknown_attributes, why_none
 from ceql.semantics.schemas import Schema, inferred
 from ceql.semantics.types import check_types
-from spaseq.drawing import Timeline, matches_html, time_text, timeline_of
-from spaseq.engine import Program, Progress, progress_of
-from spaseq.errors import EventError, OptionError, expect_count, expect_type
-from spaseq.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords, frame_of
-from spaseq.measure import shortened
-from spaseq.watch import check, limited, limited_steps
+from spaseq.core.drawing import Timeline, matches_html, time_text, timeline_of
+from spaseq.core.engine import Program, Progress, progress_of
+from spaseq.core.errors import EventError, OptionError, expect_count, expect_type
+from spaseq.core.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords, frame_of
+from spaseq.core.measure import shortened
+from spaseq.core.watch import check, limited, limited_steps
 
 __all__ = ["Matches", "drawn_matches", "matches_of"]
 

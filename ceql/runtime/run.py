@@ -11,15 +11,15 @@ import numpy as np
 from ceql.lowering.lower import Lowered
 from ceql.results.history import History, Past
 from ceql.runtime.batch import Coordinate, EngineBatch, Partition
-from spaseq.errors import EventError
-from spaseq.events import EventBatch, EventCounters
-from spaseq.held import Memory, Parts, joined, measured
-from spaseq.integers import apart
-from spaseq.snapshot import expect
+from spaseq.core.errors import EventError
+from spaseq.core.events import EventBatch, EventCounters
+from spaseq.core.held import Memory, Parts, joined, measured
+from spaseq.core.integers import apart
+from spaseq.core.snapshot import expect
 
 if TYPE_CHECKING:
-    from spaseq.engine import MatchBatch, Program
-    from spaseq.engine.opening import AnyEvaluator
+    from spaseq.core.engine import MatchBatch, Program
+    from spaseq.core.engine.opening import AnyEvaluator
 
 __all__ = ["Run"]
 
@@ -34,7 +34,7 @@ class Run:
     """
 
     def __init__(self, lowered: Lowered, program: Program, evaluator: AnyEvaluator | None = None) -> None:
-        from spaseq.engine.opening import open_evaluator
+        from spaseq.core.engine.opening import open_evaluator
 
         self.lowered = lowered
         pause = program.settings.forget_keys_after
@@ -119,7 +119,7 @@ class Run:
 
     def count_rest(self, most: int | None = None) -> int:
         """How many matches the end of the stream completes. Stops soon behind `most`."""
-        from spaseq.engine.runs.evaluation import counted
+        from spaseq.core.engine.runs.evaluation import counted
 
         return counted(self._closed(), most)
 
@@ -179,7 +179,7 @@ class Run:
 
     def explain(self) -> str:
         """Who evaluates, and what was counted, as text."""
-        from spaseq.engine.opening import explain_evaluator
+        from spaseq.core.engine.opening import explain_evaluator
 
         return explain_evaluator(self.evaluator)
 
@@ -207,7 +207,7 @@ class Run:
     @staticmethod
     def restore(lowered: Lowered, program: Program, state: dict[str, Any]) -> Run:
         """A run that goes on where `snapshot` was taken, of the same query."""
-        from spaseq.engine import restore_evaluator
+        from spaseq.core.engine import restore_evaluator
 
         run = Run(lowered, program, restore_evaluator(program, state["engine"]))
         if run.partition is not None:

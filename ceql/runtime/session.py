@@ -13,18 +13,18 @@ from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.single_events import Found, Singles
 from ceql.syntax.printer import print_query
-from spaseq.engine import Program
-from spaseq.errors import OptionError, expect_type
-from spaseq.events import EventCounters, EventFeed, EventOptions, TupleWords
-from spaseq.events.batch import INSTANTS
-from spaseq.events.time import nanoseconds_of
-from spaseq.held import Memory
-from spaseq.sessions import Session as Ending
-from spaseq.snapshot import Identity, expect, seal, unseal
-from spaseq.watch import InUse
+from spaseq.core.engine import Program
+from spaseq.core.errors import OptionError, expect_type
+from spaseq.core.events import EventCounters, EventFeed, EventOptions, TupleWords
+from spaseq.core.events.batch import INSTANTS
+from spaseq.core.events.time import nanoseconds_of
+from spaseq.core.held import Memory
+from spaseq.core.sessions import Session as Ending
+from spaseq.core.snapshot import Identity, expect, seal, unseal
+from spaseq.core.watch import InUse
 
 if TYPE_CHECKING:
-    from spaseq.engine import MatchBatch
+    from spaseq.core.engine import MatchBatch
 
 __all__ = ["Session", "identity", "open_session", "opened", "restored"]
 

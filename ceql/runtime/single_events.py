@@ -25,8 +25,8 @@ from ceql.results.history import Block, History
 from ceql.runtime.batch import EngineBatch, key_of
 from ceql.runtime.run import Run
 from ceql.syntax.walk import attributes_of
-from spaseq.errors import EventError
-from spaseq.events import (
+from spaseq.core.errors import EventError
+from spaseq.core.events import (
     Column,
     EventBatch,
     EventFeed,
@@ -39,11 +39,11 @@ from spaseq.events import (
     parse_time,
     text_array,
 )
-from spaseq.events.time import unit_nanoseconds
-from spaseq.events.timestamps import TIME_COLUMNS
+from spaseq.core.events.time import unit_nanoseconds
+from spaseq.core.events.timestamps import TIME_COLUMNS
 
 if TYPE_CHECKING:
-    from spaseq.engine import MatchBatch
+    from spaseq.core.engine import MatchBatch
 
 __all__ = ["Found", "Singles"]
 
@@ -89,7 +89,7 @@ class Singles:
     """The road of single events into a `Run`."""
 
     def __init__(self, run: Run, feed: EventFeed, options: EventOptions, name: str, bits: Callable[[Any], int]) -> None:
-        from spaseq.engine.runs.single_event import INERT, Single, SingleWaiting
+        from spaseq.core.engine.runs.single_event import INERT, Single, SingleWaiting
 
         self._run = run
         self._feed = feed
@@ -120,7 +120,7 @@ class Singles:
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
         """The road, where there is one."""
-        from spaseq.engine.runs.single_event import Single, SingleWaiting
+        from spaseq.core.engine.runs.single_event import Single, SingleWaiting
 
         if len(names) != 1 or options.lateness or run.valuations:
             return None

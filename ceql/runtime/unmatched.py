@@ -10,9 +10,9 @@ from ceql.runtime.run import Run
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import parts
-from spaseq.engine import Progress, progress_of, stuck
-from spaseq.events import EventCounters, EventOptions, closest, format_duration
-from spaseq.pattern import Predicate
+from spaseq.core.engine import Progress, progress_of, stuck
+from spaseq.core.events import EventCounters, EventOptions, closest, format_duration
+from spaseq.core.pattern import Predicate
 
 __all__ = ["unknown_attributes", "why_none"]
 

@@ -12,8 +12,8 @@ from ceql.results.history import events_of
 from ceql.results.matches import Match
 from ceql.runtime.batch import EngineBatch
 from ceql.runtime.evaluation import Matches
-from spaseq.automata.cea import Transition
-from spaseq.engine import Program
+from spaseq.core.automata.cea import Transition
+from spaseq.core.engine import Program
 
 __all__ = ["are_valuations", "ways_of"]
 
@@ -28,7 +28,7 @@ def ways_of(program: Program, matches: Sequence[Match]) -> list[tuple[Transition
 
     Cost: the conditions of the query, once for each event that a match took.
     """
-    from spaseq.engine.runs.ways import Taken, Ways  # loads the kernels
+    from spaseq.core.engine.runs.ways import Taken, Ways  # loads the kernels
 
     finder = Ways(program, copy.copy(program.registers))  # a run may have a batch in the program's own
     pieces = [match.pieces for match in matches]

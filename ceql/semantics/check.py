@@ -19,8 +19,8 @@ from ceql.expressions.values import whole_string
 from ceql.guards.aggregates import AGGREGATES
 from ceql.syntax import ast
 from ceql.syntax.walk import CORR, attributes_of, calls_of, parts, variables_of
-from spaseq.errors import QuerySemanticsError, Span
-from spaseq.events import text_array
+from spaseq.core.errors import QuerySemanticsError, Span
+from spaseq.core.events import text_array
 
 __all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types", "formulas"]
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 from ceql.expressions import values
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of
-from spaseq.errors import EventError
-from spaseq.events import parse_time
+from spaseq.core.errors import EventError
+from spaseq.core.events import parse_time
 
 __all__ = ["contradictory", "culprits"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ceql.syntax import ast
 from ceql.syntax.walk import variables_of, with_variables
-from spaseq.errors import Span
+from spaseq.core.errors import Span
 
 __all__ = [
     "All",

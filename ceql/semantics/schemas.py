@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 
 __all__ = ["Schema", "arrow_kind", "inferred", "read_schema"]
 

@@ -14,8 +14,8 @@ from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
-from spaseq.errors import EventError, QuerySemanticsError, Span
-from spaseq.events import parse_time
+from spaseq.core.errors import EventError, QuerySemanticsError, Span
+from spaseq.core.events import parse_time
 
 __all__ = ["check_types"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from spaseq.errors import Span
+from spaseq.core.errors import Span
 
 NOWHERE = Span(0, 0, 1, 1)
 """The span of nodes that were not read from a text."""

@@ -13,8 +13,8 @@ from typing import Final
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
-from spaseq.errors import QuerySyntaxError, Span
-from spaseq.text import file_hint, foreign_hint
+from spaseq.core.errors import QuerySyntaxError, Span
+from spaseq.core.text import file_hint, foreign_hint
 
 __all__ = ["syntax_error"]
 

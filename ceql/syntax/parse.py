@@ -18,9 +18,9 @@ from lark.exceptions import UnexpectedInput
 
 from ceql.syntax import ast
 from ceql.syntax.diagnostics import syntax_error
-from spaseq.errors import QuerySyntaxError, Span
-from spaseq.events.time import duration_nanoseconds
-from spaseq.text import WholeWords, check_characters
+from spaseq.core.errors import QuerySyntaxError, Span
+from spaseq.core.events.time import duration_nanoseconds
+from spaseq.core.text import WholeWords, check_characters
 
 __all__ = ["parse"]
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from ceql.syntax import ast
-from spaseq.errors import InternalError
+from spaseq.core.errors import InternalError
 
 __all__ = ["print_expression", "print_formula", "print_query"]
 

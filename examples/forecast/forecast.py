@@ -16,8 +16,8 @@ from typing import Any
 from generate import positions
 
 import ceql
-from spaseq.automata import rma
-from spaseq.forecast import Forecaster, evaluate, learn, traces, unconditional
+from spaseq.core.automata import rma
+from spaseq.core.forecast import Forecaster, evaluate, learn, traces, unconditional
 
 HARBOUR = (-4.4857, 48.3787)  # Brest: longitude, latitude
 BANDS = tuple(rma.compare("~.distance", "<", km) for km in (6, 7, 8, 9, 10, 12))

@@ -17,7 +17,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import spaseq.spark
-from spaseq.errors import SpaseqError
+from spaseq.core.errors import SpaseqError
 
 
 def main(query: str, output: str, *given: str) -> int:

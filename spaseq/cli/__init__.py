@@ -14,7 +14,7 @@ Modules:
 * `output` (`FoundResults`, `write_results`): The results of `spaseq run` in the shapes that writers of formats ask for,
   and the writers of its own formats.
 * `main` (`main`): The `spaseq` command: run, check, explain, plot.
-* `studio` (`STUDIO`): SPAseq in the studio (`spaseq.studio`).
+* `studio` (`STUDIO`): SPAseq in the studio (`spaseq.tools.studio`).
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spaseq.command.process import interrupt_once
-from spaseq.errors import OptionError
-from spaseq.language.evaluation.run import Match
+from spaseq.core.errors import OptionError
 from spaseq.language.query import Query
+from spaseq.language.runtime.run import Match
 from spaseq.rdf import Counters, StreamSource, term_from_key
+from spaseq.tools.command.process import interrupt_once
 
 if TYPE_CHECKING:
     from spaseq.spark.session.options import QueryWords

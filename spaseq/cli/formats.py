@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from spaseq.command import Format
-from spaseq.command.formats import CSV, JSONL, PARQUET, TABLE
+from spaseq.tools.command import Format
+from spaseq.tools.command.formats import CSV, JSONL, PARQUET, TABLE
 
 __all__ = ["FORMATS"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from spaseq.language.query import Query
 from spaseq.rdf import Grouped, StreamSource, parse_streams_file
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from spaseq.command.colours import say
+from spaseq.tools.command.colours import say
 
 __all__ = ["add_knowledge"]
 
@@ -28,7 +28,7 @@ def add_knowledge(commands: Any) -> None:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from spaseq.events.beside import check_output
+    from spaseq.core.events.beside import check_output
     from spaseq.rdf import build_knowledge
 
     check_output(options.output, options.files, globs_are_open=False)

@@ -1,6 +1,6 @@
 """The `spaseq` command: run, check, explain, plot.
 
-How it ends, and what goes where, is as `spaseq.command.frame` says.
+How it ends, and what goes where, is as `spaseq.tools.command.frame` says.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.options import parser
-from spaseq.command import (
+from spaseq.core.errors import OptionError, SpaseqError
+from spaseq.tools.command import (
     accounted,
     bounded,
     chosen_format,
@@ -29,15 +30,14 @@ from spaseq.command import (
     times_of,
     warn,
 )
-from spaseq.command.colours import say
-from spaseq.command.frame import end_interrupted, held_back
-from spaseq.command.lines import write_whole_lines
-from spaseq.errors import OptionError, SpaseqError
+from spaseq.tools.command.colours import say
+from spaseq.tools.command.frame import end_interrupted, held_back
+from spaseq.tools.command.lines import write_whole_lines
 
 if TYPE_CHECKING:
     from spaseq.cli.output import FoundResults
-    from spaseq.language.evaluation.run import Match
     from spaseq.language.query import Query
+    from spaseq.language.runtime.run import Match
     from spaseq.rdf import Counters, StreamOptions, StreamSource
 
 __all__ = ["main"]
@@ -113,7 +113,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    from spaseq.language.evaluation.timelines import drawn_matches
+    from spaseq.language.results.timelines import drawn_matches
 
     query = _compiled(options)
     matches, source = _matches(options, query, keep_events=True)
@@ -167,7 +167,7 @@ def _matches(
 
 def _check_output(options: argparse.Namespace, query: Query, streams: dict[str, StreamSource]) -> None:
     from spaseq.cli.inputs import knowledge_files
-    from spaseq.events.beside import check_output
+    from spaseq.core.events.beside import check_output
 
     known = chain.from_iterable(knowledge_files(query, options.kb).values())
     read = chain.from_iterable(source.files for source in streams.values())
@@ -259,7 +259,7 @@ def _report(source: _Source, written: int | None, left_out: Sequence[str] = ()) 
 
 def _held_back(source: _Source) -> list[str]:
     """What an interrupted run over streams that go on did not write, in words."""
-    from spaseq.language.evaluation.follow import FollowedMatches
+    from spaseq.language.runtime.follow import FollowedMatches
 
     return held_back(source.held_back()) if isinstance(source, FollowedMatches) else []
 

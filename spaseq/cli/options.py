@@ -8,7 +8,7 @@ from typing import Any
 
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.knowledge import add_knowledge
-from spaseq.command import (
+from spaseq.tools.command import (
     add_demo,
     add_explain,
     add_memory,
@@ -18,9 +18,9 @@ from spaseq.command import (
     add_times,
     command_parser,
 )
-from spaseq.command.options import count
-from spaseq.lsp import add_lsp
-from spaseq.studio.options import add_studio
+from spaseq.tools.command.options import count
+from spaseq.tools.lsp import add_lsp
+from spaseq.tools.studio.options import add_studio
 
 __all__ = ["parser"]
 

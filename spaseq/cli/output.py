@@ -26,8 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 from xml.sax.saxutils import quoteattr
 
 from spaseq.cli.formats import FORMATS
-from spaseq.command.writers import Results
-from spaseq.events.time import CALENDAR, format_time, format_times
+from spaseq.core.events.time import CALENDAR, format_time, format_times
 from spaseq.gpm import Mapping as SolutionMapping
 from spaseq.gpm import freeze
 from spaseq.gpm.serialise import (
@@ -39,13 +38,14 @@ from spaseq.gpm.serialise import (
     short_text,
     xml_term,
 )  # fmt: skip
-from spaseq.language.evaluation.columns import FoundColumns, Texts, solution_blocks
-from spaseq.language.evaluation.gathered import Gathered
-from spaseq.language.evaluation.run import Match, Matches, match_table
-from spaseq.language.evaluation.solutions import distinct_solutions
-from spaseq.language.evaluation.timelines import prefixes_of
-from spaseq.language.evaluation.typed import typed_table
+from spaseq.language.results.columns import FoundColumns, Texts, solution_blocks
+from spaseq.language.results.gathered import Gathered
+from spaseq.language.results.solutions import distinct_solutions
+from spaseq.language.results.timelines import prefixes_of
+from spaseq.language.results.typed import typed_table
+from spaseq.language.runtime.run import Match, Matches, match_table
 from spaseq.rdf import term_from_key, term_key
+from spaseq.tools.command.writers import Results
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,4 +1,4 @@
-"""SPAseq in the studio (`spaseq.studio`)."""
+"""SPAseq in the studio (`spaseq.tools.studio`)."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from spaseq.automata.diagram import automaton_diagram, classes_of
 from spaseq.cli.inputs import grouped_files, knowledge_files
 from spaseq.cli.output import FoundResults, write_nquads
-from spaseq.drawing import Picture, Timeline, event_text
-from spaseq.engine import Settings
-from spaseq.engine.light import lit_by
-from spaseq.errors import OptionError, SpaseqError
+from spaseq.core.automata.diagram import automaton_diagram, classes_of
+from spaseq.core.drawing import Picture, Timeline, event_text
+from spaseq.core.engine import Settings
+from spaseq.core.engine.light import lit_by
+from spaseq.core.errors import OptionError, SpaseqError
 from spaseq.gpm import freeze
 from spaseq.gpm.serialise import json_term, short_text
-from spaseq.language.evaluation.timelines import drawn_matches, prefixes_of
 from spaseq.language.query import Query, compile_query
-from spaseq.studio.language import Found, Inputs, one_or_all, python_run, reading_words
+from spaseq.language.results.timelines import drawn_matches, prefixes_of
+from spaseq.tools.studio.language import Found, Inputs, one_or_all, python_run, reading_words
 
 __all__ = ["STUDIO"]
 
 
 class _Spaseq:
-    """`spaseq.studio.language.Language`."""
+    """`spaseq.tools.studio.language.Language`."""
 
     def compiled(self, text: str, source: str, settings: Settings) -> Query:
         return compile_query(text, source, settings)

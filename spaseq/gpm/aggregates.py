@@ -20,7 +20,7 @@ from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.sparql import NotBoundError, SPARQLError
 from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 
-from spaseq.errors import InternalError
+from spaseq.core.errors import InternalError
 from spaseq.gpm.comparison import term_place
 from spaseq.gpm.functions import concatenation, mean, total
 from spaseq.rdf import plain_literal

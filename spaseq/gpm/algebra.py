@@ -19,9 +19,9 @@ from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Sequenc
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.term import Identifier, URIRef, Variable
 
-from spaseq.errors import InternalError, UnsupportedFeature
+from spaseq.core.errors import InternalError, UnsupportedFeature
+from spaseq.core.pattern import balanced
 from spaseq.gpm.inline import InlineBindings, InlineTerms
-from spaseq.pattern import balanced
 
 __all__ = [
     "BGP",

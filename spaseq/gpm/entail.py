@@ -25,11 +25,11 @@ from rdflib.plugins.sparql.parser import parseQuery
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.term import BNode, URIRef, Variable
 
-from spaseq.errors import UnsupportedFeature
+from spaseq.core.errors import UnsupportedFeature
+from spaseq.core.pattern import balanced
 from spaseq.gpm import algebra
 from spaseq.gpm.inline import InlineBindings, InlineTerms
 from spaseq.gpm.pattern import Condition, GraphPattern, Part
-from spaseq.pattern import balanced
 from spaseq.rdf import GraphColumns, SchemaColumns, close_rdfs, term_bytes
 
 __all__ = ["Schema", "close_knowledge", "entailed"]

@@ -21,7 +21,7 @@ from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext, SPARQLError
 from rdflib.term import Identifier, URIRef, Variable
 
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from spaseq.gpm import algebra
 from spaseq.gpm.comparison import SIGNS, Side, compares
 from spaseq.gpm.functions import arithmetic, effective_truth

@@ -25,8 +25,8 @@ from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Literal, URIRef
 
+from spaseq.core.watch import made_text
 from spaseq.gpm import regex as expressions
-from spaseq.watch import made_text
 
 __all__ = [
     "arithmetic", "cast_to", "concatenation", "double_text", "effective_truth", "is_function", "mean", "number_of",

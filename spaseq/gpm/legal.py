@@ -16,7 +16,7 @@ from pyparsing import ParseResults
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import BNode, Variable
 
-from spaseq.errors import QuerySemanticsError, Span
+from spaseq.core.errors import QuerySemanticsError, Span
 
 __all__ = ["PLACED", "UNGROUPED", "Breach", "breaches", "check_labels"]
 

@@ -22,11 +22,11 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import URIRef, Variable
 
-from spaseq.errors import QuerySemanticsError, UnsupportedFeature
+from spaseq.core.errors import QuerySemanticsError, UnsupportedFeature
+from spaseq.core.watch import check
 from spaseq.gpm import algebra
 from spaseq.gpm.functions import is_function
 from spaseq.gpm.sparql import Piece, Source, settled, translated
-from spaseq.watch import check
 
 __all__ = [
     "Condition",

@@ -37,7 +37,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Bindings, FrozenBindings, Prologue, QueryContext, SPARQLError
 from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 
-from spaseq.errors import BudgetExceeded, InternalError, SpaseqError
+from spaseq.core.errors import BudgetExceeded, InternalError, SpaseqError
 from spaseq.gpm.aggregates import aggregated
 from spaseq.gpm.comparison import order_place, term_place
 from spaseq.gpm.functions import effective_truth

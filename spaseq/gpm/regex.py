@@ -17,8 +17,8 @@ from typing import Final
 
 from rdflib.plugins.sparql.sparql import SPARQLError
 
-from spaseq.errors import UnsupportedFeature
-from spaseq.watch import made_text
+from spaseq.core.errors import UnsupportedFeature
+from spaseq.core.watch import made_text
 
 __all__ = ["Pattern", "found", "found_in", "pattern_of", "replaced", "replaced_in"]
 

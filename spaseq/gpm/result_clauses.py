@@ -2,7 +2,7 @@
 
 rdflib parses and translates them as one SPARQL query over inline data; `SolutionPlan` evaluates that query's algebra
 with the solutions in place of the data. The caller decides which solutions a clause ranges over
-(`spaseq.language.evaluation.results`).
+(`spaseq.language.results.results`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Literal, URIRef, Variable
 
-from spaseq.errors import InternalError
+from spaseq.core.errors import InternalError
 from spaseq.gpm import algebra
 from spaseq.gpm.comparison import order_place
 from spaseq.gpm.evaluate import evaluated

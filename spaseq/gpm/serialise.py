@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape, quoteattr
 from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, URIRef
 
-from spaseq.errors import InternalError, OptionError
+from spaseq.core.errors import InternalError, OptionError
 from spaseq.rdf import term_from_key, term_key
 
 __all__ = ["LIST", "item_of_key", "items_of_keys", "json_of_key", "json_of_keys", "json_term", "key_parts", "list_key",

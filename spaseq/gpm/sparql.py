@@ -21,13 +21,13 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import Literal, URIRef, Variable
 
-from spaseq.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span, SpaseqError
+from spaseq.core.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span, SpaseqError
+from spaseq.core.text import ESCAPE, check_escapes, unescaped
 from spaseq.gpm import comparison
 from spaseq.gpm.grammar import Query
 from spaseq.gpm.legal import Breach, breaches
 from spaseq.rdf import plain_literal, quiet_literals
 from spaseq.rdf.iri import local_name, resolve_iri
-from spaseq.text import ESCAPE, check_escapes, unescaped
 
 __all__ = ["Piece", "Source", "literals_as_written", "prepared", "settled", "translated"]
 

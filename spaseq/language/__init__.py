@@ -9,17 +9,19 @@ Rooms, each of which imports only from those before it:
 * `syntax`: Text to syntax tree and back.
 * `semantics`: From the syntax tree to a checked query.
 * `solving`: The table between graph pattern matching and recognition: what every GPM's value is at an instant.
-* `lowering`: A checked query as a pattern of the core, and the meaning of its guards.
-* `evaluation`: Instants in, matches and results out.
+* `guards`: The guards of a query's pattern, and their meaning.
+* `lowering`: A checked query as a pattern of the core.
+* `results`: Matches and what result clauses make of them.
+* `runtime`: Instants in, matches out.
 
 `query` is the face over all of them.
 """
 
 from __future__ import annotations
 
-from spaseq.language.evaluation.run import Match, Matches
-from spaseq.language.evaluation.session import Session
 from spaseq.language.query import Query, compile_query
+from spaseq.language.runtime.run import Match, Matches
+from spaseq.language.runtime.session import Session
 from spaseq.language.semantics.check import CheckedQuery, check
 from spaseq.language.syntax.parse import parse
 from spaseq.language.syntax.printer import print_query

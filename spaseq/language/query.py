@@ -9,12 +9,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from spaseq.automata import CEA
-from spaseq.automata.diagram import automaton_diagram, automaton_text
-from spaseq.drawing import Picture, query_html
-from spaseq.engine import Program, Settings, Window, compile_program
-from spaseq.engine.light import given, light_of
-from spaseq.errors import (
+from spaseq.core.automata import CEA
+from spaseq.core.automata.diagram import automaton_diagram, automaton_text
+from spaseq.core.drawing import Picture, query_html
+from spaseq.core.engine import Program, Settings, Window, compile_program
+from spaseq.core.engine.light import given, light_of
+from spaseq.core.errors import (
     EventError,
     OptionError,
     QuerySemanticsError,
@@ -22,27 +22,28 @@ from spaseq.errors import (
     expect_type,
     named_query,
 )
-from spaseq.events.options import known_words
-from spaseq.events.time import parse_time
+from spaseq.core.events.options import known_words
+from spaseq.core.events.time import parse_time
+from spaseq.core.measure import shortened
+from spaseq.core.pattern import Pattern
+from spaseq.core.watch import limited
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
-from spaseq.language.evaluation.follow import FollowedMatches
-from spaseq.language.evaluation.knowledge import knowledge_of, with_entailment
-from spaseq.language.evaluation.match import Match
-from spaseq.language.evaluation.opened import Opened, named
-from spaseq.language.evaluation.read_ahead import Part
-from spaseq.language.evaluation.run import Matches, Recogniser
-from spaseq.language.evaluation.session import Session
-from spaseq.language.evaluation.unmatched import Input
+from spaseq.language.guards.registers import MappingRegisters
 from spaseq.language.lowering.lower import lower
-from spaseq.language.lowering.registers import MappingRegisters
+from spaseq.language.results.match import Match
+from spaseq.language.runtime.follow import FollowedMatches
+from spaseq.language.runtime.knowledge import knowledge_of, with_entailment
+from spaseq.language.runtime.opened import Opened, named
+from spaseq.language.runtime.read_ahead import Part
+from spaseq.language.runtime.run import Matches, Recogniser
+from spaseq.language.runtime.session import Session
+from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.advice import advice
 from spaseq.language.semantics.check import CheckedQuery, check
 from spaseq.language.solving.solve import Solver
 from spaseq.language.syntax.parse import parse
 from spaseq.language.syntax.printer import print_within
-from spaseq.measure import shortened
-from spaseq.pattern import Pattern
 from spaseq.rdf import (
     Counters,
     EventBy,
@@ -54,7 +55,6 @@ from spaseq.rdf import (
     settle,
     term_of,
 )
-from spaseq.watch import limited
 
 __all__ = ["Query", "compile_query", "knowledge_of", "stream_options", "stream_sources"]
 

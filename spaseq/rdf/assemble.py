@@ -35,9 +35,9 @@ from typing import Final, TypeAlias
 
 from rdflib import RDF, BNode, Literal
 
-from spaseq.errors import EventError
-from spaseq.events.time import is_date, parse_time
-from spaseq.events.timestamps import counted_hint
+from spaseq.core.errors import EventError
+from spaseq.core.events.time import is_date, parse_time
+from spaseq.core.events.timestamps import counted_hint
 from spaseq.rdf.iri import closest_iri
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions

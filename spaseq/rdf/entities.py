@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from spaseq.errors import EventError
-from spaseq.events.unfinished import Fed
+from spaseq.core.errors import EventError
+from spaseq.core.events.unfinished import Fed
 
 __all__ = ["bounded_entities"]
 

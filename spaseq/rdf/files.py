@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol, cast
 import pyoxigraph
 import zstandard
 
-from spaseq.errors import EventError, OptionError
-from spaseq.events.places import matching, open_file
-from spaseq.watch import check
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.places import matching, open_file
+from spaseq.core.watch import check
 
 __all__ = ["COMPRESSED", "STDIN", "Format", "byte_chunks", "expand_files", "format_of", "has_lines", "readable",
            "unzstd"]  # fmt: skip

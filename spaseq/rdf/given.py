@@ -9,8 +9,8 @@ import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
-from spaseq.errors import OptionError
-from spaseq.measure import shortened
+from spaseq.core.errors import OptionError
+from spaseq.core.measure import shortened
 from spaseq.rdf.terms import Term, Terms, Triple
 
 __all__ = ["FOREIGN", "NODES", "are_plain", "graph_of", "iri_of", "term_of", "triples_of"]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import rdflib
 
-from spaseq.errors import OptionError, expect_type
+from spaseq.core.errors import OptionError, expect_type
 from spaseq.rdf.terms import Triple, term_from_key, term_key
 
 __all__ = ["GROUP", "Grouped", "group_labels", "group_triples"]

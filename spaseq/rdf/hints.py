@@ -9,9 +9,9 @@ from typing import Final
 
 from rdflib import Literal
 
-from spaseq.errors import EventError, OptionError
-from spaseq.events.time import format_duration, is_date
-from spaseq.events.timestamps import counted_hint
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.time import format_duration, is_date
+from spaseq.core.events.timestamps import counted_hint
 from spaseq.rdf.files import STDIN, expand_files, format_of
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.statements import Statement, read_statements

@@ -66,7 +66,7 @@ def local_name(written: str) -> str:
 
 def closest_iri(iri: str, known: Iterable[str]) -> str | None:
     """What `iri` may be a slip for, by what is behind the last `#` or `/`: another namespace may be a slip, too."""
-    from spaseq.events.seen import closest  # which loads more than a query needs
+    from spaseq.core.events.seen import closest  # which loads more than a query needs
 
     names = {_behind(other): other for other in sorted(known)}
     found = closest(_behind(iri), names)

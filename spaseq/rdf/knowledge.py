@@ -8,7 +8,7 @@ from typing import Any, Final
 import rdflib
 from rdflib.util import from_n3
 
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.rdf.given import FOREIGN, term_of
 from spaseq.rdf.terms import Term, plain_literal, quiet_literals
 

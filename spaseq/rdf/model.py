@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 from rdflib import Literal
 
-from spaseq.errors import OptionError
-from spaseq.events.time import nanoseconds_of
-from spaseq.held import Tells
+from spaseq.core.errors import OptionError
+from spaseq.core.events.time import nanoseconds_of
+from spaseq.core.held import Tells
 from spaseq.rdf.given import NODES, are_plain, iri_of, term_of, triples_of
 from spaseq.rdf.terms import Term, Triple, term_from_key, term_key
 

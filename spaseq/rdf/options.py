@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack
 
-from spaseq.errors import OptionError
-from spaseq.events.options import ARRIVAL, UNSAID, TimeOptions, from_arrival, length_of, one_of, text_of
+from spaseq.core.errors import OptionError
+from spaseq.core.events.options import ARRIVAL, UNSAID, TimeOptions, from_arrival, length_of, one_of, text_of
 
 __all__ = ["ARRIVAL", "GENERATED_AT", "EventBy", "EventWords", "StreamOptions"]
 

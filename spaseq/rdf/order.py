@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from spaseq.events.reorder import SingleReorderer
+from spaseq.core.events.reorder import SingleReorderer
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import StreamOptions
 
@@ -15,7 +15,7 @@ __all__ = ["described", "in_order", "instants", "merge_streams"]
 
 
 def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Counters) -> Iterator[GraphEvent]:
-    """The events of one stream sorted by time, equal times in the order they came; `spaseq.events.reorder`."""
+    """The events of one stream sorted by time, equal times in the order they came; `spaseq.core.events.reorder`."""
     order = SingleReorderer(options, described)
     for event in events:
         yield from order.push(event.time, event)

@@ -16,8 +16,8 @@ from typing import IO, Final, Literal, TypeAlias, cast
 import pyoxigraph
 from rdflib import URIRef
 
-from spaseq.errors import EventError
-from spaseq.events.unfinished import LONGEST, Fed, Unfinished, too_long
+from spaseq.core.errors import EventError
+from spaseq.core.events.unfinished import LONGEST, Fed, Unfinished, too_long
 from spaseq.rdf.empty_graphs import MARK, EmptyGraphs
 from spaseq.rdf.entities import bounded_entities
 from spaseq.rdf.files import Format, byte_chunks

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.rdf.assemble import assemble
 from spaseq.rdf.files import STDIN, expand_files, format_of
 from spaseq.rdf.model import Counters, GraphEvent

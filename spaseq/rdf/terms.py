@@ -26,7 +26,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import pyoxigraph
 from rdflib import XSD, BNode, Literal, URIRef
 
-from spaseq.snapshot import Kind
+from spaseq.core.snapshot import Kind
 
 __all__ = [
     "TERMS", "Term", "Terms", "Triple", "is_held", "is_term_key", "plain_literal", "quiet_literals", "term_bytes",

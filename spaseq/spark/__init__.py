@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spaseq.lazy_names import loader
+from spaseq.core.lazy_names import loader
 from spaseq.spark.session.versions import check_pyspark
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from ceql import Settings
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
 from ceql.syntax.parse import parse
-from spaseq.errors import BudgetExceeded, EventError
-from spaseq.events import EventBatch, EventOptions, EventStream
+from spaseq.core.errors import BudgetExceeded, EventError
+from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import pytest
 
 import ceql
 from ceql.cli import main as cli
-from spaseq.automata import rma
-from spaseq.forecast import Forecaster, learn
+from spaseq.core.automata import rma
+from spaseq.core.forecast import Forecaster, learn
 
 QUERY = "SELECT * WHERE A AS x ; B AS y FILTER y.v > x.v WITHIN 2 EVENTS"
 FORECAST = ["forecast", "cycle.ceql", "--train", "past.csv", "--events", "now.csv"]
@@ -139,7 +139,7 @@ def growing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         with path.open("a") as file:
             file.write(piece)
 
-    monkeypatch.setattr("spaseq.events.growing.time.sleep", sleep)
+    monkeypatch.setattr("spaseq.core.events.growing.time.sleep", sleep)
     return path
 
 

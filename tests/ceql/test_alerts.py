@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import ceql
-from spaseq.automata import rma
-from spaseq.engine import Settings
-from spaseq.errors import BudgetExceeded, UnsupportedFeature
+from spaseq.core.automata import rma
+from spaseq.core.engine import Settings
+from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 
 
 def ends(query: str, events: Any, **options: Any) -> list[int]:

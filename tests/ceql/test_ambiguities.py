@@ -8,9 +8,9 @@ import pytest
 
 import ceql
 from ceql.cli.main import main
-from spaseq.engine import Settings
-from spaseq.studio.answers import check_form
-from spaseq.studio.language import Inputs
+from spaseq.core.engine import Settings
+from spaseq.tools.studio.answers import check_form
+from spaseq.tools.studio.language import Inputs
 
 _ABSENT = (
     "NOT (S) says that no S comes here; NOT S says so without this warning. In CORE it is one event that is something "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ceql
-from spaseq.errors import QuerySemanticsError, UnsupportedFeature
+from spaseq.core.errors import QuerySemanticsError, UnsupportedFeature
 
 GOLDEN = {
     "SELECT msft WHERE SELL AS mfst": """\

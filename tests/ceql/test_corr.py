@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import ceql
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 
 
 def test_lists_are_for_corr_alone() -> None:

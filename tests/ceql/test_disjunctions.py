@@ -8,7 +8,7 @@ import pytest
 
 import ceql
 from ceql import Settings
-from spaseq.errors import UnsupportedFeature
+from spaseq.core.errors import UnsupportedFeature
 from tests.support import harness, strategies
 
 _FORMULAS = (

@@ -14,8 +14,8 @@ from ceql.expressions.scalar import compile_condition
 from ceql.expressions.vectorized import evaluate
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
-from spaseq.errors import EventError
-from spaseq.events import EventBatch, EventOptions, EventStream
+from spaseq.core.errors import EventError
+from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 
 def batch_of(events: list[dict[str, Any]]) -> EventBatch:

@@ -11,7 +11,7 @@ import pytest
 import ceql
 from ceql.results.history import Past
 from ceql.runtime import single_events
-from spaseq.engine import Partitions
+from spaseq.core.engine import Partitions
 
 QUERIES = [
     "SELECT * WHERE A AS x ; B AS y PARTITION BY [k] WITHIN 2 EVENTS",

@@ -10,8 +10,8 @@ import pytest
 
 import ceql
 from ceql.runtime import batch, single_events
-from spaseq.engine import Partitions, Window
-from spaseq.errors import EventError, OptionError
+from spaseq.core.engine import Partitions, Window
+from spaseq.core.errors import EventError, OptionError
 from tests.support.harness import Case
 from tests.support.roads import ROADS, Ride
 

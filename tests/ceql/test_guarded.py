@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import ceql
-from spaseq.engine.runs import coded as guard_run
-from spaseq.engine.runs import evaluator as engine
-from spaseq.engine.runs.coded import GuardRun
-from spaseq.engine.runs.row_sets import RegisterRun
-from spaseq.errors import EventError
+from spaseq.core.engine.runs import coded as guard_run
+from spaseq.core.engine.runs import evaluator as engine
+from spaseq.core.engine.runs.coded import GuardRun
+from spaseq.core.engine.runs.row_sets import RegisterRun
+from spaseq.core.errors import EventError
 
 FORMULAS = [
     "(A AS x ; B AS y) FILTER x.p < y.p",

@@ -17,7 +17,7 @@ from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
-from spaseq.events import EventBatch, EventOptions, EventStream
+from spaseq.core.events import EventBatch, EventOptions, EventStream
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import ceql
-from spaseq import jit
-from spaseq.engine.runs import coded, deterministic, row_sets
-from spaseq.tecs import arena
+from spaseq.core import jit
+from spaseq.core.engine.runs import coded, deterministic, row_sets
+from spaseq.core.tecs import arena
 from tests.ceql.test_guarded import ENDINGS, FORMULAS, STRATEGIES, events, reported
 
 PLAIN = ["A AS x ; B AS y", "A AS x ; B+ AS y ; C AS z", "(A AS x OR C AS x) : B AS y", "A AS x ; NOT D ; B AS y"]

@@ -9,8 +9,8 @@ from ceql.guards.guard import Guard
 from ceql.lowering.lower import Lowered, lower
 from ceql.semantics.check import check
 from ceql.syntax.parse import parse
-from spaseq.engine import Choice, Consume, Selection, Window
-from spaseq.pattern import And, As, Atom, Correlate, Filter, Iterate, NoneOf, Or, Pattern, Project, Sequence, Skip
+from spaseq.core.engine import Choice, Consume, Selection, Window
+from spaseq.core.pattern import And, As, Atom, Correlate, Filter, Iterate, NoneOf, Or, Pattern, Project, Sequence, Skip
 
 
 def lowered(text: str) -> Lowered:

@@ -11,7 +11,7 @@ import pytest
 import ceql
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 
 _NUMBERS = (0, 1, 2, -3, 1.5, 2.0, 2**53, 2**53 + 1, float(2**53), -(2**63), 2**63 - 1, 1e300)
 _TIMES = tuple(datetime.datetime(2024, 1, day) for day in (1, 2, 3))

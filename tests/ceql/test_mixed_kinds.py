@@ -28,10 +28,10 @@ import pytest
 import ceql
 from ceql.expressions import values
 from ceql.expressions.exact import compared, same_as
-from spaseq.errors import EventError
-from spaseq.events import NumberColumn, column_of
-from spaseq.events.mixed import Odd, array_of, flattened, together, united
-from spaseq.events.readers import tables
+from spaseq.core.errors import EventError
+from spaseq.core.events import NumberColumn, column_of
+from spaseq.core.events.mixed import Odd, array_of, flattened, together, united
+from spaseq.core.events.readers import tables
 from tests.support import harness, roads
 from tests.support.harness import Case
 

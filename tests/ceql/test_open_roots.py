@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import ceql
-from spaseq.engine import Settings
-from spaseq.errors import BudgetExceeded
+from spaseq.core.engine import Settings
+from spaseq.core.errors import BudgetExceeded
 
 SECOND = 1_000_000_000
 

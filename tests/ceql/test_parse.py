@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import ceql
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
-from spaseq.errors import QueryError, QuerySyntaxError
+from spaseq.core.errors import QueryError, QuerySyntaxError
 
 
 def where(text: str) -> ast.Formula:

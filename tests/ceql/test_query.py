@@ -14,7 +14,7 @@ import pytest
 
 import ceql
 import ceql.query
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 
 EVENTS: list[dict[str, Any]] = [
     {"type": "A", "price": 1, "name": "x", "time": 10},

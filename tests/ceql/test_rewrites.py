@@ -21,8 +21,8 @@ from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_formula, print_query
 from ceql.syntax.walk import calls_of
-from spaseq.engine import Settings
-from spaseq.errors import BudgetExceeded, UnsupportedFeature
+from spaseq.core.engine import Settings
+from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from tests.support import harness, oracle, oracle_ceql_text
 from tests.support.strategies import ceql_case, draw_stream
 

@@ -20,11 +20,11 @@ from ceql.expressions.codegen import Unfit, _Source, compile_bits
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.runtime.batch import EngineBatch
 from ceql.syntax import ast
-from spaseq.engine import Settings
-from spaseq.engine.runs import ending, waiting
-from spaseq.errors import BudgetExceeded, EventError
-from spaseq.events import EventOptions, EventStream
-from spaseq.pattern import NoneOf, Predicate
+from spaseq.core.engine import Settings
+from spaseq.core.engine.runs import ending, waiting
+from spaseq.core.errors import BudgetExceeded, EventError
+from spaseq.core.events import EventOptions, EventStream
+from spaseq.core.pattern import NoneOf, Predicate
 from tests.ceql.test_expressions import condition, conditions, row
 
 
@@ -351,7 +351,7 @@ def test_single_events_where_determinisation_explodes(budget: int, caplog: pytes
 
 
 def test_what_nobody_reads_is_not_checked(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spaseq.events.blocks._BLOCK", 64)
+    monkeypatch.setattr("spaseq.core.events.blocks._BLOCK", 64)
     lines = ["type,v,w", *(f"{'AB'[k % 2]},{k},{k}" for k in range(30))]
     (tmp_path / "odd.csv").write_text("\n".join([*lines, "B,30,odd"]))
     (tmp_path / "short.csv").write_text("\n".join([*lines, "B,30"]))

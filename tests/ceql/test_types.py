@@ -13,7 +13,7 @@ import pytest
 import ceql
 from ceql.cli.main import main
 from ceql.semantics.schemas import read_schema
-from spaseq.errors import EventError, OptionError, QuerySemanticsError
+from spaseq.core.errors import EventError, OptionError, QuerySemanticsError
 
 SCHEMA: dict[str, Any] = {
     "t": "time",

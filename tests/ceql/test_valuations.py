@@ -11,7 +11,7 @@ import pytest
 
 import ceql
 from ceql.cli.main import main
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 
 EVENTS = [
     {"type": "A", "price": 3, "name": "a b"},

@@ -11,7 +11,7 @@ from lark.lexer import PatternStr
 import ceql
 from ceql.syntax.parse import _parser, parse
 from ceql.syntax.printer import print_query
-from spaseq.errors import QuerySyntaxError, Span
+from spaseq.core.errors import QuerySyntaxError, Span
 from tests.support import oracle_ceql_text
 from tests.support.words import joined, read, with_plurals
 

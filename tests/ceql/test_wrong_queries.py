@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ceql
-from spaseq.errors import QueryError
+from spaseq.core.errors import QueryError
 
 _BLOCKS = Path(__file__).with_name("wrong_queries.txt").read_text("utf-8").split("\n\n")
 CATALOGUE = dict(block.strip("\n").removeprefix("> ").split("\n", 1) for block in _BLOCKS if block.startswith("> "))

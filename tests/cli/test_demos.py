@@ -9,7 +9,7 @@ import pytest
 
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
-from spaseq.command.demos import DEMOS
+from spaseq.tools.command.demos import DEMOS
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = {"ceql": ceql_main, "spaseq": spaseq_main}

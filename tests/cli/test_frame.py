@@ -19,11 +19,11 @@ from ceql.cli.formats import MATCHES
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.formats import FORMATS as SPASEQ_FORMATS
 from spaseq.cli.main import main as spaseq_main
-from spaseq.command import Format, Table, chosen_format, run_main
-from spaseq.command.writers import Results
-from spaseq.errors import EventError, OptionError, spoken
-from spaseq.measure import width_of
-from spaseq.studio.answers import error_form
+from spaseq.core.errors import EventError, OptionError, spoken
+from spaseq.core.measure import width_of
+from spaseq.tools.command import Format, Table, chosen_format, run_main
+from spaseq.tools.command.writers import Results
+from spaseq.tools.studio.answers import error_form
 
 TUPLES = "type,price\nA,1\nB,2\n"
 GRAPHS = '<urn:a> <urn:e#p> "1" .\n<urn:b> <urn:e#p> "2" .\n'
@@ -246,7 +246,7 @@ class _Terminal(io.StringIO):
 
 
 def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spaseq.command.progress import watching
+    from spaseq.tools.command.progress import watching
 
     plain = io.StringIO()
     monkeypatch.setattr(sys, "stderr", plain)
@@ -304,7 +304,7 @@ def test_a_pipe_gets_what_it_got(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_colours_are_for_terminals_and_can_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spaseq.command.colours import styled
+    from spaseq.tools.command.colours import styled
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")

@@ -21,7 +21,7 @@ import ceql
 import spaseq
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
-from spaseq.engine import Evaluator
+from spaseq.core.engine import Evaluator
 from tests.support import harness
 
 _EXPLOSION = "SELECT * WHERE A AS x ; A+ AS y ; A AS z"
@@ -230,16 +230,16 @@ def test_ctrl_c_is_heard_and_says_what_was_done(folder: Path, command: list[str]
 
 
 def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
-    """A module that gets its interrupt while it is imported; and both commands start by `spaseq.start`."""
+    """A module that gets its interrupt while it is imported; and both commands start by `spaseq.tools.start`."""
     (tmp_path / "late.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n")
     process = subprocess.run(
-        [sys.executable, "-c", "from spaseq.start import command; command('late')"],
+        [sys.executable, "-c", "from spaseq.tools.start import command; command('late')"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
         capture_output=True, text=True, preexec_fn=harness.hear_interrupts, check=False,
     )  # fmt: skip
     assert (process.returncode, process.stderr) == (130, "interrupted\n")
     scripts = tomllib.loads((Path(spaseq.__file__).parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
-    assert scripts == {"spaseq": "spaseq.start:spaseq", "ceql": "ceql.start:ceql"}
+    assert scripts == {"spaseq": "spaseq.tools.start:spaseq", "ceql": "ceql.start:ceql"}
 
 
 # -- streams that the process was started without, or that take nothing

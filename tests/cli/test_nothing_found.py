@@ -11,8 +11,8 @@ import ceql
 import spaseq
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
-from spaseq.errors import OptionError
-from spaseq.events.seen import MOST, Seen
+from spaseq.core.errors import OptionError
+from spaseq.core.events.seen import MOST, Seen
 
 LOGINS = """time,type,user
 2026-06-15T08:00:00Z,fail,ann

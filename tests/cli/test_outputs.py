@@ -19,8 +19,8 @@ from ceql.cli.formats import ALERTS, MATCHES
 from ceql.cli.main import main as ceql
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.main import main as spaseq
-from spaseq.command.formats import CSV, JSON, JSONL, Format
-from spaseq.command.outputs import opened
+from spaseq.tools.command.formats import CSV, JSON, JSONL, Format
+from spaseq.tools.command.outputs import opened
 
 Main = Callable[[list[str]], int]
 PARTS = "FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?s <urn:p> ?v } }"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.command.lines import write_whole_lines
+from spaseq.tools.command.lines import write_whole_lines
 from tests.support import harness
 
 _SCRIPT = """
 import time
-from spaseq.command.process import run_command, settle_interrupt
+from spaseq.tools.command.process import run_command, settle_interrupt
 
 def main():
     try:

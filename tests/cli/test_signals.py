@@ -75,7 +75,7 @@ def test_followed_alerts_say_what_is_held_back(
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("spaseq.events.growing.time.sleep", interrupt)
+    monkeypatch.setattr("spaseq.core.events.growing.time.sleep", interrupt)
     Path("q.ceql").write_text("SELECT * WHERE A ; NOT B WITHIN 3 [time]")
     Path("e.csv").write_text("type,time\nA,1\nC,8\nA,9\nC,11\nC,12\n")
     words = ["alert", "q.ceql", "--events", "e.csv", "--follow", "--format", "csv", "--lateness", "2s"]
@@ -118,7 +118,7 @@ def test_a_long_run_that_is_ended_has_its_document(tmp_path: Path) -> None:
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     script = """
 import time
-from spaseq.command.process import run_command
+from spaseq.tools.command.process import run_command
 
 def main():
     try:

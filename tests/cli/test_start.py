@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from spaseq import start
+from spaseq.tools import start
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="malloc's settings are glibc's")
@@ -40,8 +40,8 @@ def test_a_library_without_such_settings_is_left_alone(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     "code, given, expected",
     [
-        ("from spaseq.start import command\ntry: command('no_such_module')\nexcept ImportError: pass", None, "1"),
-        ("from spaseq.start import command\ntry: command('no_such_module')\nexcept ImportError: pass", "2", "2"),
+        ("from spaseq.tools.start import command\ntry: command('no_such_module')\nexcept ImportError: pass", None, "1"),
+        ("from spaseq.tools.start import command\ntry: command('no_such_module')\nexcept ImportError: pass", "2", "2"),
         ("import spaseq, ceql; spaseq.compile, ceql.compile", None, "None"),
     ],
     ids=["a command", "a command that is told", "the library"],

@@ -1,11 +1,11 @@
 """The gallery shows every example as it is; pictures of automata depend on the version of Graphviz, and are looked at
-in `tests/automata/test_pictures.py`."""
+in `tests/core/automata/test_pictures.py`."""
 
 from __future__ import annotations
 
 import pytest
 
-from spaseq.command.demos import DEMOS
+from spaseq.tools.command.demos import DEMOS
 from tests.support.gallery import PAGE, page, timeline
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import ceql
 import spaseq
-import spaseq.errors
-import spaseq.protocols
+import spaseq.core.errors
+import spaseq.core.protocols
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "library.md").read_text("utf-8")
 NAMED = re.findall(r"^::: (\S+)$", PAGE, re.MULTILINE)
@@ -25,7 +25,15 @@ def test_what_the_page_names_is_there() -> None:
 
 def test_every_public_name_is_on_the_page() -> None:
     """Beside the objects themselves, the modules of errors and of protocols have names of both languages."""
-    inside = {*spaseq.errors.__all__, *spaseq.protocols.__all__, "Match", "Matches", "Session", "Stream", "compile"}
+    inside = {
+        *spaseq.core.errors.__all__,
+        *spaseq.core.protocols.__all__,
+        "Match",
+        "Matches",
+        "Session",
+        "Stream",
+        "compile",
+    }
     shown = {path.rpartition(".")[2] for path in NAMED}
     for face in (spaseq, ceql):
         public = {name for name in face.__all__ if not name.startswith("_")}

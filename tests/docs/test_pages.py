@@ -10,7 +10,7 @@ from tests.support.fences import ROOT, Folder, WrongFence, fences, run
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ELSEWHERE = {
-    "docs/rma.md": "sessions of Python, run by tests/automata/test_rma_docs.py",
+    "docs/rma.md": "sessions of Python, run by tests/core/automata/test_rma_docs.py",
     "docs/spark.md": "a program that needs Spark, run by tests/spark/test_guide.py",
 }
 """Pages whose Python is not run here, and why."""

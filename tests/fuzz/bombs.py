@@ -64,9 +64,9 @@ def _has_parts(value: Any) -> bool:
 
 
 def _snapshot(rng: random.Random) -> Input:
-    from spaseq.events.batch import INSTANTS
+    from spaseq.core.events.batch import INSTANTS
+    from spaseq.core.snapshot.codec import decode, encode
     from spaseq.rdf import TERMS
-    from spaseq.snapshot.codec import decode, encode
     from tests import test_snapshots
 
     language = rng.choice(("ceql", "spaseq"))

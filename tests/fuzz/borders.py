@@ -16,8 +16,8 @@ from unittest import mock
 import ceql
 from ceql.cli.formats import MATCHES
 from ceql.cli.main import main
-from spaseq.errors import EventError, SpaseqError
-from spaseq.events import GrowingFile
+from spaseq.core.errors import EventError, SpaseqError
+from spaseq.core.events import GrowingFile
 
 if TYPE_CHECKING:
     from tests.fuzz.kinds import Input

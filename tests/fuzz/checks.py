@@ -29,13 +29,21 @@ import pyoxigraph
 
 import ceql
 import spaseq
-from spaseq.command import frame
-from spaseq.engine import Settings
-from spaseq.errors import BudgetExceeded, EventError, InternalError, LimitReached, OptionError, QueryError, SpaseqError
-from spaseq.events import readers
+from spaseq.core.engine import Settings
+from spaseq.core.errors import (
+    BudgetExceeded,
+    EventError,
+    InternalError,
+    LimitReached,
+    OptionError,
+    QueryError,
+    SpaseqError,
+)
+from spaseq.core.events import readers
+from spaseq.core.watch import check, limited
 from spaseq.rdf import Counters, open_streams, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
-from spaseq.watch import check, limited
+from spaseq.tools.command import frame
 from tests.fuzz import borders, clocks, forged, library
 from tests.fuzz.inputs import Input
 from tests.support import roads
@@ -446,8 +454,8 @@ def _closed_as_owlrl(path: str) -> str:
 
 def _studio(given: Input) -> str:
     """A request to the studio, from its bytes to the answer, but for HTTP and the process of its own."""
-    from spaseq.studio.requests import job
-    from spaseq.studio.worker import answer
+    from spaseq.tools.studio.requests import job
+    from spaseq.tools.studio.worker import answer
 
     try:
         body = json.loads(given.files["body"])
@@ -476,7 +484,7 @@ class _InProcess:
     """Answers as the process of a language server does."""
 
     def ask(self, request: Any, seconds: float) -> Any:
-        from spaseq.studio.worker import answer
+        from spaseq.tools.studio.worker import answer
 
         found = answer(request)
         _form(found)
@@ -484,7 +492,7 @@ class _InProcess:
 
 
 def _editor(given: Input) -> str:
-    from spaseq.lsp import editing
+    from spaseq.tools.lsp import editing
 
     language, *places = given.arguments
     text = given.files["text"].decode("utf-8", "surrogatepass")

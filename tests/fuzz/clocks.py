@@ -19,7 +19,7 @@ import pyarrow as pa
 
 import ceql
 import spaseq
-from spaseq.errors import SpaseqError
+from spaseq.core.errors import SpaseqError
 from spaseq.rdf import StreamOptions, read_stream
 
 __all__ = ["draw", "problem_of"]

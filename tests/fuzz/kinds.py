@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pyoxigraph
 import zstandard
 
-from spaseq.engine import Settings
+from spaseq.core.engine import Settings
 from tests.fuzz import borders, clocks
 from tests.fuzz.bombs import BOMBS
 from tests.fuzz.inputs import Input
@@ -746,7 +746,7 @@ def _taken(language: str) -> list[tuple[str, bytes, Any]]:
 
 
 def _snapshot(rng: random.Random) -> Input:
-    from spaseq.events.batch import INSTANTS
+    from spaseq.core.events.batch import INSTANTS
     from spaseq.rdf import TERMS
     from tests import test_snapshots
 

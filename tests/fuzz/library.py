@@ -20,8 +20,8 @@ import pyarrow as pa
 
 import ceql
 import spaseq
-from spaseq.engine import Settings
-from spaseq.errors import SpaseqError
+from spaseq.core.engine import Settings
+from spaseq.core.errors import SpaseqError
 from spaseq.rdf import Counters, open_streams
 from tests.support import harness
 from tests.support.harness import Case

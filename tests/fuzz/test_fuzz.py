@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ceql
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from tests.fuzz import checks, kinds
 from tests.fuzz.campaign import Campaign, again
 from tests.fuzz.kinds import KINDS, Input

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from spaseq import jit
+from spaseq.core import jit
 from tests.fuzz import checks, kinds
 
 SLOW = 10.0

@@ -10,7 +10,7 @@ import pytest
 from rdflib import BNode, Literal, URIRef
 
 import spaseq
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.gpm import Knowledge, event_graph
 from spaseq.language.solving.chunks import chunk_of, merge_batches, solved
 from spaseq.language.solving.instants import InstantBatch

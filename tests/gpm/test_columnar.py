@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from rdflib import Literal, URIRef
 
-from spaseq.errors import BudgetExceeded
+from spaseq.core.errors import BudgetExceeded
+from spaseq.core.jit import Kernel
 from spaseq.gpm import Knowledge, PatternEvaluator, Source, algebra, compile_pattern, evaluate, event_graph
 from spaseq.gpm.columnar import basic, kernels, plan, read_predicates, truth, uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.gpm.columnar.lists import Pairs
-from spaseq.jit import Kernel
 from spaseq.language.syntax.scan import mask
 from spaseq.rdf import GraphBatch, GraphEvent
 from tests.support import algebra_by_definition

@@ -101,7 +101,7 @@ CLAUSES = [
 def test_clauses_give_what_rdflib_gives(
     select: str, tail: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spaseq.language.evaluation.computing import Computation
+    from spaseq.language.results.computing import Computation
 
     query = spaseq.compile(
         f"PREFIX : <urn:> SELECT {select} FROM STREAM S <urn:s> "

@@ -9,7 +9,7 @@ from rdflib import Literal, URIRef
 
 import spaseq
 from spaseq import GraphEvent, Settings
-from spaseq.errors import BudgetExceeded, UnsupportedFeature
+from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from tests.gpm.test_columnar import pattern, solved
 
 CASES = {

@@ -11,7 +11,7 @@ import rdflib
 from rdflib import BNode, Graph, Literal, URIRef, Variable
 from rdflib.plugins.sparql.parserutils import CompValue
 
-from spaseq.errors import InternalError, OptionError, QuerySyntaxError, UnsupportedFeature
+from spaseq.core.errors import InternalError, OptionError, QuerySyntaxError, UnsupportedFeature
 from spaseq.gpm import EventGraph, GraphPattern, Knowledge, PatternEvaluator, Source, algebra, compile_pattern, holds
 from spaseq.gpm.columnar.evaluate import BatchEvaluator, value_on
 from spaseq.language.syntax.scan import mask

@@ -22,7 +22,7 @@ from rdflib.query import Result
 from rdflib.term import Node
 
 import spaseq
-from spaseq.errors import SpaseqError
+from spaseq.core.errors import SpaseqError
 from spaseq.gpm import GraphPattern, Knowledge, PatternEvaluator, Source, compile_pattern
 from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator

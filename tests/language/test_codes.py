@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import spaseq
-from spaseq.engine import Program
-from spaseq.engine.runs import evaluator as engine
-from spaseq.engine.runs.coded import GuardRun
+from spaseq.core.engine import Program
+from spaseq.core.engine.runs import evaluator as engine
+from spaseq.core.engine.runs.coded import GuardRun
 
 HEAD = "PREFIX x: <http://x/>\nSELECT * %s FROM STREAM S <http://s/S> FROM STREAM T <http://s/T>\nWHERE { SEQ (%s)\n"
 GPMS = """DEFINE GPM A ON S { ?a x:of ?c . ?a x:price ?p FILTER (?p > 3) }
@@ -100,7 +100,7 @@ def test_queries_stay_in_the_kernels(
             super().__init__(program)
             made.append(self)
 
-    monkeypatch.setattr(spaseq.engine, "Evaluator", Remembered, raising=False)
+    monkeypatch.setattr(spaseq.core.engine, "Evaluator", Remembered, raising=False)
     streams = write(random.Random(7), tmp_path, 80, several)
     gone = []
     for sequence in SEQUENCES:

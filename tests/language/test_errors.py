@@ -8,7 +8,7 @@ from rdflib import Literal, URIRef
 import ceql
 import spaseq
 from spaseq import GraphEvent
-from spaseq.engine import Settings
+from spaseq.core.engine import Settings
 
 HEAD = """PREFIX : <http://example.org/>
 SELECT ?a ?x

@@ -20,7 +20,7 @@ from rdflib import Literal, URIRef
 
 import spaseq
 from spaseq import GraphEvent
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource, open_streams
 from spaseq.rdf.columns import BatchLimits, follow
 from spaseq.rdf.columns.reader import read_batches

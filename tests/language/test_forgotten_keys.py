@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import spaseq
-from spaseq.engine import Partitions
+from spaseq.core.engine import Partitions
 from spaseq.language.query import stream_sources
 from spaseq.rdf import Counters, StreamOptions, open_streams
 from tests.support import harness

@@ -13,7 +13,7 @@ import pytest
 
 import spaseq
 from spaseq import Settings
-from spaseq.engine.program.needed import Needed
+from spaseq.core.engine.program.needed import Needed
 from spaseq.language.solving.solve import Solver
 from tests.support.ahead import in_small_batches
 
@@ -69,7 +69,7 @@ def test_matches_are_the_same_whatever_waits(keyed: bool, tmp_path: Path, monkey
         paths = _write(tmp_path, seed)
         query = spaseq.compile(_query(sequence, keyed), settings=Settings(threads=1))
         with monkeypatch.context() as eager:
-            eager.setattr("spaseq.engine.runs.evaluator.Needed", _Nothing)
+            eager.setattr("spaseq.core.engine.runs.evaluator.Needed", _Nothing)
             eager.setattr(Solver, "learn", lambda self, rows: None)
             expected = _matches(query, paths)
         assert _matches(query, paths) == expected, sequence

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import spaseq
-from spaseq.engine.program import text_order
-from spaseq.engine.runs import evaluator as engine
-from spaseq.engine.runs.coded import GuardRun
+from spaseq.core.engine.program import text_order
+from spaseq.core.engine.runs import evaluator as engine
+from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.rdf import GraphEvent, StreamOptions, read_stream
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

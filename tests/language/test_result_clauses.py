@@ -10,10 +10,10 @@ from rdflib import BNode, Literal, URIRef
 
 import spaseq
 from spaseq.gpm import list_literal
-from spaseq.language.evaluation.computing import Computation
-from spaseq.language.evaluation.match import Match
-from spaseq.language.evaluation.results import finish
 from spaseq.language.query import stream_sources
+from spaseq.language.results.computing import Computation
+from spaseq.language.results.match import Match
+from spaseq.language.results.results import finish
 from spaseq.rdf import Counters, StreamOptions, open_streams
 from tests.support import harness
 

@@ -13,18 +13,18 @@ import pytest
 from rdflib import BNode, Literal, URIRef
 
 import spaseq
-from spaseq.engine import Window
+from spaseq.core.engine import Window
 from spaseq.gpm.columnar import groups, truth
 from spaseq.gpm.columnar.order import first_rows, ranks
 from spaseq.gpm.columnar.table import Space
-from spaseq.language.evaluation import results
-from spaseq.language.evaluation.computing import Computation
-from spaseq.language.evaluation.gathered import Gathered, SpaceTerms
-from spaseq.language.evaluation.history import Pool
-from spaseq.language.evaluation.match import Match
-from spaseq.language.evaluation.results import Results, finish
-from spaseq.language.lowering import terms as numbered
-from spaseq.language.lowering.terms import NumberedTerms
+from spaseq.language.guards import terms as numbered
+from spaseq.language.guards.terms import NumberedTerms
+from spaseq.language.results import results
+from spaseq.language.results.computing import Computation
+from spaseq.language.results.gathered import Gathered, SpaceTerms
+from spaseq.language.results.history import Pool
+from spaseq.language.results.match import Match
+from spaseq.language.results.results import Results, finish
 from spaseq.rdf import term_bytes
 from spaseq.rdf.columns import TermTable
 

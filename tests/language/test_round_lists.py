@@ -12,10 +12,10 @@ from rdflib import Literal, URIRef
 
 import spaseq
 from spaseq import GraphEvent
-from spaseq.engine.runs import evaluator as engine
-from spaseq.engine.runs.coded import GuardRun
-from spaseq.language.evaluation.computing import Computation
-from spaseq.language.lowering import round_lists
+from spaseq.core.engine.runs import evaluator as engine
+from spaseq.core.engine.runs.coded import GuardRun
+from spaseq.language.guards import round_lists
+from spaseq.language.results.computing import Computation
 
 X = "http://x/"
 GPMS = """DEFINE GPM A ON S { ?a x:of ?c . ?a x:price ?p FILTER (?p > 3) }

@@ -11,9 +11,9 @@ import pytest
 from rdflib import Literal, URIRef
 
 import spaseq
-from spaseq.errors import EventError, InternalError, OptionError
+from spaseq.core.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge
-from spaseq.language.evaluation.run import Match
+from spaseq.language.runtime.run import Match
 from spaseq.language.solving.chunks import chunk_of
 from spaseq.language.solving.solve import InstantSolutions
 from spaseq.rdf import Counters, GraphEvent, Instant, StreamOptions

@@ -24,12 +24,12 @@ import spaseq
 from spaseq import GraphEvent, Settings
 from spaseq.cli.main import main
 from spaseq.cli.output import FoundResults, write_results
-from spaseq.errors import BudgetExceeded, EventError, LimitReached
-from spaseq.events.ahead import THREAD, Crew
-from spaseq.language.evaluation.read_ahead import thread_count
+from spaseq.core.errors import BudgetExceeded, EventError, LimitReached
+from spaseq.core.events.ahead import THREAD, Crew
+from spaseq.core.watch import check
+from spaseq.language.runtime.read_ahead import thread_count
 from spaseq.rdf import quiet_literals
 from spaseq.rdf.columns.dictionary import Dictionary
-from spaseq.watch import check
 from tests.support import harness
 from tests.support.ahead import in_small_batches
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import spaseq
-from spaseq.language.evaluation.typed import TERM
+from spaseq.language.results.typed import TERM
 from spaseq.rdf import term_key
 
 VALUES = {

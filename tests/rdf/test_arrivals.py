@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.errors import EventError
-from spaseq.events.reorder import SingleReorderer
+from spaseq.core.errors import EventError
+from spaseq.core.events.reorder import SingleReorderer
 from spaseq.rdf import (
     Counters,
     Followed,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import BNode, Literal, URIRef
 
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.rdf import (
     GENERATED_AT,
     Counters,

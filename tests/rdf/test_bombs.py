@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from spaseq import watch
-from spaseq.engine import Settings
-from spaseq.errors import EventError, LimitReached
-from spaseq.events import unfinished
+from spaseq.core import watch
+from spaseq.core.engine import Settings
+from spaseq.core.errors import EventError, LimitReached
+from spaseq.core.events import unfinished
 from spaseq.rdf import byte_chunks, files, read_knowledge
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

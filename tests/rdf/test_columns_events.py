@@ -21,8 +21,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaseq.errors import EventError, OptionError
-from spaseq.events.ahead import Ahead
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.ahead import Ahead
 from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, files, open_streams
 from spaseq.rdf.columns import BatchLimits, GraphBatch
 from spaseq.rdf.columns.reader import open_batches, read_batches

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import XSD, BNode, Literal, URIRef
 
-from spaseq.events.time import UNITS, parse_time
+from spaseq.core.events.time import UNITS, parse_time
 from spaseq.rdf import GraphBatch, GraphEvent, Term, TermTable, plain_literal, term_from_key
 from spaseq.rdf.columns import BLANK, IRI, LITERAL, Kinds, values
 from spaseq.rdf.columns.dictionary import Dictionary

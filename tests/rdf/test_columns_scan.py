@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.rdf import Counters, Format, Statement, format_of, parse_statements
 from spaseq.rdf.columns import TermTable
 from spaseq.rdf.columns.dictionary import Dictionary

@@ -11,7 +11,7 @@ import pytest
 from rdflib import Literal, URIRef
 
 import spaseq
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, format_of, parse_statements, read_stream
 from spaseq.rdf.columns.follow import Followed
 

@@ -13,7 +13,7 @@ import rdflib
 from rdflib import BNode, Literal, Namespace, URIRef, Variable
 
 import spaseq
-from spaseq.errors import OptionError, SpaseqError
+from spaseq.core.errors import OptionError, SpaseqError
 
 KB = "http://kb"
 QUERY = spaseq.compile(

@@ -10,7 +10,7 @@ import pytest
 import rdflib
 
 import spaseq
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from spaseq.language.query import knowledge_of
 from spaseq.rdf import GROUP, Grouped, group_labels, group_triples
 

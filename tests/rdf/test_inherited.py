@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from spaseq.errors import BudgetExceeded
+from spaseq.core.errors import BudgetExceeded
 from spaseq.rdf.columns import inherited
 from spaseq.rdf.columns.inherited import Hierarchy
 from spaseq.rdf.columns.pairs import transitive

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq import jit
+from spaseq.core import jit
 from tests.support import proof
 
 ROOT = Path(__file__).resolve().parents[2]

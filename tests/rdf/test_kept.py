@@ -17,7 +17,7 @@ from rdflib import URIRef
 
 import spaseq
 from spaseq.cli.main import main
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.rdf import build_knowledge, check_kept, described_kept, open_kept, read_knowledge
 from spaseq.rdf.columns import kept
 

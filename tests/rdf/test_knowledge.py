@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import spaseq
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.language.query import knowledge_of
 from spaseq.rdf import GraphColumns, format_of, read_knowledge, read_statements, term_key
 

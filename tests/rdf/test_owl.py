@@ -12,11 +12,11 @@ import pytest
 import rdflib
 from rdflib import OWL, RDF, RDFS, BNode, Graph, Literal, URIRef
 
-from spaseq.engine import Settings
-from spaseq.errors import BudgetExceeded, EventError, LimitReached
+from spaseq.core.engine import Settings
+from spaseq.core.errors import BudgetExceeded, EventError, LimitReached
+from spaseq.core.watch import limited
 from spaseq.rdf import GraphColumns, build_knowledge, close_owl_rl, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
-from spaseq.watch import limited
 
 owlrl = pytest.importorskip("owlrl", reason="owlrl, the extra `owl`, is not installed")
 PREFIXES = """@prefix : <http://e/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import BNode, Literal, URIRef
 
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.rdf import (
     GENERATED_AT,
     Counters,

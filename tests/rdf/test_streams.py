@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.errors import EventError, OptionError, spoken
+from spaseq.core.errors import EventError, OptionError, spoken
 from spaseq.rdf import (
     GENERATED_AT,
     Counters,

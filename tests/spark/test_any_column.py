@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ceql
-from spaseq.errors import SpaseqError
+from spaseq.core.errors import SpaseqError
 from spaseq.spark import collect, run_tuples
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

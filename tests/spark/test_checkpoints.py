@@ -13,7 +13,7 @@ import pytest
 
 import ceql
 import spaseq
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from spaseq.spark import Reading, start, start_tuples, wait
 from spaseq.spark.streaming import checkpoint as checkpoints
 from tests.spark.test_streams import HEAT, _reading

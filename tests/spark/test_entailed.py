@@ -9,7 +9,7 @@ import pytest
 
 import spaseq
 from spaseq.cli.main import main
-from spaseq.errors import BudgetExceeded, OptionError, UnsupportedFeature
+from spaseq.core.errors import BudgetExceeded, OptionError, UnsupportedFeature
 from spaseq.spark import Reading, start, wait
 from tests.spark.test_micro_batches import _local, _rows
 from tests.support.micro_batches import in_micro_batches

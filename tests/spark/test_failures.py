@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import spaseq
-from spaseq.engine import Settings
-from spaseq.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, Span
+from spaseq.core.engine import Settings
+from spaseq.core.errors import BudgetExceeded, EventError, OptionError, QuerySyntaxError, Span
 from spaseq.rdf import Counters
 from spaseq.spark.session.failures import carried, clear_errors
 from spaseq.spark.session.session import _not_started
@@ -163,7 +163,7 @@ def test_a_session_takes_any_configuration(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "more.jar", "w") as jar:
         jar.writestr("of_a_user.txt", "here")
     script = (
-        "import sys, spaseq.spark\nfrom spaseq.errors import OptionError\n"
+        "import sys, spaseq.spark\nfrom spaseq.core.errors import OptionError\n"
         "wanted = {'spark.jars': sys.argv[1], 'spark.sql.shuffle.partitions': '7'}\n"
         "spark = spaseq.spark.local_session(1, configuration=wanted)\n"
         "loader = spark._jvm.Thread.currentThread().getContextClassLoader()\n"
@@ -215,7 +215,7 @@ def test_packages_that_cannot_be_resolved_are_one_clear_error() -> None:
 
 def test_a_missing_java_is_one_clear_error() -> None:
     script = (
-        "from spaseq.errors import OptionError\nimport spaseq.spark\n"
+        "from spaseq.core.errors import OptionError\nimport spaseq.spark\n"
         "try: spaseq.spark.local_session()\nexcept OptionError as error: print(error)"
     )
     environment = os.environ | {"JAVA_HOME": "/nonexistent"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from spaseq.errors import EventError, InternalError, OptionError
+from spaseq.core.errors import EventError, InternalError, OptionError
 from spaseq.rdf import StreamOptions, StreamSource
 from spaseq.spark.ingest import feed as module
 from spaseq.spark.ingest.feed import Feed, FeedPart, Place, advance, listing, parts_between

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 
 import ceql
 import spaseq
-from spaseq.errors import (
+from spaseq.core.errors import (
     BudgetExceeded,
     EventError,
     InternalError,

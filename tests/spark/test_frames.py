@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 import spaseq
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark import parse_rdf, progress, start, wait
 from spaseq.spark.ingest import frames

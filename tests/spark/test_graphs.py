@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import spaseq
-from spaseq.errors import BudgetExceeded, OptionError
+from spaseq.core.errors import BudgetExceeded, OptionError
 from spaseq.rdf import group_labels
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import QueryText

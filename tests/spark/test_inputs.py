@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import spaseq
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.language.query import stream_options, stream_sources
 from spaseq.rdf import Counters, settle
 from spaseq.spark.ingest import inputs

@@ -14,9 +14,9 @@ import pytest
 
 import ceql
 from ceql.runtime.batch import Partition
-from spaseq.engine import Window
-from spaseq.events import EventBatch, EventOptions
-from spaseq.events.batch import encode_texts
+from spaseq.core.engine import Window
+from spaseq.core.events import EventBatch, EventOptions
+from spaseq.core.events.batch import encode_texts
 from spaseq.spark.batch.tuples import run_tuples
 from spaseq.spark.streaming.tuple_stream import _places, _Send
 from tests.spark.test_tuple_streams import _in_micro_batches

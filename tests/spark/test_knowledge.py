@@ -9,7 +9,7 @@ import pytest
 import rdflib
 
 import spaseq
-from spaseq.errors import EventError, OptionError, UnsupportedFeature
+from spaseq.core.errors import EventError, OptionError, UnsupportedFeature
 from spaseq.rdf import build_knowledge, load_knowledge, term_key
 from spaseq.spark import Reading, start, wait
 from spaseq.spark.ingest import knowledge_files

@@ -12,7 +12,7 @@ import pytest
 
 import ceql
 import spaseq
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.spark import dead_letters, parse_json, parse_rdf, progress, start, start_tuples, wait
 from tests.spark.test_streams import HEAT
 

@@ -12,9 +12,9 @@ import pytest
 
 import ceql
 import spaseq
-from spaseq.engine import Settings
-from spaseq.errors import OptionError
-from spaseq.events import EventOptions, TupleWords
+from spaseq.core.engine import Settings
+from spaseq.core.errors import OptionError
+from spaseq.core.events import EventOptions, TupleWords
 from spaseq.rdf import EventWords, StreamOptions
 from spaseq.spark.batch.job import explain, matches, run
 from spaseq.spark.batch.tuples import run_tuples

@@ -11,7 +11,7 @@ import pytest
 import rdflib
 
 import spaseq
-from spaseq.errors import BudgetExceeded, OptionError
+from spaseq.core.errors import BudgetExceeded, OptionError
 from spaseq.gpm import Knowledge, PatternEvaluator
 from spaseq.rdf import term_key
 from spaseq.spark.session.layout import knowledge_parts

@@ -10,7 +10,7 @@ import pytest
 
 import ceql
 import spaseq
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from spaseq.rdf import StreamOptions
 from spaseq.spark.batch.cuts import TIME
 from spaseq.spark.session.layout import lay_out

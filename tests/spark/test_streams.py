@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import spaseq
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.spark import Reading, progress, start, wait
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import QueryText

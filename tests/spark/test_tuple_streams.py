@@ -14,9 +14,9 @@ import pytest
 import ceql
 import spaseq.spark
 from ceql.results.history import Past
-from spaseq.engine import Partitions
-from spaseq.errors import EventError, OptionError, QuerySemanticsError
-from spaseq.events import EventOptions
+from spaseq.core.engine import Partitions
+from spaseq.core.errors import EventError, OptionError, QuerySemanticsError
+from spaseq.core.events import EventOptions
 from spaseq.rdf import StreamOptions
 from spaseq.spark import progress, start_tuples, stream_tuples, wait
 from spaseq.spark.batch.cuts import TIME, TupleCut

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import ceql
 import spaseq.spark
-from spaseq.errors import EventError, OptionError, SpaseqError
+from spaseq.core.errors import EventError, OptionError, SpaseqError
 from spaseq.spark.batch.cuts import TupleCut
 from spaseq.spark.batch.tuples import explain_tuples, run_tuples
 from tests.support import harness

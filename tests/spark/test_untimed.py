@@ -9,7 +9,7 @@ import pytest
 
 import ceql
 import spaseq
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from tests.test_clocks import AT, DATED, GRAPHS, WITHIN
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from unittest import mock
 
-from spaseq.language.evaluation import read_ahead
+from spaseq.language.runtime import read_ahead
 from spaseq.rdf.columns import BatchLimits, reader
 
 __all__ = ["in_small_batches"]

@@ -15,7 +15,7 @@ from typing import Any
 from rdflib import Literal, URIRef
 
 import spaseq
-from spaseq.errors import SpaseqError
+from spaseq.core.errors import SpaseqError
 from tests.support import harness, oracle_spaseq, oracle_spaseq_text, strategies
 from tests.support.harness import Case
 from tests.support.oracle_spaseq import ROUNDS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaseq.pattern import And, As, Atom, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
+from spaseq.core.pattern import And, As, Atom, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
 from tests.support import oracle as o
 
 TYPES = "ABC"

@@ -40,7 +40,7 @@ import ceql.cli.main
 import spaseq
 import spaseq.cli.main
 from spaseq.cli.output import FoundResults
-from spaseq.errors import SpaseqError
+from spaseq.core.errors import SpaseqError
 
 __all__ = ["Fence", "Folder", "WrongFence", "fences", "run"]
 

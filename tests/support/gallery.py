@@ -8,8 +8,8 @@ from typing import Any
 
 import ceql
 import spaseq
-from spaseq.command.demos import DEMOS, Demo
-from spaseq.drawing import Timeline
+from spaseq.core.drawing import Timeline
+from spaseq.tools.command.demos import DEMOS, Demo
 
 __all__ = ["PAGE", "page", "timeline", "write_all"]
 

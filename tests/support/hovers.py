@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from spaseq.words import LANGUAGES, keywords
+from spaseq.core.words import LANGUAGES, keywords
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "spaseq" / "lsp" / "hovers.json"

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import ceql
-from spaseq.errors import UnsupportedFeature
+from spaseq.core.errors import UnsupportedFeature
 from tests.support import drawn_rounds, graph_patterns, harness, oracle, roads, strategies
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case

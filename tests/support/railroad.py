@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from spaseq.measure import width_of
+from spaseq.core.measure import width_of
 
 __all__ = ["DIAGRAMS", "Diagrams", "write_all"]
 

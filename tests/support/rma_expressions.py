@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from spaseq.automata import rma
-from spaseq.automata.rma import formulas as f
+from spaseq.core.automata import rma
+from spaseq.core.automata.rma import formulas as f
 
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 

@@ -29,8 +29,8 @@ from typing import Any
 
 import ceql
 import spaseq
-from spaseq.engine import Settings
-from spaseq.errors import UnsupportedFeature
+from spaseq.core.engine import Settings
+from spaseq.core.errors import UnsupportedFeature
 from spaseq.language.query import stream_sources
 from spaseq.rdf import Counters, StreamOptions, build_knowledge, open_streams
 from tests.support import harness, oracle_spaseq

@@ -58,7 +58,7 @@ def _child(trial: Trial, output: str, errors: int) -> None:
     if not trial.fifo:
         os.dup2(os.open(output, os.O_WRONLY), 1)
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - until the process ends
-    vars(importlib.import_module("spaseq.command.process"))["_AGAIN"] = _PATIENCE[trial.reads]
+    vars(importlib.import_module("spaseq.tools.command.process"))["_AGAIN"] = _PATIENCE[trial.reads]
     sys.argv = [name, *rest, *(["--output", output] if trial.fifo else [])]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     importlib.import_module(f"{name}.cli.main").entry()

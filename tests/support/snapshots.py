@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaseq.events.batch import INSTANTS
-from spaseq.snapshot import Kind, decode, encode
+from spaseq.core.events.batch import INSTANTS
+from spaseq.core.snapshot import Kind, decode, encode
 
 
 def rewritten(state: Any, *kinds: Kind) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from spaseq.errors import QueryError
+from spaseq.core.errors import QueryError
 
 
 def plain(node: Any, word: str) -> Any:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import ceql
-from spaseq.automata import rma
-from spaseq.engine import Program, compile_program
-from spaseq.pattern import Pattern
+from spaseq.core.automata import rma
+from spaseq.core.engine import Program, compile_program
+from spaseq.core.pattern import Pattern
 
 
 @dataclass(frozen=True)

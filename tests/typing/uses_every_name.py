@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import ceql
 import spaseq
-from spaseq import protocols
+from spaseq.core import protocols
 
 
 def first(query: protocols.Query, state: bytes | None = None) -> Sequence[protocols.Match]:

@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
+from spaseq.core.integers import different, first_of_each
 from spaseq.gpm.columnar.kernels import OPEN
 from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.functions import double_text, quotient_text
-from spaseq.integers import different, first_of_each
 from spaseq.rdf.columns import Kinds, LiteralColumns
 
 __all__ = [

@@ -15,14 +15,14 @@ import numpy as np
 from rdflib.paths import Path
 from rdflib.term import BNode, URIRef, Variable
 
-from spaseq.errors import BudgetExceeded
+from spaseq.core.errors import BudgetExceeded
+from spaseq.core.jit import attempt_rows, interprets
+from spaseq.core.watch import check, to_hold
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.paths import pairs_of
 from spaseq.gpm.columnar.table import Table
-from spaseq.jit import attempt_rows, interprets
-from spaseq.watch import check, to_hold
 
 __all__ = ["BasicPattern", "basic_pattern", "match"]
 

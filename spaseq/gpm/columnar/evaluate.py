@@ -11,7 +11,8 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 from rdflib import URIRef
 
-from spaseq.engine import Settings
+from spaseq.core.engine import Settings
+from spaseq.core.integers import first_of_each
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.alone import PAIRS, Alone, GraphRows, Listed, listed, prepared
 from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern, unsteady
@@ -25,7 +26,6 @@ from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import TRUE, Ready, truth
 from spaseq.gpm.evaluate import EventGraph, PatternEvaluator
 from spaseq.gpm.mappings import Mapping, MappingSet
-from spaseq.integers import first_of_each
 from spaseq.rdf import GraphBatch, GraphEvent, Triple
 
 __all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Found", "Solutions", "Unsolved", "value_on"]

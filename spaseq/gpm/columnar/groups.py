@@ -15,7 +15,9 @@ import numpy as np
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import Identifier, Literal, Variable
 
-from spaseq.errors import InternalError
+from spaseq.core.errors import InternalError
+from spaseq.core.integers import different
+from spaseq.core.watch import made_text
 from spaseq.gpm import algebra
 from spaseq.gpm.aggregates import LENIENT, PLACES, aggregate_of, combined
 from spaseq.gpm.columnar.amounts import (
@@ -31,8 +33,6 @@ from spaseq.gpm.columnar.amounts import (
 from spaseq.gpm.columnar.order import ranks
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import Scope, computed
-from spaseq.integers import different
-from spaseq.watch import made_text
 
 __all__ = ["aggregated"]
 

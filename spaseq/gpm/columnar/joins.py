@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from rdflib import Literal
 
-from spaseq.errors import BudgetExceeded
+from spaseq.core.errors import BudgetExceeded
+from spaseq.core.integers import different, in_order
+from spaseq.core.jit import attempt_rows, interprets
+from spaseq.core.watch import to_hold
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
 from spaseq.gpm.inline import InlineTerms
-from spaseq.integers import different, in_order
-from spaseq.jit import attempt_rows, interprets
 from spaseq.rdf import term_bytes
-from spaseq.watch import to_hold
 
 __all__ = ["InlineRows", "equal_pairs", "expanded", "join", "left_join", "merged", "minus", "pairs", "placed",
            "semi_join"]  # fmt: skip

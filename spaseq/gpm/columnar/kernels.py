@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.jit import allocating
+from spaseq.core.jit import allocating
 
 __all__ = [
     "CONSTANT",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from spaseq.core.integers import Memo
 from spaseq.gpm.mappings import Mapping
-from spaseq.integers import Memo
 
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.table import Space

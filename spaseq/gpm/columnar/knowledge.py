@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from rdflib.term import Literal, URIRef, Variable
 
+from spaseq.core.integers import apart, different, in_order
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.coverage import counts, read_predicates, uncovered
 from spaseq.gpm.columnar.joins import expanded, placed
@@ -28,7 +29,6 @@ from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.evaluate import PatternEvaluator
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet
 from spaseq.gpm.pattern import Part
-from spaseq.integers import apart, different, in_order
 from spaseq.rdf import GraphBatch, GraphColumns, TermTable, plain_literal
 
 __all__ = ["Graphs", "KnowledgeColumns", "KnowledgeOnDemand"]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from rdflib.term import URIRef
 
+from spaseq.core.integers import apart, in_order
+from spaseq.core.jit import attempt_rows
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import Space
-from spaseq.integers import apart, in_order
-from spaseq.jit import attempt_rows
 from spaseq.rdf.columns import GraphBatch
 
 __all__ = ["Lists", "Pairs"]

@@ -15,8 +15,8 @@ from typing import Any
 from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.term import URIRef, Variable
 
+from spaseq.core.pattern import balanced
 from spaseq.gpm import algebra
-from spaseq.pattern import balanced
 
 __all__ = ["exists_inside", "inward", "mapped_expression", "mentioned", "reads_knowledge", "with_known_graphs",
            "with_variables"]  # fmt: skip

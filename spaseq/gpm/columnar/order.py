@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from spaseq.core.integers import different
 from spaseq.gpm.columnar.table import Space, Table
 from spaseq.gpm.comparison import order_place, term_place
-from spaseq.integers import different
 from spaseq.rdf.columns import Kinds
 
 __all__ = ["by_all_terms", "by_keys", "first_rows", "ranks"]

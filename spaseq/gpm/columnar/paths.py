@@ -13,12 +13,12 @@ import numpy as np
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
 from rdflib.term import URIRef
 
-from spaseq.errors import BudgetExceeded, InternalError
+from spaseq.core.errors import BudgetExceeded, InternalError
+from spaseq.core.jit import attempt_rows
+from spaseq.core.watch import to_hold
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.joins import equal_pairs
 from spaseq.gpm.columnar.lists import Lists, Pairs
-from spaseq.jit import attempt_rows
-from spaseq.watch import to_hold
 
 __all__ = ["pairs_of"]
 

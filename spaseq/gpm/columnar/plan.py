@@ -26,7 +26,8 @@ import numpy as np
 from rdflib import Literal
 from rdflib.plugins.sparql.sparql import Prologue
 
-from spaseq.errors import InternalError
+from spaseq.core.errors import InternalError
+from spaseq.core.integers import apart, different
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import BasicPattern, basic_pattern, match
 from spaseq.gpm.columnar.coverage import joins_alike, named_nodes
@@ -39,7 +40,6 @@ from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import fresh_nodes
 from spaseq.gpm.columnar.truth import ROW, TRUE, Ready, Scope, computed, truth
 from spaseq.gpm.inline import InlineTerms
-from spaseq.integers import apart, different
 from spaseq.rdf import term_bytes
 
 __all__ = ["Evaluation", "KnowledgeRows", "KnowledgeSource"]

@@ -10,7 +10,7 @@ import numpy as np
 from rdflib import Literal
 from rdflib.namespace import XSD
 
-from spaseq.integers import different, first_of_each, in_order
+from spaseq.core.integers import different, first_of_each, in_order
 from spaseq.rdf import Term, plain_literal, term_bytes, term_from_key, term_key
 from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value, set_values, values_of_keys
 from spaseq.rdf.columns.model import Finds

@@ -24,13 +24,13 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import Identifier, Literal
 
+from spaseq.core.integers import different
+from spaseq.core.watch import made_text, to_hold
 from spaseq.gpm import regex as expressions
 from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.functions import double_text
 from spaseq.gpm.reference import evaluating
-from spaseq.integers import different
 from spaseq.rdf.columns import Kinds
-from spaseq.watch import made_text, to_hold
 
 __all__ = ["ASK", "NO_VALUE", "Given", "cast_terms", "fresh_nodes", "fresh_values", "nodes_of", "values_of"]
 

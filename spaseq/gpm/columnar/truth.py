@@ -23,6 +23,8 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
 from rdflib.term import Identifier, Literal, URIRef, Variable
 
+from spaseq.core.integers import different
+from spaseq.core.jit import attempt_rows
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combined, rounded, signed
@@ -34,8 +36,6 @@ from spaseq.gpm.comparison import SIGNS
 from spaseq.gpm.evaluate import evaluated, verdict
 from spaseq.gpm.functions import cast_to, effective_truth
 from spaseq.gpm.reference import Context, evaluating
-from spaseq.integers import different
-from spaseq.jit import attempt_rows
 from spaseq.rdf import plain_literal
 from spaseq.rdf.columns import Kinds, number_of_term
 

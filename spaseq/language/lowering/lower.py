@@ -1,7 +1,7 @@
 """Lower a checked query to the core's pattern over instants.
 
 Each conjunction of GPMs is an atom. Its predicate holds at an instant where the conjunction's mapping set is not empty;
-its guard joins that set with the Ω of the run (`spaseq.language.lowering.registers`) and rejects where the join is
+its guard joins that set with the Ω of the run (`spaseq.language.guards.registers`) and rejects where the join is
 empty. So `;` (`Skip.NEXT`) waits exactly for the first instant at which the join is not empty, as Definition 11 says.
 
 The variants of a query (`spaseq.language.semantics.expand`) are alternatives. What must not occur between two steps are
@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaseq.errors import InternalError
+from spaseq.core.errors import InternalError
+from spaseq.core.pattern import Atom, Iterate, Or, Pattern, Predicate, Sequence, Skip, balanced
 from spaseq.gpm import GraphPattern
-from spaseq.language.lowering.guards import Free, Meets, Pass, Take
+from spaseq.language.guards.guards import Free, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction, Step, Variant
 from spaseq.language.syntax.ast import Operator
-from spaseq.pattern import Atom, Iterate, Or, Pattern, Predicate, Sequence, Skip, balanced
 
 if TYPE_CHECKING:
     from spaseq.language.solving.instants import InstantBatch, Narrowed

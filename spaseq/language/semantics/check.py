@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
-from spaseq.errors import OptionError, QuerySemanticsError, Span, UnsupportedFeature
-from spaseq.events.time import parse_duration
+from spaseq.core.errors import OptionError, QuerySemanticsError, Span, UnsupportedFeature
+from spaseq.core.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
 from spaseq.gpm.legal import check_labels
 from spaseq.gpm.scope import hidden_variables

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
-from spaseq.errors import InternalError, QuerySemanticsError, QuerySyntaxError, Span, UnsupportedFeature
+from spaseq.core.errors import InternalError, QuerySemanticsError, QuerySyntaxError, Span, UnsupportedFeature
 from spaseq.gpm import ROUNDS, Piece, SolutionPlan, Source, Template, compile_solutions, compile_template
 from spaseq.language.syntax import ast
 

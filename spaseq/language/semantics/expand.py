@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from spaseq.errors import BudgetExceeded
+from spaseq.core.errors import BudgetExceeded
 from spaseq.language.syntax.ast import Operator
 
 __all__ = ["Conjunction", "Element", "Step", "Variant", "expand"]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from spaseq.errors import EventError
-from spaseq.integers import different, in_order
+from spaseq.core.errors import EventError
+from spaseq.core.integers import different, in_order
 from spaseq.rdf import GraphBatch, GraphEvent, Instant
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaseq.core.integers import different
 from spaseq.gpm import Condition, Mapping, compared_sides, freeze, holds
 from spaseq.gpm.columnar.amounts import Numbers, compared, term_numbers
 from spaseq.gpm.columnar.joins import join
 from spaseq.gpm.columnar.table import Table, distinct
-from spaseq.integers import different
 from spaseq.rdf import term_bytes
 
 if TYPE_CHECKING:

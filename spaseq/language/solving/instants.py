@@ -67,7 +67,7 @@ class Rows(Protocol):
 
 class Before(Protocol):
     """Knows which of the conjunctions that must not match have matched before a batch; implemented by
-    `spaseq.language.evaluation.absence.Sightings`."""
+    `spaseq.language.runtime.absence.Sightings`."""
 
     conjunctions: tuple[Conjunction, ...]
 
@@ -77,7 +77,8 @@ class Before(Protocol):
 
 
 class Narrowed:
-    """A batch, of which only some rows are asked about: what predicates ask of it (`spaseq.engine.program.needed`)."""
+    """A batch, of which only some rows are asked about: what predicates ask of it
+    (`spaseq.core.engine.program.needed`)."""
 
     def __init__(self, batch: InstantBatch, rows: np.ndarray) -> None:
         self._batch = batch

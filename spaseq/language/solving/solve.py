@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from spaseq.engine import Settings
+from spaseq.core.engine import Settings
+from spaseq.core.integers import apart, in_order
 from spaseq.gpm import (
     Condition,
     GraphPattern,
@@ -28,7 +29,6 @@ from spaseq.gpm import (
 )
 from spaseq.gpm.columnar import read_by
 from spaseq.gpm.columnar.keys import Keys
-from spaseq.integers import apart, in_order
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Variant
 from spaseq.language.solving.chunks import Chunk, Piece, by_stream

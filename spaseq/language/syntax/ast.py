@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from spaseq.errors import Span
+from spaseq.core.errors import Span
 
 __all__ = [
     "Both",

@@ -13,11 +13,11 @@ from typing import Any, Final
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
-from spaseq.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span
+from spaseq.core.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span
+from spaseq.core.text import ESCAPE, WholeWords, check_characters, check_escapes, file_hint, foreign_hint, unescaped
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.scan import Skeleton, mask, skeleton
 from spaseq.rdf.iri import local_name, resolve_iri
-from spaseq.text import ESCAPE, WholeWords, check_characters, check_escapes, file_hint, foreign_hint, unescaped
 
 __all__ = ["KNOWN_PREFIXES", "parse", "unknown_prefix"]
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spaseq.errors import QuerySyntaxError, Span
+from spaseq.core.errors import QuerySyntaxError, Span
 
 __all__ = ["Skeleton", "mask", "skeleton"]
 

@@ -1,4 +1,4 @@
-"""Batches of several streams, as they arrive, in order of time: `spaseq.events.reorder` over columns.
+"""Batches of several streams, as they arrive, in order of time: `spaseq.core.events.reorder` over columns.
 
 The events of a batch that wait stay together as a run, in order of time; a heap tells which run has the earliest. So
 taking a batch costs its own events and those that come out, whatever else waits.
@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from spaseq.errors import EventError
-from spaseq.events.reorder import NEVER, Arrivals
-from spaseq.integers import in_order
+from spaseq.core.errors import EventError
+from spaseq.core.events.reorder import NEVER, Arrivals
+from spaseq.core.integers import in_order
 from spaseq.rdf.columns.model import GraphBatch
 from spaseq.rdf.options import StreamOptions
 
@@ -29,7 +29,7 @@ number of the batch, the batch, the index)."""
 class ArrivedBatches:
     """Puts the events of batches in order of time, over all their streams, within the lateness of `options`.
 
-    An event is late, an EventError or dropped, as `spaseq.events.reorder` says.
+    An event is late, an EventError or dropped, as `spaseq.core.events.reorder` says.
     """
 
     def __init__(self, options: StreamOptions) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from rdflib.namespace import RDF, RDFS
 
-from spaseq.integers import apart
+from spaseq.core.integers import apart
 from spaseq.rdf.columns.inherited import Hierarchy
 from spaseq.rdf.columns.model import IRI, LITERAL, TermTable
 from spaseq.rdf.columns.pairs import NO_PAIRS, composed, once, transitive

@@ -9,8 +9,8 @@ import numpy as np
 import pyoxigraph
 from rdflib import Literal
 
-from spaseq.integers import apart
-from spaseq.jit import attempt, attempt_rows
+from spaseq.core.integers import apart
+from spaseq.core.jit import attempt, attempt_rows
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import TermTable, kind_of

@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 from rdflib import RDF
 
-from spaseq.errors import EventError
-from spaseq.events.time import UNITS
-from spaseq.integers import apart
-from spaseq.jit import attempt, attempt_rows
+from spaseq.core.errors import EventError
+from spaseq.core.events.time import UNITS
+from spaseq.core.integers import apart
+from spaseq.core.jit import attempt, attempt_rows
 from spaseq.rdf.assemble import Draft, cut_off, no_named_graph, no_time, read_time, time_inside, two_times
 from spaseq.rdf.columns.dictionary import Dictionary, key_given
 from spaseq.rdf.columns.kernels import assembly as a

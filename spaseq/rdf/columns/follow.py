@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Final, Literal, cast
 
 import numpy as np
 
-from spaseq.errors import EventError, SpaseqError
-from spaseq.events import Seen
-from spaseq.events.growing import Watched
-from spaseq.integers import in_order
+from spaseq.core.errors import EventError, SpaseqError
+from spaseq.core.events import Seen
+from spaseq.core.events.growing import Watched
+from spaseq.core.integers import in_order
 from spaseq.rdf.assemble import assemble
 from spaseq.rdf.columns.arrivals import ArrivedBatches
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch

@@ -18,10 +18,10 @@ from typing import Final
 
 import numpy as np
 
-from spaseq.integers import apart, different
-from spaseq.jit import attempt_rows
+from spaseq.core.integers import apart, different
+from spaseq.core.jit import attempt_rows
+from spaseq.core.watch import check, to_hold
 from spaseq.rdf.columns.pairs import codes_of, paired, refuse_more
-from spaseq.watch import check, to_hold
 
 __all__ = ["Hierarchy"]
 

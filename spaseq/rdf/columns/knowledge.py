@@ -18,9 +18,9 @@ import numpy as np
 import pyoxigraph
 import rdflib
 
-from spaseq.errors import EventError
-from spaseq.events.places import file_size, is_elsewhere, local_path, open_file
-from spaseq.events.unfinished import Fed
+from spaseq.core.errors import EventError
+from spaseq.core.events.places import file_size, is_elsewhere, local_path, open_file
+from spaseq.core.events.unfinished import Fed
 from spaseq.rdf.columns.kept import KeptKnowledge, described_kept, is_kept, open_kept, write_kept
 from spaseq.rdf.columns.model import BLANK
 from spaseq.rdf.columns.triples import GraphColumns, different

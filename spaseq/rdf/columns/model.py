@@ -21,7 +21,7 @@ from typing import Final, Protocol
 import numpy as np
 from rdflib import BNode, Literal, URIRef
 
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.rdf.columns.values import Kinds, LiteralColumns, literal_columns
 from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.terms import Term, Triple, plain_literal, term_bytes, term_from_key

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from spaseq.jit import attempt_rows
+from spaseq.core.jit import attempt_rows
 from spaseq.rdf.columns.kernels.layout import NIL
 from spaseq.rdf.columns.kernels.names import COUNT, ENDS_SIZE, NEWEST, OLDEST, mark, refill
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from spaseq.errors import EventError
-from spaseq.events.reorder import Released, Reorderer
-from spaseq.jit import attempt_rows
+from spaseq.core.errors import EventError
+from spaseq.core.events.reorder import Released, Reorderer
+from spaseq.core.jit import attempt_rows
 from spaseq.rdf.columns.dictionary import Dictionary
 from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.kernels import gathering, layout

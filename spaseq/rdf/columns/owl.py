@@ -17,8 +17,9 @@ from typing import Any, Final
 import numpy as np
 from rdflib.namespace import OWL, RDF, RDFS
 
-from spaseq.errors import EventError, OptionError, SpaseqError
-from spaseq.integers import apart, in_order
+from spaseq.core.errors import EventError, OptionError, SpaseqError
+from spaseq.core.integers import apart, in_order
+from spaseq.core.watch import check, to_hold
 from spaseq.rdf.columns.inherited import Hierarchy
 from spaseq.rdf.columns.model import IRI, LITERAL
 from spaseq.rdf.columns.pairs import (
@@ -35,7 +36,6 @@ from spaseq.rdf.columns.pairs import (
 )
 from spaseq.rdf.columns.triples import GraphColumns, different, widened
 from spaseq.rdf.terms import quiet_literals, term_bytes
-from spaseq.watch import check, to_hold
 
 __all__ = ["close_owl", "close_owl_rl"]
 

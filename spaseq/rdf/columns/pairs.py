@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from spaseq.errors import BudgetExceeded
-from spaseq.integers import different, in_order
-from spaseq.jit import attempt_rows
-from spaseq.watch import check, to_hold
+from spaseq.core.errors import BudgetExceeded
+from spaseq.core.integers import different, in_order
+from spaseq.core.jit import attempt_rows
+from spaseq.core.watch import check, to_hold
 
 __all__ = [
     "NO_PAIRS", "codes_of", "common", "composed", "meetings", "met", "once", "paired", "reached", "refuse_more",

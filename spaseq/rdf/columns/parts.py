@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.rdf.columns.scanner import Lines, Scanner
 from spaseq.rdf.files import Format
 from spaseq.rdf.model import Counters

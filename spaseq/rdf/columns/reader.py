@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from spaseq.errors import EventError
-from spaseq.events.ahead import Ahead
+from spaseq.core.errors import EventError
+from spaseq.core.events.ahead import Ahead
 from spaseq.rdf.columns.dictionary import RESERVED, Dictionary, key_given
 from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch

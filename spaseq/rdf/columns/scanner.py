@@ -13,8 +13,8 @@ from typing import Final, Literal
 import numpy as np
 import pyoxigraph
 
-from spaseq.events.unfinished import Unfinished
-from spaseq.jit import attempt_rows, interprets
+from spaseq.core.events.unfinished import Unfinished
+from spaseq.core.jit import attempt_rows, interprets
 from spaseq.rdf.columns.dictionary import Block, Described, Dictionary, byte_classes
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import rdflib
 
-from spaseq.integers import apart, in_order
-from spaseq.jit import attempt_rows
+from spaseq.core.integers import apart, in_order
+from spaseq.core.jit import attempt_rows
+from spaseq.core.watch import check, to_hold
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.columns.pairs import refuse_more
 from spaseq.rdf.terms import Term, Triple, plain_literal
-from spaseq.watch import check, to_hold
 
 if TYPE_CHECKING:
     from spaseq.rdf.columns.dictionary import Dictionary

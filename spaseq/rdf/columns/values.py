@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 from rdflib import Literal
 
-from spaseq.integers import apart
-from spaseq.jit import attempt_rows
+from spaseq.core.integers import apart
+from spaseq.core.jit import attempt_rows
 from spaseq.rdf.terms import Term, is_held, term_from_key, value_of_literal
 
 __all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "number_of_term", "set_value", "set_values",

@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructField
 
-from spaseq.errors import EventError
-from spaseq.events import EventOptions
-from spaseq.events.columns import column_of
-from spaseq.events.timestamps import TimestampAssigner
+from spaseq.core.errors import EventError
+from spaseq.core.events import EventOptions
+from spaseq.core.events.columns import column_of
+from spaseq.core.events.timestamps import TimestampAssigner
 from spaseq.spark.batch.cuts import TupleQuery
 
 __all__ = ["checked_frames"]

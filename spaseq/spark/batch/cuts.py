@@ -24,8 +24,8 @@ from pyspark.sql import Window as Rows
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DateType, NumericType, TimestampType
 
-from spaseq.engine import Consume, Program, Settings, Window
-from spaseq.errors import OptionError
+from spaseq.core.engine import Consume, Program, Settings, Window
+from spaseq.core.errors import OptionError
 from spaseq.spark.session.tables import plain_name
 
 __all__ = [

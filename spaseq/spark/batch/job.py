@@ -23,11 +23,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spaseq.engine import Window
-from spaseq.errors import OptionError
+from spaseq.core.engine import Window
+from spaseq.core.errors import OptionError
 from spaseq.gpm import Knowledge
-from spaseq.language.evaluation.run import Match, match_table
 from spaseq.language.query import Query, compile_query
+from spaseq.language.runtime.run import Match, match_table
 from spaseq.rdf import Counters, term_from_key
 from spaseq.spark.batch.cuts import slices_of
 from spaseq.spark.batch.form import RANK, Form, as_terms, chunks

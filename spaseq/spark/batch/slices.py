@@ -23,10 +23,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spaseq.engine import Window
-from spaseq.errors import EventError
-from spaseq.language.evaluation.run import Match, Recogniser
+from spaseq.core.engine import Window
+from spaseq.core.errors import EventError
 from spaseq.language.query import Query, stream_sources
+from spaseq.language.runtime.run import Match, Recogniser
 from spaseq.language.solving.chunks import merge_batches, solved
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, term_key
 from spaseq.spark.batch.form import Form

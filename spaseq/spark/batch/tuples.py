@@ -24,9 +24,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from spaseq.errors import OptionError
-from spaseq.events import EventOptions, TupleWords
-from spaseq.events.timestamps import TimestampAssigner
+from spaseq.core.errors import OptionError
+from spaseq.core.events import EventOptions, TupleWords
+from spaseq.core.events.timestamps import TimestampAssigner
 from spaseq.spark.batch.columns import checked_frames
 from spaseq.spark.batch.cuts import (
     ORDER,

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from spaseq.errors import EventError
-from spaseq.events.places import open_file
+from spaseq.core.errors import EventError
+from spaseq.core.events.places import open_file
 from spaseq.rdf import Counters, GraphBatch, GraphEvent, file_options, format_of, term_from_key
 from spaseq.rdf.columns import BatchLimits
 from spaseq.spark.ingest.boundaries import first_boundary, newlines

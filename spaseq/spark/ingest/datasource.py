@@ -41,8 +41,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from spaseq.errors import EventError, OptionError
-from spaseq.events.places import is_elsewhere
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.places import is_elsewhere
 from spaseq.rdf import ARRIVAL, Counters, EventBy, StreamOptions, StreamSource, settle, term_key
 from spaseq.spark.ingest.feed import Feed, FeedPart, Listing, Place, advance, listing, parts_between
 from spaseq.spark.ingest.quarantine import counted

@@ -34,11 +34,11 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from spaseq.errors import EventError, OptionError
-from spaseq.events.time import parse_time
-from spaseq.language.evaluation.opened import named
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.time import parse_time
 from spaseq.language.query import Query
 from spaseq.language.query import Streams as Files
+from spaseq.language.runtime.opened import named
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.terms import Keys, keys_of_lines, lines_of_terms

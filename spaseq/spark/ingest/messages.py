@@ -21,8 +21,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spaseq.errors import EventError, OptionError
-from spaseq.events.timestamps import TimestampAssigner
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.timestamps import TimestampAssigner
 from spaseq.rdf import Terms, format_of, parse_statements, term_key
 from spaseq.spark.ingest.frames import UNREADABLE
 from spaseq.spark.ingest.terms import ntriples

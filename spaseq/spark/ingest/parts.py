@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from spaseq.errors import EventError
-from spaseq.events.places import open_file
+from spaseq.core.errors import EventError
+from spaseq.core.events.places import open_file
 from spaseq.rdf import byte_chunks
 
 __all__ = ["part_chunks", "part_of"]

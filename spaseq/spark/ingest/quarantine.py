@@ -12,8 +12,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from spaseq.errors import OptionError
-from spaseq.events.places import is_elsewhere
+from spaseq.core.errors import OptionError
+from spaseq.core.events.places import is_elsewhere
 from spaseq.rdf import Counters
 
 __all__ = ["check_folder", "counted"]

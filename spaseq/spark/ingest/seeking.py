@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import BinaryIO, Final
 
-from spaseq.errors import EventError
-from spaseq.events.places import file_size, open_file, whole_name
+from spaseq.core.errors import EventError
+from spaseq.core.events.places import file_size, open_file, whole_name
 from spaseq.rdf import (
     ARRIVAL,
     GraphEvent,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.rdf import Terms, format_of, parse_statements, term_key
 
 __all__ = ["Keys", "keys_of_lines", "lines_of_terms", "ntriples"]

@@ -1,8 +1,8 @@
 """Our errors across the process boundary: raised in a worker, caught on the driver, the same error to the user.
 
 Spark turns an exception of a Python worker into the text of a Java exception. So a worker puts its error into that
-text, as JSON: the name of a class of `spaseq.errors` and its fields. `clear_errors` reads it there and raises it again.
-Nothing of the text is unpickled or evaluated.
+text, as JSON: the name of a class of `spaseq.core.errors` and its fields. `clear_errors` reads it there and raises it
+again. Nothing of the text is unpickled or evaluated.
 
 Errors quote events, so the text may hold whatever an event says. The JSON stands behind a *mark* that no input can
 know: random for each driver process, it travels to the workers with the functions that they run (`carried`). Text
@@ -25,7 +25,7 @@ from typing import Any, Final, TypeVar
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from spaseq.errors import (
+from spaseq.core.errors import (
     BudgetExceeded,
     EventError,
     InternalError,
@@ -177,7 +177,7 @@ def _packed(error: SpaseqError) -> str:
     """The name of the error's class and its fields: JSON, in base64. TypeError for other classes and values."""
     kind = type(error)
     if _KINDS.get(kind.__name__) is not kind:
-        raise TypeError(f"{kind.__name__} is no class of spaseq.errors")
+        raise TypeError(f"{kind.__name__} is no class of spaseq.core.errors")
     fields = {name: getattr(error, name) for name in _TABLE[kind]} or str(error)
     text = json.dumps([kind.__name__, fields], default=_plain, ensure_ascii=False)
     return b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")

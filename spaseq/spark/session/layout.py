@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
+from spaseq.core.pattern import Iterate, Pattern, Sequence, Skip
 from spaseq.gpm import Condition, GraphPattern
 from spaseq.gpm.algebra import GraphNode, certain, has_exists, visible, walk
 from spaseq.language.query import Query
-from spaseq.pattern import Iterate, Pattern, Sequence, Skip
 
 __all__ = ["Layout", "event_part", "knowledge_parts", "late_conditions", "lay_out"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from spaseq.language.query import stream_options
 from spaseq.rdf import EventWords, StreamOptions
 
 if TYPE_CHECKING:
-    from spaseq.engine import Settings
+    from spaseq.core.engine import Settings
     from spaseq.language.query import Query
 
 __all__ = ["KNOWLEDGE_ROWS", "NOT_IN_TASKS", "QueryOptions", "QueryWords", "refuse_limits"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from spaseq.engine import Settings
+from spaseq.core.engine import Settings
+from spaseq.core.snapshot import decode, encode
 from spaseq.gpm import Knowledge
 from spaseq.gpm.entail import Schema
-from spaseq.language.evaluation.knowledge import close_under, with_schema
 from spaseq.language.query import Query, compile_query
+from spaseq.language.runtime.knowledge import close_under, with_schema
 from spaseq.rdf import SchemaColumns
-from spaseq.snapshot import decode, encode
 
 __all__ = ["QueryText", "under_entailment"]
 
@@ -19,7 +19,7 @@ __all__ = ["QueryText", "under_entailment"]
 @dataclass(frozen=True, slots=True)
 class QueryText:
     """A query as text, compiled once per process. `schema`: what entailment has GPMs follow (`spaseq.gpm.entail`),
-    by `spaseq.snapshot.encode`; empty without. `reference`: whether rdflib's evaluator does the graph patterns."""
+    by `spaseq.core.snapshot.encode`; empty without. `reference`: whether rdflib's evaluator does the graph patterns."""
 
     text: str
     source: str
@@ -49,7 +49,7 @@ def under_entailment(
     query: Query, knowledge: Knowledge, entailment: str | None, *, reference: bool = False
 ) -> tuple[QueryText, Knowledge]:
     """The query and the knowledge as entailment has them. See
-    `spaseq.language.evaluation.knowledge.with_entailment`."""
+    `spaseq.language.runtime.knowledge.with_entailment`."""
     text = replace(QueryText.of(query), reference=reference)
     if entailment is None:
         return text, knowledge

@@ -20,7 +20,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 
 _LAST_LINES = 12
 _UNRESOLVED = re.compile(r"unresolved dependency: ([^\s:\]]+)|(Provided Maven Coordinates must be .+)")

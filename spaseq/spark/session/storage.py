@@ -26,8 +26,8 @@ from typing import Any, BinaryIO, Final, cast
 
 from pyspark.sql import SparkSession
 
-from spaseq.errors import OptionError
-from spaseq.events.places import is_elsewhere, use_storage
+from spaseq.core.errors import OptionError
+from spaseq.core.events.places import is_elsewhere, use_storage
 from spaseq.spark.session.connecting import hadoop_of, is_connect
 
 __all__ = ["Access", "access_to"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 
 __all__ = ["SUPPORTED", "check_pyspark"]
 

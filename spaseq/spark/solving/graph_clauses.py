@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spaseq.errors import InternalError, UnsupportedFeature
+from spaseq.core.errors import InternalError, UnsupportedFeature
 from spaseq.gpm import Condition, GraphPattern, holds
 from spaseq.gpm.algebra import (
     BGP,

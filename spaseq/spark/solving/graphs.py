@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spaseq.errors import BudgetExceeded, OptionError
+from spaseq.core.errors import BudgetExceeded, OptionError
 from spaseq.gpm import event_graph
 from spaseq.rdf import term_from_key
 from spaseq.spark.ingest.terms import keys_of_lines, lines_of_terms

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from spaseq.gpm import PatternEvaluator
 from spaseq.gpm.algebra import certain
 from spaseq.rdf import term_key

@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.gpm import GraphPattern, Knowledge, event_graph
 from spaseq.gpm.algebra import BGP, GraphNode, Node, patterns_inside, visible, walk
 from spaseq.gpm.columnar import read_predicates

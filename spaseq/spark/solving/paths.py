@@ -17,7 +17,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spaseq.errors import InternalError
+from spaseq.core.errors import InternalError
 from spaseq.gpm.property_paths import (
     AlternativePath,
     InvPath,

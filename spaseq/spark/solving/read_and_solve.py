@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, byte_chunks, term_key
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events
 from spaseq.spark.ingest.datasource import Told

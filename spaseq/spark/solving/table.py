@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spaseq.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.language.query import Query, stream_sources
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark.ingest.files import for_tasks

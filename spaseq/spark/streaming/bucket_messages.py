@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spaseq.engine import Window
+from spaseq.core.engine import Window
+from spaseq.core.snapshot import decode, encode
 from spaseq.language.solving.solve import Solver
 from spaseq.rdf import Counters
-from spaseq.snapshot import decode, encode
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events, part_batches
 from spaseq.spark.ingest.datasource import Told, planned_part
 from spaseq.spark.ingest.quarantine import counted

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from spaseq.spark.session.connecting import hadoop_of, is_connect
 
 __all__ = ["check_folder", "check_note", "file_manager", "locked", "started", "unusable"]

@@ -12,10 +12,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Protocol
 
-from spaseq.language.evaluation.match import Match
-from spaseq.language.evaluation.run import Recogniser
+from spaseq.core.snapshot import expect, seal, unseal
+from spaseq.language.results.match import Match
+from spaseq.language.runtime.run import Recogniser
 from spaseq.rdf import TERMS, StreamOptions, Term, term_key
-from spaseq.snapshot import expect, seal, unseal
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.solving.solutions import at_instant

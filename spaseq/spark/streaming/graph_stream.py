@@ -23,14 +23,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import ArrayType
 
-from spaseq.engine import Window
-from spaseq.errors import OptionError
-from spaseq.events.options import length_of
-from spaseq.events.places import whole_name
+from spaseq.core.engine import Window
+from spaseq.core.errors import OptionError
+from spaseq.core.events.options import length_of
+from spaseq.core.events.places import whole_name
 from spaseq.gpm import Knowledge
-from spaseq.language.evaluation.run import match_table
-from spaseq.language.evaluation.unmatched import Input
 from spaseq.language.query import Query, compile_query, stream_sources
+from spaseq.language.runtime.run import match_table
+from spaseq.language.runtime.unmatched import Input
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
 from spaseq.spark.batch.job import prepared
 from spaseq.spark.ingest.files import Reading, for_tasks, parts_of_files, settled_by_names

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from spaseq.errors import OptionError
+from spaseq.core.errors import OptionError
 from spaseq.spark.session.failures import MARK, carry
 from spaseq.spark.session.tables import STATE, spark_schema
 from spaseq.spark.streaming.bucket_messages import Parcel

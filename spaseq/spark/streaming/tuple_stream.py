@@ -21,14 +21,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spaseq.errors import OptionError
-from spaseq.events import EventOptions, TupleWords
-from spaseq.events.batch import INSTANTS
-from spaseq.events.options import one_of
-from spaseq.events.streams import table_bytes, table_of_bytes
-from spaseq.events.timestamps import TimestampAssigner
+from spaseq.core.errors import OptionError
+from spaseq.core.events import EventOptions, TupleWords
+from spaseq.core.events.batch import INSTANTS
+from spaseq.core.events.options import one_of
+from spaseq.core.events.streams import table_bytes, table_of_bytes
+from spaseq.core.events.timestamps import TimestampAssigner
+from spaseq.core.snapshot import array, expect, seal, unseal
 from spaseq.rdf import Counters, StreamOptions
-from spaseq.snapshot import array, expect, seal, unseal
 from spaseq.spark.batch.cuts import POSITION, TIME, TupleCut, TupleQuery
 from spaseq.spark.batch.tuples import Tuples, checked_streams
 from spaseq.spark.ingest.datasource import Told

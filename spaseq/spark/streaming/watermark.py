@@ -1,7 +1,7 @@
 """How far the streams of a streamset have come: lateness, watermark, and the numbers of instants.
 
-`spaseq.events.reorder` says what is late, event by event, so it does not matter how a stream falls into batches. An
-instant is complete when every stream is past it: the watermark is the least of the streams' latest times less the
+`spaseq.core.events.reorder` says what is late, event by event, so it does not matter how a stream falls into batches.
+An instant is complete when every stream is past it: the watermark is the least of the streams' latest times less the
 lateness, and nothing is complete before every stream has said something.
 """
 
@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from spaseq.events.reorder import NEVER, Arrivals
+from spaseq.core.events.reorder import NEVER, Arrivals
+from spaseq.core.snapshot import array, expect
 from spaseq.rdf import ARRIVAL, StreamOptions
-from spaseq.snapshot import array, expect
 
 __all__ = ["Clock", "Place"]
 

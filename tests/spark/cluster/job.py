@@ -129,7 +129,7 @@ def stream(spark: Any, folder: Path) -> Any:
     found = spark.read.parquet(f"{place}/output").select("start", "end", "positions", *query.variables).toArrow()
     try:
         assert spaseq.spark.progress(running)["matches"] == found.num_rows
-    except spaseq.errors.OptionError as error:
+    except spaseq.core.errors.OptionError as error:
         assert "Spark Connect" in str(error) and "connect" in type(spark).__module__
     return _texts(found), _texts(query.run(streams, kb).to_arrow().select(found.column_names))
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 import ceql
 import spaseq
 import spaseq.spark
-from spaseq.errors import EventError
+from spaseq.core.errors import EventError
 from tests.spark.kafka.broker import Broker, artifacts, connected
 from tests.spark.kafka.messages import messages_of, quads_of
 from tests.spark.kill_streams import QUERY, streams_of, write_streams

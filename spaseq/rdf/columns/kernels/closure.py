@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.jit import kernel
+from spaseq.core.jit import kernel
 from spaseq.rdf.columns.kernels.layout import NIL
 
 

@@ -1,4 +1,4 @@
-"""Kernels that read literals: times as `spaseq.events.time.parse_time` does, values as `rdflib.Literal.value`.
+"""Kernels that read literals: times as `spaseq.core.events.time.parse_time` does, values as `rdflib.Literal.value`.
 
 Those have the last word: here only the usual forms are read, where the answer is certain, and the rest is left to the
 caller. Times: numbers without an exponent, and xsd:dateTime with four digits of the year, seconds, and a zone or none.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.jit import inlined, kernel
+from spaseq.core.jit import inlined, kernel
 from spaseq.rdf.columns.kernels.layout import LITERAL, NIL, NO_TIME, NOT_READ, TIME
 from spaseq.rdf.columns.kernels.memory import byte
 

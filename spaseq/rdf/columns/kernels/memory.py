@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 
-from spaseq.jit import native
+from spaseq.core.jit import native
 
 __all__ = ["byte", "word"]
 

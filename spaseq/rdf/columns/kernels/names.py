@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.jit import inlined, kernel
+from spaseq.core.jit import inlined, kernel
 from spaseq.rdf.columns.kernels.layout import NIL
 from spaseq.rdf.columns.kernels.memory import word
 

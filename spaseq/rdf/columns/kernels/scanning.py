@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaseq.jit import inlined, kernel
+from spaseq.core.jit import inlined, kernel
 from spaseq.rdf.columns.kernels.layout import BLANK, IRI, LITERAL, NIL
 from spaseq.rdf.columns.kernels.memory import byte, word
 

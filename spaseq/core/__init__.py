@@ -1,0 +1,29 @@
+"""The core: all that both query languages stand on, and nothing of either.
+
+A front end lowers its queries to `pattern` and gives `engine` batches of `events`; the rest serves these.
+
+Modules:
+
+* `errors`: The exceptions, a class for each party that has to act.
+* `text`: Helpers for the text of queries: where words end, which characters are refused.
+* `words`: The words of both languages, and patterns that find the parts of a query.
+* `watch`: Limits of time and memory, and what looks at them; one thread at a time in a session.
+* `held`: What an evaluation holds in memory, in bytes, by what it is for.
+* `integers`: Integers put in order and told apart by counting, as keys, codes and rows are.
+* `jit`: Kernels: how numba compiles them, and the cache of compiled kernels.
+* `lazy_names`: Public names of a package that are loaded when they are first used.
+* `measure`: How wide a text is.
+* `steps`: The steps of a match.
+* `sessions`: How an evaluation that events are pushed to ends.
+* `protocols`: The interface that both languages implement: query, matches, match, session.
+* `snapshot/`: The state of an evaluation as bytes.
+* `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
+* `pattern/`: The pattern algebra ([CEL]) to which both languages lower their queries.
+* `automata/`: Patterns compiled to automata; symbol classes; lazy determinisation; register match automata.
+* `tecs/`: tECS, the compact structure of all runs ([CORE]).
+* `engine/`: Evaluates a compiled pattern over batches.
+* `forecast/`: Forecasts of the next match.
+* `drawing/`: Pictures: automata as DOT and SVG, matches on a time axis.
+"""
+
+__all__: list[str] = []

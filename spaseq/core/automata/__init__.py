@@ -1,0 +1,42 @@
+"""Automata: patterns compiled to complex event automata, symbol classes, lazy determinisation.
+
+`compile_pattern` gives a frozen `CEA`; what an evaluation learns about it (`Alphabet`, `Cache`) is kept apart. The
+modules that need numba (`alphabet`) are imported by the engine, not here, so that compiling a query stays cheap.
+Register match automata, as objects to build, combine and run, are in `rma`, which is imported on first use.
+
+Modules:
+
+* `kernels` (`FULL`, `assign`, `pack`): Kernels that number the symbol classes of events; see `alphabet`.
+* `alphabet`: Symbol classes: the alphabet an automaton really reads (regex engines call it alphabet compression).
+* `cea`: Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
+* `compile`: Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
+* `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
+* `diagram` (`Light`, `automaton_data`, `automaton_diagram`, `automaton_text`, `classes_of`): A complex event automaton
+  as DOT, SVG and JSON, perhaps lit by a run.
+* `states` (`alike`, `closure`): States of an automaton, of whatever kind: which can be reached, and which have the same
+  future.
+* `rma/`: Register match automata ([RMA]): expressions, constructions, runs.
+"""
+
+from __future__ import annotations
+
+from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition, say_action
+from spaseq.core.automata.compile import compile_pattern
+from spaseq.core.lazy_names import loader
+
+__all__ = [
+    "ACCEPT",
+    "CEA",
+    "INITIAL",
+    "Action",
+    "Again",
+    "Avoid",
+    "Leave",
+    "Take",
+    "Transition",
+    "compile_pattern",
+    "say_action",
+]
+
+
+__getattr__, __dir__ = loader(__name__, {"spaseq.core.automata.rma": (None,)})

@@ -1,0 +1,62 @@
+"""The engine: runs a compiled pattern over batches of events and gives the matches they complete.
+
+`compile_program` makes a frozen `Program` of a pattern, a `Window` and, for guards over several events, `Registers`;
+an `Evaluator` is one evaluation of it. Kernels are loaded when the first evaluator is made, not on import.
+
+Rooms, each of which imports only from those before it:
+
+* `kernels`: Kernels that run an automaton over events; those of the structure that holds its runs are in
+  `spaseq.core.tecs.kernels`, which also says what the arrays are that both share.
+* `program`: What is evaluated: a program, and what goes into it and comes out.
+* `runs`: The compact structure's evaluation of a program.
+* `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same
+  programs.
+* `choice`: Which evaluator suits a stream, and changing it while the stream runs.
+
+`opening` opens the evaluator that a program asks for; `progress` says how far an evaluation came, and `light` what a
+picture of the automaton shows of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spaseq.core.engine.opening import open_evaluator, restore_evaluator
+from spaseq.core.engine.program.matches import CodedRows, MatchBatch
+from spaseq.core.engine.program.partitions import Partitions
+from spaseq.core.engine.program.program import Program, compile_program, ends_only
+from spaseq.core.engine.program.register_ops import Codes
+from spaseq.core.engine.program.settings import Choice, Consume, Registers, Selection, Settings
+from spaseq.core.engine.program.window import Window
+from spaseq.core.engine.progress import Progress, progress_of, stuck
+from spaseq.core.lazy_names import loader
+from spaseq.core.pattern import Batch
+
+if TYPE_CHECKING:
+    from spaseq.core.engine.runs.evaluator import Evaluator
+
+__all__ = [
+    "Batch",
+    "Choice",
+    "CodedRows",
+    "Codes",
+    "Consume",
+    "Evaluator",
+    "MatchBatch",
+    "Partitions",
+    "Program",
+    "Progress",
+    "Registers",
+    "Selection",
+    "Settings",
+    "Window",
+    "compile_program",
+    "ends_only",
+    "open_evaluator",
+    "progress_of",
+    "restore_evaluator",
+    "stuck",
+]
+
+
+__getattr__, __dir__ = loader(__name__, {"spaseq.core.engine.runs.evaluator": ("Evaluator",)})

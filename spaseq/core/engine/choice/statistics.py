@@ -1,0 +1,282 @@
+"""What a stream is like, as far as the choice of an evaluator depends on it: rates, window sizes, selectivities.
+
+Counters with exponential decay over events, begun anew where a rate has plainly changed; and for conditions over
+several events a pool of events of each kind, of which tuples are drawn. All of it is a function of the events alone, so
+a run over the same batches always chooses alike.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from spaseq.core.engine.choice.samples import CANDIDATES, TUPLES, Kind, Pool
+from spaseq.core.engine.program.guard_conditions import Conditions
+from spaseq.core.engine.program.normal_form import Branch, Test, tests_of
+from spaseq.core.pattern import Batch, Predicate
+from spaseq.core.snapshot import expect
+
+__all__ = ["Statistics"]
+
+MEMORY: Final = 32_000
+"""Events over which counters decay to about a third."""
+PARTS: Final = 8
+"""So many parts of a long batch are looked at, if it can be cut."""
+GLANCE: Final = 2
+"""And so many where only rates are wanted."""
+PART: Final = 512
+"""Events of a part."""
+CHANGE: Final = 5.0
+"""Standard deviations by which what came must differ from what was expected for a rate to have changed."""
+FACTOR: Final = 2.0
+"""And the factor: streams come in bursts."""
+DRIFTED: Final = 3.0
+"""Standard deviations by which a rate must differ to have drifted, which takes longer to see."""
+COUNTED: Final = 2 * CANDIDATES
+"""Tuples that a lazy evaluator's own counts weigh at most, against those of samples."""
+
+Steps = Mapping[tuple[frozenset[int], int], tuple[int, int]]
+"""For leaves taken and the next one: candidates, and how many of them passed."""
+
+
+class Statistics:
+    """Rates of sets of predicates and selectivities of tests of `branches`; O(events) per observation."""
+
+    def __init__(self, branches: Sequence[Branch], conditions: Conditions | None) -> None:
+        leaves = [leaf for branch in branches for leaf in branch.all_leaves()]
+        self._kind_of = {leaf.number: leaf.predicates for leaf in leaves}
+        absent = [a.predicates for branch in branches for x in branch.absences for a in x.alternatives]
+        self._kinds = tuple(dict.fromkeys([*self._kind_of.values(), *absent]))
+        self._predicates: tuple[Predicate, ...] = tuple(dict.fromkeys(p for kind in self._kinds for p in kind))
+        tests = {t: _order_of(t, branch) for branch in branches for t in tests_of(branch) if not t.whole}
+        self._tests: dict[Test, int] = tests
+        self._held = dict.fromkeys(tests, (0.0, 0.0))
+        self._counts = dict.fromkeys(self._kinds, 0.0)
+        self.events: float = 0.0
+        """Decayed number of events."""
+        self.window: float = 0.0
+        """Decayed sum of the number of events in the windows that end with each."""
+        self.partitions: int = 1
+        """About as many take turns."""
+        self.changes: int = 0
+        """How often a rate has plainly changed."""
+        self._joint: dict[frozenset[int], tuple[float, float]] = {}
+        self._dense: dict[tuple[frozenset[int], int], tuple[float, float]] = {}
+        self._followed: set[tuple[int, ...]] = set()
+        """The orders that were followed through the present sample."""
+        self._draws = 0
+        self._pool = Pool(conditions, self._kinds) if conditions is not None and tests else None
+
+    def observe(self, batch: Batch, in_window: float, sample: bool) -> None:
+        """Count what there is in `batch`; `in_window`: events in a window. `sample`: selectivities too."""
+        counts = np.zeros(len(self._kinds), np.int64)
+        parts = _parts(batch, PARTS if sample else GLANCE)
+        for part in parts:
+            truth = self._truth(part)
+            counts += np.count_nonzero(truth, axis=1)
+            if sample and self._pool is not None:
+                self._pool.add(part, truth)
+        found = dict(zip(self._kinds, counts.tolist(), strict=True))
+        self.count(sum(map(len, parts)), in_window, found, whole=len(parts) == 1)
+        if sample:
+            self._sample(_near(batch, in_window))
+
+    def sample(self, batch: Batch, in_window: float) -> None:
+        """Look at tuples of a batch's events, without counting these."""
+        if self._pool is not None:
+            for part in _parts(batch, PARTS):
+                self._pool.add(part, self._truth(part))
+            self._sample(_near(batch, in_window))
+
+    def has_followed(self, order: tuple[int, ...]) -> bool:
+        """Whether this chain was followed through the present sample."""
+        return self._pool is None or order in self._followed
+
+    def follow(self, branch: Branch, order: tuple[int, ...], batch: Batch, in_window: float) -> None:
+        """Find out what part of the tuples of each prefix of a chain passes, from the present sample."""
+        assert self._pool is not None
+        self._followed.add(order)
+        tests = {t: self.selectivity(t) for t in branch.tests if not t.whole}
+        for join in self._pool.join(order, self._kind_of, branch.before, tests, _near(batch, in_window)):
+            _mix(self._joint, join.leaves, join.part, join.tuples)
+            if len(join.leaves) < len(order):
+                _mix(self._dense, (join.leaves, order[len(join.leaves)]), join.dense, join.tuples)
+
+    def count(self, events: int, in_window: float, counts: Mapping[Kind, int], whole: bool = True) -> None:
+        """Take note of so many events, among them `counts` of each kind.
+
+        `whole`: they are all there were. A few parts of a stream with bursts do not say that rates have changed.
+        """
+        fade = math.exp(-events / MEMORY)
+        if whole and self._has_changed(events, counts):
+            fade = 0.0
+            self.changes += 1
+        self.events = self.events * fade + events
+        self.window = self.window * fade + events * in_window
+        for kind in self._kinds:
+            self._counts[kind] = self._counts[kind] * fade + counts[kind]
+
+    def recount(self, events: int, counts: Mapping[Kind, int]) -> None:
+        """Take these events for the ones observed last, of which only parts were looked at."""
+        self.window = self.events_in_window * events
+        self.events = events
+        self._counts = {kind: float(counts[kind]) for kind in self._kinds}
+
+    def observed(self, tried: Mapping[Test, tuple[int, int]], steps: Steps) -> None:
+        """Take note of what a lazy evaluator counted, instead of what samples said.
+
+        `tried`: tests of tuples that no other had chosen, how many were made, and how many held.
+        """
+        for test, (made, held) in tried.items():
+            if made >= TUPLES and test in self._held:
+                self._held[test] = held / made * TUPLES, TUPLES
+        for (before, leaf), (made, held) in sorted(steps.items(), key=lambda item: len(item[0][0])):
+            unknown = before not in self._joint and any(t.leaves <= before for t in self._tests)
+            if made < TUPLES or not before or unknown:
+                continue
+            reached = self._joint.get(before, (1.0, 0.0))[0] * self._dense.get((before, leaf), (1.0, 0.0))[0]
+            self._joint[before | {leaf}] = reached * (held + 0.5) / (made + 1.0), min(made, COUNTED)
+
+    def joint(self, hopeful: bool = False) -> dict[frozenset[int], float]:
+        """For sets of leaves the part of all tuples that pass all tests within, where that was found."""
+        found = self._joint.items()
+        return {leaves: _hoped(part, part * tuples) if hopeful else part for leaves, (part, tuples) in found}
+
+    @property
+    def dense(self) -> dict[tuple[frozenset[int], int], float]:
+        """For such a set and one more leaf: how many more events of it those have in reach than all tuples have."""
+        return {step: ratio for step, (ratio, _) in self._dense.items()}
+
+    def rate(self, leaf: int) -> float:
+        """Events of a leaf's kind per event; never 0, for what has not come may come."""
+        return self.rate_of(self._kind_of[leaf])
+
+    def rate_of(self, kind: Kind) -> float:
+        """The same of a kind that some leaf is of, or that must be absent somewhere."""
+        return max(self._counts[kind], 0.5) / max(self.events, 1.0)
+
+    def rates(self) -> tuple[float, ...]:
+        """What tells whether the stream has changed: the size of windows, and the rate of every kind."""
+        return (self.events_in_window, *(max(c, 0.5) / max(self.events, 1.0) for c in self._counts.values()))
+
+    def has_drifted(self, before: Sequence[float], factor: float) -> bool:
+        """Whether some of `rates` is `factor` times another than it was, and not by chance."""
+        for i, (new, old) in enumerate(zip(self.rates(), before, strict=True)):
+            low, high = min(new, old), max(new, old)
+            chance = DRIFTED * math.sqrt(high / max(self.events, 1.0)) if i else 0.0
+            if high > factor * low and high - low > chance:
+                return True
+        return False
+
+    def selectivity(self, test: Test, hopeful: bool = False) -> float:
+        """The part of the tuples that hold; 1/2 while nothing is known. `hopeful`: it may well be as small as this."""
+        held, tried = self._held.get(test, (0.0, 0.0))
+        found = (held + 0.5) / (tried + 1.0)
+        return _hoped(found, held) if hopeful else found
+
+    @property
+    def events_in_window(self) -> float:
+        """On average."""
+        return self.window / max(self.events, 1.0)
+
+    def snapshot(self) -> Any:
+        """The counters, as plain values. The pool is filled anew."""
+        return (list(self._held.values()), list(self._counts.values()), self.events, self.window, self._draws,
+                self.changes, self.partitions, self._joint, self._dense)  # fmt: skip
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `snapshot`, for the same branches."""
+        (held, counts, self.events, self.window, self._draws, self.changes, self.partitions, self._joint,
+         self._dense) = state  # fmt: skip
+        counted = (*counts, self.events, self.window, *(count for pair in held for count in pair))
+        expect(all(type(count) in (int, float) and count >= 0 for count in counted), "counts of events")
+        self._held = dict(zip(self._tests, held, strict=True))
+        self._counts = dict(zip(self._kinds, counts, strict=True))
+
+    def _has_changed(self, events: int, counts: Mapping[Kind, int]) -> bool:
+        """Whether the rates so far cannot be those of these events."""
+        ratio = events / max(self.events, 1.0)
+        for kind, before in self._counts.items():
+            # Both are counts, so about as far off as their square roots; of what has not come one might have.
+            expected = (before + 1.0) * ratio
+            deviation = math.sqrt(expected * (1.0 + ratio))
+            got = counts[kind]
+            far = max(got, expected) > FACTOR * min(got, expected)
+            if self.events and far and abs(got - expected) > CHANGE * deviation:
+                return True
+        return False
+
+    def _truth(self, batch: Batch) -> np.ndarray:
+        """Which events are of which kind: bool (kinds, n)."""
+        holds = {p: p.evaluate(batch) for p in self._predicates}
+        truth = np.ones((len(self._kinds), len(batch)), bool)
+        for own, kind in zip(truth, self._kinds, strict=True):
+            for predicate in kind:
+                own &= holds[predicate]
+        if batch.keys is not None:
+            truth[:, np.asarray(batch.keys) < 0] = False
+        return truth
+
+    def _sample(self, near: float) -> None:
+        rng = np.random.default_rng(self._draws)
+        self._draws += 1
+        self._followed.clear()
+        _age(self._joint)
+        _age(self._dense)
+        for test, order in self._tests.items():
+            if self._pool is None:
+                return
+            kinds = [[self._kind_of[n] for n in sorted(leaves) if n in self._kind_of] for _, leaves in test.variables]
+            found = self._pool.holding(test, kinds, order, near, rng)
+            if found is not None:
+                held, tried = self._held[test]
+                self._held[test] = held / 2 + found, tried / 2 + TUPLES
+
+
+def _near(batch: Batch, in_window: float) -> float:
+    """How many positions wide a tuple may be."""
+    return in_window if batch.keys is None else math.inf
+
+
+def _hoped(part: float, held: float) -> float:
+    """A part of which so many were seen, less a standard deviation."""
+    return part * (1.0 - 1.0 / math.sqrt(held + 2.0))
+
+
+def _mix(table: dict[Any, tuple[float, float]], key: Any, value: float, tuples: float) -> None:
+    """The average with what was found before."""
+    old, weight = table.get(key, (0.0, 0.0))
+    table[key] = (old * weight + value * tuples) / (weight + tuples), weight + tuples
+
+
+def _age(table: dict[Any, tuple[float, float]]) -> None:
+    """What was found before weighs half; of few tuples nothing is left."""
+    for key, (value, weight) in list(table.items()):
+        if weight < TUPLES:
+            del table[key]
+        else:
+            table[key] = value, weight / 2.0
+
+
+def _parts(batch: Batch, count: int) -> list[Batch]:
+    """A short batch; of a long one that can be cut (`part(start, stop)`), so many parts."""
+    cut: Any = getattr(batch, "part", None)
+    if cut is None or len(batch) <= 2 * PARTS * PART:
+        return [batch]
+    starts = np.linspace(0, len(batch) - PART, count).astype(np.int64).tolist()
+    return [cut(start, start + PART) for start in starts]
+
+
+def _order_of(test: Test, branch: Branch) -> int:
+    """1 if the events of the first of two variables come before those of the second, -1 the other way, else 0."""
+    if len(test.variables) != 2:
+        return 0
+    (_, left), (_, right) = test.variables
+    for sign, pairs in ((1, itertools.product(left, right)), (-1, itertools.product(right, left))):
+        if all(pair in branch.before for pair in pairs):
+            return sign
+    return 0

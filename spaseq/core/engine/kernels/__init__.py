@@ -1,0 +1,9 @@
+"""Kernels that run an automaton over events; those of the structure that holds its runs are in
+`spaseq.core.tecs.kernels`, which also says what the arrays are that both share.
+
+* `drivers`: automata without registers; moves that the caller worked out; how every event ends;
+* `registers`: configurations of automata whose guards are operations on registers;
+* `windows`: first live starts.
+"""
+
+__all__: list[str] = []

@@ -1,0 +1,351 @@
+"""Where configurations are: a hash table of their contents, a list for each partition and set of states, and for sets
+that wait under one test a hash of the value it looks up, or a skip list in its order.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# Types of arguments are in the docstrings: numba infers its own.
+from __future__ import annotations
+
+from spaseq.core.engine.kernels.registers.layout import (
+    ALL_OF_THEM,
+    CONF_BEFORE,
+    CONF_CHAIN,
+    CONF_COUNT,
+    CONF_EQUAL,
+    CONF_FREE,
+    CONF_HASH,
+    CONF_KEY,
+    CONF_LEVELS,
+    CONF_MORE,
+    CONF_NEXT,
+    CONF_ROWS,
+    CONF_STATE,
+    CONF_TARGET,
+    CONF_VALUE,
+    HELD_FREE,
+    HELD_LEFT,
+    HELD_NEXT,
+    HELD_REGISTERS,
+    LEVELS,
+    NOTHING,
+    RANDOM,
+    REGISTERS,
+    SAME,
+    SWEEP_AT,
+    Configurations,
+)
+from spaseq.core.engine.kernels.registers.operations import mixed
+from spaseq.core.jit import hot, inlined, kernel
+from spaseq.core.tecs.kernels.layout import HEAD, HEAD_MAX, MARK_TO, NIL, ROW, SKIP_TO, SOURCE
+from spaseq.core.tecs.kernels.structure import clear_cell
+
+
+@hot
+def hash_of(key, state, registers, sets, first, rows):
+    """Hash of a configuration whose rows are `registers` and, from the second on, `sets[first + 1 : first + rows]`."""
+    hashed = mixed(key, state)
+    for r in range(registers.shape[0]):
+        hashed = mixed(hashed, registers[r])
+    if sets is not None:
+        for i in range(1, rows):
+            for r in range(registers.shape[0]):
+                hashed = mixed(hashed, sets[first + i, r])
+    return hashed
+
+
+@hot
+def equal_slot(key, state, value, table):
+    """Slot of an indexed value in the chained hash table of the equality index."""
+    return mixed(mixed(mixed(key, state), value), 7) & (table.shape[0] - 1)
+
+
+@kernel
+def skip_path(links, tops, confs, bucket, value, cell, path):
+    """path[level]: the last cell before (value, cell) in a bucket's skip list, NIL for its head in `tops`. Expected
+    O(log n)."""
+    at = NIL
+    for i in range(LEVELS):
+        level = LEVELS - 1 - i
+        while True:
+            following = tops[bucket, level] if at < 0 else links[at, level]
+            if following < 0:
+                break
+            other = confs[following, CONF_VALUE]
+            if other > value or (other == value and following >= cell):
+                break
+            at = following
+        path[level] = at
+
+
+@hot
+def hang(confs, table, equals, index, cell):
+    """Put the configuration `cell` into the two hash tables, `table` and `equals`."""
+    slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
+    confs[cell, CONF_CHAIN] = table[slot]
+    table[slot] = cell
+    state = confs[cell, CONF_STATE]
+    if index[state, 0] == SAME:
+        slot = equal_slot(confs[cell, CONF_KEY], state, confs[cell, CONF_VALUE], equals)
+        confs[cell, CONF_EQUAL] = equals[slot]
+        equals[slot] = cell
+
+
+@kernel
+def enter(configurations, st, cell, path):
+    """Put a new configuration into the table, its state's list, and its state's index."""
+    confs, table, heads, equals, links, tops, index = configurations
+    key = confs[cell, CONF_KEY]
+    state = confs[cell, CONF_STATE]
+    hang(confs, table, equals, index, cell)
+    bucket = key * index.shape[0] + state
+    confs[cell, CONF_BEFORE] = NIL
+    confs[cell, CONF_NEXT] = heads[bucket]
+    if heads[bucket] >= 0:
+        confs[heads[bucket], CONF_BEFORE] = cell
+    heads[bucket] = cell
+    if index[state, 0] != SAME and index[state, 0] != ALL_OF_THEM:
+        x = st[RANDOM]
+        x = (x * 2862933555777941757 + 3037000493) & 0x7FFFFFFFFFFFFFFF
+        st[RANDOM] = x
+        height = 1
+        x = x >> 20
+        while height < LEVELS and x & 3 == 0:
+            height += 1
+            x = x >> 2
+        confs[cell, CONF_LEVELS] = height
+        skip_path(links, tops, confs, bucket, confs[cell, CONF_VALUE], cell, path)
+        for level in range(height):
+            before = path[level]
+            if before < 0:
+                links[cell, level] = tops[bucket, level]
+                tops[bucket, level] = cell
+            else:
+                links[cell, level] = links[before, level]
+                links[before, level] = cell
+
+
+@kernel
+def leave_all(configurations, held, st, cell, path):
+    """The opposite of `enter`; the cell becomes free."""
+    confs, table, heads, equals, links, tops, index = configurations
+    key = confs[cell, CONF_KEY]
+    state = confs[cell, CONF_STATE]
+    slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
+    if table[slot] == cell:
+        table[slot] = confs[cell, CONF_CHAIN]
+    else:
+        at = table[slot]
+        while confs[at, CONF_CHAIN] != cell:
+            at = confs[at, CONF_CHAIN]
+        confs[at, CONF_CHAIN] = confs[cell, CONF_CHAIN]
+    bucket = key * index.shape[0] + state
+    before = confs[cell, CONF_BEFORE]
+    following = confs[cell, CONF_NEXT]
+    if before < 0:
+        heads[bucket] = following
+    else:
+        confs[before, CONF_NEXT] = following
+    if following >= 0:
+        confs[following, CONF_BEFORE] = before
+    if index[state, 0] == SAME:
+        slot = equal_slot(key, state, confs[cell, CONF_VALUE], equals)
+        if equals[slot] == cell:
+            equals[slot] = confs[cell, CONF_EQUAL]
+        else:
+            at = equals[slot]
+            while confs[at, CONF_EQUAL] != cell:
+                at = confs[at, CONF_EQUAL]
+            confs[at, CONF_EQUAL] = confs[cell, CONF_EQUAL]
+    elif index[state, 0] != ALL_OF_THEM:
+        skip_path(links, tops, confs, bucket, confs[cell, CONF_VALUE], cell, path)
+        for level in range(confs[cell, CONF_LEVELS]):
+            before = path[level]
+            if before < 0:
+                tops[bucket, level] = links[cell, level]
+            else:
+                links[before, level] = links[cell, level]
+    if held is not None:
+        more = confs[cell, CONF_MORE]
+        while more >= 0:
+            following = held[more, HELD_NEXT]
+            held[more, HELD_NEXT] = st[HELD_FREE]
+            st[HELD_FREE] = more
+            st[HELD_LEFT] += 1
+            more = following
+    confs[cell, CONF_MORE] = NIL
+    confs[cell, CONF_STATE] = NIL
+    confs[cell, CONF_CHAIN] = st[CONF_FREE]
+    st[CONF_FREE] = cell
+    st[CONF_COUNT] -= 1
+
+
+@hot
+def holds_rows(confs, held, cell, registers, sets, first, rows):
+    """Whether a configuration holds these rows; see `hash_of`."""
+    if confs[cell, CONF_ROWS] != rows:
+        return False
+    for r in range(registers.shape[0]):
+        if confs[cell, REGISTERS + r] != registers[r]:
+            return False
+    if held is not None:
+        more = confs[cell, CONF_MORE]
+        for i in range(1, rows):
+            for r in range(registers.shape[0]):
+                if held[more, HELD_REGISTERS + r] != sets[first + i, r]:
+                    return False
+            more = held[more, HELD_NEXT]
+    return True
+
+
+@inlined
+def find_cell(configurations, held, st, key, state, registers, sets, first, rows, path):
+    """The cell of a configuration, given one if it has none; the caller has made sure of a free one, and of as many
+    rows of `held`."""
+    confs, table, index = configurations.confs, configurations.table, configurations.indexed
+    hashed = hash_of(key, state, registers, sets, first, rows)
+    cell = table[hashed & (table.shape[0] - 1)]
+    while cell >= 0:
+        same = confs[cell, CONF_KEY] == key and confs[cell, CONF_STATE] == state
+        if same and holds_rows(confs, held, cell, registers, sets, first, rows):
+            confs[cell, CONF_TARGET] = st[ROW]
+            return cell
+        cell = confs[cell, CONF_CHAIN]
+    cell = st[CONF_FREE]
+    st[CONF_FREE] = confs[cell, CONF_CHAIN]
+    st[CONF_COUNT] += 1
+    confs[cell, CONF_KEY] = key
+    confs[cell, CONF_STATE] = state
+    confs[cell, CONF_TARGET] = st[ROW]
+    confs[cell, CONF_HASH] = hashed
+    confs[cell, CONF_ROWS] = rows
+    confs[cell, CONF_MORE] = NIL
+    for r in range(registers.shape[0]):
+        confs[cell, REGISTERS + r] = registers[r]
+    value = registers[index[state, 1]] if index[state, 0] != ALL_OF_THEM else NOTHING
+    if held is not None:
+        for i in range(rows - 1, 0, -1):
+            row = st[HELD_FREE]
+            st[HELD_FREE] = held[row, HELD_NEXT]
+            st[HELD_LEFT] -= 1
+            held[row, HELD_NEXT] = confs[cell, CONF_MORE]
+            confs[cell, CONF_MORE] = row
+            for r in range(registers.shape[0]):
+                held[row, HELD_REGISTERS + r] = sets[first + i, r]
+            if sets[first + i, index[state, 1]] != value:
+                value = NOTHING
+    confs[cell, CONF_VALUE] = value
+    enter(configurations, st, cell, path)
+    return cell
+
+
+@hot
+def follower(confs, links, reach, cell):
+    """The configuration after `cell` in the order that `reach` walks them."""
+    if reach == SAME:
+        return confs[cell, CONF_EQUAL]
+    if reach == ALL_OF_THEM:
+        return confs[cell, CONF_NEXT]
+    return links[cell, 0]
+
+
+@kernel
+def sweep(cells, entries, configurations, held, st, key, low, path):
+    """Free the configurations whose runs are out of the window: of one partition, or of all (key NIL). O(cells)."""
+    confs = configurations.confs
+    for cell in range(cells.shape[0]):
+        if confs[cell, CONF_STATE] < 0 or (key >= 0 and confs[cell, CONF_KEY] != key):
+            continue
+        if cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low:
+            if cells[cell, HEAD] >= 0:
+                clear_cell(cells, entries, st, cell)
+            leave_all(configurations, held, st, cell, path)
+    st[SWEEP_AT] = 2 * st[CONF_COUNT] + 256
+
+
+@kernel
+def leave_cells(cells, entries, confs, held, table, heads, equals, links, tops, index, st, which, path):
+    """Free the configurations of the cells `which`, int64 (n,), whatever runs are in them. The other arrays, `heads`,
+    `equals` and `tops` among them, are the fields of `layout.Configurations`."""
+    configurations = Configurations(confs, table, heads, equals, links, tops, index)
+    for i in range(which.shape[0]):
+        clear_cell(cells, entries, st, which[i])
+        leave_all(configurations, held, st, which[i], path)
+
+
+@inlined
+def free_left(cells, configurations, held, st, moves, count, path):
+    """Free the configurations that the moves of an event have left without runs."""
+    for i in range(count):
+        for column in (SOURCE, MARK_TO, SKIP_TO):
+            cell = moves[i, column]
+            if cell >= 0 and cells[cell, HEAD] < 0 and configurations.confs[cell, CONF_STATE] >= 0:
+                leave_all(configurations, held, st, cell, path)
+
+
+@kernel
+def rebuild(confs, table, heads, equals, links, tops, index, st, path):
+    """Fill `table`, `heads`, `equals` and `tops`, emptied, anew, and chain the free cells. The arrays are the fields of
+    `layout.Configurations`."""
+    configurations = Configurations(confs, table, heads, equals, links, tops, index)
+    st[CONF_FREE] = NIL
+    for i in range(confs.shape[0]):
+        cell = confs.shape[0] - 1 - i
+        if confs[cell, CONF_STATE] >= 0:
+            enter(configurations, st, cell, path)
+        else:
+            confs[cell, CONF_CHAIN] = st[CONF_FREE]
+            st[CONF_FREE] = cell
+
+
+@kernel
+def rehash(confs, table, equals, index, st):
+    """Fill `table` and `equals`, emptied, anew, and chain the free cells; lists stay as they are."""
+    st[CONF_FREE] = NIL
+    for i in range(confs.shape[0]):
+        cell = confs.shape[0] - 1 - i
+        if confs[cell, CONF_STATE] >= 0:
+            hang(confs, table, equals, index, cell)
+        else:
+            confs[cell, CONF_CHAIN] = st[CONF_FREE]
+            st[CONF_FREE] = cell
+
+
+@kernel
+def renumber(confs, held, index):
+    """The hashes and indexed values of configurations anew, whose registers have other codes now. `rebuild` must
+    follow."""
+    for cell in range(confs.shape[0]):
+        if confs[cell, CONF_STATE] < 0:
+            continue
+        hashed = mixed(confs[cell, CONF_KEY], confs[cell, CONF_STATE])
+        for r in range(REGISTERS, confs.shape[1]):
+            hashed = mixed(hashed, confs[cell, r])
+        more = confs[cell, CONF_MORE]
+        while more >= 0:
+            for r in range(HELD_REGISTERS, held.shape[1]):
+                hashed = mixed(hashed, held[more, r])
+            more = held[more, HELD_NEXT]
+        confs[cell, CONF_HASH] = hashed
+        if confs[cell, CONF_VALUE] != NOTHING:
+            confs[cell, CONF_VALUE] = confs[cell, REGISTERS + index[confs[cell, CONF_STATE], 1]]
+
+
+@hot
+def state_number(known, states):
+    """The number of a set of states given as bits; -1 if it has none. `known`: int64 (slots, 2), bits and number."""
+    slot = mixed(states, 11) & (known.shape[0] - 1)
+    while known[slot, 0] != 0:
+        if known[slot, 0] == states:
+            return known[slot, 1]
+        slot = (slot + 1) & (known.shape[0] - 1)
+    return -1
+
+
+@kernel
+def note_state(known, states, number):
+    """Put a set of states, given as bits, into `known`, which `state_number` reads; at most half full."""
+    slot = mixed(states, 11) & (known.shape[0] - 1)
+    while known[slot, 0] != 0:
+        slot = (slot + 1) & (known.shape[0] - 1)
+    known[slot, 0] = states
+    known[slot, 1] = number

@@ -1,0 +1,42 @@
+"""Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same programs.
+
+`plan_of` decides whether a pattern can be evaluated lazily; a `LazyEvaluator` is one evaluation. Worth it where some
+event of a pattern is much rarer than others, or where conditions over several events keep the compact structure from
+sharing runs; else the compact structure is better: its work does not grow with the number of partial matches.
+
+The road: `plan` holds what the evaluation of a branch looks up. An `automaton` makes `partial` matches of the events in
+`buffers`, whose bookkeeping is in `space`; `rounds` of iterations come last, and `output` makes complex events.
+`evaluator` does it for all branches.
+
+Modules:
+
+* `buffers` (`BIG`, `SHIFT`, `Growing`, `Postings`, `Rows`): The input buffer ([Lazy] §3), by columns: the events that
+  some leaf can take, and for each kind of leaf which.
+* `partial` (`Partial`): Partial matches in columns: the instances of one state ([Lazy] §2.2), a row each.
+* `plan` (`BranchPlan`, `Check`, `Kinds`, `RoundsPlan`): A branch with what its evaluation looks up: order, tests and
+  checks by leaf, and the place of each in the buffer.
+* `space` (`CHUNK`, `Frame`, `Space`, `Steps`, `Trace`): What the instances of all states share: the input buffer, and
+  how partial matches take events from it.
+* `rounds` (`with_rounds`): The rounds of iterations, generated once everything else of a match is known ([Lazy] §4.5).
+* `automaton` (`Automaton`): The automaton of one branch: a chain ([Lazy] §4) or a tree (§7), whose states say which
+  leaves are taken.
+* `output` (`Found`): Complete partial matches as complex events: intervals and marked positions, each once.
+* `evaluator` (`BLOCK`, `LazyEvaluator`): Lazy evaluation of a program ([Lazy]): the rare events first, the frequent
+  ones from a buffer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spaseq.core.engine.program.guard_conditions import Conditions, HasConditions, Memory
+from spaseq.core.engine.program.lazy_plan import LazyPlan, plan_of
+from spaseq.core.lazy_names import loader
+
+if TYPE_CHECKING:
+    from spaseq.core.engine.lazy.evaluator import LazyEvaluator
+
+__all__ = ["Conditions", "HasConditions", "LazyEvaluator", "LazyPlan", "Memory", "plan_of"]
+
+
+__getattr__, __dir__ = loader(__name__, {"spaseq.core.engine.lazy.evaluator": ("LazyEvaluator",)})

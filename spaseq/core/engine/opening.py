@@ -1,0 +1,61 @@
+"""An evaluation of a program, by the evaluator that its settings name (`Settings.evaluator`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spaseq.core.engine.program.lazy_plan import LazyPlan
+from spaseq.core.engine.program.program import Program
+
+if TYPE_CHECKING:
+    from spaseq.core.engine.choice.auto import AutoEvaluator
+    from spaseq.core.engine.lazy.evaluator import LazyEvaluator
+    from spaseq.core.engine.runs.evaluator import Evaluator
+
+    AnyEvaluator: TypeAlias = Evaluator | LazyEvaluator | AutoEvaluator
+
+__all__ = ["explain_evaluator", "open_evaluator", "restore_evaluator"]
+
+
+def open_evaluator(program: Program) -> AnyEvaluator:
+    """An evaluation of `program` from its first event on."""
+    plan: Any = program.lazy
+    if not isinstance(plan, LazyPlan):
+        from spaseq.core.engine.runs.evaluator import Evaluator
+
+        return Evaluator(program)
+    if program.settings.evaluator == "auto":
+        from spaseq.core.engine.choice.auto import AutoEvaluator
+
+        return AutoEvaluator(program)
+    from spaseq.core.engine.lazy.evaluator import LazyEvaluator
+
+    return LazyEvaluator(program, plan, tree=program.settings.evaluator == "tree")
+
+
+def restore_evaluator(program: Program, state: dict[str, Any]) -> AnyEvaluator:
+    """An evaluation that goes on where `snapshot` was taken, of the same program and evaluator."""
+    plan: Any = program.lazy
+    if not isinstance(plan, LazyPlan):
+        from spaseq.core.engine.runs.evaluator import Evaluator
+
+        return Evaluator.restore(program, state)
+    if program.settings.evaluator == "auto":
+        from spaseq.core.engine.choice.auto import AutoEvaluator
+
+        return AutoEvaluator.restore(program, state)
+    from spaseq.core.engine.lazy.evaluator import LazyEvaluator
+
+    return LazyEvaluator.restore(program, plan, state)
+
+
+def explain_evaluator(evaluator: AnyEvaluator) -> str:
+    """Who evaluates, why, and what was counted so far."""
+    explain = getattr(evaluator, "explain", None)
+    if explain is not None:
+        return str(explain())
+    program = evaluator.program
+    why = f" ({program.lazy})" if isinstance(program.lazy, str) else ""
+    name = "compact" if why or not isinstance(program.lazy, LazyPlan) else program.settings.evaluator
+    counts = [f"  {key}: {value:,}" for key, value in evaluator.statistics.items()]
+    return "\n".join([f"evaluator: {name}{why}", *counts])

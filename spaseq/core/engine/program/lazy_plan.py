@@ -1,0 +1,73 @@
+"""What of a program lazy evaluation needs: decided once, when the program is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from spaseq.core.engine.program.guard_conditions import HasConditions
+from spaseq.core.engine.program.normal_form import Branch, normal_form
+from spaseq.core.engine.program.settings import Choice
+from spaseq.core.errors import OptionError, UnsupportedFeature
+from spaseq.core.pattern import Pattern
+
+__all__ = ["LazyPlan", "plan_of", "planned"]
+
+
+@dataclass(frozen=True, slots=True)
+class LazyPlan:
+    """The branches of a pattern. `strict`: selection STRICT; `guarded`: conditions over several events occur."""
+
+    branches: tuple[Branch, ...]
+    strict: bool
+    guarded: bool
+
+
+def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -> LazyPlan:
+    """The plan of a pattern. Raises `UnsupportedFeature`, by name, where lazy evaluation cannot give its matches."""
+    if choice != Choice():
+        named = choice.selection.name if choice.selection is not Choice().selection else "consumption or LIMIT"
+        raise UnsupportedFeature(
+            f"the lazy evaluators report all matches: not {named}",
+            hint="evaluator 'compact' runs every query, and 'auto' chooses it here",
+        )
+    conditions = registers.conditions() if isinstance(registers, HasConditions) else None
+
+    def kind(guard: Hashable) -> str | None:
+        return None if conditions is None else conditions.kind(guard)
+
+    branches = normal_form(pattern, kind)
+    return LazyPlan(branches, strict, any(_guarded(b) for b in branches))
+
+
+def planned(
+    evaluator: str, pattern: Pattern, *, strict: bool, choice: Choice, registers: Any, valuations: bool
+) -> LazyPlan | str | None:
+    """What `Settings.evaluator` asks for: None for the compact structure; a plan; why there is none, for "auto".
+
+    Raises `UnsupportedFeature` where "chain" or "tree" is asked for and cannot be.
+    """
+    if evaluator not in ("auto", "compact", "chain", "tree"):
+        raise OptionError(f"no evaluator {evaluator!r}", "auto, compact, chain or tree")
+    if evaluator == "compact":
+        return None
+    try:
+        if valuations:
+            raise UnsupportedFeature(
+                "the lazy evaluators report complex events, not valuations",
+                hint="evaluator 'compact' does, and 'auto' chooses it here",
+            )
+        plan = plan_of(pattern, strict=strict, choice=choice, registers=registers)
+    except UnsupportedFeature as error:
+        if evaluator == "auto":
+            return error.problem
+        raise
+    if evaluator == "auto" and not plan.guarded:
+        return "without conditions over several events, runs share the compact structure, which nothing beats"
+    return plan
+
+
+def _guarded(branch: Branch) -> bool:
+    absent = any(a.test is not None for absence in branch.absences for a in absence.alternatives)
+    return bool(branch.tests) or absent or any(_guarded(b) for r in branch.rounds for b in r.branches)

@@ -1,0 +1,276 @@
+"""Numbers for the partitions of one evaluation; that of one which no run can be in any more is given to another.
+
+A key that is silent for longer than `Settings.forget_keys_after` begins anew: what comes behind the pause has another
+number, so the engine takes it for a key that never was, and no evaluator knows of pauses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from spaseq.core.engine.program.window import Window
+from spaseq.core.integers import in_order
+from spaseq.core.snapshot import array, expect
+
+__all__ = ["Partitions"]
+
+_NONE = object()
+_LEAST: Final = -(1 << 63)
+_MOST: Final = (1 << 63) - 1
+
+
+class Partitions:
+    """A number from 0 for each key of PARTITION BY, as small as can be.
+
+    Runs of a partition whose last event has left the window are dead, and so is what CONSUME BY PARTITION holds against
+    them. For the engine such a partition is like one that never was, so another key may have its number. Keys that were
+    seen since the last turn are marked. At a turn, which comes when the window no longer reaches back to the turn
+    before, those without a mark are forgotten and the marks are wiped off. So a key is kept for one window behind its
+    last event at least. A turn waits for so many new keys that it is worth its while: forgetting costs O(1) for each of
+    them, and the keys held are some three times those of two windows at most.
+
+    Windows in EVENTS are a partition's own, and a query may have no window: there no key is ever forgotten, but after
+    the pause `forget_after`, seconds of events' times. `lives` and `number_at` see pauses; `reach` looks for keys that
+    may never come again. Their numbers wait until the runs of the partition are gone (`make_room`). `forgotten` counts
+    keys, one that comes back and pauses again once more, `lost` the runs that went with them. No event before the
+    position `oldest` is of a key that is held.
+    """
+
+    worth: ClassVar[int] = 1_000
+    """So many new keys make a turn worth its while."""
+
+    def __init__(self, window: Window, forget_after: float | None = None) -> None:
+        self._window = window
+        self._pause = None if forget_after is None else int(min(round(min(forget_after, 1e10) * 1e9), _MOST))
+        self.oldest: int = 0
+        self.forgotten: int = 0
+        self.lost: int = 0
+        self._forgets = window.is_bounded and not window.per_partition
+        self._numbers: dict[Any, int] = {}
+        self._keys: list[Any] = []
+        self._free: list[int] = []
+        self._seen = np.zeros(1_024, bool)
+        self._turned: int | float | None = None
+        self._new = 0
+        self._silent: list[int] = []
+        self._aside: set[int] = set()
+        self._last = np.zeros(0 if self._pause is None else len(self._seen), np.int64)
+        self._born = self._last.copy()
+        self._since = 0
+
+    def __len__(self) -> int:
+        """How many keys are held."""
+        return len(self._numbers)
+
+    def number(self, key: Hashable) -> int:
+        """The number of a key that an event has. O(1)."""
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._given(key)
+        self._seen[number] = True
+        return number
+
+    def of(self, keys: list[Any]) -> list[int]:
+        """The number of each key, as `number` gives it."""
+        known = self._numbers.get
+        numbers = [self._given(key) if (number := known(key)) is None else number for key in keys]
+        self._seen[numbers] = True
+        return numbers
+
+    @property
+    def pauses(self) -> bool:
+        """Whether keys are forgotten after a pause."""
+        return self._pause is not None
+
+    def number_at(self, key: Hashable, position: int, time: int) -> int:
+        """The number of a key that an event at this position and time (ns) has, where keys `pause`. O(1)."""
+        number = self.number(key)
+        assert self._pause is not None
+        if self._born[number] < 0:
+            self._born[number] = position
+        elif self._last[number] < max(_LEAST, time - self._pause):
+            number = self._again(number, position)
+        self._last[number] = time
+        return number
+
+    def lives(self, numbers: np.ndarray, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Of consecutive events, whose keys have these numbers (-1: no key), the numbers that they have with regard to
+        pauses: int64 (n,). The same ones where keys do not `pause`. O(n log n)."""
+        if self._pause is None or not len(numbers):
+            return numbers
+        order = in_order(numbers)
+        own, when = numbers[order], times[order]
+        first = np.append(True, own[1:] != own[:-1])
+        fresh = first & (own >= 0) & (self._born[own] < 0)
+        self._born[own[fresh]] = positions[order[fresh]]
+        before = np.append(_LEAST, when[:-1])
+        before[first] = self._last[own[first]]
+        before[fresh] = _MOST
+        late = before < np.maximum(when, _LEAST + self._pause) - self._pause
+        ends = np.flatnonzero(np.append(own[1:] != own[:-1], True))
+        for row in np.flatnonzero(late & (own >= 0)).tolist():
+            end = int(ends[np.searchsorted(ends, row)]) + 1
+            own[row:end] = self._again(int(own[row]), int(positions[order[row]]))
+        known = own[ends] >= 0
+        self._last[own[ends[known]]] = when[ends[known]]
+        found = np.empty_like(numbers)
+        found[order] = own
+        return found
+
+    def born(self, numbers: np.ndarray) -> np.ndarray:
+        """The position of the first event since the pause of the keys of these numbers, where keys `pause`; beyond all
+        positions for numbers that are free: int64 (n,)."""
+        return self._born[numbers]
+
+    def since(self, key: Hashable) -> int:
+        """The position of the first event of a key since its last pause; beyond all positions if it is forgotten."""
+        number = self._numbers.get(key)
+        return _MOST if number is None else int(self._born[number])
+
+    def see(self, numbers: np.ndarray | int) -> None:
+        """Events have the keys of these numbers, which were given since keys were last forgotten."""
+        self._seen[numbers] = True
+
+    def reach(self, place: int | float, time: int) -> bool:
+        """No event will come before `place`, in what the window is measured in, nor before `time` (ns). To be called
+        between events.
+
+        Returns whether keys may have been forgotten: a number that the caller keeps for a key is not to be used again.
+        """
+        paused = self._since >= max(self.worth, len(self._numbers) // 4) and self.hush(time)
+        return self._turn(place) or paused
+
+    def hush(self, time: int) -> bool:
+        """Forget the keys that are silent at `time` for too long; whether there are any. O(keys)."""
+        if self._pause is None or not self._numbers:
+            return False
+        self._since = 0
+        silent = self._last[: len(self._keys)] < max(_LEAST, time - self._pause)
+        numbers = [n for n in np.flatnonzero(silent).tolist() if self._keys[n] is not _NONE]
+        for number in numbers:
+            self._forget(number)
+        return bool(numbers)
+
+    def make_room(self, empty: Callable[[np.ndarray], int | None]) -> None:
+        """Has the partitions of forgotten keys emptied, so that their numbers can be given away. To be called between
+        events.
+
+        `empty` ends the runs of some partitions and says how many there were, or gives None where it cannot: such
+        numbers stay unused until the window has passed.
+        """
+        if not self._silent:
+            return
+        numbers, self._silent = np.array(self._silent, np.int64), []
+        lost = empty(numbers)
+        if lost is None:
+            self._aside.update(numbers.tolist())
+            return
+        self.lost += lost
+        self._born[numbers] = _MOST
+        self._free += numbers.tolist()
+        least = int(self._born[: len(self._keys)].min(initial=_MOST))
+        self.oldest = self.oldest if least == _MOST else least
+
+    def _turn(self, place: int | float) -> bool:
+        """Forget the keys whose window has passed, when that is worth its while."""
+        if not self._forgets or self._new < max(self.worth, len(self._numbers) // 4):
+            return False
+        if self._turned is not None and self._window.open_from(place) <= self._turned:
+            return False
+        if self._turned is not None:
+            for number in np.flatnonzero(~self._seen[: len(self._keys)]).tolist():
+                if self._keys[number] is not _NONE:
+                    del self._numbers[self._keys[number]]
+                    self._keys[number] = _NONE
+                    self._free.append(number)
+                elif number in self._aside:
+                    self._aside.remove(number)
+                    self._free.append(number)
+        self._seen[:] = False
+        self._turned, self._new = place, 0
+        return True
+
+    def _forget(self, number: int) -> None:
+        """The key of a number is forgotten, but the engine has its runs yet."""
+        del self._numbers[self._keys[number]]
+        self._keys[number] = _NONE
+        self._silent.append(number)
+        self.forgotten += 1
+
+    def _again(self, number: int, position: int) -> int:
+        """The key of a number comes again at `position` after a pause that was too long; its new number."""
+        key = self._keys[number]
+        self._forget(number)
+        number = self._given(key)
+        self._seen[number] = True
+        self._born[number] = position
+        return number
+
+    def _given(self, key: Hashable) -> int:
+        """The number of a key that has none."""
+        self._new += 1
+        self._since += 1
+        if self._free:
+            number = self._free.pop()
+            self._keys[number] = key
+        else:
+            number = len(self._keys)
+            self._keys.append(key)
+            if number == len(self._seen):
+                self._seen = np.concatenate([self._seen, np.zeros(number, bool)])
+                if self._pause is not None:
+                    self._last, self._born = (np.concatenate([a, np.zeros(number, np.int64)])
+                                              for a in (self._last, self._born))  # fmt: skip
+        if self._pause is not None:
+            self._born[number], self._last[number] = -1, _MOST
+        self._numbers[key] = number
+        return number
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """Keys, their numbers, which of them are marked, the place of the last turn, and how many keys are newer. Where
+        keys pause: when each was last and first seen, the numbers that are not to be used, and counts."""
+        numbers = list(self._numbers.values())
+        pauses = None
+        if self._pause is not None:
+            unused = sorted({*self._silent, *self._aside})
+            pauses = self._last[numbers], self._born[numbers], unused, self._since, self.forgotten, self.lost
+        return list(self._numbers), numbers, self._seen[numbers].tolist(), self._turned, self._new, pauses
+
+    def restore(self, state: tuple[Any, ...], most: int) -> None:
+        """The opposite of `snapshot`, before the first key; `most`: the budget for numbers. `OptionError` for numbers
+        that are not each a key's own."""
+        keys, numbers, seen, turned, new, pauses = state
+        self._numbers = dict(zip(keys, numbers, strict=True))
+        expect((pauses is None) == (self._pause is None), "keys that are forgotten as they were")
+        unused = () if pauses is None else pauses[2]
+        every = [*numbers, *unused]
+        expect(all(type(number) is int and number >= 0 for number in every), "numbers of keys")
+        expect(len(self._numbers) == len(numbers) and len(set(every)) == len(every), "each key and each number once")
+        expect(max(every, default=-1) < most, "no more keys than the budget")
+        expect(all(type(each) is bool for each in seen) and len(seen) == len(numbers), "a mark for each key")
+        expect(turned is None or type(turned) in (int, float), "a place in the stream")
+        expect(type(new) is int and new >= 0, "a number of new keys")
+        self._turned, self._new = turned, new
+        self._keys = [_NONE] * (1 + max(every, default=-1))
+        self._seen = np.zeros(len(self._keys) + 1_024, bool)
+        self._seen[numbers] = seen
+        for key, number in self._numbers.items():
+            self._keys[number] = key
+        self._aside = set(unused)
+        self._seen[list(unused)] = True  # perhaps since the last turn
+        free = (number for number in reversed(range(len(self._keys))) if self._keys[number] is _NONE)
+        self._free = [number for number in free if number not in self._aside]
+        if pauses is not None:
+            self._restore_pauses(numbers, pauses)
+
+    def _restore_pauses(self, numbers: list[int], pauses: tuple[Any, ...]) -> None:
+        last, born, _, *counts = pauses
+        expect(all(type(each) is int and each >= 0 for each in counts), "counts of keys")
+        self._since, self.forgotten, self.lost = counts
+        self._last = np.zeros(len(self._seen), np.int64)
+        self._born = np.full(len(self._seen), _MOST, np.int64)
+        self._last[numbers] = array(last, "times", rows=len(numbers))
+        self._born[numbers] = array(born, "positions", rows=len(numbers), low=-1)

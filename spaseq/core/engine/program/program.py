@@ -1,0 +1,127 @@
+"""A compiled pattern, ready to be evaluated any number of times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from spaseq.core.automata import CEA, compile_pattern, say_action
+from spaseq.core.engine.program.lazy_plan import LazyPlan, planned
+from spaseq.core.engine.program.register_ops import MOST, Codes
+from spaseq.core.engine.program.settings import Choice, Consume, Registers, Selection, Settings
+from spaseq.core.engine.program.window import Window
+from spaseq.core.errors import InternalError
+from spaseq.core.pattern import NoneOf, Pattern
+from spaseq.core.watch import memory_of_machine
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An automaton with its window, the meaning of its guards, and budgets. Never changes; pickles if its parts do."""
+
+    cea: CEA
+    window: Window
+    choice: Choice
+    registers: Registers | None
+    settings: Settings
+    absent: NoneOf | None = None
+    lazy: LazyPlan | str | None = None
+    """For the lazy evaluators: a plan; or why "auto" has none; None where they are not asked for."""
+    against: Program | None = None
+    """Of matches that wait for their windows to close, those with one event more which calls them off."""
+
+    @property
+    def ends_by_key(self) -> bool:
+        """Whether nothing but a pause of its key ends a run."""
+        return self.settings.forget_keys_after is not None and not self.window.is_bounded
+
+    @property
+    def keeps_roots(self) -> bool:
+        """True if matches wait for their windows to close, and the compact structure holds them: as nodes, not one by
+        one. What follows them decides by where they end and start; with `against` it decides by their positions."""
+        return self.absent is not None and self.against is None
+
+    @property
+    def labels(self) -> tuple[frozenset[str], ...] | None:
+        """The sets of variables that `MatchBatch.labels` number; None where matches are not valuations."""
+        return self.cea.labels
+
+    def explain(self, per_second: int | None = None) -> str:
+        """The automaton and how it is run, as text. `per_second`: how many units of the window's size a second has."""
+        if self.cea.has_registers and codes_of(self) is not None:
+            how = "registers: conditions are tests of codes, and the kernel moves (states, codes held)"
+        elif self.cea.has_registers:
+            how = "registers: the structure hangs off sets of (state, register row), worked out event by event"
+        else:
+            budget = self.settings.automaton_bytes
+            how = f"no registers: determinised lazily over symbol classes, within {budget:,} bytes; beyond, set by set"
+        window: str = self.window.kind
+        if self.window.is_bounded:
+            window += f" {self.window.size:,}" if per_second is None else f" {self.window.size / per_second:,.12g} s"
+        chosen = [f"selection: {self.choice.selection.name}"]
+        if self.choice.consume is not Consume.NONE:
+            chosen.append(f"consume by: {self.choice.consume.name}")
+        if self.choice.limit is not None:
+            chosen.append(f"limit: {self.choice.limit} per event")
+        if self.lazy is not None:
+            reason = f" ({self.lazy})" if isinstance(self.lazy, str) else ""
+            chosen.append(f"evaluator: {'compact' if reason else self.settings.evaluator}{reason}")
+        arena, output = self.settings.arena_bytes, self.settings.output_bytes
+        budgets = f"budgets: arena_bytes {arena:,}, output_bytes {output:,}, of {memory_of_machine():,} bytes of memory"
+        automaton = self.cea.describe(say_action)
+        return "\n".join([automaton, f"window: {window}", *chosen, f"evaluation: {how}", budgets])
+
+
+def ends_only(program: Program) -> Program:
+    """The same, asked only at which events matches end (`Selection.ENDS`); the compact structure evaluates it.
+
+    Which of the matches with one end are chosen, and how many, is the same to whether there is one, so all that is left
+    of the choice is what is consumed. With `absent`, a match waits until its window has closed, and the structure tells
+    of each root whether one of its matches is left then (`keeps_roots`); a program with `against` stays as it is.
+    """
+    if program.against is not None:
+        return replace(program, lazy=None)
+    return replace(program, choice=Choice(Selection.ENDS, program.choice.consume), lazy=None)
+
+
+def codes_of(program: Program) -> Codes | None:
+    """The guards of a program as operations on codes, if they are that and the kernel can run them; else None."""
+    registers: Any = program.registers
+    if program.choice.selection is Selection.MAX or not hasattr(registers, "codes") or program.cea.states > MOST:
+        return None
+    codes: Codes | None = registers.codes(program.cea)
+    return codes if codes is not None and codes.registers <= MOST else None
+
+
+def compile_program(
+    pattern: Pattern,
+    window: Window = Window("none"),  # noqa: B008 - frozen
+    *,
+    strict: bool = False,
+    choice: Choice = Choice(),  # noqa: B008 - frozen
+    registers: Registers | None = None,
+    settings: Settings = Settings(),  # noqa: B008 - frozen
+    absent: NoneOf | None = None,
+    against: Program | None = None,
+    valuations: bool = False,
+    shown: frozenset[str] | None = None,
+) -> Program:
+    """Compile `pattern`; guards need `registers`. `strict` keeps only matches whose positions are an interval.
+
+    `absent`, if given, fails for the events that must not follow a match inside its window; then matches are reported
+    as their windows close (only with selection ALL). `against`, with it, is a program whose matches are those of
+    `pattern`, with all of their positions, and an event more: then they are not reported. With `valuations`,
+    matches are valuations ([CEL] §3): two that differ only in which variables take which positions are two, and
+    `MatchBatch.labels` tells them apart; of the variables `shown` alone, if given. Selection compares positions as
+    ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count valuations.
+    """
+    if absent is not None and choice != Choice():
+        raise InternalError("absence at the end is evaluated with selection ALL, without consumption or limit")
+    cea = compile_pattern(
+        pattern, strict=strict, valuations=valuations, negated=settings.negated_conditions, shown=shown
+    )
+    lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
+                   valuations=valuations)  # fmt: skip
+    if against is not None and settings.evaluator == "auto":
+        lazy = "what must not come at the end has conditions on what came before"
+    return Program(cea, window, choice, registers, settings, absent, lazy, against)

@@ -1,0 +1,210 @@
+"""What guards do to registers, where they are evaluated in the kernels.
+
+A register holds a code: an int64 that compares like the value it stands for. A guard is a list of operations on
+registers and on the codes of the event, its *columns*. The front end gives the operations and the codes (`Codes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from spaseq.core.automata import Transition
+from spaseq.core.engine.kernels.registers.layout import NOTHING as NOTHING
+from spaseq.core.engine.kernels.registers.layout import UNKNOWN as UNKNOWN
+
+MOST: Final = 62
+"""States and registers of an automaton that is evaluated so: sets of them are bits of a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """The run goes on only if `register symbol column`. `symbol`: =, !=, <, <=, > or >=.
+
+    Where one of them holds nothing, there is nothing to compare and it goes on; not if `strict`.
+    """
+
+    symbol: str
+    register: int
+    column: int
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTest:
+    """The run goes on only if `left symbol right`, two columns."""
+
+    symbol: str
+    left: int
+    right: int
+
+
+class MergeRule(Enum):
+    """What a register holds after it took in a code, where it may hold one already."""
+
+    OVERWRITE = "the new code, if the column holds one"
+    SET = "the new code; the column always holds one"
+    GREATEST = "the greater of both"
+    LEAST = "the lesser of both"
+    SAME = "the code, if both are the same, else UNKNOWN"
+    ONE = "the code, if both are the same; else the evaluation goes on with sets of register rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The register takes the column in, if that holds something."""
+
+    rule: MergeRule
+    register: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The register holds nothing any more."""
+
+    register: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """The register holds the number of a list (`Codes.chains`), or nothing for the empty one: the column's code is put
+    behind it. Equal lists have one number."""
+
+    register: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """The code in a column, or in a register; of both, the register's where the column holds nothing."""
+
+    register: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualTest:
+    """The run goes on only if `Codes.answer` says yes to question `number` about the codes of `about`.
+
+    It is asked once about the same codes, and not at all where `program` can tell: postfix notation over operands
+    (codes in the order of doubles, as close as doubles are to the value), numbers, `+ - * / neg abs`, comparisons,
+    `not`, `and`, `or`. `lenient`: it goes on, too, where some operand holds nothing.
+    """
+
+    number: int
+    about: tuple[Operand, ...]
+    program: tuple[Operand | float | str, ...] = ()
+    lenient: bool = False
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return (*self.about, *(step for step in self.program if isinstance(step, Operand)))
+
+
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """The run goes on only if one of `tests` does not hold."""
+
+    tests: tuple[Test | ColumnTest | ResidualTest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForEachValue:
+    """What follows, up to the next `ForEachValue`, is done for each of the values that the event has at once.
+
+    The column `others` says how many rows of `Codes.extras` it has besides its own, the column `first` where they are.
+    A run then holds all that its registers may hold, a set of rows; a transition fires if the tests let one pass.
+    """
+
+    others: int
+    first: int
+
+
+Op = Test | ColumnTest | ResidualTest | Keep | Drop | Append | Unless | ForEachValue
+
+
+class Chains(Protocol):
+    """The lists that registers hold the numbers of: `array` is `chains` of `spaseq.core.engine.kernels.registers`."""
+
+    array: np.ndarray
+
+    def grow(self) -> None:
+        """Make room for as many again."""
+        ...
+
+
+class Codes(Protocol):
+    """The guards of an evaluation as operations, and the values of events as codes.
+
+    `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`:
+    the further values of events that have several (`ForEachValue`), of the batch loaded last: int64 (rows, columns).
+    `asked`: the most codes that a question is about (`ResidualTest`), 0 where there are none. `terms`: the texts or
+    terms that codes stand for, with their numbers, for those who ask how much is held. `chains`: where `Append`
+    puts its lists, None where there is none.
+    """
+
+    @property
+    def registers(self) -> int: ...
+
+    @property
+    def outputs(self) -> Iterable[int]: ...
+
+    @property
+    def extras(self) -> np.ndarray: ...
+
+    @property
+    def asked(self) -> int: ...
+
+    @property
+    def terms(self) -> Any: ...
+
+    @property
+    def chains(self) -> Chains | None: ...
+
+    def ops(self, transition: Transition) -> tuple[Op, ...]:
+        """What the actions of a transition do, in their order."""
+        ...
+
+    def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
+        """The codes of each event: int64 (n, columns), of which only `rows` (ascending) will be read, before the next
+        call. None where the values of these rows cannot be held against those before as numbers, or, where `full` says
+        so then, not before `evict`."""
+        ...
+
+    def answer(self, number: int, codes: list[int], row: int) -> bool:
+        """The answer to a question about these codes, which came up at a row of the batch loaded last."""
+        ...
+
+    def row(self, codes: list[list[int]], state: int) -> Any:
+        """The register row (as of `Registers`) of a run in a state of the automaton, or ACCEPT, with these rows of
+        codes: one, unless events have several values."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether `evict` should be called: much is held for values that no run may have any more, or codes have
+        become scarce."""
+        ...
+
+    def full_before(self, batch: Any) -> bool:
+        """`full`, but not where the batch would only ask again for what is held."""
+        ...
+
+    def evict(self, held: np.ndarray) -> np.ndarray | None:
+        """Only the codes in `held`, int64 (runs, registers), are still in use. The codes that take their places, each
+        register's in the order of those before; None where all stay what they are."""
+        ...
+
+    def snapshot(self) -> Any:
+        """What the codes stand for, as plain values."""
+        ...
+
+    def restore(self, state: Any, held: np.ndarray) -> None:
+        """The opposite of `snapshot`. `held`: the codes that are in use, int64 (runs, registers); raises `OptionError`
+        for one that stands for nothing."""
+        ...

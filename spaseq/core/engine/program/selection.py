@@ -1,0 +1,32 @@
+"""What a `Choice` means to the kernels."""
+
+from __future__ import annotations
+
+from spaseq.core.automata.cea import INITIAL
+from spaseq.core.engine.program.program import Program
+from spaseq.core.engine.program.settings import Choice, Consume, Selection
+from spaseq.core.tecs.kernels import layout as k
+
+CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PARTITION: k.CONSUME_PARTITION}
+
+
+def kernel_order(program: Program) -> int:
+    """What a cell keeps of its runs: all in the compact structure, the frontiers of NEXT or LAST, the latest start; all
+    where matches wait as roots."""
+    if program.keeps_roots:
+        return k.KEEP_OPEN
+    match program.choice.selection:
+        case Selection.ALL | Selection.ANY | Selection.MAX:
+            return k.KEEP_ALL
+        case Selection.NEXT:
+            return k.BEST_EARLIEST if all(t.marks for t in program.cea.transitions[INITIAL]) else k.BEST_NEXT
+        case Selection.LAST:
+            return k.BEST_LAST
+        case Selection.ENDS:
+            return k.ENDS
+
+
+def kernel_limit(choice: Choice) -> int:
+    """At most so many matches per event; 0 for no limit. ANY reports one: the one with the most recent start."""
+    limits = [n for n in (choice.limit, 1 if choice.selection is Selection.ANY else None) if n is not None]
+    return min(limits, default=0)

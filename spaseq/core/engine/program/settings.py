@@ -1,0 +1,165 @@
+"""What a program is told besides the pattern and its window: what is reported of the matches, and its budgets."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from spaseq.core.errors import OptionError
+from spaseq.core.watch import TEXT_LENGTH, memory_of_machine
+
+
+class Selection(enum.Enum):
+    """Which of the complex events with one end, in one partition and in the window, are reported ([CEL] §4)."""
+
+    ALL = "all"
+    ANY = "any"
+    """One of them, unspecified which."""
+    NEXT = "next"
+    """The one that holds the smallest position of the symmetric difference with any other."""
+    LAST = "last"
+    """The one that holds the greatest."""
+    MAX = "max"
+    """Those whose positions are not a proper subset of another's."""
+    ENDS = "ends"
+    """Only whether there is one, as a match without positions that starts where one of them does. A configuration then
+    holds the latest start of its runs, one number, instead of the compact structure."""
+
+
+class Consume(enum.Enum):
+    """What an event that completes a match makes forgotten, once all its matches are reported."""
+
+    NONE = "none"
+    ANY = "any"
+    """Every run so far, in all partitions."""
+    PARTITION = "partition"
+    """Every run so far in its partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is reported of the matches. `limit`: at most so many per completing event, most recent starts first."""
+
+    selection: Selection = Selection.ALL
+    consume: Consume = Consume.NONE
+    limit: int | None = None
+
+
+def _part(parts: int, most: int | None = None) -> Any:
+    """A default that depends on the memory of the machine: its bytes by `parts`, but no more than `most`."""
+
+    def default() -> int:
+        share = memory_of_machine() // parts
+        return share if most is None else min(share, most)
+
+    return field(default_factory=default)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Budgets. Each raises `BudgetExceeded` with its name if it is reached and nothing can be forgotten.
+
+    Some are parts of the memory by default: that of the machine, or of the container (`memory_of_machine`).
+    Raises `OptionError` for a value that is no count, or no number of seconds.
+    """
+
+    automaton_bytes: int = 64 << 20
+    """Deterministic states and transitions kept: cleared and rebuilt when full. Where the states alive at one time
+    are too many by themselves, the evaluation goes on without (slower; `statistics` says `fell_back`)."""
+    arena_bytes: int = _part(4)
+    """The compact structure: grows with the window's events and the pattern's states. A quarter of the memory."""
+    live_runs: int = 1_000_000
+    """Different (state, register row) sets at one time, for patterns with conditions over several events."""
+    event_runs: int = 100_000
+    """(State, register row) pairs that one event may move where conditions are decided in Python: aggregates, sets of
+    mappings. Some 20 microseconds each."""
+    partitions: int = _part(2_000, 10_000_000)
+    """Keys of PARTITION BY at a time: of those seen in a window of time, or, without one, of all. One for 2,000 bytes
+    of memory, up to ten million."""
+    forget_keys_after: float | None = None
+    """Seconds, by the times of events, after which a key that no event had is forgotten, with its runs: its next event
+    is the first of a new key. None: only once the window has passed. Of a query that has keys."""
+    output_bytes: int = _part(8)
+    """Matches that one push may return at once (iterating in chunks needs no more than a buffer). An eighth of the
+    memory."""
+    variants: int = 256
+    """Sequences that one sequence with optional elements stands for; each becomes a part of the automaton."""
+    negated_conditions: int = 8
+    """Alternatives under one negation with conditions over several events: a waiting state has two loops for each,
+    and these multiply."""
+    repeated_events: int = 1_000
+    """How many events a pattern may be long once bounded repetition is written out."""
+    filter_alternatives: int = 256
+    """Alternatives that the ORs of a FILTER may stand for: each is a part of the automaton."""
+    rewrite_size: int = 2_000
+    """Nodes that a rewritten formula may have; rewrites that need not be done stop before it."""
+    solution_rows: int = _part(400, 50_000_000)
+    """Solutions that one step of a graph pattern may have in a batch of events. One for 400 bytes of memory, up to
+    fifty million."""
+    closed_triples: int = _part(400, 50_000_000)
+    """Triples that a graph of background knowledge may have once it is closed under its entailment (SPAseq). As many as
+    `solution_rows`."""
+    text_length: int = TEXT_LENGTH
+    """Characters of a text that CONCAT, REPLACE or GROUP_CONCAT makes (SPAseq)."""
+    threads: int | None = None
+    """SPAseq: threads that read and match the files of a run, the caller's included; 1: that alone. None: one for each
+    processor of the process, up to two. Answers do not depend on it."""
+    evaluator: str = "compact"
+    """Who evaluates: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (whoever is cheapest)."""
+    time_limit: float | None = None
+    """Seconds that an evaluation may take: of a run or a stream that is followed all of it, what its caller does
+    between two matches included; of a session each call by itself. None: any. Raises `LimitReached`."""
+    memory_limit: int | None = None
+    """Bytes of memory that the process may hold while it evaluates. None: any. Raises `LimitReached`."""
+
+    def __post_init__(self) -> None:
+        for name, kind in self.__annotations__.items():
+            value = getattr(self, name)
+            if "None" in kind and value is None:
+                continue
+            known = (int, float) if "float" in kind else str if kind == "str" else int
+            fits = isinstance(value, known) and not isinstance(value, bool)
+            if not fits or (not isinstance(value, str) and not value >= 0):
+                raise OptionError(f"Settings({name}={value!r}): this is not a {_KINDS[kind]}")
+        if self.threads == 0:
+            raise OptionError("threads is 0: the thread of the caller is one of them", "1 is that thread alone")
+
+    @staticmethod
+    def given(settings: Settings | None) -> Settings:
+        """The settings, or those by default. `OptionError` for what are none."""
+        if settings is None:
+            return Settings()
+        if not isinstance(settings, Settings):
+            problem = f"settings are spaseq.Settings, and this is a {type(settings).__name__}"
+            raise OptionError(problem, "for example settings=Settings(live_runs=10_000)")
+        return settings
+
+
+_KINDS: Final = {"int": "count", "str": "name", "int | None": "count", "float | None": "number of seconds"}
+"""What the fields of `Settings` are, by their annotation."""
+
+
+class Registers(Protocol):
+    """What the guards of a pattern mean. Rows are hashable, never None; runs in one state with equal rows are one."""
+
+    @property
+    def empty(self) -> Any:
+        """The row of a run that has taken nothing."""
+        ...
+
+    def load(self, batch: Any) -> None:
+        """`event` below counts in `batch` from now on."""
+        ...
+
+    def take(self, row: Any, guard: Any, variables: frozenset[str], event: int) -> Any | None:
+        """The row once a run with `row` takes the event for `variables`, or None where `guard` rejects it."""
+        ...
+
+    def leave(self, row: Any, guard: Any) -> Any | None:
+        """The row without what `guard` needed, or None where the guard, knowing all it will, rejects the run."""
+        ...
+
+    def again(self, row: Any, action: Any) -> Any:
+        """The row as another round of an iteration begins."""
+        ...

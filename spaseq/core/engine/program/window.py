@@ -1,0 +1,426 @@
+"""The arithmetic of windows, in one place and exact over the whole range of int64 and float64; windows as positions.
+
+A *place* is where an event is on what a window is measured in: its position, its time (ns), or the number of an
+attribute. No difference of places is ever formed that could overflow: bounds stop at the ends of int64, where they are
+exact, as no place lies beyond them.
+
+Decimals count as they are written: a float64 stands for its shortest decimal notation, so 0.4 is within 0.1 of 0.3.
+That is asked exactly only of places so near to a bound that rounding could decide (`doubt`).
+
+Every kind of window becomes one number per row, the first start that is still alive there (`Lows`), so the kernels
+compare positions and know no clocks.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
+
+import numpy as np
+
+from spaseq.core.errors import OptionError
+from spaseq.core.integers import in_order
+from spaseq.core.jit import attempt_rows
+from spaseq.core.snapshot import array, expect
+
+if TYPE_CHECKING:
+    from spaseq.core.pattern import Batch
+
+__all__ = ["Kind", "Lows", "LowsOfOne", "Window"]
+
+Kind = Literal["none", "events", "span", "tumbling"]
+
+_MIN: Final = -(1 << 63)
+_MAX: Final = (1 << 63) - 1
+_EXACT: Final = Context(prec=1500, Emax=10_000, Emin=-10_000)
+"""Sums of float64 in decimal notation have fewer digits than that."""
+_FLOAT_MAX: Final = sys.float_info.max
+_SURE: Final = 2.0**-48
+"""Relative: a subtraction in float64 of two numbers is nearer than that to the one of their decimal notations."""
+_LEAST: Final = 2.0**-1070
+_GRID: Final = 2.0**52
+"""Numbers of steps of 10^-d below that are told apart by the nearest float64, and are its decimal notation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which starts are still alive at an end.
+
+    * `none`: all of them;
+    * `events`: position(end) - position(start) <= size, counted in rows of the partition;
+    * `span`: time(end) - time(start) <= size, in the unit of `Batch.times` (closed, [CORE] §2.2). A size that is no
+      whole number counts as the whole number below it where times are whole numbers;
+    * `tumbling`: both in one [origin + k size, origin + (k+1) size) (half-open, [SPAseq] Definition 16).
+
+    Raises `OptionError` for a size that is none.
+    """
+
+    kind: Kind
+    size: int | float = 0
+    origin: int = 0
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.size, int) and self.size <= _MAX
+        right = {"none": True, "events": whole, "span": self.size <= _FLOAT_MAX, "tumbling": whole and self.size > 0}
+        if self.kind not in right:
+            raise OptionError(f"there is no window of kind {self.kind!r}", f"one of {', '.join(right)}")
+        if not (right[self.kind] and self.size >= 0):
+            raise OptionError(
+                f"a window of kind {self.kind} cannot have the size {self.size}",
+                "sizes are not negative; of events and tumbling windows whole numbers up to 2^63 - 1",
+            )
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether any start ever leaves it."""
+        return self.kind != "none"
+
+    @property
+    def by_position(self) -> bool:
+        """Whether it is measured in positions, not in times."""
+        return self.kind == "events"
+
+    @property
+    def per_partition(self) -> bool:
+        """Whether each partition has windows of its own, in which the events of other partitions do not count."""
+        return self.kind == "events"
+
+    @property
+    def slides(self) -> bool:
+        """Whether each end has a window of its own."""
+        return self.kind in ("events", "span")
+
+    @property
+    def tumbles(self) -> bool:
+        """Whether the line of times is divided into windows."""
+        return self.kind == "tumbling"
+
+    def places(self, batch: Batch) -> np.ndarray:
+        """What it is measured in: int64 or float64 (n,), ascending."""
+        return np.asarray(batch.positions if self.by_position else batch.times)
+
+    def growth(self, keys: Sequence[str], values: Sequence[str], forgets: bool = False) -> tuple[str, ...]:
+        """What makes the memory of an evaluation grow for ever, in words; empty where this window ends all runs.
+
+        `keys`: what it is partitioned by; `values`: what conditions over several events keep of each; `forgets`:
+        whether keys are forgotten after a pause (`Settings.forget_keys_after`).
+        """
+        if forgets:
+            held = "the events of each key that is never silent for as long as forget_keys_after"
+            return () if self.is_bounded else (f"without WITHIN runs end with their keys: memory grows with {held}",)
+        ends = "; forget_keys_after (--forget-keys-after 1h) ends the runs of keys that no event had for so long"
+        if self.is_bounded:
+            if not (keys and self.per_partition):
+                return ()
+            counted = "WITHIN … EVENTS is counted in each partition: memory grows with the number of distinct"
+            return (f"{counted} {_and(keys)}{ends}",)
+        grows = [f"the number of distinct {_and(names)}" for names in (keys, values) if names]
+        grows.append("the events that some run has taken")
+        if keys:
+            grows[0] += ends
+        return tuple(f"without WITHIN no run ever ends: memory grows with {what}" for what in grows)
+
+    def lows(self, partitioned: bool) -> Lows:
+        """The window over a stream from its first row on: the first live start of each row, batch by batch."""
+        return Lows(self, partitioned)
+
+    # Bounds
+
+    @overload
+    def open_from(self, place: int) -> int: ...
+    @overload
+    def open_from(self, place: float) -> float: ...
+    def open_from(self, place: float) -> float:
+        """The least place whose start is alive at an end at `place`; where all are, the least number there is."""
+        if isinstance(place, float):
+            return -math.inf if self.kind == "none" else self._decimal_bound(place)
+        if self.kind == "none":
+            return _MIN
+        return max(_MIN, int(place) - (self._since(int(place)) if self.tumbles else math.floor(self.size)))
+
+    def bounds(self, places: np.ndarray) -> np.ndarray:
+        """`open_from` of each: int64 or float64 (n,), as `places` are. O(n)."""
+        if places.dtype.kind == "f":
+            return self._decimal_bounds(places)
+        if self.kind == "none":
+            return np.full(len(places), _MIN)
+        if self.tumbles:
+            since = self._since(places)
+            return np.asarray(np.maximum(places, _MIN + since) - since)
+        rest = min(math.floor(self.size), 1 << 64)
+        while rest:
+            step = min(rest, _MAX)
+            places, rest = np.maximum(places, _MIN + step) - step, rest - step
+        return places
+
+    @overload
+    def closes_at(self, start: int) -> int | None: ...
+    @overload
+    def closes_at(self, start: float) -> float | None: ...
+    def closes_at(self, start: float) -> float | None:
+        """The greatest place at which a match that starts at `start` may end; None where it never closes."""
+        if self.kind == "none":
+            return None
+        if isinstance(start, float):
+            bound = _EXACT.add(_decimal(start), _decimal(self.size))
+            near = float(bound)
+            return near if _decimal(near) <= bound else math.nextafter(near, -math.inf)
+        if self.tumbles:
+            return min(_MAX, int(start) - self._since(int(start)) + int(self.size) - 1)
+        return min(_MAX, int(start) + math.floor(self.size))
+
+    def number(self, time: int) -> int:
+        """Which tumbling window a time lies in: that of the origin is 0; 0 where there is only one."""
+        return (int(time) - self.origin) // int(self.size) if self.tumbles else 0
+
+    def closes(self, time: int) -> int:
+        """The first time behind the tumbling window that a time lies in."""
+        return min(_MAX, self.origin + (self.number(time) + 1) * int(self.size))
+
+    @overload
+    def _since(self, places: int) -> int: ...
+    @overload
+    def _since(self, places: np.ndarray) -> np.ndarray: ...
+    def _since(self, places: int | np.ndarray) -> int | np.ndarray:
+        """How far behind the beginning of their tumbling windows places lie; of an array without overflow."""
+        size = int(self.size)
+        return (places % size - self.origin % size) % size
+
+    # Decimals
+
+    def doubt(self, place: float) -> tuple[float, float]:
+        """Around the bound of a place: a start before the first of the two is out, one from the second on is alive."""
+        bound = max(place - self.size, -_FLOAT_MAX)
+        margin = _SURE * (abs(place) * 0.5 + self.size * 0.5) + _LEAST
+        return bound - margin, min(bound + margin, place)
+
+    def doubts(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`doubt` of each, with one margin for all: float64 (n,), ascending as `places` are."""
+        margin = _SURE * (max(abs(places[0].item()), abs(places[-1].item())) * 0.5 + self.size * 0.5) + _LEAST
+        with np.errstate(over="ignore"):
+            bounds = np.maximum(places - self.size, -_FLOAT_MAX)
+            return bounds - margin, np.minimum(bounds + margin, places)
+
+    def _decimal_bound(self, place: float) -> float:
+        bound = _EXACT.subtract(_decimal(place), _decimal(self.size))
+        near = float(bound)
+        return near if _decimal(near) >= bound else math.nextafter(near, math.inf)
+
+    def _decimal_bounds(self, places: np.ndarray) -> np.ndarray:
+        if self.kind == "none":
+            return np.full(len(places), -np.inf)
+        for digits in range(10):
+            scale = 10.0**digits
+            with np.errstate(over="ignore"):
+                size, steps = np.rint(self.size * scale), np.rint(places * scale)
+            if not (np.abs(steps) + size < _GRID).all():
+                break
+            if size / scale == self.size and (steps / scale == places).all():
+                return np.asarray((steps - size) / scale)
+        return np.array([self._decimal_bound(place) for place in places.tolist()])
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _decimal(number: float) -> Decimal:
+    """What the shortest notation of a float64 says."""
+    return Decimal(repr(float(number)))
+
+
+class Lows:
+    """Computes the first live start of each row, and the position before which nothing will be read again.
+
+    Times never run backwards, hence the first live start never does within a substream. What a window to come may
+    reach is kept: `times` and `positions`, or of each partition its `recent` positions.
+    """
+
+    def __init__(self, window: Window, partitioned: bool) -> None:
+        self.window = window
+        self.partitioned = partitioned
+        self.times: np.ndarray | None = None
+        self.positions: np.ndarray = np.zeros(0, np.int64)
+        self.recent: dict[int, np.ndarray] = {}
+
+    def of(
+        self, positions: np.ndarray, places: np.ndarray, keys: np.ndarray | None, rows: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(first live start, first position to keep) of each of `rows` (ascending; all by default): int64 each.
+
+        `places`: what the window is measured in (`Window.places`). All rows are taken in, those that nobody asks for
+        too. O(n).
+        """
+        if rows is None:
+            rows = np.arange(len(positions))
+        if not self.window.is_bounded:
+            zeros = np.zeros(len(rows), np.int64)
+            return zeros, zeros
+        if self.window.per_partition and keys is not None:
+            return self._in_partition(positions, keys)[rows], np.zeros(len(rows), np.int64)
+        lows = self._in_all(positions, places, rows)
+        return lows, lows
+
+    def at(self, place: int) -> int:
+        """The first live start of an end at `place` that is behind all rows so far: past all of them where none is
+        alive. Not of windows over positions."""
+        if self.times is None:
+            return 0
+        first = int(np.searchsorted(self.times, self.window.open_from(place)))
+        return int(self.positions[first]) if first < len(self.positions) else np.iinfo(np.int64).max
+
+    def _in_all(self, positions: np.ndarray, places: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        ends, lows = places[rows], np.empty(len(rows), np.int64)
+        if self.times is not None:
+            places = np.concatenate([self.times, places])
+            positions = np.concatenate([self.positions, positions])
+        if not len(places):
+            return lows
+        from spaseq.core.engine.kernels import windows as kernels
+
+        first = attempt_rows(kernels.first_from, len(lows), places, positions, self._bounds(places, ends), lows)
+        first += int(np.searchsorted(places[first:], self.window.open_from(places[-1].item())))
+        # Of a window that tumbles only the first event is ever asked for.
+        kept = slice(first, first + 1 if self.window.tumbles else None)
+        self.times, self.positions = places[kept].copy(), positions[kept].copy()
+        return lows
+
+    def _bounds(self, places: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Numbers that divide `places` as the bounds of `ends` do, which ascend too, one after another.
+
+        PERF: of decimals only the bounds that some place is close to are worked out exactly.
+        """
+        if places.dtype.kind != "f" or not len(ends):
+            return self.window.bounds(ends)
+        from spaseq.core.engine.kernels import windows as kernels
+
+        ends = ends.astype(np.float64, copy=False)
+        bounds, sure = self.window.doubts(ends)
+        asked = np.empty(len(ends), np.bool_)
+        attempt_rows(kernels.near, len(asked), places, bounds, sure, asked)
+        bounds[asked] = self.window.bounds(ends[asked])
+        return bounds
+
+    def _in_partition(self, positions: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        size = int(self.window.size)
+        lows = np.zeros(len(positions), np.int64)
+        order = in_order(keys)
+        bounds = np.flatnonzero(np.diff(keys[order])) + 1
+        for rows in np.split(order, bounds):
+            if not len(rows):
+                continue
+            key = int(keys[rows[0]])
+            before = self.recent.get(key, np.zeros(0, np.int64))
+            places = np.concatenate([before, positions[rows]])
+            index = np.maximum(np.arange(len(before), len(places)) - size, 0)
+            lows[rows] = places[index]
+            self.recent[key] = places[max(0, len(places) - size) :].copy()
+        return lows
+
+    def forget(self, keys: np.ndarray) -> None:
+        """No row of these partitions comes any more; their numbers are those of others then."""
+        if self.recent:
+            for key in keys.tolist():
+                self.recent.pop(key, None)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The events that windows to come may still hold, as plain values."""
+        return {"times": self.times, "positions": self.positions, "recent": self.recent}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The opposite of `snapshot`."""
+        times, self.recent = state["times"], dict(state["recent"])
+        self.positions = array(state["positions"], "positions", low=0)
+        self.times = None if times is None else np.array(times, times.dtype)
+        if times is not None:
+            expect(times.dtype in (np.int64, np.float64) and times.shape == self.positions.shape, "a time for each")
+            expect((times[1:] >= times[:-1]).all() and (np.diff(self.positions) >= 0).all(), "events in order")
+            expect(np.isfinite(times).all(), "times that are numbers")
+        for key, places in self.recent.items():
+            expect(type(key) is int and (np.diff(array(places, "positions", low=0)) >= 0).all(), "events in order")
+
+
+class LowsOfOne:
+    """`Lows.of` for one row at a time, without arrays: goes on from `lows`, until `close` hands back to it.
+
+    `of(position, place, key)` gives the first live start of a row, `key` its partition or 0. It need not be asked of
+    rows at which no run moves, but where the window counts the rows of each partition (`by_key`): a first live start is
+    only compared with starts, and a run starts only where something moves. `decimal`: whether places are float64.
+    """
+
+    def __init__(self, lows: Lows, decimal: bool) -> None:
+        window = self._window = lows.window
+        self.by_key: bool = lows.partitioned and window.per_partition
+        self.of: Callable[[int, Any, int], int]
+        self._lows = lows
+        self._whole = math.floor(window.size)
+        self._recent: deque[tuple[Any, int]] = deque()
+        self._by_key: dict[int, deque[int]] = {}
+        if lows.times is not None and not self.by_key:
+            self._recent.extend(zip(lows.times.tolist(), lows.positions.tolist(), strict=True))
+        if not window.is_bounded:
+            self.of = lambda position, place, key: 0
+        elif self.by_key:
+            self.of = self._in_partition
+        elif window.by_position:
+            self.of = lambda position, place, key: self._sliding(position, position, key)
+        elif window.tumbles:
+            self.of = self._tumbling
+        else:
+            self.of = self._decimal if decimal else self._sliding
+
+    def forget(self, keys: np.ndarray) -> None:
+        """As `Lows.forget`."""
+        self._lows.forget(keys)
+        for key in keys.tolist():
+            self._by_key.pop(key, None)
+
+    def close(self) -> None:
+        """Hand over to `lows`."""
+        lows = self._lows
+        for key, recent in self._by_key.items():
+            lows.recent[key] = np.array(recent, np.int64)[max(0, len(recent) - self._whole) :]
+        if self._recent:
+            lows.times = np.array([place for place, _ in self._recent])
+            lows.positions = np.array([position for _, position in self._recent], np.int64)
+
+    def _sliding(self, position: int, place: Any, key: int) -> int:
+        recent = self._recent
+        recent.append((place, position))
+        bound = place - self._whole
+        while recent[0][0] < bound:
+            recent.popleft()
+        return recent[0][1]
+
+    def _decimal(self, position: int, place: float, key: int) -> int:
+        recent = self._recent
+        recent.append((place, position))
+        bound, sure = self._window.doubt(place)
+        while recent[0][0] < bound:
+            recent.popleft()
+        if recent[0][0] < sure:
+            bound = self._window.open_from(place)
+            while recent[0][0] < bound:
+                recent.popleft()
+        return recent[0][1]
+
+    def _tumbling(self, position: int, place: int, key: int) -> int:
+        """Only the first event of a window is ever asked for."""
+        recent = self._recent
+        if not recent or recent[0][0] < self._window.open_from(place):
+            recent.clear()
+            recent.append((place, position))
+        return recent[0][1]
+
+    def _in_partition(self, position: int, place: Any, key: int) -> int:
+        recent = self._by_key.get(key)
+        if recent is None:
+            before = self._lows.recent.get(key, ())
+            recent = self._by_key[key] = deque(map(int, before), maxlen=min(self._whole + 1, sys.maxsize))
+        recent.append(position)
+        return recent[0]

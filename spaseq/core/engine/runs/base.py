@@ -1,0 +1,240 @@
+"""What is common to the runs, the evaluations over the compact structure, and how one goes on where another stops.
+
+A `Run` moves the live runs of an automaton over the events that may move any. There is one for each kind of automaton:
+`DeterministicRun` without registers, `GuardRun` where guards are operations on codes, `RegisterRun` for the others, and
+for all where a state is not enough. The first two may come upon an event that is beyond them. They stop in front of it
+by `HandOver`, and `RegisterRun` goes on from `LiveSets`, what is alive then. The structure stays as it is, and so
+does every cell; only what the runs of a cell agree on is said in another way. Snapshots hold the same `LiveSets`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spaseq.core.automata.determinise import Stepper
+from spaseq.core.engine.program.matches import Emit, MatchBatch, matches_of, no_matches
+from spaseq.core.engine.program.program import Program
+from spaseq.core.engine.program.selection import CONSUME, kernel_limit, kernel_order
+from spaseq.core.integers import apart
+from spaseq.core.pattern import Batch
+from spaseq.core.snapshot import array, expect
+from spaseq.core.tecs import Arena, Chunk
+from spaseq.core.tecs.kernels import layout as k
+
+__all__ = ["HandOver", "LiveSets", "Run", "grown"]
+
+
+def grown(numbers: np.ndarray, size: int) -> np.ndarray:
+    """`numbers` if they are that many, else twice as many as that, the new ones 0. One dimension."""
+    extra = 2 * size - len(numbers)
+    return numbers if size <= len(numbers) else np.concatenate([numbers, np.zeros(extra, numbers.dtype)])
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSets:
+    """What is alive between two events: where in the structure the runs are, and what those of one cell agree on.
+
+    `cells`, `keys`, `numbers`: int64 (n,). Cell `cells[i]`, no cell twice, has the runs of partition `keys[i]` that are
+    in `sets[numbers[i]]`. `sets`, none twice: sets of automaton states, where these and what the run holds besides tell
+    runs apart; else sets of configurations, (state, register row); what a configuration is under MAX, `MaxRun` says.
+    `lows`, `floors`: int64 (partitions,), all keys being less than their number. Of each partition the first live start
+    at its last event, where partitions have windows of their own, else 0; and the first start that CONSUME BY PARTITION
+    has left alive. That of CONSUME BY ANY is in the structure.
+    """
+
+    cells: np.ndarray
+    keys: np.ndarray
+    numbers: np.ndarray
+    sets: Sequence[Any]
+    lows: np.ndarray
+    floors: np.ndarray
+
+    @staticmethod
+    def of(live: Iterable[tuple[int, int, Any]], lows: np.ndarray, floors: np.ndarray) -> LiveSets:
+        """`live`: of each cell its number, its partition and its set."""
+        numbers: dict[Any, int] = {}
+        rows = [(cell, key, numbers.setdefault(some, len(numbers))) for cell, key, some in live]
+        cells, keys, which = np.array(rows, np.int64).reshape(-1, 3).T.copy()
+        return LiveSets(cells, keys, which, list(numbers), lows, floors)
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """The columns, as plain values if those of `sets` are. O(n)."""
+        return self.cells, self.keys, self.numbers, list(self.sets), self.lows, self.floors
+
+    @staticmethod
+    def restore(state: tuple[Any, ...], arena: Arena) -> LiveSets:
+        """The opposite of `snapshot`, over the same structure. `OptionError` for columns that do not fit together; what
+        `sets` hold is left to the run. O(n log n)."""
+        cells, keys, numbers, sets, lows, floors = state
+        floors = array(floors, "floors", low=0)
+        lows = array(lows, "windows", low=0, rows=len(floors))
+        cells = array(cells, "cells", low=0, high=len(arena.cells) - 1)
+        keys = array(keys, "partitions", rows=len(cells), low=0, high=len(floors) - 1)
+        numbers = array(numbers, "sets", rows=len(cells), low=0, high=len(sets) - 1)
+        expect(len(apart(cells)) == len(cells) and len(set(sets)) == len(sets), "each cell and each set once")
+        return LiveSets(cells, keys, numbers, sets, lows, floors)
+
+
+class HandOver(Exception):
+    """A run cannot go on: `live`, in sets of configurations, is what is alive behind the first `done` of its events."""
+
+    def __init__(self, live: LiveSets, done: int) -> None:
+        super().__init__("a run hands over")
+        self.live: LiveSets = live
+        self.done: int = done
+
+
+class Run(ABC):
+    """The live runs of `program` in the structure `arena`, whoever moves them.
+
+    `inert`: bool (classes,), whether events of a symbol class move no run. `partitions`: how many there are so far.
+    `lows` and `floors`: as in `LiveSets`, but with room for partitions to come. `own_windows`: whether partitions have
+    windows of their own, as those in events are, or end by themselves without a window. `compacts_between`: True if
+    then dead nodes are dropped only between batches (`Evaluator.compact`).
+    """
+
+    block: ClassVar[int] = 1 << 62
+    """So many events `advance` is given at a time."""
+
+    def __init__(self, program: Program, arena: Arena) -> None:
+        self.program: Program = program
+        self.inert: np.ndarray = np.zeros(0, bool)
+        self.own_windows: bool = program.window.per_partition or program.ends_by_key
+        self.compacts_between: bool = self.own_windows and program.keeps_roots
+        self.partitions: int = 0
+        self.lows: np.ndarray = np.zeros(0, np.int64)
+        self.floors: np.ndarray = np.zeros(0, np.int64)
+        self._arena = arena
+        self._stepper = Stepper(program.cea)
+        self._vectors: list[int] = []
+        self._order = kernel_order(program)
+        self._limit = kernel_limit(program.choice)
+        self._consume = CONSUME[program.choice.consume]
+
+    @abstractmethod
+    def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
+        """Move the runs over `events`, int64 (n, EVENT_COLUMNS), rows of `batch`, from that at `st[ROW]` on.
+
+        Yields whenever matches may have been given to `emit`; `matches` reads them before the next step. Unless
+        `write`, they are only counted (`st[COUNTED]`): one event may have more than can be listed. While kernels are
+        interpreted `emit` gets them nonetheless, since nothing stops a kernel that counts, and a full buffer does.
+        Raises `HandOver` in front of an event that is beyond it, `BudgetExceeded`.
+        """
+
+    @property
+    @abstractmethod
+    def statistics(self) -> dict[str, int]:
+        """Counters for people."""
+
+    def parts(self) -> dict[str, list[Any]]:
+        """What it holds, the structure aside, by the parts of `spaseq.core.held.Memory`: lists and arrays to be looked
+        through. Whatever none of them leads to is of `runs`."""
+        return {"keys": [self.lows, self.floors], "automaton": [self._stepper, self._vectors]}
+
+    def forget(self, numbers: np.ndarray, low: int) -> int:
+        """The runs of these partitions end. How many cells had some that began at `low` or later, were not consumed,
+        and were in their window. To be called between events."""
+        numbers = numbers[numbers < self.partitions]
+        if not len(numbers):
+            return 0
+        alive = np.full(self.partitions, low)
+        if self._consume == k.CONSUME_ANY:
+            alive = np.maximum(alive, self._arena.st[k.FLOOR])
+        found = self._end(numbers, np.maximum(alive, np.maximum(self.lows, self.floors)[: self.partitions]))
+        self.lows[numbers] = self.floors[numbers] = 0
+        return found
+
+    @abstractmethod
+    def _end(self, numbers: np.ndarray, alive: np.ndarray) -> int:
+        """Empties all cells of some partitions; how many were alive by `alive`, the first live start of each."""
+
+    @abstractmethod
+    def live(self) -> LiveSets:
+        """What is alive between two events. O(cells)."""
+
+    def waiting(self, low: int, most: int) -> list[tuple[frozenset[int], np.ndarray]] | None:
+        """The sets of states that runs are in which began at `low` or later, and the partitions of these: int64. None
+        where a run does not tell, or would look at more than `most` cells. O(cells)."""
+        return None
+
+    def _waiting(self, low: int) -> list[tuple[frozenset[int], np.ndarray]]:
+        """`waiting`, where `live` tells sets of states."""
+        live = self.live()
+        held = self._arena.cells[live.cells]
+        alive = (held[:, k.HEAD] >= 0) & (held[:, k.HEAD_MAX] >= low)
+        numbers, keys = live.numbers[alive], live.keys[alive]
+        return [(live.sets[number], keys[numbers == number]) for number in apart(numbers).tolist()]
+
+    @property
+    def reached(self) -> frozenset[int] | None:
+        """The states that some run has been in so far; None where that is not kept."""
+        return None
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether matches come with the register rows that they are accepted with."""
+        return False
+
+    def none(self) -> MatchBatch:
+        """No match, with the columns of `matches`."""
+        return no_matches(self.program.labels, [] if self.has_rows else None)
+
+    def matches(self, chunk: Chunk) -> MatchBatch:
+        """The matches that were given to `emit` at the last step of `advance`."""
+        return matches_of(chunk, self.program.labels)
+
+    def add_classes(self, vectors: list[int]) -> None:
+        """Take note of new symbol classes; `vectors` lists all of them, by number. O(classes * transitions)."""
+        fresh = vectors[len(self._vectors) :]
+        if fresh:
+            self.inert = np.concatenate([self.inert, np.array([self._stepper.inert(v) for v in fresh], bool)])
+            self._vectors = list(vectors)
+
+    def snapshot(self) -> dict[str, Any]:
+        """What is alive, as plain values and the front end's; `restore` goes on from it."""
+        return {"live": self.live().snapshot()}
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
+        """The opposite of `snapshot`, for a run that has seen nothing, over the same structure and symbol classes."""
+
+    # Partitions
+
+    def _admit(self, events: np.ndarray) -> None:
+        """Room for the partitions of `events`, of which there is one at least."""
+        self.partitions = max(self.partitions, int(events[:, k.E_KEY].max()) + 1)
+        self.lows, self.floors = grown(self.lows, self.partitions), grown(self.floors, self.partitions)
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """`LiveSets.lows` and `LiveSets.floors`."""
+        return self.lows[: self.partitions].copy(), self.floors[: self.partitions].copy()
+
+    def _take_bounds(self, live: LiveSets) -> None:
+        self.partitions, self.lows, self.floors = len(live.lows), live.lows, live.floors
+
+    def _note_lows(self, events: np.ndarray) -> None:
+        """The events before `st[ROW]` are done."""
+        if self.own_windows:
+            done = events[: int(self._arena.st[k.ROW])]
+            self.lows[done[:, k.E_KEY]] = done[:, k.E_LOW]  # the last row of a key wins
+
+    def _run_kernel(self, kernel: Callable[[], int], emit: Emit, events: np.ndarray) -> int:
+        """`Arena.run`, for a kernel that goes over `events` from `st[ROW]` on."""
+
+        def cell_lows() -> np.ndarray:
+            self._note_lows(events)
+            return self.cell_lows()
+
+        compacts = self.own_windows and not self.compacts_between
+        return self._arena.run(kernel, emit, cell_lows if compacts else None)
+
+    def cell_lows(self) -> np.ndarray:
+        """The first live start of each cell of the arena, by its partition: int64 (cells,)."""
+        live, lows = self.live(), np.zeros(len(self._arena.cells), np.int64)
+        lows[live.cells] = live.lows[live.keys]
+        return lows

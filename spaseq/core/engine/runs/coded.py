@@ -1,0 +1,409 @@
+"""Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
+
+It does what `spaseq.core.engine.runs.row_sets` does, for the guards that most queries have: comparisons of a value of
+one variable with one of another, joins on single terms, and conditions on values of several events. Where that is not
+enough for an exact answer it hands over, for good: when a run is in several configurations at once (an event may be
+marked in two ways that leave different registers), when one code does not do for what was taken, or when the values of
+a batch do not compare as numbers with those before. An event may have several values at once (`ForEachValue` of
+`spaseq.core.engine.program.register_ops`); a configuration then holds a set of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from spaseq.core.automata import ACCEPT, INITIAL
+from spaseq.core.engine.kernels.registers import layout as reg
+from spaseq.core.engine.kernels.registers.index import leave_cells, rebuild, rehash, renumber
+from spaseq.core.engine.kernels.registers.machine import run_guarded
+from spaseq.core.engine.kernels.registers.operations import remember_answers
+from spaseq.core.engine.program.matches import CodedRows, Emit, MatchBatch, matches_of
+from spaseq.core.engine.program.program import Program
+from spaseq.core.engine.program.register_ops import Codes
+from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
+from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
+from spaseq.core.errors import BudgetExceeded
+from spaseq.core.integers import different, in_order
+from spaseq.core.jit import attempt, attempt_events, attempt_rows, interprets
+from spaseq.core.pattern import Batch
+from spaseq.core.snapshot import array, expect
+from spaseq.core.tecs import Arena, Chunk
+from spaseq.core.tecs.kernels import layout as k
+
+_ANSWERS = 1 << 16
+_QUESTIONS = 1 << 10
+"""Rows: of the table of answers, which is emptied when half full, and of questions that are answered at a time."""
+_KEPT = (reg.CONF_ROWS, reg.CONF_HASH, reg.CONF_VALUE)
+"""The columns of a configuration that are neither links nor in `LiveSets`."""
+
+
+def _longer(links: np.ndarray, size: int) -> np.ndarray:
+    """As many rows, the new ones without links."""
+    return np.concatenate([links, np.full((size - len(links), *links.shape[1:]), k.NIL, np.int64)])
+
+
+class GuardRun(Run):
+    """The live configurations, each with a cell of the arena: a partition, a set of states, and rows of a code per
+    register: the first row in `_confs`, others in `_held`."""
+
+    def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
+        super().__init__(program, arena)
+        self._codes = codes
+        self._automaton = GuardedAutomaton(program.cea, codes)
+        width = codes.registers
+        self._tables: GuardTables = self._automaton.tables([], 2)
+        self._out = np.zeros((2, width), np.int64)
+        self._groups = np.zeros((len(program.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
+        self._sets = np.zeros((64, width), np.int64)
+        self._accepted = np.zeros((64, 2), np.int64)
+        self._answers = np.zeros((64, width), np.int64)
+        self._held = np.zeros((0, reg.HELD_REGISTERS + width), np.int64)
+        self._levels = np.zeros(reg.LEVELS, np.int64)
+        self._memo = np.zeros((_ANSWERS if codes.asked else 1, 2 + codes.asked), np.int64)
+        self._remembered, self._emptied_at = 0, -1
+        self._questions = np.zeros((_QUESTIONS if codes.asked else 1, 2 + codes.asked), np.int64)
+        self._figures = np.zeros((2, reg.STACK))
+        self._confs = np.zeros((0, reg.REGISTERS + width), np.int64)
+        self._heads = np.zeros(0, np.int64)
+        self._tops = self._links = np.zeros((0, reg.LEVELS), np.int64)
+        self._ordered = False
+        arena.st[reg.RANDOM] = 1
+        arena.st[reg.SWEEP_AT] = 256
+        arena.st[reg.CONF_FREE] = k.NIL
+        arena.st[reg.HELD_FREE] = k.NIL
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        return {"live_runs": int(self._arena.st[reg.CONF_COUNT])}
+
+    def parts(self) -> dict[str, list[Any]]:
+        found = super().parts()
+        keys = [self._heads, self._tops] if self.partitions > 1 else []
+        made = [self._automaton, self._tables]
+        values = [self._codes.terms] if self._codes.chains is None else [self._codes.terms, self._codes.chains]
+        return {"keys": found["keys"] + keys, "values": values, "automaton": found["automaton"] + made}
+
+    @property
+    def reached(self) -> frozenset[int] | None:
+        return frozenset().union(*self._automaton.sets[1:])
+
+    def waiting(self, low: int, most: int) -> list[tuple[frozenset[int], np.ndarray]] | None:
+        return None if int(self._arena.st[reg.CONF_COUNT]) > most else self._waiting(low)
+
+    @property
+    def has_rows(self) -> bool:
+        return bool(self._tables.automaton.outputs)
+
+    def matches(self, chunk: Chunk) -> MatchBatch:
+        if not self._tables.automaton.outputs:
+            return super().matches(chunk)
+        tags, places = different(np.where(chunk.tag < 0, -chunk.tag, chunk.tag))
+        firsts, counts = self._accepted[tags].T
+        spans = np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
+        begins = np.cumsum(counts) - counts
+        rows = CodedRows(self._answers[spans], begins[places], counts[places], self._accepted_row, self._codes)
+        return matches_of(chunk, self.program.labels, rows)
+
+    def _accepted_row(self, codes: list[list[int]]) -> Any:
+        return self._codes.row(codes, ACCEPT)
+
+    def add_classes(self, vectors: list[int]) -> None:
+        known = len(self._vectors)
+        super().add_classes(vectors)
+        if len(vectors) > known:
+            self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
+
+    def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
+        codes, rows = self._codes, events[:, k.E_ROW]
+        if codes.full_before(batch):  # not behind the batch: its matches may not have been read yet
+            self._evict()
+        self._admit(events)
+        values = codes.load(batch, rows)
+        if values is None and codes.full:
+            self._evict()
+            values = codes.load(batch, rows)
+        if values is not None:
+            yield from self._move(events, np.ascontiguousarray(values), codes.extras, emit, write)
+            self._note_lows(events)
+        done = int(self._arena.st[k.ROW])
+        if done < len(events):
+            raise HandOver(self._configurations(), done)
+
+    def _evict(self) -> None:
+        """Let go of what codes stand for that no run has; they may be numbered anew."""
+        live = self._confs[:, reg.CONF_STATE] >= 0
+        first, others = self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :]
+        codes = self._codes.evict(np.concatenate([first, others]))
+        if codes is not None and len(first):
+            self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :] = np.split(codes, [len(first)])
+            attempt_rows(renumber, len(first), self._confs, self._held, self._tables.indexed)
+            self._index_anew()
+
+    def _move(
+        self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Emit, write: bool
+    ) -> Iterator[None]:
+        """Run over `events`; stops before the first that needs sets of configurations."""
+        arena = self._arena
+        arena.st[reg.ACCEPTED] = 0
+        arena.st[reg.ANSWERS] = 0
+
+        def kernel() -> int:
+            writes = write or interprets(run_guarded)  # see `base.Run.advance`
+            arguments = (events, values, extras if self._automaton.several else None, *self.arguments(writes))
+            return attempt_events(run_guarded, arena.st, k.ROW, k.DONE, *arguments)
+
+        while True:
+            status = self._run_kernel(kernel, emit, events)
+            yield
+            if status == reg.GROW_CELLS:
+                self._grow()
+            elif status == reg.GROW_MOVES:
+                arena.add_moves(2 * len(arena.moves))
+            elif status == reg.GROW_ACCEPTED:
+                self._accepted = np.concatenate([self._accepted, np.zeros_like(self._accepted)])
+                self._answers = np.concatenate([self._answers, np.zeros_like(self._answers)])
+            elif status == reg.GROW_HELD:
+                self._grow_held(int(arena.st[k.NEEDED]))
+            elif status == reg.GROW_SETS:
+                self._check_rows(2 * len(self._sets))
+                self._sets = np.zeros((2 * len(self._sets), self._codes.registers), np.int64)
+            elif status == reg.GROW_CHAINS and self._codes.chains is not None:
+                self._codes.chains.grow()
+            elif status == reg.NEED_ANSWERS:
+                self._answer(events[arena.st[k.ROW]])
+            elif status == k.NEED_STATES:
+                self._add_states(int(arena.st[k.NEEDED]))
+            elif status != k.FLUSH:
+                break
+
+    def arguments(self, write: bool) -> tuple[Any, ...]:
+        """Those of `run_guarded` behind the events and their values, until an array grows or there are new transitions
+        or symbol classes."""
+        arena, several, chains = self._arena, self._automaton.several, self._codes.chains
+        return (
+            *self._tables.arguments(), arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
+            *arena.buffers(self._order, self._limit), self._confs, self._held if several else None, self._table,
+            self._heads, self._equals, self._links, self._tops, self.floors, self._accepted, self._answers,
+            self._groups, self._sets if several else None, self._out, self._levels, *self._asking(),
+            None if chains is None else chains.array, write, self._order, self._limit, self._consume, self.own_windows,
+            self.program.settings.live_runs,
+        )  # fmt: skip
+
+    def step(self, batch: Batch, event: np.ndarray, arguments: tuple[Any, ...]) -> bool:
+        """Move the runs over one event, the row of `batch`, of a partition there is; `arguments`: those it has.
+
+        False where there is more to be done than the kernel can, by `advance`, whatever has been done so far.
+        """
+        codes = self._codes
+        values = None if codes.full else codes.load(batch, event[:, k.E_ROW])
+        if values is None:
+            return False
+        state = self._arena.st
+        state[reg.ACCEPTED] = 0
+        state[reg.ANSWERS] = 0
+        extras = codes.extras if self._automaton.several else None
+        status = attempt(run_guarded, event, np.ascontiguousarray(values), extras, *arguments)
+        return bool(status == k.DONE)
+
+    def _asking(self) -> tuple[np.ndarray | None, ...]:
+        """Memo, questions and figures of `run_guarded`: nothing where no guard asks."""
+        return (self._memo, self._questions, self._figures) if self._codes.asked else (None, None, None)
+
+    def _answer(self, event: np.ndarray) -> None:
+        """Answer what guards ask at an event, each question once."""
+        count = int(self._questions[0, 0])
+        self._questions[0, 0] = 0
+        asked = np.unique(self._questions[1 : 1 + count], axis=0)
+        for question in asked:
+            number, _, *about = question.tolist()
+            question[1] = self._codes.answer(number - 1, about, int(event[k.E_ROW]))
+        if self._remembered + len(asked) > len(self._memo) // 2:
+            # All that one event asks must fit: emptied a second time, it would ask for ever.
+            size = len(self._memo) * (2 if self._emptied_at == event[k.E_POSITION] else 1)
+            self._memo = np.zeros((size, self._memo.shape[1]), np.int64)
+            self._remembered, self._emptied_at = 0, int(event[k.E_POSITION])
+        self._remembered += len(asked)
+        attempt(remember_answers, self._memo, asked)
+
+    def _add_states(self, bits: int) -> None:
+        """Take note of a set of states that a run has reached for the first time."""
+        self._automaton.add(bits)
+        capacity = len(self._tables.indexed)
+        while capacity < len(self._automaton.sets):
+            capacity *= 2
+        self._tables = self._automaton.tables(self._vectors, capacity)
+        self._index_anew()
+
+    def _admit(self, events: np.ndarray) -> None:
+        room = len(self.floors)
+        super()._admit(events)
+        if not room:
+            self._index_anew()
+        elif len(self.floors) > room:
+            buckets = len(self.floors) * len(self._tables.indexed)
+            self._heads = _longer(self._heads, buckets)
+            if self._ordered:
+                self._tops = _longer(self._tops, buckets)
+
+    def _grow(self) -> None:
+        """Twice as many cells. Raises `BudgetExceeded` where no more are allowed."""
+        count, budget = int(self._arena.st[reg.CONF_COUNT]), self.program.settings.live_runs
+        if count >= budget:
+            raise BudgetExceeded("live_runs", budget, count + 1, "runs")
+        size = max(64, 2 * len(self._confs))
+        fresh = np.zeros((size - len(self._confs), self._confs.shape[1]), np.int64)
+        fresh[:, reg.CONF_STATE] = k.NIL
+        self._confs = np.concatenate([self._confs, fresh])
+        self._arena.add_cells(size)
+        self._new_tables()
+        if self._ordered:
+            self._links = _longer(self._links, size)
+        attempt_rows(rehash, size, self._confs, self._table, self._equals, self._tables.indexed, self._arena.st)
+
+    def _grow_held(self, need: int) -> None:
+        """Twice as many rows of configurations with several. Raises `BudgetExceeded` where no more are allowed."""
+        first, size = len(self._held), max(64, 2 * len(self._held), len(self._held) + need)
+        self._check_rows(size)
+        fresh = np.zeros((size - first, self._held.shape[1]), np.int64)
+        fresh[:, reg.HELD_NEXT] = np.arange(first + 1, size + 1)
+        fresh[-1, reg.HELD_NEXT] = self._arena.st[reg.HELD_FREE]
+        self._arena.st[reg.HELD_FREE] = first
+        self._arena.st[reg.HELD_LEFT] += size - first
+        self._held = np.concatenate([self._held, fresh])
+
+    def _check_rows(self, rows: int) -> None:
+        """A run with several rows counts once for each."""
+        budget = self.program.settings.live_runs
+        if rows > 2 * budget:
+            raise BudgetExceeded("live_runs", budget, rows // 2, "runs")
+
+    def _new_tables(self) -> None:
+        """Empty hash tables for all configurations there may be."""
+        slots = max(64, 2 * len(self._confs))
+        self._table = np.full(slots, k.NIL, np.int64)
+        self._equals = np.full(slots if (self._tables.indexed[:, 0] == reg.SAME).any() else 1, k.NIL, np.int64)
+
+    def _index_anew(self) -> None:
+        """Tables and lists for all configurations and partitions there may be, filled.
+
+        PERF: where there are more of either, the lists only become longer. 300,000 keys in one batch, each a run under
+        `b.price > a.price`: 4.8 to 2.6 us a key, 1,150 to 645 MB (2026-11-23).
+        """
+        buckets = len(self.floors) * len(self._tables.indexed)
+        ordered = self._ordered = bool((self._tables.indexed[:, 0] >= reg.BELOW).any())
+        self._new_tables()
+        self._heads = np.full(buckets, k.NIL, np.int64)
+        self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int64)
+        self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int64)
+        attempt(rebuild, self._confs, self._table, self._heads, self._equals, self._links, self._tops,
+                self._tables.indexed, self._arena.st, self._levels)  # fmt: skip
+
+    def _configurations(self) -> LiveSets:
+        """What is alive, in sets of configurations."""
+        live = []
+        for cell, conf in enumerate(self._confs.tolist()):
+            if conf[reg.CONF_STATE] >= 0 and self._arena.cells[cell, k.HEAD] >= 0:
+                rows = self._rows(conf)
+                read = {q: [self._automaton.read_in(q, held) for held in rows]
+                        for q in self._automaton.sets[conf[reg.CONF_STATE]]}  # fmt: skip
+                sets = frozenset((q, self._codes.row(held, q)) for q, held in read.items())
+                live.append((cell, conf[reg.CONF_KEY], sets))
+        return LiveSets.of(live, *self._bounds())
+
+    def _rows(self, conf: list[int]) -> list[list[int]]:
+        """The codes that a configuration holds, row by row."""
+        rows, more = [conf[reg.REGISTERS :]], conf[reg.CONF_MORE]
+        while more >= 0:
+            following, *held = self._held[more].tolist()
+            rows.append(held)
+            more = following
+        return rows
+
+    def _end(self, numbers: np.ndarray, alive: np.ndarray) -> int:
+        ended = np.zeros(self.partitions, bool)
+        ended[numbers] = True
+        keys = self._confs[:, reg.CONF_KEY]
+        cells = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
+        cells = cells[ended[keys[cells]]]
+        held = self._arena.cells[cells]
+        found = int(np.count_nonzero((held[:, k.HEAD] >= 0) & (held[:, k.HEAD_MAX] >= alive[keys[cells]])))
+        attempt_rows(
+            leave_cells, len(cells), self._arena.cells, self._arena.entries, self._confs,
+            self._held if self._automaton.several else None, self._table, self._heads, self._equals, self._links,
+            self._tops, self._tables.indexed, self._arena.st, cells, self._levels,
+        )  # fmt: skip
+        return found
+
+    def live(self) -> LiveSets:
+        cells = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
+        keys, numbers = self._confs[cells, reg.CONF_KEY], self._confs[cells, reg.CONF_STATE]
+        return LiveSets(cells, keys, numbers, self._automaton.sets, *self._bounds())
+
+    def snapshot(self) -> dict[str, Any]:
+        found = super().snapshot()
+        confs = self._confs[self._confs[:, reg.CONF_STATE] >= 0]
+        return {
+            **found,
+            "confs": tuple(confs[:, column].copy() for column in _KEPT),
+            "registers": tuple(column.copy() for column in confs[:, reg.REGISTERS :].T),
+            "held": tuple(column.copy() for column in self._held_rows(confs).T),
+            "codes": self._codes.snapshot(),
+        }
+
+    def _held_rows(self, confs: np.ndarray) -> np.ndarray:
+        """The rows of configurations behind their first: int64 (rows, registers), one configuration's after
+        another's."""
+        owners, places = np.arange(len(confs)), confs[:, reg.CONF_MORE]
+        found = [owners[:0]], [places[:0]]
+        while len(places):
+            owners, places = owners[places >= 0], places[places >= 0]
+            found[0].append(owners)
+            found[1].append(places)
+            places = self._held[places, reg.HELD_NEXT]
+        order = in_order(np.concatenate(found[0]))
+        return self._held[np.concatenate(found[1])[order], reg.HELD_REGISTERS :]
+
+    def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
+        live = LiveSets.restore(state["live"], self._arena)
+        states = range(self.program.cea.states)
+        known = all(type(some) is frozenset and some and all(type(q) is int and q in states for q in some)
+                    for some in live.sets)  # fmt: skip
+        expect(known and live.sets[0] == {INITIAL}, "sets of the automaton's states")
+        for some in live.sets[1:]:
+            self._add_states(sum(1 << q for q in some))
+        self.add_classes(vectors)
+        self._take_bounds(live)
+        self._restore_confs(live, state)
+        held = self._confs[live.cells, reg.REGISTERS :]
+        self._codes.restore(state["codes"], np.concatenate([held, self._held[:, reg.HELD_REGISTERS :]]))
+        self._index_anew()
+
+    def _restore_confs(self, live: LiveSets, state: dict[str, Any]) -> None:
+        """Configurations and their rows, the links between them made anew."""
+        cells = live.cells
+        confs = np.full((len(self._arena.cells), self._confs.shape[1]), k.NIL, np.int64)
+        confs[cells, reg.CONF_KEY], confs[cells, reg.CONF_STATE] = live.keys, live.numbers
+        for column, values, low, high in zip(
+            _KEPT, state["confs"], (1, None, None), (1 << 32, None, None), strict=True
+        ):
+            confs[cells, column] = array(values, "configurations", rows=len(cells), low=low, high=high)
+        for register, values in enumerate(state["registers"]):
+            confs[cells, reg.REGISTERS + register] = array(values, "registers", rows=len(cells))
+        width = self._codes.registers
+        expect(len(state["registers"]) == len(state["held"]) == width, "a column for each register")
+        rows = confs[cells, reg.CONF_ROWS]
+        total = len(state["held"][0]) if width else 0
+        expect(int(rows.sum()) - len(cells) == total, "as many rows as configurations have")
+        self._held = np.full((total, reg.HELD_REGISTERS + width), k.NIL, np.int64)
+        for register, values in enumerate(state["held"]):
+            self._held[:, reg.HELD_REGISTERS + register] = array(values, "rows", rows=total)
+        several = rows > 1
+        ends = np.cumsum(rows - 1)
+        self._held[:, reg.HELD_NEXT] = np.arange(1, total + 1)
+        self._held[ends[several] - 1, reg.HELD_NEXT] = k.NIL
+        confs[cells[several], reg.CONF_MORE] = (ends - rows + 1)[several]
+        self._confs = confs
+        self._arena.st[reg.CONF_COUNT] = len(cells)

@@ -1,0 +1,293 @@
+"""Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
+
+A run is in a set of states at once; sets that no run has reached yet are made when one does, with their transitions on
+all symbol classes, as in `spaseq.core.automata.determinise`. Besides the transitions the arrays say which registers a
+state still needs, so that runs which differ in nothing that can matter are one, and how the configurations of a set are
+indexed: where a set waits, and every transition that could move it is under one test, the configurations that the
+test lets pass are looked up, by a hash for `=` and in a skip list for an order, instead of tried one after another.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+
+from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Transition
+from spaseq.core.automata.determinise import SKIP, Stepper
+from spaseq.core.engine.kernels.registers import layout as k
+from spaseq.core.engine.kernels.registers.index import note_state
+from spaseq.core.engine.program.register_ops import (
+    Append,
+    Codes,
+    ColumnTest,
+    Drop,
+    ForEachValue,
+    Keep,
+    MergeRule,
+    Op,
+    Operand,
+    ResidualTest,
+    Test,
+    Unless,
+)
+from spaseq.core.jit import attempt
+
+_SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
+_RULES = {
+    MergeRule.SAME: k.KEEP_SAME,
+    MergeRule.ONE: k.KEEP_ONE,
+    MergeRule.GREATEST: k.KEEP_GREATEST,
+    MergeRule.LEAST: k.KEEP_LEAST,
+    MergeRule.OVERWRITE: k.KEEP_NEW,
+    MergeRule.SET: k.KEEP_NEW,
+}
+_STEPS = {
+    "+": k.ADD,
+    "-": k.SUBTRACT,
+    "*": k.MULTIPLY,
+    "/": k.DIVIDE,
+    "neg": k.NEGATE,
+    "abs": k.ABSOLUTE,
+    "not": k.NOT,
+    "and": k.AND,
+    "or": k.OR,
+}
+_REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
+
+
+class GuardTables(NamedTuple):
+    """The arrays, in the order of `run_guarded`'s arguments; see there and `k.Configurations`."""
+
+    init_from: np.ndarray
+    movers_from: np.ndarray
+    movers: np.ndarray
+    automaton: k.Automaton
+    indexed: np.ndarray
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Those of `run_guarded`, one by one."""
+        return (*self[:3], *self.automaton, self.indexed)
+
+
+class GuardedAutomaton:
+    """The sets of states met so far, and `tables` of them for the symbol classes met so far.
+
+    `sets[i]`: the states of set i, 0 being that of the initial state alone. `several`: whether an event may have
+    several values at once, and a configuration several rows.
+    """
+
+    def __init__(self, cea: CEA, codes: Codes) -> None:
+        self.stepper: Stepper = Stepper(cea)
+        self._all = [t for out in cea.transitions for t in out]
+        self._needs = [sum(1 << p for p in t.predicates) for t in self._all]
+        self._ops = [codes.ops(t) for t in self._all]
+        self._out = [[i for i, t in enumerate(self._all) if t.source == q] for q in range(cea.states)]
+        self._outputs = frozenset(codes.outputs)
+        self._alive = self._liveness()
+        self._flat = self._flattened()
+        self.several: bool = any(isinstance(op, ForEachValue) for ops in self._ops for op in ops)
+        self.sets: list[frozenset[int]] = []
+        self._numbers: dict[frozenset[int], int] = {}
+        self._indexed: list[tuple[int, int]] = []
+        self.add(1 << INITIAL)
+
+    def add(self, bits: int) -> None:
+        """Take note of a set of states, given as bits."""
+        states = frozenset(q for q in range(len(self._out)) if bits >> q & 1)
+        self._numbers[states] = len(self.sets)
+        self.sets.append(states)
+        self._indexed.append(self._index(states))
+
+    def read_in(self, state: int, held: list[int]) -> list[int]:
+        """Of the registers of a run, those that one of its states needs; the others hold nothing."""
+        return [code if r in self._alive[state] else k.NOTHING for r, code in enumerate(held)]
+
+    def _liveness(self) -> list[set[int]]:
+        """For each state, the registers that some way on from it reads before it drops them."""
+        alive: list[set[int]] = [set() for _ in self._out]
+        effects = [(_reads(ops), {op.register for op in ops if _overwrites(op)}) for ops in self._ops]
+        changed = True
+        while changed:
+            changed = False
+            for t, (reads, drops) in zip(self._all, effects, strict=True):
+                beyond = self._outputs if t.target == ACCEPT else alive[t.target]
+                needed = reads | (beyond - drops)
+                changed |= not needed <= alive[t.source]
+                alive[t.source] |= needed
+        return alive
+
+    def _flattened(self) -> tuple[np.ndarray, np.ndarray]:
+        arcs: list[tuple[int, int, bool, int, int, int]] = []
+        rows: list[tuple[int, int, int, int]] = []
+        for t, ops in zip(self._all, self._ops, strict=True):
+            first = len(rows)
+            rows += [row for op in ops for row in _rows(op)]
+            arcs.append((t.label if t.marks else SKIP, t.target, t.otherwise, first, len(rows), t.source))
+        return np.array(arcs, np.int64).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
+
+    def _index(self, states: frozenset[int]) -> tuple[int, int]:
+        """How the configurations of a set are indexed (`REACH` of its movers), and by which register."""
+        found = [test for q in sorted(states) for i in self._out[q] for test, _ in self._looked_up(q, i)]
+        for wanted in (("=",), ("<", "<=", ">", ">=")):
+            for test in found:
+                if test.symbol in wanted:
+                    return _REACH[test.symbol], test.register
+        return k.ALL_OF_THEM, 0
+
+    def _looked_up(self, state: int, i: int) -> list[tuple[Test, ForEachValue | None]]:
+        """The tests that transition i makes of what the registers hold before it, and of which values."""
+        found: list[tuple[Test, ForEachValue | None]] = []
+        written: set[int] = set()
+        each: ForEachValue | None = None
+        for op in self._ops[i]:
+            match op:
+                case ForEachValue():
+                    each = op
+                case Test(symbol, register, _, _):
+                    if symbol in _REACH and register in self._alive[state] - written:
+                        found.append((op, each))
+                case Keep() | Drop() | Append():
+                    written.add(op.register)
+        return found
+
+    def tables(self, vectors: list[int], capacity: int) -> GuardTables:
+        """The arrays for these symbol classes, given as bit vectors, with room for `capacity` sets.
+
+        O(classes * transitions of the sets).
+        """
+        init = [self._able(INITIAL, vector) for vector in vectors]
+        movers: list[list[tuple[int, ...]]] = []
+        able = [i for arcs in init for i in arcs]
+        for vector in vectors:
+            movers.append([])
+            for number, states in enumerate(self.sets):
+                if number and not all(self.stepper.stays(q, vector) for q in states):
+                    arcs = [self._able(q, vector) for q in sorted(states)]
+                    first = len(able)
+                    able += [i for mine in arcs for i in mine]
+                    movers[-1].append((number, first, len(able), *self._reach(number, arcs), self._only_ends(arcs)))
+        indexed = np.zeros((capacity, 2), np.int32)
+        indexed[: len(self._indexed)] = self._indexed
+        return GuardTables(
+            np.cumsum([0, *map(len, init)]).astype(np.int64),
+            np.cumsum([0, *map(len, movers)]).astype(np.int64),
+            np.array([m for rows in movers for m in rows], np.int64).reshape(-1, 8),
+            k.Automaton(
+                np.array(able, np.int32),
+                *self._flat,
+                np.array([_bits(registers) for registers in self._alive], np.int64),
+                _bits(self._outputs),
+                self._known(),
+            ),
+            indexed,
+        )
+
+    def _known(self) -> np.ndarray:
+        """The hash table of the sets of states: int64 (slots, 2), bits and number."""
+        known = np.zeros((1 << (2 * len(self.sets)).bit_length(), 2), np.int64)
+        for states, number in self._numbers.items():
+            attempt(note_state, known, _bits(states), number)
+        return known
+
+    def _able(self, state: int, vector: int) -> list[int]:
+        """The transitions of a state whose predicates hold, `otherwise` ones last."""
+        found = [i for i in self._out[state] if self._needs[i] & vector == self._needs[i]]
+        return sorted(found, key=lambda i: self._all[i].otherwise)
+
+    def _only_ends(self, arcs: list[list[int]]) -> bool:
+        """Whether runs of a set wait where they are, whatever else they do, and all else is to complete."""
+        for mine in arcs:
+            moving = [self._all[i] for i in mine if not _is_loop(self._all[i], self._ops[i])]
+            if len(moving) == len(mine) or any(t.target != ACCEPT for t in moving):
+                return False
+        return True
+
+    def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int, int, int]:
+        """Which configurations of a set must be tried, the column looked up, and those of its `ForEachValue`, or -1.
+
+        Not all of them only if a run stays put where nothing else fires, and all else is under the indexed test.
+        """
+        kind, register = self._indexed[number]
+        columns: list[tuple[int, ForEachValue | None]] = []
+        for mine in arcs:
+            moving = [i for i in mine if not _is_loop(self._all[i], self._ops[i])]
+            tests = [
+                [(t.column, each) for t, each in self._looked_up(self._all[i].source, i)
+                 if t.register == register and _REACH[t.symbol] == kind]
+                for i in moving
+            ]  # fmt: skip
+            if len(moving) == len(mine) or not all(tests):
+                return k.ALL_OF_THEM, 0, -1, -1
+            columns += [found[0] for found in tests]
+        if kind == k.ALL_OF_THEM or len(set(columns)) != 1:
+            return k.ALL_OF_THEM, 0, -1, -1
+        column, each = columns[0]
+        return (kind, column, -1, -1) if each is None else (kind, column, each.others, each.first)
+
+
+def _is_loop(t: Transition, ops: tuple[Op, ...]) -> bool:
+    return not t.marks and t.target == t.source and not ops
+
+
+def _bits(numbers: set[int] | frozenset[int]) -> int:
+    return sum(1 << n for n in numbers)
+
+
+def _overwrites(op: Op) -> TypeGuard[Drop | Keep]:
+    return isinstance(op, Drop) or (isinstance(op, Keep) and op.rule is MergeRule.SET)
+
+
+def _reads(ops: tuple[Op, ...]) -> set[int]:
+    """The registers that a transition reads."""
+    tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
+    asked = {o.register for t in tests if isinstance(t, ResidualTest) for o in t.operands if o.register is not None}
+    return {t.register for t in tests if isinstance(t, Test | Append)} | asked
+
+
+def _rows(op: Op) -> list[tuple[int, int, int, int]]:
+    """An operation as rows of `ops`."""
+    match op:
+        case Test(symbol, register, column, _):
+            return [(k.TEST, register, column, _SYMBOLS[symbol] + (k.STRICT if op.strict else 0))]
+        case ColumnTest(symbol, left, right):
+            return [(k.BOTH, left, right, _SYMBOLS[symbol])]
+        case Keep(rule, register, column):
+            return [(k.KEEP, register, column, _RULES[rule])]
+        case Drop(register):
+            return [(k.DROP, register, 0, 0)]
+        case Append(register, column):
+            return [(k.APPEND, register, column, 0)]
+        case Unless(tests):
+            rows = [row for test in tests for row in _rows(test)]
+            return [(k.UNLESS, len(rows), 0, 0), *rows]
+        case ResidualTest(number, about, program, lenient):
+            steps = [_step(step) for step in program] if _height(program) <= k.STACK else []
+            rows = [_operand(o, k.NAMED) for o in about] + steps
+            return [(k.ASK, number, len(rows), k.LENIENT if lenient else 0), *rows]
+        case ForEachValue(others, first):
+            return [(k.EACH, first, others, 0)]
+
+
+def _operand(operand: Operand, role: int) -> tuple[int, int, int, int]:
+    register, column = operand.register, operand.column
+    kind = k.HELD if column is None else k.GIVEN if register is None else k.EITHER
+    return kind, register or 0, column or 0, role
+
+
+def _height(program: tuple[Operand | float | str, ...]) -> int:
+    """How many values there are at most at a time."""
+    changes = (1 if not isinstance(s, str) else 0 if s in ("neg", "abs", "not") else -1 for s in program)
+    return max(accumulate(changes), default=0)
+
+
+def _step(step: Operand | float | str) -> tuple[int, int, int, int]:
+    match step:
+        case Operand():
+            return _operand(step, k.NUMBER)
+        case str():
+            return (_STEPS[step], 0, 0, 0) if step in _STEPS else (k.COMPARE, 0, 0, _SYMBOLS[step])
+        case _:
+            low, high = np.array([step], np.float64).view(np.int32).tolist()
+            return k.CONSTANT, low, high, 0

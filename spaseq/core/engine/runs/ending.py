@@ -1,0 +1,290 @@
+"""Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
+
+Matches of φ wait here. Where an event of ψ comes behind the end of a waiting match and inside its window, the match is
+off. When the window's first live start has passed a match's own, its window has closed, and the match is reported. The
+end of the stream closes all windows. The interval of the match is that of φ.
+
+The first ψ behind an end decides all matches with that end: those that start in its window are off, and the windows of
+the others have closed. So matches with one end need not wait one by one. The compact structure (`OpenRoots`) holds them
+as the root of their nodes, a `MatchBatch` whose only position is the node and whose start is a lower bound. When the
+first live start passes that bound, the matches that start before it are enumerated, and the root waits on with its next
+start. So n events hold O(n) roots, though 2^n matches may wait.
+
+If ψ has conditions on what φ took, matches with one end differ in what calls them off. `Ending.against` then evaluates
+`φ ; ψ`: its matches are those of φ that are off, with the event of ψ behind them. There, and in the lazy evaluators,
+matches wait one by one, and so within the budget `output_bytes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from spaseq.core.engine.program.matches import Labels, MatchBatch, matches_of
+from spaseq.core.engine.program.window import Lows, Window
+from spaseq.core.engine.runs.base import grown
+from spaseq.core.integers import in_order
+from spaseq.core.pattern import Batch, NoneOf
+from spaseq.core.snapshot import array, expect
+from spaseq.core.tecs import Arena, Roots
+from spaseq.core.tecs.kernels import layout as k
+from spaseq.core.tecs.kernels.layout import NEVER
+
+_SURE: Final = -2
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Matches whose windows are open, or roots, and the partition of each (0 without PARTITION BY; `_SURE`, of one that
+    is forgotten). `codes`: those of `_codes`, if they have been asked for."""
+
+    matches: MatchBatch = field(default_factory=MatchBatch)
+    keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+    def coded(self) -> np.ndarray:
+        """The codes of the matches."""
+        if len(self.codes) != len(self.matches):
+            self.codes = _codes(self.matches)
+        return self.codes
+
+
+class Calling(Protocol):
+    """What finds the matches that are off, each with one event more (`spaseq.core.engine.runs.evaluation.Pushed`)."""
+
+    def stream(self, batch: Batch) -> Iterator[MatchBatch]: ...
+
+    def forget(self, numbers: np.ndarray) -> int | None: ...
+
+    def snapshot(self) -> dict[str, Any]: ...
+
+
+class OpenRoots:
+    """What roots stand for. As matches they have one position, their node, and a start that is no later than those of
+    the matches below them. `ends_only`: of each root one match is enough, without positions."""
+
+    def __init__(self, arena: Arena, labels: Labels, *, ends_only: bool) -> None:
+        self.nodes: Roots = Roots(arena)
+        self._labels = labels
+        self._ends_only = ends_only
+
+    def matches(self, roots: np.ndarray) -> Iterator[MatchBatch]:
+        """The matches in the ranges of `roots`, int64 (r, ROOT_COLUMNS), a part at a time."""
+        if not self._ends_only:
+            return (matches_of(chunk, self._labels) for chunk in self.nodes.enumerate(roots))
+        starts = self.nodes.latest_starts(roots)
+        there = starts >= 0
+        return iter((MatchBatch(starts[there], roots[there, k.O_END], np.zeros(int(there.sum()) + 1, np.int64)),))
+
+
+def _ranges(roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
+    """Roots with the bounds of their starts, as `spaseq.core.tecs.Roots` takes them."""
+    table = np.empty((len(roots), k.ROOT_COLUMNS), np.int64)
+    table[:, k.O_NODE], table[:, k.O_LOW] = roots.positions, roots.start
+    table[:, k.O_HIGH], table[:, k.O_END] = bounds, roots.end
+    return table
+
+
+class Ending:
+    """The waiting matches of one evaluation. The evaluation sets `against`, or `roots`, if its program asks for it.
+
+    `push`, `advance` and `close` change the state at once and give matches a part at a time, to be read to the end
+    before the next call.
+    """
+
+    def __init__(self, absent: NoneOf, window: Window) -> None:
+        self.against: Calling | None = None
+        self.roots: OpenRoots | None = None
+        self.window: Window = window
+        self._absent = absent
+        self._lows_by_key = window.per_partition
+        self._waiting = _Waiting()
+        self._lows = np.zeros(0, np.int64)
+
+    def push(self, batch: Batch, found: MatchBatch, lows: np.ndarray) -> Iterator[MatchBatch]:
+        """The matches whose windows close within `batch`, given those of φ that it completes; without register rows.
+
+        `lows`: first live start at each row, int64 (n,). Positions must differ from row to row. O((matches + rows) log
+        rows), roots standing for all of their matches, but for what `OpenRoots` gives.
+        """
+        positions = np.asarray(batch.positions, np.int64)
+        row_keys = np.zeros(len(positions), np.int64) if batch.keys is None else np.asarray(batch.keys, np.int64)
+        found_keys = row_keys[np.searchsorted(positions, found.end)] if len(found) else np.zeros(0, np.int64)
+        found = replace(found, rows=None, labels=found.labels if self.roots is None else None)
+        matches = MatchBatch.concat([self._waiting.matches, found]) if len(found) else self._waiting.matches
+        keys = np.concatenate([self._waiting.keys, found_keys])
+        bounds, called = self._decided(batch, matches, keys, row_keys, lows)
+        codes = np.zeros(0, np.uint64)
+        if self.against is not None:
+            codes = np.concatenate([self._waiting.coded(), _codes(found)])
+            off = _called_off(self.against.stream(batch), matches, codes)
+            bounds[off], called[off] = 0, True
+        return self._given(_Waiting(matches, keys, codes), bounds, called)
+
+    def _decided(
+        self, batch: Batch, matches: MatchBatch, keys: np.ndarray, row_keys: np.ndarray, lows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of each match the first start whose window is still open when it is decided, int64 (m,), and True if an event
+        of ψ decides it: bool (m,)."""
+        strays = ~self._absent.evaluate(batch) & (row_keys >= 0)
+        if self._lows_by_key:
+            there = row_keys >= 0
+            self._lows = grown(self._lows, int(row_keys.max()) + 1)
+            self._lows[row_keys[there]] = lows[there]  # the last row of a key wins
+            bounds = self._lows[np.maximum(keys, 0)]
+        else:
+            bounds = np.full(len(matches), lows[-1])
+        bounds[keys == _SURE] = NEVER
+        # Rows in order of key and position, as one number each; of a match, the first row that may be a stray.
+        stray = np.flatnonzero(strays)
+        stray = stray[in_order(row_keys[stray])]
+        width = len(batch.positions) + 1
+        behind = keys * width + np.searchsorted(np.asarray(batch.positions, np.int64), matches.end, "right")
+        place = np.searchsorted(row_keys[stray] * width + stray, behind)
+        mine = np.flatnonzero(place < len(stray))
+        mine = mine[row_keys[stray[place[mine]]] == keys[mine]]
+        called = np.zeros(len(matches), bool)
+        bounds[mine], called[mine] = lows[stray[place[mine]]], True
+        return bounds, called
+
+    def _given(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
+        """The matches that start before their bounds; the others wait on, but for those that are `called` off."""
+        matches, closed = some.matches, some.matches.start < bounds
+        given = _pick(matches, closed)
+        waits = ~closed & ~np.asarray(called)
+        if self.roots is not None:
+            parts = closed & ~np.asarray(called) & (bounds < NEVER)
+            rest = matches.start.copy()
+            rest[parts] = self.roots.nodes.next_starts(_ranges(_pick(matches, parts), bounds[parts]))
+            matches, waits = replace(matches, start=rest), waits | (parts & (rest < NEVER))
+        codes = some.codes[waits] if len(some.codes) else some.codes
+        self._waiting = _Waiting(_pick(matches, waits), some.keys[waits], codes)
+        return iter((given,)) if self.roots is None else self.roots.matches(_ranges(given, bounds[closed]))
+
+    def forget(self, keys: np.ndarray) -> None:
+        """No row of these partitions comes any more: what waits in them is sure, and given with the next matches."""
+        if self.against is not None:
+            self.against.forget(keys)
+        self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
+        if self._lows_by_key:
+            self._lows[keys[keys < len(self._lows)]] = 0
+
+    def advance(self, lows: Lows | None, place: int) -> Iterator[MatchBatch]:
+        """The matches whose windows are closed at `place`, as no row before it will come any more.
+
+        `lows`: what the rows so far were measured by, None before the first. `place` is what the window is measured
+        in; a window over positions closes by events alone.
+        """
+        timed = lows is not None and self.window.is_bounded and not self.window.by_position
+        bounds = np.full(len(self._waiting.keys), lows.at(place) if lows is not None and timed else 0)
+        bounds[self._waiting.keys == _SURE] = NEVER
+        return self._given(self._waiting, np.minimum(bounds, NEVER), False)
+
+    @property
+    def undecided(self) -> int | None:
+        """The least end of a match that waits; None if none does."""
+        return int(self._waiting.matches.end.min()) if len(self._waiting.matches) else None
+
+    @property
+    def waiting(self) -> tuple[MatchBatch, np.ndarray]:
+        """The matches that wait, and the partition of each: int64 (m,)."""
+        return self._waiting.matches, self._waiting.keys
+
+    @property
+    def sure(self) -> np.ndarray:
+        """The starts, ends and positions of the matches that are sure, and wait to be given with the next ones: int64
+        (n,)."""
+        if _SURE not in self._waiting.keys:
+            return np.zeros(0, np.int64)
+        matches = _pick(self._waiting.matches, self._waiting.keys == _SURE)
+        taken = matches.positions if self.roots is None else self.roots.nodes.positions(_ranges(matches, matches.end))
+        return np.concatenate([matches.start, matches.end, taken])
+
+    def take_back(self, matches: MatchBatch, keys: np.ndarray, lows: dict[int, int]) -> None:
+        """What waits from here on (`waiting`), and, where windows are of partitions, the first live start of each of
+        which there were events besides."""
+        self._waiting = _Waiting(matches, keys)
+        if lows:
+            self._lows = grown(self._lows, max(lows) + 1)
+            self._lows[list(lows)] = list(lows.values())
+
+    def close(self) -> Iterator[MatchBatch]:
+        """All that still waits: the stream ends, and nothing can come between."""
+        return self._given(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
+
+    def compact(self, arena: Arena, cell_window_starts: np.ndarray) -> None:
+        """`Arena.compact`, which keeps what the roots stand on."""
+        matches = self._waiting.matches
+        table = _ranges(matches, matches.end)
+        arena.compact(cell_window_starts, table)
+        self._waiting.matches = replace(matches, positions=table[:, k.O_NODE].copy())
+
+    def snapshot(self) -> Any:
+        """What waits, as plain values, and behind them what `against` has, where that is set."""
+        plain = self._waiting.matches.snapshot(), self._waiting.keys, self._lows
+        return plain if self.against is None else (*plain, self.against.snapshot())
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `snapshot`, but for `against`."""
+        matches, keys, lows = state[:3]
+        self._lows = array(lows, "windows", low=0)
+        most = len(self._lows) - 1 if self._lows_by_key else None
+        keys = array(keys, "keys", rows=len(matches[0]), low=_SURE, high=most)
+        waiting = MatchBatch.restore(matches)
+        if self.roots is not None:
+            one = len(waiting.positions) == len(waiting) and bool((np.diff(waiting.offsets) == 1).all())
+            expect(one and self.roots.nodes.are_known(_ranges(waiting, waiting.end)), "roots of nodes that are there")
+        self._waiting = _Waiting(waiting, keys)
+
+
+def _called_off(found: Iterable[MatchBatch], matches: MatchBatch, codes: np.ndarray) -> list[int]:
+    """Which of the matches, whose `_codes` are given, are `found` with an event behind them.
+
+    O(matches) array operations where any are found, besides a look at those that are.
+    """
+    off: list[int] = []
+    for part in found:  # to its end
+        others = _codes(part, 1)
+        places: dict[tuple[int, bytes], list[int]] = {}
+        for i in np.flatnonzero(np.isin(codes, others)).tolist():
+            places.setdefault(_name(matches, i), []).append(i)
+        for i in np.flatnonzero(np.isin(others, codes)).tolist():
+            off += places.get(_name(part, i, 1), ())
+    return off
+
+
+def _name(matches: MatchBatch, row: int, behind: int = 0) -> tuple[int, bytes]:
+    """What a match is told apart by, without its last `behind` positions."""
+    taken = matches.positions[matches.offsets[row] : matches.offsets[row + 1] - behind]
+    return int(matches.start[row]), taken.tobytes()
+
+
+def _codes(matches: MatchBatch, behind: int = 0) -> np.ndarray:
+    """A number for each match, equal for those of equal `_name`, and hardly ever for others: uint64 (m,)."""
+    summed = np.zeros(len(matches.positions) + 1, np.uint64)
+    np.cumsum(_mixed(matches.positions), out=summed[1:])  # wraps around
+    own: np.ndarray = summed[matches.offsets[1:] - behind] - summed[matches.offsets[:-1]]
+    return own + _mixed(~matches.start)
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Integers scattered over 64 bits (the finaliser of splitmix64)."""
+    mixed = values.astype(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    found: np.ndarray = mixed ^ (mixed >> np.uint64(31))
+    return found
+
+
+def _pick(matches: MatchBatch, wanted: np.ndarray) -> MatchBatch:
+    """The matches where `wanted`, in their order."""
+    index = np.flatnonzero(wanted)
+    sizes = np.diff(matches.offsets)
+    places = np.repeat(wanted, sizes)
+    rows = None if matches.rows is None else [matches.rows[i] for i in index.tolist()]
+    offsets = np.concatenate([[0], np.cumsum(sizes[index])]).astype(np.int64)
+    labels = None if matches.labels is None else matches.labels[places]
+    return MatchBatch(matches.start[index], matches.end[index], offsets, matches.positions[places], rows, labels)

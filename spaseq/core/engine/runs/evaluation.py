@@ -1,0 +1,133 @@
+"""What evaluators share: how the matches of a batch leave them, at once or a part at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from spaseq.core.engine.program.matches import MatchBatch, within
+from spaseq.core.engine.program.program import Program
+from spaseq.core.engine.program.window import Lows
+from spaseq.core.engine.runs.ending import Ending
+from spaseq.core.pattern import Batch
+from spaseq.core.watch import check
+
+__all__ = ["Evaluation", "Pushed", "counted"]
+
+
+class Pushed(ABC):
+    """What evaluates a `program` batch by batch, whatever moves its runs."""
+
+    def __init__(self, program: Program) -> None:
+        self.program: Program = program
+
+    @property
+    @abstractmethod
+    def last_position(self) -> int | None:
+        """The position of the last event; None before the first."""
+
+    def parts(self) -> dict[str, list[Any]]:
+        """What it holds, by the parts of `spaseq.core.held.Memory`; all that they lead to counts."""
+        return {"runs": [self]}
+
+    def none(self) -> MatchBatch:
+        """No match, with the columns of all others."""
+        return MatchBatch()
+
+    def push(self, batch: Batch) -> MatchBatch:
+        """The matches that `batch` completes, all at once. Raises `BudgetExceeded` at `output_bytes`."""
+        return MatchBatch.concat(self.at_once(self.stream(batch)) or [self.none()])
+
+    def at_once(self, parts: Iterable[MatchBatch]) -> list[MatchBatch]:
+        """All of the parts. Raises `BudgetExceeded` at `output_bytes`."""
+        return list(within(parts, self.program.settings.output_bytes))
+
+    @abstractmethod
+    def stream(self, batch: Batch) -> Iterator[MatchBatch]:
+        """The matches that `batch` completes, a part at a time. Must be exhausted before the next batch."""
+
+    def count(self, batch: Batch, most: int | None = None) -> int:
+        """How many matches `batch` completes. Stops soon behind `most`; then nothing can be pushed any more."""
+        return counted(self.stream(batch), most)
+
+    @abstractmethod
+    def advance(self, place: int) -> Iterator[MatchBatch]:
+        """The matches that only waited for windows which are closed at `place` (`Ending.advance`), a part at a time."""
+
+    def forget(self, numbers: np.ndarray) -> int | None:
+        """The runs of these partitions end, and their numbers may be those of others from here on. How many runs, as
+        sets of states and of what they hold; None where an evaluator keeps them until the window has passed. Matches
+        of these partitions that only wait for what must not come behind them are sure, and given with the next ones.
+        """
+        return None
+
+    @property
+    def sure(self) -> np.ndarray:
+        """The events of matches that `forget` made sure, and that are not given yet: positions, int64 (n,)."""
+        return np.zeros(0, np.int64)
+
+    @abstractmethod
+    def close(self) -> Iterator[MatchBatch]:
+        """The matches that the end of the stream completes, a part at a time: those that only waited for their windows
+        to close."""
+
+
+def counted(parts: Iterable[MatchBatch], most: int | None = None) -> int:
+    """How many matches the parts have together; reads no further once they are `most`."""
+    found = 0
+    for part in parts:
+        check()
+        found += len(part)
+        if most is not None and found >= most:
+            break
+    return found
+
+
+class Evaluation(Pushed):
+    """The runs of one evaluator. All matches leave through `stream`, but those of single events that
+    `spaseq.core.engine.runs.single_event` pushes past the batches.
+
+    `lows` finds first live starts, None before the first row; `ending` holds back matches until their windows close.
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.lows: Lows | None = None
+        self.ending: Ending | None = None if program.absent is None else Ending(program.absent, program.window)
+
+    @abstractmethod
+    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
+        """The matches that end in `batch`, which is not empty, a part at a time, whatever must not come behind them."""
+
+    @abstractmethod
+    def _first_live(self, batch: Batch) -> np.ndarray:
+        """The first live start at each row of the batch that `_completed` has done: int64 (n,)."""
+
+    def stream(self, batch: Batch) -> Iterator[MatchBatch]:
+        if not len(batch):
+            return
+        if self.ending is None:
+            yield from self._completed(batch)
+        else:
+            held, budget = self.ending.waiting[0], self.program.settings.output_bytes
+            _, *found = within(chain((held,), self._completed(batch)), budget)
+            yield from self.ending.push(batch, MatchBatch.concat(found), self._first_live(batch))
+
+    def advance(self, place: int) -> Iterator[MatchBatch]:
+        return iter(()) if self.ending is None else self.ending.advance(self.lows, place)
+
+    def close(self) -> Iterator[MatchBatch]:
+        return iter(()) if self.ending is None else self.ending.close()
+
+    @property
+    def sure(self) -> np.ndarray:
+        return super().sure if self.ending is None else self.ending.sure
+
+    @property
+    def undecided(self) -> int | None:
+        """The first event at which a match may end that is not reported yet, as it waits for its window to close."""
+        return None if self.ending is None else self.ending.undecided

@@ -1,0 +1,314 @@
+"""One event at a time: what a batch does, without arrays for each event.
+
+A `Single` drives the same evaluator that batches are pushed to, between `enter` and `leave`. The caller evaluates the
+predicates; here the bits become a symbol class by a dictionary, classes that move nothing end there, and the others are
+one call of the kernel on arrays that are kept. Events that move nothing need not be told to the window, but where it
+counts the events of each partition (`LowsOfOne`): there `pass_by` is told of them.
+
+What moves goes to the kernel over symbol classes, or to that over registers with a batch of one row that the caller
+makes, on arrays that are kept. The first event of a partition, and one at which a kernel stops (for want of room, for
+transitions not met yet, for a run beyond it), goes to the evaluator's `move`.
+
+`SingleWaiting` is the same where matches wait for their windows to close (NOT at the end).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, cast
+
+import numpy as np
+
+from spaseq.core.engine.kernels.drivers import run_classes
+from spaseq.core.engine.program.matches import MatchBatch, within
+from spaseq.core.engine.program.window import Lows, LowsOfOne
+from spaseq.core.engine.runs.coded import GuardRun
+from spaseq.core.engine.runs.deterministic import DeterministicRun
+from spaseq.core.engine.runs.evaluator import Evaluator, check_partitions
+from spaseq.core.engine.runs.waiting import WaitingOnes
+from spaseq.core.errors import InternalError
+from spaseq.core.jit import attempt, interprets
+from spaseq.core.pattern import Batch, Predicate
+from spaseq.core.tecs.kernels import layout as k
+
+__all__ = ["INERT", "Single", "SingleWaiting"]
+
+INERT: Final = -1
+
+
+class _Symbols(dict[int, int]):
+    """Symbol class by bit vector, `INERT` where it moves nothing; worked out when a vector first occurs."""
+
+    def __init__(self, learn: Callable[[int], int]) -> None:
+        self._learn = learn
+
+    def __missing__(self, vector: int) -> int:
+        symbol = self[vector] = self._learn(vector)
+        return symbol
+
+
+class Single:
+    """The road of single events into `evaluator`.
+
+    `symbols[bits]` is the symbol class of an event or `INERT`. `counts` says whether inert events must be told to
+    `pass_by`, `reads` whether what moves is looked at again in its batch.
+    """
+
+    least: Final = 0
+    """Of events of lower partitions (-1: of none) `pass_by` need not be told."""
+    undecided: Final = None
+    """As of `Evaluation`."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._run: Any = None
+        self._arena = evaluator._arena
+        self._state = self._arena.st.data
+        self.symbols: _Symbols = _Symbols(self._learn)
+        self.reads: bool = True  # unless the run is a `DeterministicRun`
+        self.counts: bool = False
+        buffer = np.zeros(k.EVENT_COLUMNS, np.int64)
+        self._pack = struct.Struct("=6q").pack_into
+        self._buffer = buffer.data
+        self._event = buffer.reshape(1, k.EVENT_COLUMNS)
+        self._arguments: tuple[Any, ...] = ()
+        self._kernel: Callable[..., Any] = self._attempted
+        self._lows: LowsOfOne
+        self._low: Callable[[int, Any, int], int]
+
+    @staticmethod
+    def applies(evaluator: Any) -> bool:
+        """Whether this road exists: for the compact structure, not where matches wait for what comes behind."""
+        return isinstance(evaluator, Evaluator) and evaluator.ending is None
+
+    def enter(self, partitioned: bool) -> None:
+        """Take over from batches. O(events of the window) where a window was open."""
+        evaluator = self._evaluator
+        if evaluator.lows is None:
+            evaluator.lows = Lows(evaluator.program.window, partitioned)
+        self._take_run()
+        self._lows = LowsOfOne(evaluator.lows, evaluator.last is not None and isinstance(evaluator.last[1], float))
+        self._low = self._lows.of
+        self.counts = self._lows.by_key
+
+    def leave(self, position: int, time: Any) -> None:
+        """Hand over to batches, the last event being at `position` and `time`."""
+        self._evaluator.last = (position, time)
+        self._evaluator.low = int(self._event[0, k.E_KEEP])
+        self._lows.close()
+
+    def pass_by(self, position: int, time: Any, key: int) -> list[MatchBatch]:
+        """An inert event of partition `key` in a window of events by partition, which completes nothing."""
+        self.tell(position, time, key)
+        return []
+
+    def tell(self, position: int, time: Any, key: int) -> int:
+        """The first live start at an event that is not pushed."""
+        return self._low(position, time, key)
+
+    def forget(self, numbers: np.ndarray) -> int:
+        """`Evaluator.forget`."""
+        self._lows.forget(numbers)
+        return self._evaluator.forget(numbers, int(self._event[0, k.E_KEEP]))
+
+    def push(
+        self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch], low: int | None = None
+    ) -> list[MatchBatch]:
+        """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0.
+        `low` is what `tell` gave, if the event was told."""
+        run = self._run
+        if low is None:
+            low = self._low(position, time, key)
+        self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
+        state = self._state
+        state[k.ROW] = 0
+        if key >= run.partitions:
+            check_partitions(key, self._evaluator.program.settings.partitions)
+            return self._moved(batch())
+        if self.reads:
+            one = batch()
+            if type(run) is not GuardRun or not run.step(one, self._event, self._arguments):
+                return self._moved(one)
+        elif self._kernel(*self._arguments) != k.DONE:
+            return self._moved(batch())
+        if run.own_windows:
+            run.lows[key] = low
+        return self._flushed() if state[k.MATCHES] else []
+
+    def _moved(self, batch: Batch) -> list[MatchBatch]:
+        """As a batch of one row: what has registers, the first event of a partition, whose cells must be made, and
+        where the kernel stopped for want of room or of transitions."""
+        evaluator = self._evaluator
+        found = evaluator.at_once(evaluator.collect(partial(evaluator.move, batch, (self._event,), write=True)))
+        self._take_run()
+        return found
+
+    def _flushed(self) -> list[MatchBatch]:
+        found = self._evaluator.at_once(self._evaluator.collect(self._evaluator.flush))
+        self._arrange()  # a full buffer was handed over
+        return found
+
+    def _take_run(self) -> None:
+        """The evaluator's run, which may be another one now."""
+        self._run = self._evaluator.run
+        self.reads = type(self._run) is not DeterministicRun
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Room for what may move, on arrays that may have been replaced: by growth, by new transitions or classes, or
+        by batches."""
+        if not self.reads:
+            self._run.fit()
+            self._run.add_moves()
+            self._kernel = self._attempted if interprets(run_classes) else run_classes.compiled
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """The arguments of the kernel."""
+        if not self.reads:
+            self._arguments = self._run.arguments(self._event, True)
+        elif type(self._run) is GuardRun and self._run.partitions:  # before the first, it has not all arrays
+            self._arguments = self._run.arguments(True)
+
+    def _attempted(self, *arguments: Any) -> Any:
+        """The kernel while it is interpreted."""
+        status = attempt(run_classes, *arguments)
+        if not interprets(run_classes):
+            self._kernel = run_classes.compiled
+        return status
+
+    def _learn(self, vector: int) -> int:
+        """The class of a vector that did not occur since `enter`."""
+        evaluator = self._evaluator
+        count = len(evaluator.program.cea.predicates)
+        truth = np.array([bool(vector >> p & 1) for p in range(count)], bool).reshape(count, 1)
+        symbol = int(evaluator.alphabet.classify(truth)[0])
+        self._run.add_classes(evaluator.alphabet.vectors)
+        self.refresh()
+        return INERT if self._run.inert[symbol] else symbol
+
+
+class SingleWaiting:
+    """`Single` where matches wait: each event may close windows, and what must not follow a match is looked for, too.
+
+    `symbols[bits]` is a number for what an event is to the pattern, to what must not follow and to `Ending.against`.
+    Its bits are those of `predicates`.
+    """
+
+    counts: Final = True
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        ending, absent = evaluator.ending, evaluator.program.absent
+        assert ending is not None and absent is not None
+        self._evaluator = evaluator
+        self._ending = ending
+        self._output_bytes = evaluator.program.settings.output_bytes
+        self._inner = Single(evaluator)
+        against = cast("Evaluator | None", ending.against)
+        self._behind = None if against is None else Single(against)
+        place = {predicate: i for i, predicate in enumerate(self.predicates(evaluator))}
+        behind = () if against is None else against.program.cea.predicates
+        self._absent = place[absent]
+        self._own = [place[predicate] for predicate in evaluator.program.cea.predicates]
+        self._other = [place[predicate] for predicate in behind]
+        self._meanings: list[tuple[int, bool, int]] = []
+        self.symbols: _Symbols = _Symbols(self._learn)
+        self.least: int = 0
+        self._waiting: WaitingOnes | None = None
+
+    @staticmethod
+    def predicates(evaluator: Evaluator) -> tuple[Predicate, ...]:
+        """What an event's bits say: the truth of the pattern's predicates, of `Program.absent` and of the predicates of
+        `Program.against`, each once."""
+        program = evaluator.program
+        assert program.absent is not None
+        behind = program.against.cea.predicates if program.against else ()
+        return tuple(dict.fromkeys((*program.cea.predicates, program.absent, *behind)))
+
+    @staticmethod
+    def applies(evaluator: Any) -> bool:
+        """Whether this road exists: for the compact structure, where keys are not forgotten after a pause."""
+        if not isinstance(evaluator, Evaluator) or evaluator.ending is None:
+            return False
+        return evaluator.program.settings.forget_keys_after is None
+
+    def enter(self, partitioned: bool) -> None:
+        """As of `Single`. O(matches that wait) besides."""
+        self._inner.enter(partitioned)
+        self.least = 0 if self._inner.counts else -1
+        if self._behind is not None:
+            self._behind.enter(partitioned)
+        self._waiting = WaitingOnes(self._ending)
+
+    def leave(self, position: int, time: Any) -> None:
+        """As of `Single`. O(matches that wait) besides."""
+        self._inner.leave(position, time)
+        if self._behind is not None:
+            self._behind.leave(position, time)
+        if self._waiting is not None:
+            self._waiting.close()
+        self._waiting = None
+
+    def forget(self, numbers: np.ndarray) -> int:
+        """Never asked for (`applies`)."""
+        raise InternalError("keys are forgotten where matches wait, one event at a time")
+
+    def pass_by(self, position: int, time: Any, key: int) -> list[MatchBatch]:
+        """An event that is nothing to any of the three; `key` -1 for one of no partition."""
+        assert self._waiting is not None
+        if self._behind is not None and self._behind.counts:
+            self._behind.tell(position, time, key)
+        return self._sure(self._inner.tell(position, time, key), key)
+
+    def push(self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch]) -> list[MatchBatch]:
+        """The matches whose windows the event closes. Arguments: those of `Single.push`."""
+        own, forbids, other = self._meanings[symbol]
+        if self._evaluator.is_full:
+            self._compact()
+        waiting = self._waiting
+        assert waiting is not None
+        low = self._inner.tell(position, time, key)
+        closed = self._sure(low, key)  # before nodes out of the window are given up
+        found = [] if own == INERT else self._inner.push(own, position, time, key, batch, low)
+        if forbids:
+            waiting.forbid(key)
+        if self._behind is not None:
+            if other != INERT:
+                for matches in self._behind.push(other, position, time, key, batch):
+                    waiting.call_off(matches)
+            elif self._behind.counts:
+                self._behind.tell(position, time, key)
+        for matches in found:
+            waiting.add(matches, key)
+        return closed
+
+    def _compact(self) -> None:
+        assert self._waiting is not None
+        self._waiting.close()
+        self._evaluator.compact()
+        self._waiting = WaitingOnes(self._ending)
+        self._inner.refresh()
+
+    def _sure(self, low: int, key: int) -> list[MatchBatch]:
+        assert self._waiting is not None
+        return list(within(self._waiting.reach(low, key), self._output_bytes))
+
+    @property
+    def undecided(self) -> int | None:
+        """As of `Evaluation`."""
+        return None if self._waiting is None else self._waiting.undecided
+
+    def _learn(self, vector: int) -> int:
+        own, forbids = self._inner.symbols[_chosen(vector, self._own)], not vector >> self._absent & 1
+        other = INERT if self._behind is None else self._behind.symbols[_chosen(vector, self._other)]
+        if own == other == INERT and not forbids:
+            return INERT
+        self._meanings.append((own, forbids, other))
+        return len(self._meanings) - 1
+
+
+def _chosen(vector: int, places: list[int]) -> int:
+    """The bits of a vector at some places, in their order."""
+    return sum((vector >> place & 1) << i for i, place in enumerate(places))

@@ -1,0 +1,109 @@
+"""Bytes of files, in blocks of whole lines; what the readers of text formats share."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from spaseq.core.errors import EventError
+from spaseq.core.events.unfinished import Unfinished
+
+__all__ = ["Joined", "check_names", "clean", "decoded", "first_line", "line_blocks", "not_utf8", "read_some"]
+
+_BLOCK: Final = 16 << 20
+
+
+def read_some(stream: Any, size: int) -> bytes:
+    """Up to `size` bytes, fewer only at the end; of a `live` stream what has come, none only at the end."""
+    if getattr(stream, "live", False):
+        return bytes(stream.read(size))
+    parts: list[bytes] = []
+    while size > 0 and (part := bytes(stream.read(size))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+class Joined(io.RawIOBase):
+    """Bytes already read, and then the rest of the stream."""
+
+    def __init__(self, head: bytes, rest: Any) -> None:
+        self._head = io.BytesIO(head)
+        self._rest = rest
+        self.live: bool = getattr(rest, "live", False)
+        """Whether the rest comes bit by bit, in whole lines."""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size is None or size < 0:
+            return self._head.read() + bytes(self._rest.read())
+        part = self._head.read(size)
+        return part if part else bytes(self._rest.read(size))
+
+
+def decoded(line: bytes, name: str, record: int) -> str:
+    """A line as text; `EventError` where it is not UTF-8."""
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise not_utf8(name, record) from None
+
+
+def not_utf8(name: str, record: int) -> EventError:
+    """The error for a line that is in another encoding."""
+    return EventError("this is not UTF-8 text", source=name, record=record, hint="convert the file to UTF-8")
+
+
+def check_names(names: Sequence[str], source: str, record: int | None = None) -> None:
+    """Raise `EventError` if two columns have one name."""
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise EventError(f"two columns are called {twice!r}", source=source, record=record, attribute=twice)
+
+
+def line_blocks(stream: Joined, name: str, quoted: bool) -> Iterator[bytes]:
+    """The stream in blocks that end with a line; with `quoted`, not inside a quoted field.
+
+    Errors as of `Unfinished`."""
+    rest = Unfinished(name)
+    odd = False  # inside a quoted field, where the part begins
+    while part := read_some(stream, _BLOCK):
+        if len(part) < _BLOCK and not stream.live:
+            rest.add(part)
+            break
+        cut = _cut(part, odd, quoted)
+        if cut:
+            yield rest.take(part[:cut])
+            part, odd = part[cut:], False
+        odd = quoted and (part.count(b'"') + odd) % 2 == 1
+        rest.add(part)
+    if rest.size:
+        yield rest.take()
+
+
+def _cut(part: bytes, odd: bool, quoted: bool) -> int:
+    """Where the last whole line of a part ends, 0 if none does; with `quoted`, outside of a quoted field, in which it
+    begins if `odd`."""
+    cut = part.rfind(b"\n") + 1
+    quotes = part.count(b'"', 0, cut) + odd if quoted else 0
+    while cut and quotes % 2:
+        last = part.rfind(b'"', 0, cut)
+        before = part.rfind(b"\n", 0, last) + 1 if last >= 0 else 0
+        quotes -= part.count(b'"', before, cut)
+        cut = before
+    return cut
+
+
+def first_line(error: Exception) -> str:
+    """What an error of a library says, for our own messages."""
+    return clean(str(error))
+
+
+def clean(message: str) -> str:
+    """One line without the library's own prefixes."""
+    return re.sub(r"\s+", " ", message.split("Detail:")[0]).strip().rstrip(".")[:300]

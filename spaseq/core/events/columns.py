@@ -1,0 +1,320 @@
+"""Columns of a batch as plain arrays, each of one of six kinds.
+
+==============  =====================================  ==========================================================
+kind            arrays                                 made of
+==============  =====================================  ==========================================================
+`NumberColumn`  `values` int64 or float64              integers; floats and decimals (NaN is NULL)
+`TextColumn`    `codes` int32 into `texts`, -1 NULL    strings, times of day, binary as UTF-8; encoded once
+`TruthColumn`   `values` bool                          booleans
+`TimeColumn`    `values` int64 ns since the epoch      timestamps (UTC where they name no zone) and dates
+`ListColumn`    `values` tuples of floats, or None     lists of numbers (a missing one is NaN)
+`MixedColumn`   `values` Python values, or None        values of several of these kinds (`spaseq.core.events.mixed`)
+==============  =====================================  ==========================================================
+
+`known` is a bool array that is false where the value is NULL, or None where none is.
+
+Whole numbers and decimals of one column are a `NumberColumn` of doubles, with `whole` for which is what, as long as
+doubles hold them exactly: then only arithmetic tells the two apart. Beyond that they are a `MixedColumn`, as are whole
+numbers from 2^63 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spaseq.core.errors import EventError
+from spaseq.core.events.mixed import parts_of
+
+__all__ = ["Column", "Instant", "ListColumn", "MixedColumn", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn",
+           "column_of", "getter_of", "is_small", "mixed_column", "rows_of", "text_array", "truths_of"]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    """`whole`, bool (n,), where `values` are doubles: which of them stand for whole numbers, within 2^53; None: none of
+    them does."""
+
+    kind: ClassVar[str] = "number"
+
+    values: np.ndarray
+    known: np.ndarray | None
+    whole: np.ndarray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TruthColumn:
+    kind: ClassVar[str] = "truth"
+
+    values: np.ndarray
+    known: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumn:
+    kind: ClassVar[str] = "time"
+
+    values: np.ndarray
+    known: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """Row i holds `texts[codes[i]]`; `texts` is an Arrow string array without NULL."""
+
+    kind: ClassVar[str] = "text"
+
+    codes: np.ndarray
+    texts: pa.StringArray
+
+    def where(self, answers: np.ndarray) -> np.ndarray:
+        """The truth per row, given the truth per text: bool (n,), false where NULL.
+
+        Comparing codes with a few of them is vectorised and several times faster than gathering: done where few texts
+        are true, or few are not.
+        """
+        true = np.flatnonzero(answers)
+        if len(true) <= _FEW:
+            return self._one_of(true)
+        false = np.flatnonzero(~answers)
+        if len(false) <= _FEW:
+            return np.asarray((self.codes >= 0) & ~self._one_of(false))
+        return np.asarray(np.append(answers, False)[self.codes])
+
+    def _one_of(self, codes: np.ndarray) -> np.ndarray:
+        found = np.zeros(len(self.codes), bool)
+        for code in codes.astype(np.int32):
+            found |= self.codes == code
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ListColumn:
+    """`values` has a tuple of floats per row, or None; `known` as with the others."""
+
+    kind: ClassVar[str] = "list"
+
+    values: tuple[tuple[float, ...] | None, ...]
+    known: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class MixedColumn:
+    """`values` has an int, float, str, bool, `Instant`, tuple of floats or None per row: what a getter of each of the
+    other columns gives. Conditions are evaluated on such a column value by value."""
+
+    kind: ClassVar[str] = "mixed"
+
+    values: tuple[Any, ...]
+    known: np.ndarray | None
+
+
+class Instant(int):
+    """A time attribute as a Python value, ns since the epoch; compared with times and texts, not with numbers."""
+
+    __slots__ = ()
+
+
+Column = NumberColumn | TextColumn | TruthColumn | TimeColumn | ListColumn | MixedColumn
+
+_FEW = 6
+_INT64_MAX = (1 << 63) - 1
+_EXACT: Final = 1 << 53
+
+
+_NUMBERS: Final = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
+_KINDS: Final = {pa.from_numpy_dtype(np.dtype(name)): np.dtype(name) for name in _NUMBERS.split()}
+"""Arrow's types of numbers, and numpy's."""
+
+
+def rows_of(column: Column, rows: slice) -> Column:
+    """Some rows of a column, without a copy."""
+    if isinstance(column, TextColumn):
+        return TextColumn(column.codes[rows], column.texts)
+    known = None if column.known is None else column.known[rows]
+    if isinstance(column, NumberColumn) and column.whole is not None:
+        return NumberColumn(column.values[rows], known, column.whole[rows])
+    return type(column)(column.values[rows], known)  # type: ignore[arg-type]
+
+
+def getter_of(column: Column | None) -> Callable[[int], Any]:
+    """A function from a row to its value: a number, str, bool, `Instant`, tuple (list), None."""
+    if column is None:
+        return lambda row: None
+    if isinstance(column, TextColumn):
+        texts: list[Any] = [*column.texts.to_pylist(), None]
+        codes = column.codes
+        return lambda row: texts[codes[row]]
+    if isinstance(column, ListColumn | MixedColumn):
+        return column.values.__getitem__
+    values, known = column.values, column.known
+    if isinstance(column, TimeColumn):
+        return lambda row: None if known is not None and not known[row] else Instant(values[row])
+    if isinstance(column, NumberColumn) and (whole := column.whole) is not None:
+        number = [int(v) if w else v for v, w in zip(values.tolist(), whole.tolist(), strict=True)]
+        return lambda row: None if known is not None and not known[row] else number[row]
+    return lambda row: None if known is not None and not known[row] else values[row].item()
+
+
+def mixed_column(values: Sequence[Any]) -> MixedColumn | None:
+    """The column of these values, which are as `MixedColumn` has them; None if all are NULL."""
+    known = np.fromiter((value is not None for value in values), bool, len(values))
+    return MixedColumn(tuple(values), None if known.all() else known) if known.any() else None
+
+
+def _as_text(array: pa.Array, name: str, source: str) -> pa.Array:
+    try:
+        return array.cast(pa.string())
+    except pa.ArrowInvalid:  # what is stored as text is such
+        problem = f"attribute {name} holds bytes that are not UTF-8 text"
+        raise EventError(problem, source=source, attribute=name, hint="make texts of them, or leave it out") from None
+
+
+def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -> Column | None:
+    """The column of an attribute; None if it is NULL throughout. `EventError`, with the `source` of the events, for a
+    type that is no value (durations, lists of texts …)."""
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks where they would not fit into one array
+        array = pa.concat_arrays(array.chunks)
+    kind = array.type
+    if pa.types.is_union(kind):
+        return _of_union(array, name, source)
+    if pa.types.is_null(kind) or array.null_count == len(array):
+        return None
+    if pa.types.is_dictionary(kind):
+        if not _is_text(kind.value_type):
+            return column_of(array.dictionary_decode(), name, source)
+        return _text(array)
+    if _is_text(kind) or pa.types.is_time(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return _text(pc.dictionary_encode(_as_text(array, name, source) if kind != pa.string() else array))
+    known = None if array.null_count == 0 else truths_of(pc.is_valid(array))
+    if pa.types.is_boolean(kind):
+        return TruthColumn(_filled(array.cast(pa.uint8()), known).astype(bool), known)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return TimeColumn(_nanoseconds(array, name, known, source), known)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _number(array, known)
+    if _is_numbers(kind):
+        return ListColumn(tuple(None if row is None else _floats(row) for row in array.to_pylist()), known)
+    raise EventError(
+        f"attribute {name} holds values of type {kind}, which have no meaning in a query",
+        source=source,
+        attribute=name,
+        hint="attributes are numbers, texts, booleans, times or lists of numbers: flatten nested values first",
+    )
+
+
+def text_array(texts: Sequence[str]) -> pa.StringArray:
+    """An Arrow array of `texts`, made of its buffers: `pa.array` and `pa.scalar` would import pandas if they can."""
+    encoded = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+
+
+def truths_of(answers: pa.BooleanArray) -> np.ndarray:
+    """An Arrow array of truths without NULL as bool; `to_numpy` of one would import pandas if it can."""
+    return _filled(answers.cast(pa.uint8()), None).view(bool)
+
+
+def _is_numbers(kind: pa.DataType) -> bool:
+    """A list whose elements are numbers, or all missing."""
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        return False
+    item = kind.value_type
+    return bool(pa.types.is_integer(item) or pa.types.is_floating(item) or pa.types.is_decimal(item)
+                or pa.types.is_null(item))  # fmt: skip
+
+
+def _floats(row: list[Any]) -> tuple[float, ...]:
+    return tuple(float("nan") if value is None else float(value) for value in row)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
+
+
+def _filled(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
+    """The numbers of an array of a fixed width, 0 where NULL, as a view where nothing is NULL.
+
+    Off the buffer: making an Arrow scalar, as `fill_null` does, imports pandas where it is installed (half a second).
+    So does `to_pandas_dtype`, which pyarrow 18 cannot do without pandas.
+    """
+    data = array.buffers()[1]
+    kind = _KINDS[array.type]
+    numbers = np.frombuffer(data, kind, len(array), array.offset * kind.itemsize) if len(array) else np.zeros(0, kind)
+    return numbers if known is None else np.where(known, numbers, kind.type(0))
+
+
+def _text(array: pa.DictionaryArray) -> TextColumn:
+    """The codes and texts of a dictionary array whose dictionary may hold NULL."""
+    known = None if array.indices.null_count == 0 else truths_of(pc.is_valid(array.indices))
+    codes = _filled(array.indices.cast(pa.int32()), known)
+    codes = codes if known is None else np.where(known, codes, np.int32(-1))
+    texts = array.dictionary if array.dictionary.type == pa.string() else array.dictionary.cast(pa.string())
+    if texts.null_count:
+        valid = truths_of(pc.is_valid(texts))
+        renumber = np.append(np.where(valid, np.cumsum(valid) - 1, -1), -1).astype(np.int32)
+        codes, texts = renumber[codes], texts.drop_null()
+    return TextColumn(codes, texts)
+
+
+def _of_union(array: pa.UnionArray, name: str, source: str) -> Column | None:
+    """The column of a union: of numbers a `NumberColumn`, where doubles hold all of them."""
+    parts = [(rows, column_of(child, name, source)) for rows, child in parts_of(array)]
+    held = [(rows, column) for rows, column in parts if column is not None]
+    if len(held) == 1 and len(held[0][0]) == len(array):
+        return held[0][1]
+    doubles, known, whole = np.zeros(len(array)), np.zeros(len(array), bool), np.zeros(len(array), bool)
+    for rows, column in held:
+        if not isinstance(column, NumberColumn) or not is_small(column):
+            break
+        doubles[rows] = column.values
+        known[rows] = True if column.known is None else column.known
+        whole[rows] = column.values.dtype == np.int64
+    else:
+        return NumberColumn(doubles, None if known.all() else known, whole & known) if known.any() else None
+    found: list[Any] = [None] * len(array)
+    for rows, column in held:
+        get = getter_of(column)
+        for place, row in enumerate(rows.tolist()):
+            found[row] = get(place)
+    return mixed_column(found)
+
+
+def is_small(column: NumberColumn) -> bool:
+    """Whether doubles hold all numbers of a column exactly."""
+    values = column.values
+    return values.dtype == np.float64 or bool(
+        values.min(initial=0) >= -_EXACT and values.max(initial=0) <= _EXACT
+    )  # fmt: skip
+
+
+def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn | MixedColumn | None:
+    kind = array.type
+    if pa.types.is_integer(kind):
+        if kind == pa.uint64() and (pc.max(array).as_py() or 0) > _INT64_MAX:
+            return mixed_column(array.to_pylist())
+        return NumberColumn(_filled(array.cast(pa.int64(), safe=False), known), known)
+    values = _filled(array.cast(pa.float64(), safe=False), known)
+    nan = np.isnan(values)
+    if nan.any():
+        known = ~nan if known is None else known & ~nan
+        values = np.where(nan, 0.0, values)
+    return NumberColumn(values, known)
+
+
+def _nanoseconds(array: pa.Array, name: str, known: np.ndarray | None, source: str) -> np.ndarray:
+    try:
+        stamps = array.cast(pa.timestamp("ns", tz=getattr(array.type, "tz", None)))
+    except pa.ArrowInvalid as error:
+        raise EventError(
+            f"attribute {name} holds a time outside those that can be held (1677 to 2262)",
+            source=source,
+            attribute=name,
+        ) from error
+    return _filled(stamps.cast(pa.int64()), known)

@@ -1,0 +1,155 @@
+"""How events are told to be read: the times of tuples and graphs, their order, and the columns of tuples."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Final, Literal, TypedDict, Unpack
+
+from spaseq.core.errors import OptionError
+from spaseq.core.events.time import UNITS, parse_duration
+
+__all__ = ["ARRIVAL", "UNSAID", "Duration", "EventOptions", "TimeOptions", "TupleWords", "from_arrival", "known_words",
+           "length_of", "one_of", "text_of"]  # fmt: skip
+
+ARRIVAL: Final = "arrival"
+UNSAID: Final = ("time_unit", "interval")
+"""Options of which None is the same as none given."""
+Duration = str | int | datetime.timedelta
+"""As the library takes it: a text such as "5s", or nanoseconds, or a timedelta."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeOptions:
+    """How the times of events are read, and in what order events may come.
+
+    * `time`: what holds an event's time, the name of a column or the IRI of a predicate. None: what the reader knows.
+    * `time_unit`: `s`, `ms`, `us` or `ns`, of times that are numbers. None: `s`, as a guess; `unit` is what counts.
+    * `interval`: ns between two events whose times are taken from arrival: the k-th is at k times that. None: 1 ms, if
+      the query needs no times; `step` is what counts.
+    * `lateness`: by how many ns an event may come after a later one; it is put in order. `late`: what to do with one
+      that comes later than that: `"error"`, or `"drop"` it and count (`spaseq.core.events.reorder`).
+    """
+
+    time: str | None = None
+    time_unit: str | None = None
+    interval: int | None = None
+    lateness: int = 0
+    late: Literal["error", "drop"] = "error"
+
+    def __post_init__(self) -> None:
+        one_of("--time-unit", self.unit, *UNITS)
+        one_of("--late", self.late, "error", "drop")
+        text_of("--time", self.time)
+        for option, length in (("--interval", self.step), ("--lateness", self.lateness)):
+            if type(length) is not int:
+                raise OptionError(f"{option} {length!r}: not a number of nanoseconds")
+            if length < 0:
+                raise OptionError(f"{option} {length} ns: must not be negative")
+
+    @property
+    def unit(self) -> str:
+        """The unit of times that are numbers."""
+        return "s" if self.time_unit is None else self.time_unit
+
+    @property
+    def step(self) -> int:
+        """ns between two events whose times are taken from arrival."""
+        return 1_000_000 if self.interval is None else self.interval
+
+
+class TupleWords(TypedDict, total=False):
+    """The words of `EventOptions.parse`. `time_column` is an older name of `time`."""
+
+    type_column: str | None
+    time: str | None
+    time_column: str | None
+    time_from: str | None
+    time_unit: str | None
+    interval: Duration | None
+    lateness: Duration
+    late: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventOptions(TimeOptions):
+    """How tuples are read off columns.
+
+    `type_column`: None means `type`. `time`: None means `time`, else `timestamp`, else arrival, the place of the event
+    in its source, if nothing needs times. `from_arrival`: the place, whatever columns there are.
+    """
+
+    type_column: str | None = None
+    from_arrival: bool = False
+
+    def __post_init__(self) -> None:
+        TimeOptions.__post_init__(self)
+        text_of("--type-column", self.type_column)
+        from_arrival(self.time, ARRIVAL if self.from_arrival else None)
+
+    @staticmethod
+    def parse(**words: Unpack[TupleWords]) -> EventOptions:
+        """Options from the words of the library and of the command line. `OptionError` for what cannot be used."""
+        given: dict[str, Any] = {**words}
+        known_words(given, TupleWords.__annotations__)
+        older, time = given.pop("time_column", None), given.pop("time", None)
+        if older is not None and time is not None:
+            raise OptionError("time= and time_column= are two names of one option", "give one of them")
+        given["time"] = time = older if time is None else time
+        given["from_arrival"] = from_arrival(time, given.pop("time_from", None))
+        given = {word: value for word, value in given.items() if value is not None or word not in UNSAID}
+        for word in given.keys() & {"interval", "lateness"}:
+            given[word] = length_of(f"--{word}", given[word])
+        return EventOptions(**given)
+
+    @property
+    def counts(self) -> bool:
+        """True if the caller said that events without times are to be counted."""
+        return self.from_arrival or self.interval is not None
+
+
+def from_arrival(time: str | None, time_from: str | None) -> bool:
+    """Whether --time-from says so; `OptionError` where --time says otherwise."""
+    if text_of("--time-from", time_from) not in (None, ARRIVAL):
+        raise OptionError(f"--time-from {time_from}: no such clock", "use --time-from arrival, or --time")
+    if time is not None and time_from is not None:
+        raise OptionError("--time and --time-from arrival contradict each other", "give one of them")
+    return time_from is not None
+
+
+def known_words(given: Iterable[str], known: Iterable[str]) -> None:
+    """`OptionError` for a word that is no option."""
+    names = list(known)
+    for word in given:
+        if word not in names:
+            raise OptionError(f"there is no option {word}", "there is " + ", ".join(names))
+
+
+def one_of(option: str, value: str, *allowed: str) -> str:
+    """`value`, if it is allowed; else an `OptionError`."""
+    if not isinstance(value, str) or value not in allowed:
+        raise OptionError(f"{option} {value}: not one of {', '.join(allowed)}")
+    return value
+
+
+def text_of(option: str, value: str | None) -> str | None:
+    """`value`, if it is a text or None; else an `OptionError`."""
+    if value is not None and not isinstance(value, str):
+        raise OptionError(f"{option} {value!r}: not a name", "it is a text, in Python a str")
+    return value
+
+
+def length_of(option: str, given: Duration) -> int:
+    """Nanoseconds; `OptionError` for a text that is no duration."""
+    if isinstance(given, datetime.timedelta):
+        return ((given.days * 86_400 + given.seconds) * 1_000_000 + given.microseconds) * 1_000
+    if isinstance(given, Real) and math.isfinite(given):
+        return int(given)
+    if isinstance(given, str):
+        with suppress(OptionError):
+            return parse_duration(given)
+    raise OptionError(f"{option} {given}: not a duration", "write for example 5s, 100ms or 2 minutes")

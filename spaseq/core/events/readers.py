@@ -1,0 +1,386 @@
+"""Readers: whatever holds events becomes a run of Arrow tables.
+
+`tables(source)` takes a path (CSV, TSV, JSON Lines, Parquet; `.gz` and `.zst`; a glob; `-` for standard input), several
+paths, a `GrowingFile`, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a list of dicts or
+named tuples, or an iterable of any of these. `held_tables(source)` takes the same but for paths: no file is opened for
+events that are pushed. Files are read in blocks, so that a file larger than memory streams through, and a block or
+two ahead of who uses them, in a thread. Errors name file and record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Final
+
+import pyarrow as pa
+
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.ahead import ahead
+from spaseq.core.events.blocks import Joined, check_names, first_line, read_some
+from spaseq.core.events.csv_files import padded, read_csv
+from spaseq.core.events.growing import GrowingBytes, GrowingFile
+from spaseq.core.events.json_lines import read_json_lines
+from spaseq.core.events.mixed import Odd, array_of, together, united
+from spaseq.core.events.parquet_pages import rows_at_once
+from spaseq.core.events.places import matching
+from spaseq.core.measure import shortened
+
+__all__ = ["FORMATS", "frame_of", "held_tables", "named_tables", "source_name", "tables"]
+
+_EVENTS: Final = "<events>"
+"""What errors call events that come from no file."""
+FORMATS: Final = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+_ROWS: Final = 1 << 18
+_BLANKS: Final = b"\xef\xbb\xbf \t\r\n"
+_DAMAGE: Final = ("truncated", "end-of-stream", "inflate", "zlib", "zstd", "compressed")
+_SURROGATE_HINT: Final = "\\ud800 to \\udfff stand for a character only in pairs, the first one below \\udc00"
+_FORMAT_HINT: Final = "events are read from .csv, .tsv, .jsonl and .parquet files, plain or compressed (.gz, .zst)"
+
+
+def source_name(source: object) -> str:
+    """What errors call a source."""
+    if isinstance(source, str | os.PathLike):
+        return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
+    if isinstance(source, list | tuple) and source and all(isinstance(s, str | os.PathLike) for s in source):
+        return source_name(source[0])
+    if isinstance(source, GrowingFile):
+        return source.name
+    return _EVENTS
+
+
+def tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
+    """The events of `source` as tables, in order. See the module for what a source may be.
+
+    `wanted` are the columns whose values will be looked at (None: all). Readers of CSV and Parquet files spare
+    themselves the others, which are NULL then.
+    """
+    return (table for _, table in named_tables(source, wanted))
+
+
+def named_tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[tuple[str, pa.Table]]:
+    """`tables`, each after the name that errors call its file."""
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        if path == "-":
+            yield from _called("<stdin>", _read(sys.stdin.buffer, "<stdin>", None, wanted))
+        elif isinstance(path, str):
+            yield from ahead(lambda: _files(path, wanted))
+        else:
+            raise _no_events(source)
+    elif isinstance(source, GrowingFile):
+        yield from _called(source.name, _growing(source, wanted))
+    elif isinstance(source, Mapping) or _is_record(source):
+        raise OptionError(f"a {type(source).__name__} is one event, and a list of events is expected", "give [event]")
+    else:
+        yield from _in_memory(source, lambda part: named_tables(part, wanted))
+
+
+def held_tables(source: Any) -> Iterator[pa.Table]:
+    """As `tables`, of events that are pushed: of what this process holds, never of a file. One event needs no list.
+
+    Raises `OptionError` for a text or a path.
+    """
+    return (table for _, table in _held(source))
+
+
+def _held(source: Any) -> Iterator[tuple[str, pa.Table]]:
+    if isinstance(source, str | os.PathLike | GrowingFile):
+        problem = f"a push takes events, and this is a text or a path: {shortened(str(source), 60)!r}"
+        raise OptionError(problem, "query.run(path) reads a file; an event is a dict")
+    if isinstance(source, Mapping) or _is_record(source):
+        yield _EVENTS, from_dicts([source])
+    elif isinstance(source, Iterator) and not isinstance(source, pa.RecordBatchReader):
+        yield from _held(list(source))
+    else:
+        yield from _in_memory(source, _held)
+
+
+def _in_memory(
+    source: Any, parts_of: Callable[[Any], Iterator[tuple[str, pa.Table]]]
+) -> Iterator[tuple[str, pa.Table]]:
+    """The tables of a frame, a list of events or an iterable, each part of which is read by `parts_of`."""
+    if isinstance(source, pa.Table):
+        yield _EVENTS, source
+    elif isinstance(source, pa.RecordBatch):
+        yield _EVENTS, pa.Table.from_batches([source])
+    elif isinstance(source, pa.RecordBatchReader):
+        for batch in source:
+            yield _EVENTS, pa.Table.from_batches([batch])
+    elif isinstance(source, type) or hasattr(source, "__dataclass_fields__"):
+        raise _no_events(source)
+    elif hasattr(source, "collect") and hasattr(source, "lazy"):
+        yield _EVENTS, _table(source, source.collect().to_arrow())
+    elif hasattr(source, "to_arrow"):
+        yield _EVENTS, _table(source, source.to_arrow())
+    elif hasattr(source, "iloc"):
+        yield _EVENTS, _from_pandas(source)
+    elif isinstance(source, list) and (not source or isinstance(source[0], Mapping) or _is_record(source[0])):
+        yield _EVENTS, from_dicts(source)
+    elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | memoryview | pa.Array):
+        for part in source:
+            yield from parts_of([part] if isinstance(part, Mapping) or _is_record(part) else part)
+    else:
+        raise _no_events(source)
+
+
+def _called(name: str, found: Iterable[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+    return ((name, table) for table in found)
+
+
+def _table(source: object, made: object) -> pa.Table:
+    """`made` of a frame; a series makes something else."""
+    if not isinstance(made, pa.Table):
+        raise _no_events(source)
+    return made
+
+
+def _is_record(value: object) -> bool:
+    """True of a named tuple, which is an event as a dict is."""
+    return isinstance(value, tuple) and hasattr(value, "_asdict")
+
+
+def _no_events(source: object) -> OptionError:
+    taken = "events are dicts or named tuples, in a list, or a pyarrow Table, or a pandas or Polars frame"
+    if hasattr(source, "__dataclass_fields__"):
+        taken = "dataclasses.asdict(event) makes a dict of it; " + taken
+    return OptionError(f"a {type(source).__name__} holds no events", taken)
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    if not hasattr(frame, "columns"):
+        raise _no_events(frame)
+    mixed: dict[str, pa.Array] = {}
+    try:
+        names = [name for name, kind in frame.dtypes.items() if str(kind) == "object"]
+        if names and frame.columns.is_unique:
+            from pandas.api.types import infer_dtype
+
+            names = [name for name in names if infer_dtype(frame[name]).startswith("mixed")]
+            arrays = {name: _values(frame[name].tolist(), str(name)) for name in names}
+            mixed = {str(name): array for name, array in arrays.items() if pa.types.is_union(array.type)}
+            frame = frame.assign(**{name: None for name in names if str(name) in mixed}) if mixed else frame
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:  # sparse columns, two of one name
+        raise EventError(f"the frame cannot be read as columns: {first_line(error)}") from None
+    for name, array in mixed.items():
+        table = table.set_column(table.column_names.index(name), name, array)
+    return table
+
+
+def frame_of(rows: Callable[[], pa.Table]) -> Any:
+    """The rows as a `pandas.DataFrame`. `OptionError` without pandas, before any are made."""
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        hint = "install pandas, or take to_arrow(), whose tables Polars, DuckDB and others read"
+        raise OptionError("to_pandas needs pandas, which is not installed", hint) from None
+    return rows().to_pandas()
+
+
+def _mapping(event: Any, record: int) -> Mapping[str, Any]:
+    """An event of a list as a mapping. Raises `EventError` for what is none."""
+    if isinstance(event, Mapping):
+        return event
+    if _is_record(event):
+        made: dict[str, Any] = event._asdict()
+        return made
+    raise EventError(f"{type(event).__name__} is not an event", record=record, hint="an event is a dict")
+
+
+def from_dicts(events: Sequence[Any]) -> pa.Table:
+    """A table of a list of dicts or named tuples; a key that an event does not have is NULL."""
+    names: dict[str, None] = {}
+    for event in events:
+        if not isinstance(event, Mapping):
+            return from_dicts([_mapping(event, record) for record, event in enumerate(events, 1)])
+        names.update(dict.fromkeys(event))
+    for name in names:
+        if not _is_text(str(name)):
+            raise EventError(f"the name of an attribute, {name!r}, is no Unicode text", hint=_SURROGATE_HINT)
+    columns = {str(name): _values([event.get(name) for event in events], str(name)) for name in names}
+    return pa.table(columns) if columns else pa.Table.from_struct_array(pa.array(events, pa.struct([])))
+
+
+def _values(values: list[Any], name: str) -> pa.Array:
+    try:
+        return array_of(values)
+    except UnicodeEncodeError:
+        odd = next((i for i, v in enumerate(values) if not _is_text(str(v))), 0)
+        problem = f"attribute {name} is {values[odd]!r:.100}, which is no Unicode text"
+        raise EventError(problem, record=odd + 1, attribute=name, hint=_SURROGATE_HINT) from None
+    except Odd as odd_value:
+        raise _not_a_column(values, odd_value.row, name) from None
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _not_a_column(values: list[Any], odd: int, name: str) -> EventError:
+    """Why the value at `odd` is in no column: it is of a kind that columns do not have."""
+    if type(values[odd]) is int:
+        problem, hint = f"attribute {name} holds a whole number of more than 64 bits", "write such numbers as floats"
+    else:
+        problem = f"attribute {name} holds values of no known kind: {type(values[odd]).__name__}"
+        hint = "attributes are numbers, texts, booleans, times or lists of numbers: flatten nested values first"
+    return EventError(problem, record=odd + 1, attribute=name, hint=hint)
+
+
+# Files
+
+
+def _files(pattern: str, wanted: Collection[str] | None) -> Iterator[tuple[str, pa.Table]]:
+    try:
+        paths = list(matching(pattern))
+    except OptionError as error:
+        raise OptionError(error.problem, "spaseq.spark.run_tuples reads DataFrames from there") from None
+    if not paths:
+        raise EventError("no such file", source=pattern, hint="a path, a glob such as 'data/*.csv', or - for stdin")
+    for path in paths:
+        if os.path.isdir(path):
+            raise EventError("this is a folder", source=path, hint=f"name the files in it: '{path.rstrip('/')}/*.csv'")
+        yield from _called(path, _file(path, wanted))
+
+
+def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
+    suffixes = [s.lower() for s in Path(path).suffixes]
+    compression = _COMPRESSIONS.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSIONS else None
+    kind = FORMATS.get(suffixes[-1]) if suffixes else None
+    with _translated(path):
+        if kind == "parquet" and compression is None:
+            yield from _parquet(path, path, wanted)
+            return
+        with pa.input_stream(path, compression=compression) as stream:
+            yield from _read(stream, path, kind, wanted)
+
+
+def _growing(source: GrowingFile, wanted: Collection[str] | None) -> Iterator[pa.Table]:
+    with _translated(source.name), contextlib.ExitStack() as stack:
+        kind = FORMATS.get(Path(source.path).suffix.lower())
+        file = sys.stdin.buffer if source.path == "-" else stack.enter_context(open(source.path, "rb"))
+        yield from _read(GrowingBytes(source, file), source.name, kind, wanted)
+
+
+def _read(
+    stream: IO[bytes] | pa.NativeFile | GrowingBytes, name: str, kind: str | None, wanted: Collection[str] | None
+) -> Iterator[pa.Table]:
+    """The tables in a stream of bytes; the format is guessed from the first of them where no name tells it."""
+    with _translated(name):
+        head = read_some(stream, 1 << 16)
+        if kind is None:
+            while not head.strip(_BLANKS) and (more := read_some(stream, 1 << 16)):
+                head += more
+            kind = _guess(head, name)
+        whole = Joined(head, stream)
+        if kind == "parquet":
+            yield from _parquet(pa.BufferReader(whole.read()), name, wanted)
+        elif kind == "jsonl":
+            yield from read_json_lines(whole, name, from_dicts)
+        else:
+            yield from read_csv(whole, name, "\t" if kind == "tsv" else ",", wanted)
+
+
+def _guess(head: bytes, name: str) -> str:
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    text = head.lstrip(_BLANKS)
+    if text.startswith(b"{"):
+        return "jsonl"
+    first = text.split(b"\n", 1)[0]
+    if b"\0" in head or not (b"," in first or b"\t" in first):
+        if not text:
+            return "csv"
+        raise EventError("the format of these events is not known", source=name, hint=_FORMAT_HINT)
+    return "tsv" if first.count(b"\t") > first.count(b",") else "csv"
+
+
+def _parquet(source: Any, name: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
+    import pyarrow.parquet as pq
+
+    rows = 0
+    try:
+        opened = pq.ParquetFile(source)
+    except UnicodeDecodeError as error:  # pyarrow reads the names of columns as it opens the file
+        raise EventError(f"the name of a column is not UTF-8: {error.object!r}", source=name) from None
+    with opened as file:
+        names = file.schema_arrow.names
+        check_names(names, name)
+        columns = None if wanted is None else [n for n in names if n in wanted]
+        at_once = rows_at_once(file, source, name, columns, _ROWS)
+        for batch in file.iter_batches(batch_size=at_once, columns=columns):
+            table = pa.Table.from_batches([batch])
+            rows += len(table)
+            yield table if columns is None else padded(table, names)
+        if rows != file.metadata.num_rows:  # the reader takes parts of the file at their word
+            told = f"it holds {file.metadata.num_rows:,} events by its own account, and {rows:,} were read"
+            raise EventError(f"the file is damaged: {told}", source=name)
+
+
+@contextlib.contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """Turns what goes wrong in reading bytes into an `EventError` that names the file."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        text = first_line(error)
+        if isinstance(error, PermissionError):
+            raise EventError("this file may not be read", source=name) from None
+        if isinstance(error, FileNotFoundError):
+            raise EventError("no such file", source=name) from None
+        if any(word in text.lower() for word in _DAMAGE):
+            raise EventError(f"the compressed data is damaged or cut off: {text}", source=name) from None
+        raise EventError(f"this cannot be read: {text}", source=name) from None
+
+
+def common_schema(parts: list[pa.Table], source: str) -> pa.Table:
+    """One table of several; a column that one does not have is NULL there, and each value keeps its kind."""
+    parts = _alike(parts, source)
+    try:
+        return pa.concat_tables(parts, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise EventError(first_line(error), source=source) from None
+
+
+def _alike(parts: list[pa.Table], source: str) -> list[pa.Table]:
+    """The same tables; a column of which they have several types as one type that holds all values as they are:
+    dictionaries decoded, and a union where types are not of one kind."""
+    kinds: dict[str, set[pa.DataType]] = {}
+    for table in parts:
+        for field in table.schema:
+            kinds.setdefault(field.name, set()).add(field.type)
+    for name in (name for name, found in kinds.items() if len(found) > 1):
+        having = [i for i, table in enumerate(parts) if name in table.column_names]
+        columns = [_decoded(parts[i].column(name)) for i in having]
+        if together(columns):
+            try:
+                columns = united(columns)
+            except Odd:
+                problem = f"attribute {name} holds values of too many types"
+                raise EventError(problem, source=source, attribute=name, hint="flatten nested values first") from None
+        for i, column in zip(having, columns, strict=True):
+            place = parts[i].column_names.index(name)
+            parts = [*parts[:i], parts[i].set_column(place, name, column), *parts[i + 1 :]]
+    return parts
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -1,0 +1,384 @@
+"""From sources to one stream of event batches: types, times, order, merging.
+
+Per stream, in this order: the type column is looked up (`type`, or the one that was named); every event gets its time,
+from a column or from its place; events that come late are put in order or dropped, as the policy says. Streams are then
+merged by time: equal times keep the order of the streams, then the order in the source. Positions count the merged
+stream from 0.
+
+`EventStream` pulls from sources, `EventFeed` is pushed to; both give the same batches for the same events.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from spaseq.core.errors import OptionError
+from spaseq.core.events.batch import EventBatch, encode_texts
+from spaseq.core.events.growing import GrowingFile
+from spaseq.core.events.options import EventOptions
+from spaseq.core.events.readers import common_schema, held_tables, named_tables, source_name, tables
+from spaseq.core.events.reorder import Released, Reorderer
+from spaseq.core.events.seen import Seen
+from spaseq.core.events.timestamps import Part, TimestampAssigner, listed, read_by
+from spaseq.core.held import Tells
+from spaseq.core.integers import in_order
+from spaseq.core.snapshot import array, expect
+
+__all__ = ["EventCounters", "EventFeed", "EventStream"]
+
+_STREAM: Final = "\0stream"
+
+
+@dataclass(slots=True)
+class EventCounters(Tells):
+    """What was read: events kept, events dropped as late by stream, and the attributes that any event had.
+
+    `waiting`: events that an interrupt found held back for their order. `forgotten_keys`: keys that were silent for
+    longer than `Settings.forget_keys_after`, so far as it was noticed, one that came back and was silent again once
+    more; `lost_runs`: the runs that ended with them, by the compact structure. `seen` tells the kinds of events that
+    sources held (of pushed events nothing); `untimed`: whether they have the times of their arrival, although nobody
+    said so; `guesses`: a line for each thing that nobody said and that the answer depends on. `memory` tells what the
+    evaluation holds.
+    """
+
+    events: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    attributes: dict[str, None] = field(default_factory=dict)
+    iso_times: bool = False
+    seen: Seen = field(default_factory=Seen)
+    untimed: bool = False
+    waiting: int = 0
+    guesses: dict[str, None] = field(default_factory=dict)
+    forgotten_keys: int = 0
+    lost_runs: int = 0
+
+    @property
+    def late(self) -> int:
+        """Events dropped because they came too late, over all streams."""
+        return sum(self.dropped.values())
+
+    def warnings(self) -> list[str]:
+        """A line for each stream that lost events, and one for runs that ended with their keys; none if nothing was
+        lost."""
+        late = [
+            f"{source}: {'1 event came too late and was' if n == 1 else f'{n:,} events came too late and were'} dropped"
+            for source, n in self.dropped.items()
+        ]
+        if self.waiting:
+            late.append(f"{self.waiting:,} events were held back for their order, and not evaluated")
+        if not self.lost_runs:
+            return late
+        return [*late, f"{self.lost_runs:,} run(s) ended with keys that were silent for longer than forget_keys_after"]
+
+
+class _Orderer:
+    """The events of one stream, in order of time by `reorder`; `pending` are those that it holds back."""
+
+    def __init__(self, options: EventOptions, source: str) -> None:
+        self.source = source
+        self.reorder = Reorderer(options, counted="event")
+        self.pending: Part | None = None
+
+    def push(self, part: Part, source: str = "", first: int = 0) -> Part:
+        """Events that nothing on time can come before any more. `EventError` for a late one.
+
+        `source`, `first`: the file of the events, and the number there of the first; of the stream if not given."""
+        source, first = source or self.source, first or self.reorder.seen + 1
+        whole = part if self.pending is None else _joined([self.pending, part], source)
+        return self._taken(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
+
+    def advance(self, now: int) -> Part | None:
+        """The events before `now`, of which no more will come: later ones are too late."""
+        self.reorder.advance(now)
+        return None if self.pending is None else self._taken(self.pending, self.reorder.push(self.pending.times))
+
+    def _taken(self, part: Part, found: Released) -> Part:
+        if found.error is not None:
+            raise found.error
+        self.pending = part.take(found.waiting).packed() if self.reorder.held else None
+        return part.take(found.ready)
+
+    def finish(self) -> Part | None:
+        """The events still held back."""
+        pending, self.pending = self.pending, None
+        return None if pending is None else pending.take(self.reorder.push(pending.times, last=True).ready)
+
+
+def _joined(parts: list[Part], source: str) -> Part:
+    return Part(common_schema([p.table for p in parts], source), np.concatenate([p.times for p in parts]))
+
+
+class EventStream:
+    """The merged stream of several sources, as an iterable of `EventBatch`. Can be run through once.
+
+    `wanted`, if given, are the attributes that will be looked at; in batches from files others may be NULL. `timed`:
+    the clause or setting of the query that needs times: without them it is an `OptionError`.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Any],
+        options: EventOptions,
+        wanted: Collection[str] | None = None,
+        timed: str = "",
+    ) -> None:
+        self._wanted = None if wanted is None else {*wanted, *read_by(options)}
+        self.counters: EventCounters = EventCounters()
+        self._options = options
+        self._names = tuple(sources)
+        self._sources = dict(sources)
+        self._clocks: dict[str, TimestampAssigner] = {}
+        self._timed = timed
+        self.schemas: dict[str, pa.Schema] = {}
+        """Of the first table of each stream; complete when the first batch is given out."""
+
+    def __iter__(self) -> Iterator[EventBatch]:
+        position = 0
+        parts = [self._ordered(name) for name in self._names]
+        stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
+        for part, codes in stream:
+            if len(part):
+                batch = _batch(part, codes, position, self._names, self._options, self.counters)
+                self.counters.events += len(part)
+                self.counters.seen.note(batch)
+                yield batch
+                position += len(part)
+
+    def _ordered(self, name: str) -> Iterator[Part]:
+        source = self._sources[name]
+        label = source_name(source)
+        clock = TimestampAssigner(self._options, label, self._timed, lambda: self._head(source), self._clocks)
+        self._clocks[name], orderer = clock, _Orderer(self._options, label)
+        try:
+            for file, table in named_tables(source, self._wanted):
+                self.schemas.setdefault(name, table.schema)
+                clock.enter(file)
+                if table.num_columns:
+                    clock.choose(table)
+                if table.num_rows:
+                    first = clock.record(0)
+                    part = orderer.push(clock.read(table), file, first)
+                    self._note(name, clock, orderer)
+                    yield part
+        except KeyboardInterrupt:
+            self.counters.waiting += 0 if orderer.pending is None else len(orderer.pending)
+            raise
+        last = orderer.finish()
+        if last is not None:
+            yield last
+
+    def _head(self, source: Any) -> pa.Table | None:
+        """The first events with all their columns, if the source can be read once more."""
+        once = hasattr(source, "__next__") or isinstance(source, pa.RecordBatchReader | GrowingFile)
+        paths = source if isinstance(source, list | tuple) else [source]
+        if once or any(isinstance(path, str | os.PathLike) and os.fspath(path) == "-" for path in paths[:1]):
+            return None
+        return next(tables(source), None)
+
+    def _note(self, name: str, clock: TimestampAssigner, orderer: _Orderer) -> None:
+        self.counters.iso_times |= clock.iso
+        self.counters.untimed |= clock.column is None and not self._options.from_arrival
+        self.counters.guesses.update(dict.fromkeys(clock.guessed))
+        if dropped := orderer.reorder.take_dropped():
+            place = name or clock.source
+            self.counters.dropped[place] = self.counters.dropped.get(place, 0) + dropped
+
+
+def _batch(
+    part: Part,
+    codes: np.ndarray | None,
+    position: int,
+    names: tuple[str, ...],
+    options: EventOptions,
+    counters: EventCounters,
+) -> EventBatch:
+    positions = np.arange(position, position + len(part), dtype=np.int64)
+    table = encode_texts(part.table)
+    counters.attributes.update(dict.fromkeys(table.column_names))
+    return EventBatch(table, options.type_column or "type", part.times, positions, names, codes)
+
+
+def _merge(streams: list[Iterator[Part]], names: tuple[str, ...]) -> Iterator[tuple[Part, np.ndarray]]:
+    """Merges streams that are each in order. What is given out is before anything that any stream still has to give."""
+    waiting: list[Part | None] = [None] * len(streams)
+    open_streams = set(range(len(streams)))
+    while True:
+        for index in sorted(open_streams):
+            if not _fill(streams[index], waiting, index):
+                open_streams.discard(index)
+        mark = min((int(waiting[i].times[-1]) for i in open_streams), default=None)  # type: ignore[union-attr]
+        taken: list[tuple[int, Part]] = []
+        for index, part in enumerate(waiting):
+            if part is not None:
+                cut = len(part) if mark is None else int(np.searchsorted(part.times, mark, "left"))
+                taken.append((index, part.between(0, cut)))
+                waiting[index] = part.between(cut, len(part)) if cut < len(part) else None
+        if any(len(p) for _, p in taken):
+            yield _interleaved(taken, names)
+        if mark is None:
+            return
+        for index in list(open_streams):
+            part = waiting[index]
+            if part is not None and int(part.times[-1]) == mark:
+                more = next((p for p in streams[index] if len(p)), None)
+                if more is None:
+                    open_streams.discard(index)
+                else:
+                    waiting[index] = _joined([part, more], names[index])
+
+
+def _fill(stream: Iterator[Part], waiting: list[Part | None], index: int) -> bool:
+    """Makes sure that the stream has events waiting; False when it has no more."""
+    if waiting[index] is None:
+        waiting[index] = next((p for p in stream if len(p)), None)
+    return waiting[index] is not None
+
+
+def _interleaved(taken: list[tuple[int, Part]], names: tuple[str, ...]) -> tuple[Part, np.ndarray]:
+    whole = _joined([p for _, p in taken], ", ".join(names))
+    codes = np.concatenate([np.full(len(p), i, np.int32) for i, p in taken])
+    order = in_order(whole.times)
+    return Part(whole.table.take(order), whole.times[order]), codes[order]
+
+
+class EventFeed:
+    """A stream that events are pushed to, in order of arrival; with several streams, each push names its own.
+
+    `clocks` give the events of each stream their times, `orderer` holds back what may still be overtaken, `position` is
+    that of the next event.
+    """
+
+    def __init__(self, names: tuple[str, ...], options: EventOptions, timed: str = "") -> None:
+        """`timed`: as of `EventStream`."""
+        self.counters: EventCounters = EventCounters()
+        self._names = names
+        self._options = options
+        self.clocks: dict[str, TimestampAssigner] = {}
+        for name in names:
+            self.clocks[name] = TimestampAssigner(options, name or "<events>", timed, clocks=self.clocks)
+        self.orderer: _Orderer = _Orderer(options, "<events>")
+        self.position: int = 0
+
+    def push(self, source: Any, stream: str | None = None) -> Iterator[EventBatch]:
+        """The batches that are now in order. If an error ends this, or the caller does not go on behind a batch, none
+        of the events has been taken."""
+        name = self._stream(stream)
+        given = [table for table in held_tables(source) if table.num_rows]
+        if not given:
+            return
+        clock, before = self.clocks[name], self._place(name)
+        taken = False
+        try:
+            parts = [clock.read(table) for table in given]
+            part = parts[0] if len(parts) == 1 else _joined(parts, "<events>")
+            if len(self._names) > 1:
+                codes = pa.array(np.full(len(part), self._names.index(name), np.int32))
+                part = Part(part.table.append_column(_STREAM, codes), part.times)
+            yield from self._out(self.orderer.push(part))
+            taken = True
+        finally:
+            if not taken:
+                self._go_back(name, before)
+        self.counters.iso_times |= clock.iso
+
+    @property
+    def taken(self) -> int:
+        """How many events were pushed, those that wait or were late among them."""
+        return sum(clock.records for clock in self.clocks.values())
+
+    def _place(self, name: str) -> tuple[Any, ...]:
+        clock, orderer = self.clocks[name], self.orderer
+        order = orderer.reorder
+        return clock.state(), order.snapshot(), order.peak, order.held, orderer.pending
+
+    def _go_back(self, name: str, place: tuple[Any, ...]) -> None:
+        clock, state, peak, held, pending = place
+        self.clocks[name].restore(clock)
+        self.orderer.reorder.undo(state, peak)
+        self.orderer.reorder.held, self.orderer.pending = held, pending
+
+    def advance(self, now: int) -> Iterator[EventBatch]:
+        """The events before `now` (ns) that were held back for their order; any to come before it are late."""
+        due = self.orderer.advance(now)
+        if due is not None:
+            yield from self._out(due)
+
+    def finish(self) -> Iterator[EventBatch]:
+        """The events that were held back for their order."""
+        last = self.orderer.finish()
+        if last is not None:
+            yield from self._out(last)
+
+    def _stream(self, stream: str | None) -> str:
+        if stream is None and len(self._names) == 1:
+            return self._names[0]
+        if stream is None:
+            names = listed(list(self._names))
+            raise OptionError("which stream are these events of?", f"push(events, stream=…) with one of {names}")
+        if not isinstance(stream, str) or stream not in self.clocks:
+            raise OptionError(f"unknown stream {stream!r}", f"the query reads {listed(list(self._names))}")
+        return stream
+
+    def _out(self, part: Part) -> Iterator[EventBatch]:
+        if self.orderer.reorder.dropped:
+            self.counters.dropped["<events>"] = self.orderer.reorder.dropped
+        if not len(part):
+            return
+        codes = None
+        if len(self._names) > 1:
+            codes = np.asarray(part.table[_STREAM].combine_chunks())
+            part = Part(part.table.drop_columns([_STREAM]), part.times)
+        yield _batch(part, codes, self.position, self._names, self._options, self.counters)
+        self.position += len(part)  # not of events that were refused
+        self.counters.events += len(part)
+
+    def snapshot(self) -> dict[str, Any]:
+        """How far the feed has come, and the events held back, as plain values."""
+        pending, counters = self.orderer.pending, self.counters
+        return {
+            "clocks": {name: clock.state() for name, clock in self.clocks.items()},
+            "order": self.orderer.reorder.snapshot(),
+            "pending": None if pending is None else (table_bytes(pending.table), pending.times),
+            "position": self.position,
+            "counters": (counters.events, counters.dropped, list(counters.attributes), counters.iso_times),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The opposite of `snapshot`, of a feed of the same streams."""
+        for name, (records, column, known, iso) in state["clocks"].items():
+            self.clocks[name].restore((records, column, known, iso))
+            expect(type(records) is int and (column is None or type(column) is str), "a count of each stream")
+            expect(type(known) is bool is type(iso), "what is known of each stream")
+        self.orderer.reorder.restore(state["order"])
+        if state["pending"] is not None:
+            blob, times = state["pending"]
+            table = table_of_bytes(blob)
+            self.orderer.pending = Part(table, array(times, "times", rows=table.num_rows))
+            self.orderer.reorder.held = table.num_rows
+        self.position = state["position"]
+        expect(type(self.position) is int and 0 <= self.position < 1 << 61, "a place in the stream")
+        events, late, attributes, iso = state["counters"]
+        expect(type(events) is int and type(late) is dict and type(iso) is bool, "what was read")
+        self.counters = EventCounters(events, late, dict.fromkeys(attributes), iso)
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """A table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def table_of_bytes(blob: bytes) -> pa.Table:
+    """The inverse of `table_bytes`. `pa.ArrowInvalid` for what is no table: all of it is looked at."""
+    with pa.ipc.open_stream(blob) as reader:
+        table = reader.read_all()
+    table.validate(full=True)
+    return table

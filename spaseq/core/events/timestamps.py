@@ -1,0 +1,426 @@
+"""The times of events: where they stand, and what they are as nanoseconds; and the types, which must be there.
+
+A `TimestampAssigner` reads the tables of one stream and gives `Part`s: tables with their times. If nobody gave times
+and the query needs them, the error names the columns that may hold them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.blocks import check_names
+from spaseq.core.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
+from spaseq.core.events.options import EventOptions
+from spaseq.core.events.time import decimal_times, is_date, parse_time, unit_nanoseconds
+
+__all__ = ["TIME_COLUMNS", "Part", "TimestampAssigner", "counted_hint", "listed", "read_by", "time_candidates"]
+
+TIME_COLUMNS: Final = ("time", "timestamp")
+"""The columns that times are read from if the caller names none, the first that is there."""
+_LOOKED_AT: Final = 1000
+"""Rows of a table that are looked at for dates."""
+_SHOWN: Final = 6
+_NAME: Final = re.compile(
+    r"(?:.*[_\-. ])?(?:t|ts|times?|timestamp|date|datetime|epoch|at|when|created|occurred)(?:[_\-. ]?[mun]?s)?"
+    r"|.*(?:time|timestamp|datetime)",
+    re.IGNORECASE,
+)
+"""Names that columns of times have; of these also numbers count."""
+_TYPE_LIKE: Final = frozenset(("event_type", "eventtype", "event_kind", "kind"))
+"""Columns besides `type` that may hold the types of events, in small letters."""
+_BY_TURNS: Final = (
+    'no stream has times, so their events are taken by turns, the first of each first (time="COLUMN" names what holds '
+    'times; time_from="arrival" if that is meant)'
+)
+_CHUNKS: Final = 16
+"""Of the events that wait: each push adds one, and Arrow's calls take time for each."""
+
+
+@dataclass(slots=True)
+class Part:
+    """Some events of one stream, in order: `table` and int64 `times`."""
+
+    table: pa.Table
+    times: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def between(self, start: int, end: int) -> Part:
+        return Part(self.table.slice(start, end - start), self.times[start:end])
+
+    def take(self, rows: np.ndarray | slice) -> Part:
+        """Some rows; nothing is copied of a slice."""
+        if isinstance(rows, slice):
+            return self.between(rows.start, rows.stop)
+        return Part(self.table.take(rows), self.times[rows])
+
+    def packed(self) -> Part:
+        """The same, in one piece where it stands in many."""
+        many = self.table.num_columns and self.table.column(0).num_chunks > _CHUNKS
+        return Part(self.table.combine_chunks(), self.times) if many else self
+
+
+class TimestampAssigner:
+    """Gives the events of one stream their times, and checks that they have types.
+
+    `records`: how many events it has seen. `column`: where their times stand, None for arrival; `known` says whether
+    that is decided, which the first events do. `iso`: whether some time was a date; `plain`: whether some was a number.
+    `timed`: the clause or option that needs times, for errors; `head` gives the first events with all columns, or None.
+    `clocks`: those of all streams by name, of which all have times, or none has. `guessed`: a line for each thing that
+    nobody said and that the answer depends on.
+    """
+
+    def __init__(
+        self,
+        options: EventOptions,
+        source: str,
+        timed: str = "",
+        head: Callable[[], pa.Table | None] = lambda: None,
+        clocks: Mapping[str, TimestampAssigner] = MappingProxyType({}),
+    ) -> None:
+        self.options = options
+        self.source = source
+        self.timed = timed or ("lateness" if options.lateness else "")
+        self.head = head
+        self.clocks = clocks
+        self.records: int = 0
+        self._before: int = 0
+        self.column: str | None = None
+        self.known: bool = False
+        self.iso: bool = False
+        self.plain: bool = False
+        self.guessed: tuple[str, ...] = ()
+
+    def choose(self, table: pa.Table) -> None:
+        """Decide by the first events, or by their columns alone, where times stand. `EventError` for events without
+        types, `OptionError` if they have no times and `timed` needs them, or if other streams do have times."""
+        if self.known:
+            return
+        self._check_type(table)
+        column = self._choose(table)
+        if column is None and self.timed and not self.options.counts:
+            whole = self.head()
+            raise no_times(self.timed, self.source or "<events>", table if whole is None else whole)
+        for other, clock in self.clocks.items():
+            if clock.known and (clock.column is None) != (column is None):
+                own = next((name for name, clock in self.clocks.items() if clock is self), "") or self.source
+                if column is None:
+                    raise unlike_clocks(other, own, table)
+                raise unlike_clocks(own, other, clock.head())
+        self.column, self.known = column, True
+
+    def state(self) -> tuple[int, str | None, bool, bool]:
+        """How far it has come, as plain values."""
+        return self.records, self.column, self.known, self.iso
+
+    def restore(self, state: tuple[int, str | None, bool, bool]) -> None:
+        """The opposite of `state`."""
+        self.records, self.column, self.known, self.iso = state
+
+    def enter(self, source: str) -> None:
+        """The next events are of this file: errors name it, and count its events."""
+        if source != self.source:
+            self.source, self._before = source, self.records
+
+    def record(self, row: int) -> int:
+        """The number that errors give the event of a row that is read next."""
+        return self.records - self._before + row + 1
+
+    def read(self, table: pa.Table) -> Part:
+        """The events with their times. `EventError` for one without a time or a type; errors as of `choose`."""
+        self._check_type(table)
+        self.choose(table)
+        count = table.num_rows
+        if self.column is None:
+            self._check_timeless(table)
+            places = np.arange(self.records, self.records + count, dtype=np.int64)
+            times = places * self.options.step
+        else:
+            times = self._times(table, self.column)
+        if not self.records:
+            self.guessed = tuple(self._guesses(table))
+        self.records += count
+        return Part(table, times)
+
+    def _guesses(self, table: pa.Table) -> Iterator[str]:
+        """`guessed`, by the first events."""
+        others = [name for name in table.column_names if name.lower() in _TYPE_LIKE]
+        if self.options.type_column is None and others:
+            yield f'types are read from the column type (type_column="{others[0]}" reads another one)'
+        if self.column is None:
+            if len(self.clocks) > 1 and not self.options.counts:
+                yield _BY_TURNS
+            return
+        unsaid = self.options.time is None
+        others = [name for name in time_candidates(table) if name != self.column] if unsaid and self.timed else []
+        unit = self.plain and self.options.time_unit is None
+        if self.timed and (unit or others or (unsaid and self.column != TIME_COLUMNS[0])):
+            words = [f'time="{others[0] if others else "COLUMN"}"'] * unsaid + ['time_unit="ms"'] * unit
+            what = f"times are read from the column {self.column}{', as seconds' if unit else ''}"
+            yield f"{what} ({' and '.join(words)} read{'s' * (len(words) == 1)} others)"
+
+    def _check_type(self, table: pa.Table) -> None:
+        name = self.options.type_column or "type"
+        check_names(table.column_names, self.source)
+        if name in table.column_names:
+            if _has_lists(table.schema.field(name).type):
+                raise EventError(
+                    f"attribute {name} holds lists, and says the type of each event", source=self.source,
+                    attribute=name, hint="types are texts; --type-column COLUMN (type_column= in Python) names them",
+                )  # fmt: skip
+            return
+        names = table.column_names
+        hint = "name the column that holds the event type: --type-column COLUMN"
+        if self.options.type_column is not None:
+            hint = _did_you_mean(name, names) or hint
+        if len(names) == 1 and (sign := next((c for c in ";\t|" if c in names[0]), None)):
+            known = "; with tabs between them it is .tsv" if sign == "\t" else ""
+            hint = f"this is one column: fields of .csv are separated by commas, and here is {sign!r}{known}"
+        raise EventError(
+            f"no column {name!r}, which would say the type of each event; there are: {listed(names)}",
+            source=self.source,
+            attribute=name,
+            hint=hint,
+        )
+
+    def _check_timeless(self, table: pa.Table) -> None:
+        """`EventError` for an event with a time behind events that had none, unless the caller has them counted."""
+        if self.options.from_arrival or (found := self._choose(table)) is None:
+            return
+        given = pc.is_valid(table[found].combine_chunks()).to_pylist()
+        raise EventError(
+            f"this event has a time, in the column {found}, and those before it have none",
+            source=self.source,
+            record=self.records + 1 + (given.index(True) if True in given else 0),
+            counted="event",
+            attribute=found,
+            hint='all events need times, or none has one; time_from="arrival" counts them all',
+        )
+
+    def _choose(self, table: pa.Table) -> str | None:
+        if self.options.from_arrival:
+            return None
+        if self.options.time is None:
+            return next((c for c in TIME_COLUMNS if c in table.column_names), None)
+        return self.options.time
+
+    def _times(self, table: pa.Table, name: str) -> np.ndarray:
+        if name not in table.column_names:
+            raise EventError(
+                f"no column {name!r} to take times from; there are: {listed(table.column_names)}",
+                source=self.source,
+                attribute=name,
+                hint=_did_you_mean(name, table.column_names) or "--time COLUMN names it",
+            )
+        column = column_of(table[name], name, self.source)
+        unknown = None if column is None or isinstance(column, TextColumn) else column.known
+        match column:
+            case NumberColumn(values, known):
+                self.plain = True
+                times = self._scaled(_plain(table[name], column), values, known, name)
+            case MixedColumn(values, _):
+                times = self._each(values, name)
+            case TimeColumn(values, _):
+                self.iso = True
+                times = values
+            case TextColumn(codes, texts):
+                times, unknown = self._parsed(codes, texts, name), codes >= 0
+            case None if table.num_rows == 0:
+                return np.zeros(0, np.int64)
+            case None:
+                times, unknown = np.zeros(table.num_rows, np.int64), np.zeros(table.num_rows, bool)
+            case _:
+                raise EventError(
+                    f"column {name!r} holds true or false, not times",
+                    source=self.source,
+                    record=self.record(0),
+                    counted="event",
+                    attribute=name,
+                    hint="--time COLUMN names another column",
+                )
+        if unknown is not None and not unknown.all():
+            record = int(np.argmin(unknown))
+            raise EventError(
+                "this event has no time", source=self.source, record=self.record(record), counted="event",
+                attribute=name,
+                hint=f"every event needs a value in column {name!r}; --time COLUMN names another one",
+            )  # fmt: skip
+        return times
+
+    def _scaled(self, raw: pa.ChunkedArray, values: np.ndarray, known: np.ndarray | None, name: str) -> np.ndarray:
+        """Numbers in the time unit as ns: integers exactly, others as their shortest decimal notation says.
+
+        Anything where a number is not `known`.
+        """
+        scale = unit_nanoseconds(self.options.unit)
+        whole = values.dtype == np.int64 or bool((np.trunc(values) == values).all())
+        if not whole or pa.types.is_decimal(raw.type):
+            times, done = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+            if pa.types.is_float64(raw.type):
+                times, done = decimal_times(values, scale)
+            rest = ~done if known is None else known & ~done
+            if rest.any():
+                texts = pc.dictionary_encode(pc.cast(raw, pa.string()).combine_chunks())
+                codes = np.where(rest, np.asarray(pc.fill_null(texts.indices, -1)), -1)
+                times = np.where(done, times, self._parsed(codes, texts.dictionary, name))
+            return times
+        beyond = ((1 << 63) - 1) // scale + 1
+        far = np.flatnonzero((values >= beyond) | (values <= -beyond))
+        if len(far):
+            raise EventError(
+                f"the time {values[far[0]]} is outside those that can be held (1677 to 2262)", source=self.source,
+                record=self.record(int(far[0])), counted="event",
+                hint="is the unit right? --time-unit is s, ms, us or ns",
+            )  # fmt: skip
+        return values.astype(np.int64) * scale
+
+    def _each(self, values: Sequence[Any], name: str) -> np.ndarray:
+        """The times of values of several kinds. Anything where there is none."""
+        times, codes = np.zeros(len(values), np.int64), np.full(len(values), -1)
+        texts: list[str] = []
+        for row, value in enumerate(values):
+            if isinstance(value, Instant):
+                self.iso, times[row] = True, int(value)
+            elif isinstance(value, bool | tuple):
+                raise self._no_time(row, name, "a truth value" if isinstance(value, bool) else "a list")
+            elif value is not None:
+                codes[row] = len(texts)
+                texts.append(value if isinstance(value, str) else repr(value))
+        return np.where(codes < 0, times, self._parsed(codes, pa.array(texts, pa.string()), name))
+
+    def _no_time(self, row: int, name: str, what: str) -> EventError:
+        return EventError(
+            f"{name!r} is {what} here, and times are taken from it",
+            source=self.source,
+            record=self.record(row),
+            counted="event",
+            attribute=name,
+            hint="--time COLUMN names another column",
+        )
+
+    def _parsed(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
+        """The times of rows that hold a text each; anything where the code is -1."""
+        values = np.zeros(len(texts) + 1, np.int64)
+        used = np.zeros(len(texts) + 1, bool)
+        used[codes] = True
+        for index, text in enumerate(texts.to_pylist()):
+            if not used[index]:
+                continue
+            try:
+                values[index] = parse_time(text, self.options.unit)
+                dated = text.strip()[4:5] == "-"
+                self.iso, self.plain = self.iso or dated, self.plain or not dated
+            except EventError as error:
+                record = self.record(int(np.argmax(codes == index)))
+                hint = f"{error.hint}; --time COLUMN names another column, --time-from arrival takes none"
+                raise EventError(
+                    error.problem, source=self.source, record=record, counted="event", attribute=name, hint=hint
+                ) from None
+        return np.asarray(values[codes])
+
+
+def _plain(raw: pa.ChunkedArray, column: NumberColumn) -> pa.ChunkedArray:
+    """The numbers as Arrow has them, doubles where they are whole numbers and decimals."""
+    if not pa.types.is_union(raw.type):
+        return raw
+    return pa.chunked_array([pa.array(column.values, mask=None if column.known is None else ~column.known)])
+
+
+def _has_lists(kind: pa.DataType) -> bool:
+    kinds = [field.type for field in kind] if pa.types.is_union(kind) else [kind]
+    return any(pa.types.is_list(k) or pa.types.is_large_list(k) or pa.types.is_fixed_size_list(k) for k in kinds)
+
+
+def listed(names: list[str]) -> str:
+    return ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
+
+
+def _did_you_mean(name: str, names: list[str]) -> str:
+    close = difflib.get_close_matches(name, names, 1, 0.6)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
+def read_by(options: EventOptions) -> set[str]:
+    """The columns that are looked at for types and times."""
+    times = () if options.from_arrival else TIME_COLUMNS if options.time is None else (options.time,)
+    return {options.type_column or "type", *times}
+
+
+# -- times that nobody gave
+
+
+def time_candidates(table: pa.Table) -> list[str]:
+    """The columns that may hold times: those of dates, by type or by their texts, then numbers with the name of a time.
+    Looks at the first rows. O(columns)."""
+    dated, named = [], []
+    for name in dict.fromkeys(table.column_names):
+        kind = _kind(table.slice(0, _LOOKED_AT), name)
+        if kind == "dates":
+            dated.append(name)
+        elif kind == "numbers" and _NAME.fullmatch(name):
+            named.append(name)
+    return [*sorted(dated, key=lambda name: _NAME.fullmatch(name) is None), *named]
+
+
+def _kind(table: pa.Table, name: str) -> str:
+    """`dates`, `numbers`, or nothing of both; a column without values may be either."""
+    if table.column_names.count(name) > 1:
+        return ""
+    with suppress(EventError):
+        match column_of(table[name], name):
+            case TimeColumn():
+                return "dates"
+            case TextColumn(codes, texts):
+                used = {texts[code].as_py() for code in set(codes.tolist()) if code >= 0}
+                return "dates" if used and all(map(is_date, used)) else ""
+            case MixedColumn(values, _):
+                return "dates" if all(v is None or (isinstance(v, str) and is_date(v)) for v in values) else ""
+            case NumberColumn():
+                return "numbers"
+            case None:
+                kind = table.schema.field(name).type
+                dates = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+                return "dates" if dates else "numbers"
+    return ""
+
+
+def counted_hint(word: str, candidates: Iterable[str], *, what: str, placeholder: str) -> str:
+    """The options that take one of the candidates, or count events instead. `word`: the option that names a clock;
+    `what`: the noun for a candidate."""
+    first, *others = candidates = list(candidates)[:_SHOWN] or [placeholder]
+    if first == placeholder:
+        taken = f'{word}="{placeholder}" names the {what} that holds times'
+    else:
+        also = f" (or {', '.join(others)})" if others else ""
+        taken = f'{word}="{first}" takes them from that {what}{also}'
+    return f'{taken}; time_from="arrival" counts the events instead, 1 ms apart'
+
+
+def no_times(timed: str, source: str, table: pa.Table) -> OptionError:
+    """Times are needed by `timed`, a clause or an option, and the events of `source` have none that were named."""
+    return OptionError(
+        f"{timed} needs the times of the events, and {source} has no column {' or '.join(TIME_COLUMNS)}; "
+        f"there are: {listed(table.column_names)}",
+        counted_hint("time", time_candidates(table), what="column", placeholder="COLUMN"),
+    )
+
+
+def unlike_clocks(timed: str, timeless: str, table: pa.Table | None) -> OptionError:
+    """One stream has times, the other has none; `table` is some of its events."""
+    candidates = [] if table is None else time_candidates(table)
+    return OptionError(
+        f"{timed} has times and {timeless} has none: their order is unknown",
+        counted_hint("time", candidates, what="column", placeholder="COLUMN"),
+    )

@@ -1,0 +1,58 @@
+"""The pattern algebra, to which both languages lower their queries.
+
+A `Pattern` is a formula of complex event logic over predicates that only the front ends understand. Nodes are frozen
+and hashable. `push_filters` is the one rewrite applied before compilation.
+
+Modules:
+
+* `nodes`: The nodes of the pattern algebra.
+* `variables`: Which variables a pattern may bind.
+* `takes` (`all_shown`, `told_by_positions`): Which variables of a match can be told from its positions alone.
+* `balanced`: Many parts under one associative operator.
+* `push_filters`: Moves conditions over several variables to the smallest part of a pattern that has all of them.
+"""
+
+from __future__ import annotations
+
+from spaseq.core.pattern.balanced import balanced
+from spaseq.core.pattern.nodes import (
+    And,
+    As,
+    Atom,
+    Batch,
+    Correlate,
+    Filter,
+    Iterate,
+    NoneOf,
+    Or,
+    Pattern,
+    Predicate,
+    Project,
+    Sequence,
+    Skip,
+)
+from spaseq.core.pattern.push_filters import push_filters
+from spaseq.core.pattern.takes import all_shown, told_by_positions
+from spaseq.core.pattern.variables import variables
+
+__all__ = [
+    "And",
+    "As",
+    "Atom",
+    "Batch",
+    "Correlate",
+    "Filter",
+    "Iterate",
+    "NoneOf",
+    "Or",
+    "Pattern",
+    "Predicate",
+    "Project",
+    "Sequence",
+    "Skip",
+    "all_shown",
+    "balanced",
+    "push_filters",
+    "told_by_positions",
+    "variables",
+]

@@ -1,0 +1,183 @@
+"""The nodes of the pattern algebra, to which both languages lower their queries.
+
+A pattern is a CEL formula ([CEL] §3, [CORE] §2.2, Figure 2). A valuation of a pattern is an interval of positions and,
+for each variable, the set of positions it took. Nodes are frozen and hashable.
+
+Conditions are opaque here and given by the front end:
+
+* a *predicate* (`Predicate`) is a condition on a single event, evaluated on batches;
+* a *guard* (any hashable value) relates an event to the events that a run has taken; only the front end's `Registers`
+  (`spaseq.core.engine.program.settings`) evaluate it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+@runtime_checkable
+class Batch(Protocol):
+    """Consecutive events as a front end pushes them; predicates are evaluated on the same object.
+
+    `positions`: int64 (n,), non-decreasing, in the whole stream. `times`: int64 or float64 (n,), non-decreasing, what
+    the window is measured in. `keys`: int64 (n,), the partition of each row as a small number, -1 for none; or None.
+    """
+
+    @property
+    def positions(self) -> np.ndarray: ...
+
+    @property
+    def times(self) -> np.ndarray: ...
+
+    @property
+    def keys(self) -> np.ndarray | None: ...
+
+    def __len__(self) -> int: ...
+
+
+class Predicate(Protocol):
+    """A condition on a single event. Hashable; equal predicates must have the same meaning, they are evaluated once."""
+
+    def evaluate(self, batch: Any) -> np.ndarray:
+        """Where the predicate is known to hold, per event of `batch`: bool (n,), False for NULL."""
+        ...
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoneOf:
+    """The predicate that holds where none of `alternatives`, conjunctions of predicates, holds. A predicate that is
+    unknown (NULL) counts as false."""
+
+    alternatives: frozenset[frozenset[Predicate]]
+
+    def __str__(self) -> str:
+        shown = sorted(" & ".join(sorted(map(str, a))) or "true" for a in self.alternatives)
+        return f"none of ({'; '.join(shown)})"
+
+    def evaluate(self, batch: Any) -> np.ndarray:
+        """Where the predicate holds, per event of `batch`: bool (n,)."""
+        found = np.zeros(len(batch), bool)
+        for conjunction in self.alternatives:
+            holds = np.ones(len(batch), bool)
+            for predicate in conjunction:
+                holds &= predicate.evaluate(batch)
+            found |= holds
+        return ~found
+
+
+class Skip(enum.Enum):
+    """What a run may do while it waits for the next element of a sequence."""
+
+    ANY = "any"
+    """Skip any event, also one that it could take: CEQL `;`, SPAseq `:` (skip-till-any)."""
+    NEXT = "next"
+    """Skip only events that it cannot take: SPAseq `;` (skip-till-next, [SPAseq] Definition 11)."""
+    NONE = "none"
+    """Skip nothing, the very next event must fit: CEQL `:`, SPAseq `,` (strict contiguity)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Base of all nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Atom(Pattern):
+    """One event that satisfies every one of `predicates`; every variable of `variables` takes its position.
+
+    `guard`, if given, must accept the event too, given the run's register row (`Registers.take`).
+    An atom without variables marks nothing (a projected atom).
+    """
+
+    predicates: frozenset[Predicate]
+    variables: frozenset[str]
+    guard: Hashable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class As(Pattern):
+    """`child AS variable`: `variable` takes all positions that any variable of `child` takes."""
+
+    child: Pattern
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Pattern):
+    """`child FILTER variable[predicate]`: every position of `variable` satisfies `predicate`."""
+
+    child: Pattern
+    variable: str
+    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Correlate(Pattern):
+    """`child FILTER guard`: a condition on several variables, for all choices of one position for each.
+
+    `variables` are those of the guard. A valuation in which one of them is empty satisfies it.
+    """
+
+    child: Pattern
+    variables: frozenset[str]
+    guard: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Pattern):
+    """A valuation of `left` or one of `right`."""
+
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Pattern):
+    """`left`, then `right`; `skip` says what may lie between, and `absent` what may not.
+
+    `absent` are alternatives: no event strictly between the two parts may satisfy one of these atoms. The guard of such
+    an atom is evaluated with the run's registers at that event. With `Skip.NONE` nothing lies between the parts.
+    """
+
+    left: Pattern
+    right: Pattern
+    skip: Skip
+    absent: tuple[Atom, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class And(Pattern):
+    """A valuation of `left` and one of `right`, in any order and however interleaved; they may share events.
+
+    The interval is the smallest that holds both.
+    """
+
+    left: Pattern
+    right: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Iterate(Pattern):
+    """`child` once or more; `skip` says what may lie between two rounds.
+
+    `again`, if given, is a register action taken between rounds (SPAseq frees the variables of the round before).
+    """
+
+    child: Pattern
+    skip: Skip
+    again: Hashable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Project(Pattern):
+    """The valuations of `child`, with every variable that is not in `variables` emptied ([CEL], π_L)."""
+
+    child: Pattern
+    variables: frozenset[str]

@@ -1,0 +1,58 @@
+"""Which variables of a match can be told from its positions alone."""
+
+from __future__ import annotations
+
+from spaseq.core.pattern.nodes import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence
+from spaseq.core.pattern.variables import variables
+
+__all__ = ["all_shown", "told_by_positions"]
+
+_VARIES = -1
+_UNTOLD = -2
+
+
+def told_by_positions(pattern: Pattern, names: frozenset[str]) -> bool:
+    """Whether two valuations of `pattern` with equal positions give the variables `names` equal positions.
+
+    Sufficient, not necessary: the parts of the pattern follow each other, and at most one of them takes a number of
+    events that varies, so that the number of positions says which part took which. O(size of the pattern).
+    """
+    return _events(pattern, names) != _UNTOLD
+
+
+def _events(pattern: Pattern, names: frozenset[str]) -> int:
+    """How many events every match of the pattern takes; `_VARIES`; or `_UNTOLD` where they do not tell `names`."""
+    match pattern:
+        case Atom():
+            return 1
+        case As(child, _) | Filter(child, _, _) | Correlate(child, _, _):
+            return _events(child, names)
+        case Sequence(left, right, _, _):
+            one, two = _events(left, names), _events(right, names)
+            if _UNTOLD in (one, two) or one == two == _VARIES:
+                return _VARIES if not names & variables(pattern) else _UNTOLD
+            return _VARIES if _VARIES in (one, two) else one + two
+        case Iterate(child, _, _):
+            inside = _events(child, names)
+            return _VARIES if inside > 0 or not names & variables(child) else _UNTOLD
+        case Or(left, right):
+            if names & variables(pattern):
+                return _UNTOLD
+            one, two = _events(left, names), _events(right, names)
+            return one if one == two else _VARIES
+        case _:
+            return _UNTOLD if names & variables(pattern) else _VARIES
+
+
+def all_shown(pattern: Pattern, kept: frozenset[str]) -> bool:
+    """Whether each event that a match of `pattern` takes is taken by one of the variables `kept`."""
+    match pattern:
+        case Atom(_, bound, _):
+            return bool(bound & kept)
+        case As(child, variable):
+            return variable in kept or all_shown(child, kept)
+        case Filter(child, _, _) | Correlate(child, _, _) | Iterate(child, _, _) | Project(child, _):
+            return all_shown(child, kept)
+        case Sequence(left, right, _, _) | Or(left, right) | And(left, right):
+            return all_shown(left, kept) and all_shown(right, kept)
+    raise AssertionError(pattern)

@@ -1,0 +1,373 @@
+"""The arrays of a compact structure and how they grow.
+
+An `Arena` belongs to one evaluation. The kernels (`spaseq.core.tecs.kernels`) work on its arrays; a kernel that runs
+out of room returns a status, the arena grows that array within `arena_bytes`, and the kernel is called again and goes
+on. Nodes are a ring: the node with handle h is row `h & (capacity - 1)`, and growing keeps the handles.
+
+*Bound.* A node is kept while the position it was created at lies in the window or, at the latest, until the checkpoint
+after it (at most 1/256 of the ring further) is passed. An event creates at most `moves * (3 * (LONGEST + 2) + 8)` nodes
+(`structure.reserve`), with LONGEST at most the number of active states + 2. So a window of w events with m moves each
+needs at most w * m * (3 * (states + 4) + 8) nodes of 32 bytes, whatever the length of the stream; the ring is the next
+power of two. In practice an event creates one to three nodes for each move. With a window in events and partitions the
+bound is that of one window for each partition.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spaseq.core.errors import BudgetExceeded
+from spaseq.core.integers import in_order
+from spaseq.core.snapshot import array, expect
+from spaseq.core.tecs.kernels import layout as k
+from spaseq.core.tecs.kernels.structure import compact
+
+_FIRST_NODES = 1 << 14
+_FIRST_ENTRIES = 1 << 10
+_MATCHES = 1 << 15
+_PLACES = 1 << 18
+_NO_ROOTS = np.zeros((0, k.ROOT_COLUMNS), np.int64)
+
+
+def _references(pairs: list[tuple[np.ndarray, np.ndarray]]) -> list[tuple[int, int]]:
+    """How many references there are to each array of each pair; a view of an array is a reference to it."""
+    return [(sys.getrefcount(a), sys.getrefcount(b)) for a, b in pairs]
+
+
+_IDLE = _references([(np.empty(1), np.empty(1))])[0]
+"""The reference counts of a pair that is only in a list, in this interpreter: a pair with these counts is free."""
+
+
+class Chunk(NamedTuple):
+    """Matches as the kernels wrote them.
+
+    `start`, `end`, `tag`: int64 (m,). `offsets`: int64 (m + 1,) into `places`, int64, the marked positions.
+    """
+
+    start: np.ndarray
+    end: np.ndarray
+    tag: np.ndarray
+    offsets: np.ndarray
+    places: np.ndarray
+
+
+class Arena:
+    """Nodes, cells and union lists of one evaluation, with its scratch space and output buffers."""
+
+    matches: np.ndarray
+    places: np.ndarray
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self.nodes: np.ndarray = np.zeros((_FIRST_NODES, 4), np.int64)
+        self.cells: np.ndarray = np.zeros((0, 5), np.int64)
+        self.entries: np.ndarray = np.zeros((0, 3), np.int64)
+        self.st: np.ndarray = np.zeros(k.SLOTS, np.int64)
+        self.st[k.FREE] = k.NIL
+        self.st[k.LAST_POSITION] = -1
+        self.checks: np.ndarray = np.zeros((k.CHECKPOINTS, 2), np.int64)
+        self.moves: np.ndarray = np.zeros((16, k.MOVE_COLUMNS), np.int64)
+        self.outs: np.ndarray = np.zeros((32, 2), np.int64)
+        self.stack: np.ndarray = np.zeros((1024, 2), np.int64)
+        self.heap: np.ndarray = np.zeros((256, 4), np.int64)
+        self.path: np.ndarray = np.zeros(1024, np.int64)
+        self.links: np.ndarray = np.zeros((1024, 2), np.int64)
+        self.runs: np.ndarray = np.zeros((64, 2), np.int64)
+        self.reach: np.ndarray = np.zeros((0, 3), np.int64)
+        self.todo: np.ndarray = np.zeros(256, np.int64)
+        self._lent: list[tuple[np.ndarray, np.ndarray]] = []
+        self._new_buffers(_PLACES)
+        self._grow_entries(_FIRST_ENTRIES)
+
+    def memory_usage(self) -> int:
+        """Bytes of nodes, cells and entries."""
+        return int(self.nodes.nbytes + self.cells.nbytes + self.entries.nbytes)
+
+    @property
+    def live_nodes(self) -> int:
+        """How many nodes have not been reclaimed."""
+        return int(self.st[k.TAIL] - self.st[k.OLDEST])
+
+    def add_cells(self, count: int) -> None:
+        """Make room for `count` cells in all; new ones are empty."""
+        extra = count - len(self.cells)
+        if extra > 0:
+            cells = np.full((extra, 5), k.NIL, np.int64)
+            cells[:, k.LENGTH] = 0
+            self._charge(cells.nbytes)
+            self.cells = np.concatenate([self.cells, cells])
+
+    def add_moves(self, count: int) -> None:
+        """Make room for `count` moves at one event."""
+        if count > len(self.moves):
+            self.moves = np.zeros((2 * count, k.MOVE_COLUMNS), np.int64)
+            self.outs = np.zeros((max(4 * count, len(self.outs)), 2), np.int64)
+
+    def run(
+        self,
+        kernel: Callable[[], int],
+        emit: Callable[[Chunk], None],
+        cell_window_starts: Callable[[], np.ndarray] | None = None,
+    ) -> int:
+        """Calls `kernel` and grows what it asks for, until it returns DONE, FLUSH or NEED_STATES; returns that status.
+
+        With FLUSH, the matches in the buffers have gone to `emit`, and `run` is to be called again; with NEED_STATES,
+        the caller has to compute the transitions of a state first. `cell_window_starts`, for windows that differ
+        between cells, gives the first live start of each cell: int64 (cells,). Raises `BudgetExceeded` (`arena_bytes`).
+        """
+        while True:
+            status = kernel()
+            if status == k.GROW_NODES:
+                need = int(self.st[k.NEEDED])
+                if cell_window_starts is not None:
+                    self.compact(cell_window_starts())
+                if cell_window_starts is None or 2 * (self.live_nodes + need) > len(self.nodes):
+                    self._grow_nodes(need)
+            elif status == k.GROW_ENTRIES:
+                self._grow_entries(max(len(self.entries), int(self.st[k.NEEDED])))
+            elif status == k.GROW_STACK:
+                self.stack, self.heap = self._doubled(self.stack), self._doubled(self.heap)
+            elif status == k.GROW_PATH:
+                self.path, self.links = self._doubled(self.path), self._doubled(self.links)
+            elif status == k.GROW_TODO:
+                self.todo = self._doubled(self.todo)
+            elif status == k.GROW_RUNS:
+                need = 2 * int(self.st[k.NEEDED])
+                self.runs = np.zeros((need, 2), np.int64)
+                self.outs = np.zeros((max(2 * need, len(self.outs)), 2), np.int64)
+            elif status == k.FLUSH:
+                self.flush(emit)
+                if self.st[k.NEEDED] > len(self.places):
+                    self._new_buffers(2 * int(self.st[k.NEEDED]))
+                return status
+            else:
+                return status
+
+    def buffers(self, order: int, limit: int) -> tuple[np.ndarray | None, ...]:
+        """The arrays that kernels use for moves and matches: moves, outs, stack, path, matches, places, runs, heap and
+        links. `runs` is None without frontiers (`order`), `heap` and `links` are None without a `limit`.
+
+        numba compiles a kernel for the types of its arguments: for None it leaves out the code that uses the array.
+        """
+        best = order in k.FRONTIERS
+        return (
+            self.moves, self.outs, self.stack, self.path, self.matches, self.places, self.runs if best else None,
+            *((self.heap, self.links) if limit else (None, None)),
+        )  # fmt: skip
+
+    def flush(self, emit: Callable[[Chunk], None]) -> None:
+        """Hands the matches in the buffers to `emit`: full buffers themselves, few matches as a copy."""
+        count, places = int(self.st[k.MATCHES]), int(self.st[k.PLACES])
+        self.st[k.MATCHES] = 0
+        self.st[k.PLACES] = 0
+        if not count:
+            return
+        start, end, offsets, tag = self.matches
+        chunk = Chunk(start[:count], end[:count], tag[:count], offsets[: count + 1], self.places[:places])
+        if 4 * count > _MATCHES or 4 * places > len(self.places):
+            self._lent = [*self._lent[-2:], (self.matches, self.places)]
+            self._new_buffers(len(self.places))
+            emit(chunk)
+        else:
+            emit(Chunk(*(column.copy() for column in chunk)))
+
+    def _new_buffers(self, places: int) -> None:
+        """Sets the buffers for the next matches: buffers that were handed over and are no longer referenced, else new
+        ones.
+
+        PERF: full buffers are handed over, not copied, and reused once their last view is gone, because fresh memory
+        costs a page fault every 64 matches. Q1 of benchmarks/stock.py, M matches/s: 14 copied, 23 handed over, 42
+        reused.
+        """
+        for i, counts in enumerate(_references(self._lent)):
+            if counts == _IDLE and len(self._lent[i][1]) >= places:
+                self.matches, self.places = self._lent.pop(i)
+                return
+        self.matches = np.empty((4, _MATCHES + 1), np.int64)
+        self.matches[2, 0] = 0
+        self.places = np.empty(places, np.int64)
+
+    def _doubled(self, array: np.ndarray) -> np.ndarray:
+        self._charge(array.nbytes)
+        return np.concatenate([array, np.zeros_like(array)])
+
+    def _charge(self, extra: int) -> None:
+        used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + self.reach.nbytes + extra
+        if used > self._budget:
+            hint = "raise arena_bytes, or narrow the window: give a WITHIN where there is none"
+            raise BudgetExceeded("arena_bytes", self._budget, int(used), hint=hint)
+
+    def _grow_nodes(self, need: int) -> None:
+        old = len(self.nodes)
+        size = old
+        while size < self.live_nodes + 2 * need or size == old:
+            size *= 2
+        self._charge((size - old) * 32)
+        nodes = np.zeros((size, 4), np.int64)
+        first, tail = int(self.st[k.OLDEST]), int(self.st[k.TAIL])
+        while first < tail:  # at most two pieces: up to the end of the old ring, and from its beginning
+            stop = min(tail, (first | (old - 1)) + 1)
+            at, to = first & (size - 1), first & (old - 1)
+            nodes[at : at + stop - first] = self.nodes[to : to + stop - first]
+            first = stop
+        self.nodes = nodes
+
+    def compact(self, cell_window_starts: np.ndarray, roots: np.ndarray = _NO_ROOTS) -> None:
+        """Drops the nodes that no cell in its window leads to, and no root, for windows that differ between cells.
+
+        `cell_window_starts`: int64 (cells,). `roots`: int64 (r, ROOT_COLUMNS); their nodes get new handles, in place.
+        """
+        capacity = len(self.nodes)
+        fresh = np.zeros((capacity, 4), np.int64)
+        window_starts, remap = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
+        compact(self.nodes, fresh, window_starts, remap, self.cells, self.entries, roots, self.st, cell_window_starts)
+        self.nodes = fresh
+
+    def fit_reach(self) -> None:
+        """A row of `reach` for each node of the ring, which costs its memory only where roots are kept."""
+        if len(self.reach) != len(self.nodes):
+            self._charge((len(self.nodes) - len(self.reach)) * 24)
+            self.reach = np.zeros((len(self.nodes), 3), np.int64)
+
+    def _grow_entries(self, extra: int) -> None:
+        old = len(self.entries)
+        self._charge(extra * 24)
+        entries = np.zeros((old + extra, 3), np.int64)
+        entries[:old] = self.entries
+        entries[old:, k.NEXT] = np.arange(old + 1, old + extra + 1)
+        entries[-1, k.NEXT] = self.st[k.FREE]
+        self.st[k.FREE] = old
+        self.st[k.FREE_COUNT] += extra
+        self.entries = entries
+
+    def snapshot(self) -> dict[str, Any]:
+        """The live nodes, cells and entries as plain values. The scratch space is empty between batches and left out.
+
+        Cells whose head was reclaimed, and entries whose node was, are dead and left out. Union lists are written one
+        after another instead of as links, so that `restore` follows no link that a damaged snapshot has.
+        """
+        st = self.st
+        oldest = int(st[k.OLDEST])
+        nodes = self.nodes[np.arange(oldest, st[k.TAIL]) & (len(self.nodes) - 1)]
+        heads, starts = self.cells[:, k.HEAD].copy(), self.cells[:, k.HEAD_MAX].copy()
+        heads[heads < oldest] = k.NIL
+        starts[heads < 0] = k.NIL
+        lengths, entries = self._lists(heads, oldest)
+        active = (st[k.CHECK_FIRST] + np.arange(st[k.CHECK_COUNT])) % len(self.checks)
+        return {
+            "oldest": oldest,
+            "nodes": tuple(np.ascontiguousarray(column) for column in nodes.T),
+            "cells": (heads, starts, lengths),
+            "entries": entries,
+            "checks": (self.checks[active, 0], self.checks[active, 1]),
+            "last": int(st[k.LAST_POSITION]),
+            "floor": int(st[k.FLOOR]),
+            "counted": int(st[k.COUNTED]),
+        }
+
+    def _lists(self, heads: np.ndarray, oldest: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """The union lists without heads: the length of each cell's list, int64 (cells,), and, list after list, the
+        nodes and their maximum starts, int64 (n,) each. A list ends before its first node that was reclaimed."""
+        lengths = np.zeros(len(heads), np.int64)
+        cells = np.flatnonzero(heads >= 0)
+        entries = self.cells[cells, k.FIRST]
+        owners, places = [cells[:0]], [entries[:0]]
+        while len(cells):
+            there = entries >= 0
+            there[there] = self.entries[entries[there], k.NODE] >= oldest
+            cells, entries = cells[there], entries[there]
+            owners.append(cells)
+            places.append(entries)
+            lengths[cells] += 1
+            entries = self.entries[entries, k.NEXT]
+        order = in_order(np.concatenate(owners))
+        found = self.entries[np.concatenate(places)[order]]
+        return lengths, (found[:, k.NODE].copy(), found[:, k.NODE_MAX].copy())
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The opposite of `snapshot`, for an arena with the same labels. O(nodes).
+
+        Raises `OptionError` for values that break an invariant on which kernels rely without a check: children have
+        smaller handles than their parents and lie in the ring, lists end, and no maximum start is later than the
+        position at which its node was created.
+        """
+        last, oldest = state["last"], state["oldest"]
+        nodes = self._restored_nodes(state, oldest, last)
+        tail = oldest + len(nodes)
+        heads, starts, lengths = (array(c, "cells", low=k.NIL) for c in state["cells"])
+        expect(len(heads) == len(starts) == len(lengths) and (lengths >= 0).all(), "a row for each cell")
+        self._restore_lists(nodes, oldest, heads, starts, lengths, state["entries"])
+        positions, tails = (array(c, "checkpoints") for c in state["checks"])
+        st = self.st
+        st[k.TAIL], st[k.OLDEST], st[k.LAST_POSITION] = tail, oldest, last
+        st[k.CHECK_FIRST], st[k.CHECK_COUNT] = 0, len(positions)
+        self.checks[: len(positions), 0], self.checks[: len(positions), 1] = positions, tails
+        expect(0 <= state["floor"] <= last + 1 and 0 <= state["counted"] < 1 << 62, "counters within their range")
+        st[k.FLOOR], st[k.COUNTED] = state["floor"], state["counted"]
+        size = len(self.nodes)
+        while size < len(nodes):
+            size *= 2
+        self._charge((size - len(self.nodes)) * 32)
+        self.nodes = np.zeros((size, 4), np.int64)
+        self.nodes[np.arange(oldest, tail) & (size - 1)] = nodes
+
+    def _restored_nodes(self, state: dict[str, Any], oldest: int, last: int) -> np.ndarray:
+        """The nodes, int64 (n, 4), without references to nodes that were reclaimed."""
+        expect(0 <= oldest < 1 << 61 and -1 <= last < 1 << 61, "handles and positions within their range")
+        left, right, places, starts = (array(column, "nodes") for column in state["nodes"])
+        expect(len(left) == len(right) == len(places) == len(starts), "four columns of nodes")
+        handles = np.arange(oldest, oldest + len(left))
+        positions, tails = (array(c, "checkpoints") for c in state["checks"])
+        steps = np.append(positions, last), np.append(tails, oldest + len(left))
+        expect(len(positions) == len(tails) <= len(self.checks), "a position for each checkpoint")
+        expect(all((np.diff(step) >= 0).all() for step in steps) and steps[1][0] >= oldest, "checkpoints in order")
+        born = steps[0][np.searchsorted(tails, handles, "right")]  # created at this position or earlier
+        labels = 1 << int(self.st[k.LABEL_BITS])
+        union, output = right >= 0, right <= k.IS_OUTPUT
+        expect((left < handles).all() and (right < handles).all(), "children before their parents")
+        expect((left >= k.NIL).all() and (right > k.IS_OUTPUT - labels).all(), "nodes of the kinds there are")
+        expect((left[union] >= 0).all() and (left[~union & ~output] < 0).all(), "children where nodes have them")
+        expect((starts >= 0).all() and (starts <= born).all(), "maximum starts before their nodes")
+        expect((np.where(union, starts >= places, output | (starts == places))).all(), "maximum starts in order")
+        expect(((places >= starts) & (places <= born))[output].all(), "positions between start and end")
+        dead = union & ((right < oldest) | (right == left))
+        for child, own, kept in ((left, starts, left >= oldest), (right, places, union & ~dead)):
+            expect((starts[child[kept] - oldest] == own[kept]).all(), "maximum starts as their children's")
+        places[dead] = k.NIL  # with a maximum start before any window, the right child is never read
+        gone = (left >= 0) & (left < oldest)
+        left[gone], right[gone] = k.NIL, k.IS_BOTTOM  # nor is a node read whose left child was reclaimed
+        places[gone] = starts[gone]
+        return np.stack([left, right, places, starts], axis=1)
+
+    def _restore_lists(
+        self, nodes: np.ndarray, oldest: int, heads: np.ndarray, starts: np.ndarray, lengths: np.ndarray, entries: Any
+    ) -> None:
+        members, own = (array(column, "entries") for column in entries)
+        active = np.flatnonzero(heads >= 0)
+        expect((lengths[heads < 0] == 0).all() and int(lengths.sum()) == len(members), "lists of active cells")
+        both = np.concatenate([heads[active], members])
+        expect(((both >= oldest) & (both < oldest + len(nodes))).all(), "lists of nodes that are there")
+        kept = np.concatenate([starts[active], own])
+        expect((nodes[both - oldest, k.MAX] == kept).all(), "maximum starts beside their nodes")
+        expect((nodes[heads[active] - oldest, k.RIGHT] < 0).all(), "heads that are no unions")
+        ends = np.cumsum(lengths)
+        listed = lengths > 0
+        before = np.concatenate([own[:1], own])[: len(own)]
+        before[(ends - lengths)[listed]] = starts[listed]
+        expect((own <= before).all(), "lists in order of maximum starts")
+        count = len(members)
+        self._charge(len(heads) * 40 + count * 24)
+        self.cells = np.full((len(heads), 5), k.NIL, np.int64)
+        self.cells[:, k.HEAD], self.cells[:, k.HEAD_MAX], self.cells[:, k.LENGTH] = heads, starts, lengths
+        self.cells[listed, k.FIRST] = (ends - lengths)[listed]
+        self.entries = np.zeros((count, 3), np.int64)
+        self.entries[:, k.NODE], self.entries[:, k.NODE_MAX] = members, own
+        self.entries[:, k.NEXT] = np.arange(1, count + 1)
+        self.entries[ends[listed] - 1, k.NEXT] = k.NIL
+        self.st[k.LONGEST] = lengths.max(initial=0)
+        self.st[k.FREE], self.st[k.FREE_COUNT] = k.NIL, 0
+        self._grow_entries(_FIRST_ENTRIES)

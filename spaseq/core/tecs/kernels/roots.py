@@ -1,0 +1,241 @@
+"""Roots whose matches wait: which of them start in a range, and these enumerated.
+
+A tECS prunes by the maximum start: what a node says is whether some match starts late enough. Where matches wait until
+their windows close, those that start early come first, and the maximum does not tell of them. So `measure` works out,
+for a bound on the starts and each node below a root that has starts on both sides of it, the greatest start below the
+bound and the least start from it on. Nodes whose maximum lies below the bound need nothing: their maximum is the
+answer. Each node is measured once for a bound, however many roots lead to it. O(nodes measured), without recursion.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# Types of arguments are in the docstrings: numba infers its own.
+from __future__ import annotations
+
+from spaseq.core.jit import hot, kernel
+from spaseq.core.tecs.kernels.layout import (
+    DONE,
+    END,
+    EPOCH,
+    EPOCH_LOW,
+    FLUSH,
+    FOUND,
+    GROW_TODO,
+    HIGH,
+    IS_OUTPUT,
+    LABEL_BITS,
+    LEFT,
+    LOW,
+    MATCHES,
+    MAX,
+    NEEDED,
+    NEVER,
+    NEXT_ROOT,
+    NIL,
+    O_END,
+    O_HIGH,
+    O_LOW,
+    O_NODE,
+    OUT,
+    OUTS,
+    PLACES,
+    POS,
+    R_BELOW,
+    R_EPOCH,
+    R_FROM,
+    RIGHT,
+    WAITING,
+)
+from spaseq.core.tecs.kernels.structure import enumerate_outs
+
+_CHAIN = 16  # nodes that are looked at for the start of a root
+
+
+@kernel
+def write_roots(nodes, st, outs, matches, places):
+    """The roots in `outs` as matches with one place each, the node, and a start that is no later than those of the
+    matches below it: theirs, if the first nodes show that they have one start. FLUSH if an array is full.
+    """
+    mask = nodes.shape[0] - 1
+    while st[OUT] < st[OUTS]:
+        root = outs[st[OUT], 0]
+        if nodes[root & mask, MAX] >= st[LOW]:
+            m = st[MATCHES]
+            at = st[PLACES]
+            if m + 1 >= matches.shape[1] or at + 1 > places.shape[0]:
+                st[NEEDED] = 1
+                return FLUSH
+            node = root
+            steps = 0
+            while steps < _CHAIN and nodes[node & mask, RIGHT] < 0 and nodes[node & mask, LEFT] >= 0:
+                node = nodes[node & mask, LEFT]
+                steps += 1
+            single = nodes[node & mask, RIGHT] < 0 and nodes[node & mask, LEFT] < 0
+            matches[0, m] = nodes[root & mask, MAX] if single else st[LOW]
+            matches[1, m] = st[END]
+            matches[2, m + 1] = at + 1
+            matches[3, m] = outs[st[OUT], 1]
+            places[at] = root << st[LABEL_BITS]
+            st[MATCHES] = m + 1
+            st[PLACES] = at + 1
+        st[OUT] += 1
+    return DONE
+
+
+@hot
+def is_open(nodes, reach, node, high, epoch):
+    """True if a node has to be measured before those above it: it has starts from `high` on, and no row of this
+    `epoch`."""
+    row = node & (nodes.shape[0] - 1)
+    return nodes[row, MAX] >= high and reach[row, R_EPOCH] != epoch
+
+
+@hot
+def start_below(nodes, reach, node, high):
+    """The greatest start below `high`, of a node that is not open; NIL for none."""
+    row = node & (nodes.shape[0] - 1)
+    return nodes[row, MAX] if nodes[row, MAX] < high else reach[row, R_BELOW]
+
+
+@hot
+def start_from(nodes, reach, node, high):
+    """The least start from `high` on, of a node that is not open; NEVER for none."""
+    row = node & (nodes.shape[0] - 1)
+    return NEVER if nodes[row, MAX] < high else reach[row, R_FROM]
+
+
+@kernel
+def measure(nodes, reach, todo, root, low, high, epoch):
+    """Measure `root`, and first what it stands on: `reach` (int64, (capacity, 3)) gets a row for each node with starts
+    from `high` on, with the number `epoch`. Right children without starts from `low` on are left out, as they may be
+    reclaimed. `todo` (int64, (t,)) is scratch; GROW_TODO if it is full, and the next call goes on, as what was measured
+    stays.
+    """
+    mask = nodes.shape[0] - 1
+    todo[0] = root
+    count = 1
+    while count > 0:
+        node = todo[count - 1]
+        if not is_open(nodes, reach, node, high, epoch):
+            count -= 1
+            continue
+        if count + 2 > todo.shape[0]:
+            return GROW_TODO
+        row = node & mask
+        left = nodes[row, LEFT]
+        right = nodes[row, RIGHT]
+        both = right >= 0 and nodes[row, POS] >= low
+        waits = False
+        if both and is_open(nodes, reach, right, high, epoch):
+            todo[count] = right
+            count += 1
+            waits = True
+        if left >= 0 and is_open(nodes, reach, left, high, epoch):
+            todo[count] = left
+            count += 1
+            waits = True
+        if waits:
+            continue
+        below = NIL
+        since = NEVER
+        if left >= 0:
+            below = start_below(nodes, reach, left, high)
+            since = start_from(nodes, reach, left, high)
+            if both:
+                below = max(below, start_below(nodes, reach, right, high))
+                since = min(since, start_from(nodes, reach, right, high))
+        else:  # a bottom node, or an output node on top of one
+            since = nodes[row, MAX]
+        reach[row, R_EPOCH] = epoch
+        reach[row, R_BELOW] = below
+        reach[row, R_FROM] = since
+        count -= 1
+    return DONE
+
+
+@kernel
+def measure_next(nodes, reach, todo, st, progress, roots):
+    """Measure root number progress[NEXT_ROOT] for its range; `st[LOW]` and `st[HIGH]` are then that range.
+
+    What roots before it had measured counts, if these had the same bound and no later first start.
+    """
+    root = progress[NEXT_ROOT]
+    low = roots[root, O_LOW]
+    high = roots[root, O_HIGH]
+    if high != st[HIGH] or low < progress[EPOCH_LOW]:
+        progress[EPOCH] += 1
+        progress[EPOCH_LOW] = low
+    st[LOW] = low
+    st[HIGH] = high
+    return measure(nodes, reach, todo, roots[root, O_NODE], low, high, progress[EPOCH])
+
+
+@kernel
+def measure_roots(nodes, reach, todo, st, progress, roots, latest, following):
+    """For root i, latest[i] gets the greatest start in its range, NIL for none, and following[i] the least start from
+    its bound on, NEVER for none (int64 (roots,) each)."""
+    while progress[NEXT_ROOT] < roots.shape[0]:
+        status = measure_next(nodes, reach, todo, st, progress, roots)
+        if status != DONE:
+            return status
+        root = progress[NEXT_ROOT]
+        below = start_below(nodes, reach, roots[root, O_NODE], roots[root, O_HIGH])
+        latest[root] = below if below >= roots[root, O_LOW] else NIL
+        following[root] = start_from(nodes, reach, roots[root, O_NODE], roots[root, O_HIGH])
+        progress[NEXT_ROOT] = root + 1
+    return DONE
+
+
+@kernel
+def collect_positions(nodes, reach, todo, st, progress, roots, low, found):
+    """Write to `found` (int64, (twice the live nodes,)) the positions that matches below the roots take, and their
+    starts, each node's once; progress[FOUND] is how many. Right children without starts from `low` on are left out.
+    `reach` tells which nodes were visited, by the number progress[EPOCH]. O(nodes below the roots)."""
+    mask = nodes.shape[0] - 1
+    while progress[WAITING] > 0 or progress[NEXT_ROOT] < roots.shape[0]:
+        if progress[WAITING] + 2 > todo.shape[0]:
+            return GROW_TODO
+        if progress[WAITING] == 0:
+            todo[0] = roots[progress[NEXT_ROOT], O_NODE]
+            progress[WAITING] = 1
+            progress[NEXT_ROOT] += 1
+        progress[WAITING] -= 1
+        row = todo[progress[WAITING]] & mask
+        if reach[row, R_EPOCH] == progress[EPOCH]:
+            continue
+        reach[row, R_EPOCH] = progress[EPOCH]
+        left = nodes[row, LEFT]
+        right = nodes[row, RIGHT]
+        if right >= 0 and nodes[row, POS] >= low:
+            todo[progress[WAITING]] = right
+            progress[WAITING] += 1
+        if right <= IS_OUTPUT:
+            found[progress[FOUND]] = nodes[row, POS]
+            progress[FOUND] += 1
+        if left >= 0:
+            todo[progress[WAITING]] = left
+            progress[WAITING] += 1
+        else:
+            found[progress[FOUND]] = nodes[row, MAX]
+            progress[FOUND] += 1
+    return DONE
+
+
+@kernel
+def enumerate_roots(nodes, reach, todo, st, progress, roots, outs, stack, path, matches, places):
+    """Writes the complex events of `roots` (int64, (r, ROOT_COLUMNS)) that start in their ranges, root by root."""
+    while True:
+        status = enumerate_outs(nodes, st, outs, stack, path, matches, places, True, reach)
+        if status != DONE:
+            return status
+        if progress[NEXT_ROOT] >= roots.shape[0]:
+            return DONE
+        status = measure_next(nodes, reach, todo, st, progress, roots)
+        if status != DONE:
+            return status
+        root = progress[NEXT_ROOT]
+        outs[0, 0] = roots[root, O_NODE]
+        outs[0, 1] = 0
+        st[END] = roots[root, O_END]
+        st[OUT] = 0
+        st[OUTS] = 1
+        progress[NEXT_ROOT] = root + 1

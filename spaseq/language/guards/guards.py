@@ -1,0 +1,102 @@
+"""The guards of a query's pattern: what a run is asked at an instant. Who decides them:
+`spaseq.language.guards.registers`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from spaseq.gpm import ROUNDS
+from spaseq.language.semantics.expand import Conjunction
+
+__all__ = ["Free", "Meets", "Pass", "Take", "conjunctions_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """The guard of a conjunction at one place in the sequence.
+
+    `keep`: the variables that matter after it. `track`: those of which a later Kleene+ must know whether they are
+    bound. `before`: what must not have matched since the window opened, if it is the first. `owed`: what must not match
+    behind it until the window closes, if it is the last. `collect`: the variables whose values in this round mappings
+    keep, under the name `ROUNDS`.
+    """
+
+    conjunction: Conjunction
+    keep: frozenset[str]
+    track: frozenset[str]
+    before: tuple[Conjunction, ...] = ()
+    owed: tuple[Conjunction, ...] = ()
+    collect: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        first = f", and no {_either(self.before)} since the window opened" if self.before else ""
+        names = sorted(self.keep - {ROUNDS})
+        kept = f" that keeps {' '.join(f'?{name}' for name in names)}" if names else ""
+        return f"a join with the run{kept}{first}"
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        first = f"; no {_either(self.before)} since the window opened" if self.before else ""
+        return f"joins what came before{first}"
+
+
+@dataclass(frozen=True, slots=True)
+class Meets:
+    """The guard of what must not occur: it accepts, and changes nothing, where the conjunction joins with the run."""
+
+    conjunction: Conjunction
+
+    def __str__(self) -> str:
+        return f"a join of {_either((self.conjunction,))} with the run"
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        return f"{_either((self.conjunction,))} joins what came before"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The guard of a gap: it accepts, and changes nothing, where none of `conjunctions` joins with the run."""
+
+    conjunctions: tuple[Conjunction, ...]
+
+    def __str__(self) -> str:
+        return f"no join of {_either(self.conjunctions)} with the run"
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        return f"no {_either(self.conjunctions)} joins what came before"
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """The action between two rounds of a Kleene+: unbind those of `variables` that no earlier element bound."""
+
+    variables: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"freeing {_listed(self.variables)} where no earlier element bound them"
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        return f" may have other {_listed(self.variables)}" if self.variables else ""
+
+
+def conjunctions_of(guard: Any) -> tuple[Conjunction, ...]:
+    """The conjunctions that a guard asks about."""
+    several: tuple[Conjunction, ...] | None = getattr(guard, "conjunctions", None)
+    return (guard.conjunction,) if several is None else several
+
+
+def _listed(names: frozenset[str]) -> str:
+    return " ".join("?" + name for name in sorted(names)) or "nothing"
+
+
+def _either(conjunctions: Iterable[Conjunction]) -> str:
+    return " | ".join(" & ".join(names) for names in conjunctions)

@@ -1,0 +1,108 @@
+"""The meaning of guards on sets of mappings: what a run holds, and what becomes of it at an instant.
+
+A register row is `(bound, pending, Ω, owed)`. Ω keeps only the variables that are selected or can still matter, so runs
+that agree on those are one. `bound` are the variables bound by elements already left behind, `pending` those bound by
+the round now taken; both only as far as a Kleene+ still needs to know. Between two rounds of a Kleene+ the variables
+that its GPMs bind and no earlier element of *this run* bound are freed (semantics: each iteration binds them afresh).
+`owed` are the conjunctions that must not match until the window closes, for the match to hold
+(`spaseq.language.runtime.absence`); None in the row of a run that has taken nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from typing import TYPE_CHECKING, Any
+
+from spaseq.core.automata import CEA
+from spaseq.core.errors import InternalError
+from spaseq.gpm import IDENTITY, ROUNDS, GraphPattern, Mapping, MappingSet, freeze, holds, join, project
+from spaseq.language.guards.encoding import TermCodes, term_codes
+from spaseq.language.guards.guards import Free, Meets, Pass, Take
+from spaseq.language.semantics.expand import Conjunction
+from spaseq.language.semantics.filters import conditions, conjunction_binds
+
+if TYPE_CHECKING:
+    from spaseq.language.solving.instants import InstantBatch
+
+__all__ = ["MappingRegisters", "Row"]
+
+Row = tuple[frozenset[str], frozenset[str], MappingSet, tuple[Conjunction, ...] | None]
+
+
+class MappingRegisters:
+    """Registers whose rows hold the mapping set of a run (see the module)."""
+
+    empty: Row = (frozenset(), frozenset(), IDENTITY, None)
+
+    def __init__(self, patterns: MappingABC[str, GraphPattern]) -> None:
+        self._patterns = patterns
+        self._batch: InstantBatch | None = None
+        self._binds: dict[Conjunction, frozenset[str]] = {}
+        self._outer: dict[Conjunction, tuple[tuple[Any, Any], ...]] = {}
+
+    def codes(self, cea: CEA) -> TermCodes | None:
+        """The guards of `cea` on codes of terms; None where some guard needs the terms themselves."""
+        return term_codes(self._patterns, cea)
+
+    def load(self, batch: InstantBatch) -> None:
+        """Events are rows of `batch` from now on."""
+        self._batch = batch
+
+    def take(self, row: Row, guard: Take | Meets | Pass, variables: frozenset[str], event: int) -> Row | None:
+        """Joins Ω with the conjunction's set at the instant, under the FILTERs that span several GPMs."""
+        if self._batch is None:
+            raise InternalError("registers were asked before a batch was loaded")
+        bound, pending, omega, begun = row
+        match guard:
+            case Meets(conjunction):
+                return row if self.joined(omega, conjunction, self._batch, event) else None
+            case Pass(conjunctions):
+                met = any(self.joined(omega, conjunction, self._batch, event) for conjunction in conjunctions)
+                return None if met else row
+            case Take(conjunction, keep, track, before, owed, collect):
+                if begun is None and not all(self._batch.unseen(c)[event] for c in before):
+                    return None
+                joined = self.joined(omega, conjunction, self._batch, event)
+                if not joined:
+                    return None
+                if collect:
+                    joined = frozenset(_with_round(mapping, collect) for mapping in joined)
+                taken = self._binds.get(conjunction)
+                if taken is None:
+                    taken = self._binds[conjunction] = conjunction_binds(self._patterns, conjunction)
+                return (bound | pending) & track, taken & track, project(joined, keep), owed
+
+    def joined(self, omega: MappingSet, conjunction: Conjunction, batch: InstantBatch, row: int) -> MappingSet:
+        """Ω ⋈ the conjunction's mapping set at a row of `batch`, under the FILTERs that name variables of Ω."""
+        found = join(omega, batch.value(conjunction, row))
+        conditions = self._conditions(conjunction)
+        if conditions:
+            found = frozenset(m for m in found if all(holds(c, m, prologue) for c, prologue in conditions))
+        return found
+
+    def _conditions(self, conjunction: Conjunction) -> tuple[tuple[Any, Any], ...]:
+        """The conditions of the conjunction that belong to the join with the run, each with its prologue."""
+        found = self._outer.get(conjunction)
+        if found is None:
+            found = self._outer[conjunction] = tuple(conditions(self._patterns, conjunction, inner=False))
+        return found
+
+    def leave(self, row: Row, guard: Any) -> Row:
+        """No pattern of SPAseq has a scope to leave."""
+        return row
+
+    def again(self, row: Row, action: Free) -> Row:
+        """Frees the variables of the round that is over."""
+        bound, _, omega, owed = row
+        kept = frozenset(name for m in omega for name, _ in m) - (action.variables - bound)
+        return bound, frozenset(), project(omega, kept), owed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise InternalError("the registers of a query are pickled with the query, as its text")
+
+
+def _with_round(mapping: Mapping, names: frozenset[str]) -> Mapping:
+    """The mapping with its values of `names` added to those of the rounds before."""
+    terms = dict(mapping)
+    taken = tuple(pair for pair in mapping if pair[0] in names)
+    return freeze(terms | {ROUNDS: (*terms.get(ROUNDS, ()), taken)})

@@ -1,0 +1,76 @@
+"""A match, as a query's user sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spaseq.core.automata.cea import Transition
+from spaseq.core.drawing import match_html
+from spaseq.core.errors import OptionError
+from spaseq.core.snapshot import expect
+from spaseq.core.steps import Step
+from spaseq.language.results.history import Events, Made, Pool
+from spaseq.rdf import GraphEvent
+
+__all__ = ["Match"]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A match: one per interval, set of positions and projected mapping.
+
+    `start`, `end` and `positions` count instants of the streamset from 0; `positions` are those that were taken.
+    `bindings` maps the selected variables that are bound to RDF terms. `times` are the positions' times, nanoseconds.
+    `events` are the graph events at the positions (all streams), empty where the run was told not to keep events; they
+    are made when first looked at, from the batches they stand in, which a match keeps until then.
+    """
+
+    start: int
+    end: int
+    positions: tuple[int, ...]
+    bindings: dict[str, Any]
+    times: tuple[int, ...]
+    events: Sequence[GraphEvent]
+
+    def _repr_html_(self) -> str:
+        return match_html(self)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Which GPM took which event, by position, worked out anew when it is asked for.
+
+        Raises `OptionError` where the events are not known: the run was told not to keep them, or the match was pickled
+        or is one of Spark's.
+        """
+        found = self.events.steps(self) if isinstance(self.events, Events) and self.events else None
+        if found is None:
+            hint = "matches of run(…) and open(…) know their events, unless keep_events=False"
+            raise OptionError("this match does not know its events", hint)
+        steps: tuple[Step, ...] = found
+        return steps
+
+    @property
+    def way(self) -> tuple[Transition, ...]:
+        """Its way through the automaton of the query, worked out anew; an empty one where its events are not known."""
+        found = self.events.way(self) if isinstance(self.events, Events) and self.events else None
+        way: tuple[Transition, ...] = found or ()
+        return way
+
+    def snapshot(self, pool: Pool) -> tuple[Any, ...]:
+        """The match as plain values and terms; its events are put into `pool`."""
+        return self.start, self.end, self.positions, self.bindings, self.times, pool.put(self.events)
+
+    @staticmethod
+    def restore(state: tuple[Any, ...], events: Made) -> Match:
+        """The opposite of `snapshot`; `events` gives those of the pool."""
+        start, end, positions, bindings, times, numbers = state
+        expect(all(type(x) is int for x in (start, end, *positions, *times)), "positions and times of a match")
+        expect(type(bindings) is dict and len(positions) == len(times) > 0, "a time for each position")
+        return Match(start, end, positions, bindings, times, events(numbers))
+
+    @property
+    def time(self) -> int:
+        """The time of the solution: that of the last matched instant, in nanoseconds (Definition 16)."""
+        return self.times[-1]

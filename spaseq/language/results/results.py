@@ -1,0 +1,336 @@
+"""From matches to results: SELECT expressions, DISTINCT, GROUP BY, HAVING, ORDER BY, LIMIT and OFFSET.
+
+A SELECT expression is computed of each match alone, as it is found. The other clauses range over the solutions of one
+tumbling window (of the whole stream without WITHIN): the pairs of a time and a mapping (Definition 16), each once. They
+wait until the window is over. Without GROUP BY, aggregates have a group in each window that has an instant, if no match
+is in it, too.
+
+`finish` is a pure function of the matches of one window, and can be used wherever those are together.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final
+
+import numpy as np
+
+from spaseq.core.engine import Window
+from spaseq.core.snapshot import expect
+from spaseq.gpm import Mapping, freeze
+from spaseq.gpm.serialise import nquads_term
+from spaseq.language.results.columns import FoundColumns, rounds_text
+from spaseq.language.results.computing import Computation
+from spaseq.language.results.gathered import Gathered, SpaceTerms, with_lists
+from spaseq.language.results.history import Made, Pool
+from spaseq.language.results.match import Match
+from spaseq.language.semantics.clauses import Clauses
+
+__all__ = ["Results", "finish", "term_order"]
+
+
+def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
+    """The results of one window, given all its matches in any order.
+
+    Of the matches of a solution the least by (start, positions) stands for it. Solutions are in order of (end, start,
+    positions, terms), and results in that of ORDER BY, where equal ones stay as they are: so what DISTINCT, LIMIT and
+    OFFSET take depends on the matches alone, and not on how they were found. A result of a group shows the interval,
+    the positions and the events of the matches that stand for its solutions.
+    """
+    computation = Computation.of(clauses)
+    if computation is None or not matches:
+        return _finish_by_row(clauses, matches)
+    gathered = Gathered(clauses.needed, clauses.rounds)
+    gathered.add_matches(matches)
+    return list(computation.results(gathered).found(gathered.terms))
+
+
+def finish_empty(clauses: Clauses, position: int, time: int) -> list[Match]:
+    """The result of a window without a match, of which this is the last instant: the group of no solutions."""
+    assert clauses.plan is not None
+    match = Match(position, position, (position,), {}, (time,), ())
+    found = [_shown(match, bindings, clauses.select) for bindings, _ in clauses.plan.rows([])]
+    return found[clauses.offset : clauses.last]
+
+
+def _finish_by_row(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
+    """`finish` for clauses that are not computed as columns."""
+    solutions = _standing(matches)
+    if clauses.groups and clauses.plan is not None:
+        groups = clauses.plan.groups([match.bindings for match in solutions])
+        rows = [row for group in groups for row in _rows(clauses, [solutions[i] for i in group])]
+        rows.sort(key=lambda row: (row[0].end, row[0].start))
+    else:
+        rows = [row for match in solutions for row in _rows(clauses, [match])]
+    found = [(_shown(match, bindings, clauses.select), keys) for match, bindings, keys in rows]
+    if clauses.distinct:
+        first: dict[Mapping, tuple[Match, tuple[Any, ...]]] = {}
+        for match, keys in found:
+            first.setdefault(freeze(match.bindings), (match, keys))
+        found = list(first.values())
+    if clauses.plan is not None and clauses.ordered:
+        found = clauses.plan.sort(found, lambda row: tuple(row[1]))
+    return [match for match, _ in found[clauses.offset : clauses.last]]
+
+
+def _standing(matches: Iterable[Match]) -> list[Match]:
+    """The match that stands for each solution, in order."""
+    found: dict[tuple[int, Mapping], Match] = {}
+    for _, equal in groupby(sorted(matches, key=_place), _place):
+        pairs = [(freeze(match.bindings), match) for match in equal]
+        for mapping, match in sorted(pairs, key=lambda pair: term_order(pair[0])) if len(pairs) > 1 else pairs:
+            found.setdefault((match.end, mapping), match)
+    return list(found.values())
+
+
+def _place(match: Match) -> tuple[int, int, tuple[int, ...]]:
+    return match.end, match.start, match.positions
+
+
+def term_order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
+    """By this the mappings of one place are ordered: the names, kinds and texts of their terms."""
+    return tuple((name, type(term).__name__, _text(term)) for name, term in mapping)
+
+
+def _text(value: Any) -> str:
+    """A term in N-Triples syntax, or the mappings of rounds."""
+    return rounds_text(value) if isinstance(value, tuple) else nquads_term(value)
+
+
+def _rows(clauses: Clauses, matches: Sequence[Match]) -> Iterator[tuple[Match, dict[str, Any], tuple[Any, ...]]]:
+    """The rows computed of one match, or of a group: with the match, all variables, and the keys of ORDER BY."""
+    if clauses.plan is None:
+        for match in matches:
+            yield match, with_lists(clauses.lists, match.bindings), ()
+        return
+    solutions = [with_lists(clauses.lists, match.bindings) for match in matches]
+    for bindings, keys in clauses.plan.rows(solutions):
+        yield _together(matches), bindings, keys
+
+
+def _together(matches: Sequence[Match]) -> Match:
+    """One match for a group."""
+    if len(matches) == 1:
+        return matches[0]
+    at = sorted({pair for match in matches for pair in zip(match.positions, match.times, strict=True)})
+    events = tuple({id(event): event for match in matches for event in match.events}.values())
+    return Match(
+        min(match.start for match in matches),
+        max(match.end for match in matches),
+        tuple(position for position, _ in at),
+        {},
+        tuple(time for _, time in at),
+        events,
+    )
+
+
+def _shown(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> Match:
+    return replace(match, bindings={name: bindings[name] for name in sorted(select) if name in bindings})
+
+
+def _some(found: FoundColumns) -> Iterator[FoundColumns]:
+    """`found` where it has rows: HAVING, OFFSET or LIMIT may leave none of a window."""
+    if len(found):
+        yield found
+
+
+_TERMS: Final = 1 << 16
+"""Matches that are computed alone share terms until there are so many."""
+_MANY: Final = 1 << 16
+"""So many matches of a window are held before those are looked for that are no results."""
+_FEW: Final = 3
+"""So many matches are computed one by one, in some 45 µs each; columns begin at some 400 µs."""
+
+
+class Results:
+    """The results of one evaluation: `push` takes matches in order of their ends, as they are found."""
+
+    def __init__(self, clauses: Clauses, window: Window) -> None:
+        self._clauses = clauses
+        self._window = window
+        self._computation = Computation.of(clauses)
+        self._pending = Gathered(clauses.needed, clauses.rounds)
+        self._held: list[Match] = []  # of a window, where clauses are not computed as columns
+        self._terms: SpaceTerms | None = None  # of the matches computed last, since values come again
+        self._reduced = 0  # twice the matches that were left last time
+        self._answered = False
+        self._windows: deque[tuple[int, int]] = deque()  # the last instant of each that is not over
+        self.counts_windows: bool = clauses.one_group
+        """True if a window without a match has a result, so that `see` is to be told of all instants."""
+        self.matched = False
+        """Whether there was a match since the beginning or the snapshot, result or not."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether matches are the results, as they are."""
+        clauses = self._clauses
+        return not (clauses.by_window or clauses.ask or clauses.lists or clauses.plan is not None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether time alone may make something known: a window that is over."""
+        return bool(self._held or self._windows or len(self._pending))
+
+    @property
+    def holds(self) -> bool:
+        """Whether matches are held for the end of their window."""
+        return bool(self._held) or len(self._pending) > 0
+
+    def see(self, positions: np.ndarray, times: np.ndarray) -> None:
+        """Takes note of the next instants, before their matches: int64 (n,) each, ascending."""
+        if not self.counts_windows or not len(times):
+            return
+        opens = self._window.bounds(times)
+        for last in np.append(np.flatnonzero(np.diff(opens)), len(times) - 1).tolist():
+            if self._windows and self._number(self._windows[-1][1]) == self._number(int(times[last])):
+                self._windows.pop()
+            self._windows.append((int(positions[last]), int(times[last])))
+
+    def push(self, matches: FoundColumns | Iterable[Match], now: int) -> Iterator[FoundColumns | Iterable[Match]]:
+        """What the matches make known, in parts, `now` being the latest time (ns) that has come. All of one end in one
+        call. Columns have a row at least."""
+        if self._clauses.by_window:
+            if isinstance(matches, FoundColumns) and self._computation is not None:
+                yield from self._gather(matches)
+            else:
+                for _, own in groupby(matches, lambda match: self._number(match.time)):
+                    together = list(own)
+                    yield from self._over(together[0].time)
+                    self._hold(together)
+            yield from self._over(now)
+        elif self._clauses.ask:
+            yield list(self._first(matches))
+        elif self._clauses.plan is None and not self._clauses.lists:
+            yield matches
+        elif self._computation is None:
+            yield self._each(matches)
+        else:
+            yield from self._computed(matches)
+
+    def _gather(self, found: FoundColumns) -> Iterator[FoundColumns | Iterable[Match]]:
+        """Adds matches to the window; the results of those that are over."""
+        first, count = 0, len(found)
+        self.matched = self.matched or count > 0
+        while first < count:
+            begin, end = int(found.times[first]), count
+            if self._number(int(found.times[-1])) != self._number(begin):
+                end = first + int(np.searchsorted(found.times[first:], self._window.closes(begin)))
+            yield from self._over(begin)
+            self._pending.add_columns(found.cut(first, end))
+            self._reduce()
+            first = end
+
+    def _hold(self, matches: list[Match]) -> None:
+        self.matched = True
+        if self._computation is None:
+            self._held += matches
+        else:
+            self._pending.add_matches(matches)
+            self._reduce()
+
+    def _reduce(self) -> None:
+        """Lets go of matches of the window that are no results, once there are many."""
+        if self._computation is not None and self._computation.few and len(self._pending) > max(_MANY, self._reduced):
+            self._pending = self._computation.reduced(self._pending)
+            self._reduced = 2 * len(self._pending)
+
+    def _computed(self, matches: FoundColumns | Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
+        """The rows computed of each match alone."""
+        assert self._computation is not None
+        if self._terms is not None and len(self._terms.space) > _TERMS:
+            self._terms = None
+        gathered = Gathered(self._clauses.needed, self._clauses.rounds, self._terms)
+        self._terms = gathered.terms
+        if isinstance(matches, FoundColumns):
+            if len(matches):
+                gathered.add_columns(matches)
+        else:
+            found = list(matches)
+            if len(found) <= _FEW:
+                yield self._each(found)
+                return
+            gathered.add_matches(found)
+        if len(gathered):
+            self.matched = True
+            yield from _some(self._computation.each(gathered).found(gathered.terms))
+
+    def close(self, matches: Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
+        """The rest, given the last matches."""
+        last = list(matches)
+        yield from self.push(last, last[-1].time if last else 0) if last else ()
+        while self._windows:
+            yield from self._next_window()
+        yield from self._finished()
+
+    def _over(self, now: int) -> Iterator[FoundColumns | Iterable[Match]]:
+        """The results of the pending window, and of windows without a match, that are over at `now`."""
+        while self._windows and self._number(self._windows[0][1]) < self._number(now):
+            yield from self._next_window()
+        if self.holds and self._number(self._latest()) != self._number(now):
+            yield from self._finished()
+
+    def _next_window(self) -> Iterator[FoundColumns | Iterable[Match]]:
+        """The results of the first of the windows that are not over."""
+        position, time = self._windows.popleft()
+        if self.holds and self._number(self._latest()) == self._number(time):
+            yield from self._finished()
+        elif found := finish_empty(self._clauses, position, time):
+            yield found
+
+    def _latest(self) -> int:
+        """The time of the last match that is held."""
+        return self._held[-1].time if self._held else self._pending.last
+
+    def _finished(self) -> Iterator[FoundColumns | Iterable[Match]]:
+        """The results of the pending window."""
+        if self._held:
+            held, self._held = self._held, []
+            yield _finish_by_row(self._clauses, held)
+        if len(self._pending) and self._computation is not None:
+            gathered, self._pending = self._pending, Gathered(self._clauses.needed, self._clauses.rounds)
+            yield from _some(self._computation.results(gathered).found(gathered.terms))
+
+    def _number(self, time: int) -> int:
+        return self._window.number(time)
+
+    def _each(self, matches: Iterable[Match]) -> Iterator[Match]:
+        seen: set[tuple[int, tuple[int, ...], Mapping]] = set()
+        end = -1
+        for match in matches:
+            self.matched = True
+            if match.end != end:
+                seen.clear()
+                end = match.end
+            for row, bindings, _ in _rows(self._clauses, [match]):
+                shown = _shown(row, bindings, self._clauses.select)
+                key = (shown.start, shown.positions, freeze(shown.bindings))
+                if key not in seen:
+                    seen.add(key)
+                    yield shown
+
+    def _first(self, matches: Iterable[Match]) -> Iterator[Match]:
+        """The match that answers ASK, once: the least of those with the first end."""
+        if self._answered:
+            return
+        for _, found in groupby(matches, attrgetter("end")):
+            self._answered = True
+            yield min(found, key=_place)
+            return
+
+    def snapshot(self, pool: Pool) -> Any:
+        """What waits for its window to be over, as plain values and terms; events are put into `pool`."""
+        held = [match.snapshot(pool) for match in self._held or self._pending.matches()]
+        return held, self._answered, list(self._windows)
+
+    def restore(self, state: Any, events: Made) -> None:
+        """The opposite of `snapshot`; `events` gives those of the pool."""
+        pending, self._answered, windows = state
+        expect(all(type(number) is int for last in windows for number in last), "the last instants of windows")
+        self._windows = deque((position, time) for position, time in windows)
+        self._held, self._pending = [], Gathered(self._clauses.needed, self._clauses.rounds)
+        if pending:
+            self._hold([Match.restore(match, events) for match in pending])

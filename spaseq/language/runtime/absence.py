@@ -1,0 +1,273 @@
+"""What must not occur before a match or behind it: negation at the start and at the end of a sequence.
+
+At the start (`Sightings`): a match may begin at an instant only if the negated GPM matched at none since the window
+opened. At the end (`Endings`): matches wait until their window closes; where the negated GPM joins with the run's
+mappings at an instant behind a waiting match, and inside its window, that match is off. The end of the streams closes
+all windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any, Final
+
+import numpy as np
+
+from spaseq.core.engine import Partitions, Program, Window
+from spaseq.core.errors import BudgetExceeded
+from spaseq.core.snapshot import expect
+from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere, project
+from spaseq.language.guards.registers import MappingRegisters, Row
+from spaseq.language.results.history import Made, Pool
+from spaseq.language.semantics.check import CheckedQuery
+from spaseq.language.semantics.expand import Conjunction
+from spaseq.language.solving.instants import InstantBatch
+
+__all__ = ["Endings", "Sightings", "Waiting"]
+
+_BYTES: Final = 2_000
+"""Of a match that waits, with the mappings of its run: 4,400 were resident for each of 45,000, runs included."""
+
+
+class Sightings:
+    """When the GPMs that must not come before a match were last seen: per conjunction and partition, in which window.
+
+    Only for windows that begin at a time of their own: tumbling ones, and the whole stream.
+    """
+
+    def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters) -> None:
+        self.conjunctions: tuple[Conjunction, ...] = tuple(
+            dict.fromkeys(c for variant in query.variants for c in variant.before)
+        )
+        self._window = window
+        self._registers = registers
+        self._seen: dict[tuple[Conjunction, int], int] = {}
+
+    def pass_over(self, batch: InstantBatch, conjunction: Conjunction) -> np.ndarray:
+        """Where it was not seen before the row, in the row's window and partition: bool (n,). Remembers the batch.
+
+        It is seen where it joins with a run that has taken nothing, of which a FILTER over other GPMs is not true.
+        """
+        holds = batch.holds(conjunction).tolist()
+        keys = [0] * len(batch) if batch.keys is None else batch.keys.tolist()
+        unseen = np.ones(len(batch), bool)
+        for row, time in enumerate(batch.times.tolist()):
+            number = self._window.number(time)
+            place = (conjunction, keys[row])
+            unseen[row] = self._seen.get(place) != number
+            if holds[row] and self._registers.joined(IDENTITY, conjunction, batch, row):
+                self._seen[place] = number
+        return unseen
+
+    def forget(self, numbers: np.ndarray) -> None:
+        """The keys of these partitions are forgotten, and the numbers will be those of others."""
+        if self._seen:
+            gone = set(numbers.tolist())
+            self._seen = {place: window for place, window in self._seen.items() if place[1] not in gone}
+
+    def snapshot(self) -> Any:
+        """When what was last seen, as plain values."""
+        return [(conjunction, key, window) for (conjunction, key), window in self._seen.items()]
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `snapshot`."""
+        self._seen = {(conjunction, key): window for conjunction, key, window in state}
+        expect({conjunction for conjunction, _ in self._seen} <= set(self.conjunctions), "GPMs of the query")
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A match whose window may still be open: its interval and positions, and what it will show.
+
+    `held`: what the caller keeps with it. `sure`: mappings that hold whatever follows. `rows`: rows of the run that
+    wait.
+    """
+
+    start: int
+    end: int
+    start_time: int
+    positions: tuple[int, ...]
+    held: Any
+    sure: MappingSet
+    rows: list[Row]
+
+
+class Endings:
+    """The matches of one evaluation that wait for their windows to close, in order of their ends.
+
+    They are given out in order of their ends too, so one that is sure waits for those that end before or with it.
+    `budget`: bytes that they may take (`Settings.output_bytes`), at `_BYTES` each; beyond, `BudgetExceeded`.
+    """
+
+    def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters, budget: int) -> None:
+        self.conjunctions: tuple[Conjunction, ...] = tuple(
+            dict.fromkeys(c for variant in query.variants for c in variant.after)
+        )
+        self._window = window
+        self._registers = registers
+        self._budget = budget
+        self._waiting: list[Waiting] = []
+        self._owing = _Owing({c: _certain(query, c) for c in self.conjunctions})
+        self._closing: list[tuple[int, int, Waiting]] = []  # a heap: (end of the window, number, match)
+        self._added = 0
+
+    @staticmethod
+    def of(query: CheckedQuery, program: Program, registers: MappingRegisters) -> Endings | None:
+        """Those of a query; None if nothing is negated at the end of its sequence."""
+        if not any(variant.after for variant in query.variants):
+            return None
+        return Endings(query, program.window, registers, program.settings.output_bytes)
+
+    def push(self, batch: InstantBatch, found: Sequence[Waiting]) -> list[Waiting]:
+        """The matches that are settled, after `batch`, among those waiting and those `found` in it (in order of end).
+
+        A match that is off is settled too, with no mappings. A row that matches what is negated costs the waiting
+        matches that share a term with it.
+        """
+        holds = {c: batch.holds(c) for c in self.conjunctions}
+        arriving = iter([*found, None])
+        upcoming = next(arriving)
+        times, positions = batch.times.tolist(), batch.positions.tolist()
+        for row, (time, position) in enumerate(zip(times, positions, strict=True)):
+            while upcoming is not None and upcoming.end < position:
+                self._add(upcoming)
+                upcoming = next(arriving)
+            self._close(time)
+            for conjunction in self.conjunctions:
+                if holds[conjunction][row]:
+                    self._strike(batch, row, conjunction)
+        while upcoming is not None:
+            self._add(upcoming)
+            upcoming = next(arriving)
+        return self._settled()
+
+    def until(self, now: int) -> list[Waiting]:
+        """The matches that are settled once no instant before `now` (ns) can come."""
+        self._close(now)
+        return self._settled()
+
+    def settle(self, partitions: Partitions, variables: Sequence[str]) -> None:
+        """What waits of keys that are forgotten is sure. `variables`: those of PARTITION BY. O(waiting)."""
+        names = frozenset(variables)
+        for match in self._waiting:
+            if match.rows:
+                (key,) = project(match.rows[0][2], names)
+                if match.start < partitions.since(key):
+                    _hold(match)
+
+    def close(self) -> list[Waiting]:
+        """All that still waits: the streams end, and nothing can come behind."""
+        for match in self._waiting:
+            _hold(match)
+        return self._settled()
+
+    def _add(self, match: Waiting) -> None:
+        self._waiting.append(match)
+        if len(self._waiting) * _BYTES > self._budget:
+            hint = "raise output_bytes, or narrow the window: matches wait in it for what must not follow them"
+            raise BudgetExceeded("output_bytes", self._budget, len(self._waiting) * _BYTES, hint=hint)
+        if match.rows:
+            self._owing.add(match)
+            end = self._window.closes_at(match.start_time)
+            if end is not None:
+                self._added += 1
+                heappush(self._closing, (end, self._added, match))
+
+    def _close(self, now: int) -> None:
+        """Settles the matches whose windows are closed at `now`."""
+        while self._closing and self._closing[0][0] < now:
+            _hold(heappop(self._closing)[2])
+
+    def _strike(self, batch: InstantBatch, row: int, conjunction: Conjunction) -> None:
+        """Takes off the rows that owe the absence of `conjunction`, which matches at `row`, and join with it."""
+        born = -1 if batch.born is None else int(batch.born[row])
+        for match in self._owing.near(conjunction, batch.value(conjunction, row)):
+            if match.start < born:
+                continue  # of the key before it was forgotten, or of another
+            match.rows = [
+                run
+                for run in match.rows
+                if conjunction not in (run[3] or ()) or not self._registers.joined(run[2], conjunction, batch, row)
+            ]
+
+    def _settled(self) -> list[Waiting]:
+        count = next((i for i, match in enumerate(self._waiting) if match.rows), len(self._waiting))
+        while 0 < count < len(self._waiting) and self._waiting[count - 1].end == self._waiting[count].end:
+            count -= 1
+        settled, self._waiting = self._waiting[:count], self._waiting[count:]
+        self._owing.tidy(self._waiting)
+        return settled
+
+    def snapshot(self, pool: Pool) -> Any:
+        """The matches that wait, as plain values and terms; their events are put into `pool`."""
+        return [
+            (m.start, m.end, m.start_time, m.positions, m.held[0], pool.put(m.held[1]), m.sure, m.rows)
+            for m in self._waiting
+        ]
+
+    def restore(self, state: Any, events: Made) -> None:
+        """The opposite of `snapshot`, before the first match; `events` gives those of the pool."""
+        for start, end, start_time, positions, times, numbers, sure, rows in state:
+            expect(all(type(x) is int for x in (start, end, start_time, *positions, *times)), "positions and times")
+            owed = {conjunction for row in rows for conjunction in row[3] or ()}
+            expect(owed <= set(self.conjunctions) and type(sure) is frozenset, "GPMs of the query")
+            self._add(Waiting(start, end, start_time, positions, (times, events(numbers)), sure, rows))
+
+
+class _Owing:
+    """Waiting matches by what must stay absent, and there by the terms of a variable that both sides bind.
+
+    `certain`: the variables that each conjunction binds in all its mappings.
+    """
+
+    def __init__(self, certain: Mapping[Conjunction, frozenset[str]]) -> None:
+        self._certain = certain
+        self._places: dict[tuple[Conjunction, str], dict[Any, list[Waiting]]] = {}
+        self._size = 0
+
+    def add(self, match: Waiting) -> None:
+        """Enters a match that waits."""
+        for run in match.rows:
+            for conjunction in run[3] or ():
+                shared = self._certain[conjunction] & bound_everywhere(run[2])
+                name = min(shared, default="")
+                terms = {dict(mapping)[name] for mapping in run[2]} if name else {None}
+                place = self._places.setdefault((conjunction, name), {})
+                for term in terms:
+                    place.setdefault(term, []).append(match)
+                    self._size += 1
+
+    def near(self, conjunction: Conjunction, mappings: MappingSet) -> list[Waiting]:
+        """The matches that may be off where `conjunction` has these mappings."""
+        found: dict[int, Waiting] = {}
+        for (owed, name), place in self._places.items():
+            if owed == conjunction:
+                terms = {dict(mapping)[name] for mapping in mappings} if name else {None}
+                for term in terms & place.keys():
+                    place[term] = [match for match in place[term] if match.rows]
+                    found.update((id(match), match) for match in place[term])
+        return list(found.values())
+
+    def tidy(self, waiting: Sequence[Waiting]) -> None:
+        """Forgets the matches that wait no more, when they may be the most."""
+        if self._size > 4 * len(waiting) + 1024:
+            self._places, self._size = {}, 0
+            for match in waiting:
+                self.add(match)
+
+
+def _certain(query: CheckedQuery, conjunction: Conjunction) -> frozenset[str]:
+    return frozenset().union(*(query.patterns[name].certain for name in conjunction))
+
+
+def _hold(match: Waiting) -> None:
+    """Nothing can take a match off any more."""
+    match.sure |= mappings_of(match.rows)
+    match.rows = []
+
+
+def mappings_of(rows: Iterable[Row]) -> MappingSet:
+    """The mappings that a match was accepted with."""
+    return frozenset(mapping for row in rows for mapping in row[2])

@@ -1,0 +1,111 @@
+"""The background knowledge of a run: from files, graphs and tables, and what follows from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from spaseq.core.errors import OptionError
+from spaseq.gpm import Closed, Knowledge
+from spaseq.gpm.entail import Schema, close_knowledge, entailed
+from spaseq.language.semantics.check import CheckedQuery
+from spaseq.rdf import (
+    GraphColumns,
+    Grouped,
+    close_owl_rl,
+    graph_of,
+    group_triples,
+    iri_of,
+    is_table,
+    read_knowledge,
+    table_knowledge,
+)
+
+__all__ = ["close_under", "knowledge_of", "with_entailment", "with_schema"]
+
+
+def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
+    """Background knowledge by the IRI that GRAPH names.
+
+    Each is a path or a glob to RDF of any format, or a list of them; a Graph or Dataset of rdflib, a Store of
+    pyoxigraph, or triples or quads of the terms of either; or a table of triples (pyarrow, pandas, Polars) with the
+    columns `subject`, `predicate` and `object`, see `spaseq.rdf.table_knowledge`. Named graphs are merged. `Grouped`
+    adds to any of them what belongs together.
+    """
+    if isinstance(kb, Knowledge):
+        return kb
+    if kb is not None and not isinstance(kb, Mapping):
+        return Knowledge(kb)  # which says what it should be
+    return Knowledge({_name(iri): _graph(value) for iri, value in (kb or {}).items()})
+
+
+def _name(iri: Any) -> str:
+    return iri_of(iri, "the name of a graph of background knowledge").removeprefix("<").removesuffix(">")
+
+
+def _graph(value: Any) -> Any:
+    if isinstance(value, Grouped):
+        triples = list(_graph(value.knowledge))
+        return GraphColumns.of(chain(triples, group_triples(triples, value.by)))
+    if isinstance(value, str):
+        return read_knowledge(value)
+    if isinstance(value, os.PathLike):
+        return read_knowledge(os.fspath(value))
+    if isinstance(value, (list, tuple)) and all(isinstance(path, str | os.PathLike) for path in value):
+        return read_knowledge([str(path) for path in value])
+    if is_table(value):
+        return table_knowledge(value)
+    if isinstance(value, GraphColumns):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        return GraphColumns.of(graph_of(value, "background knowledge"))
+    hint = "give a path, a list of paths, a graph or triples of rdflib or pyoxigraph, or a table"
+    raise OptionError(f"a {type(value).__name__} is no background knowledge", hint)
+
+
+def with_entailment(
+    query: CheckedQuery, knowledge: Knowledge, entailment: str | None, most: int
+) -> tuple[CheckedQuery, Knowledge]:
+    """The query and the knowledge as entailment has them; `most` is the setting `closed_triples`.
+
+    `rdfs`: subclasses, sub-properties, domains and ranges, in the knowledge and on the events, by the schema that the
+    knowledge holds (`spaseq.gpm.entail`). `owl-rl`: the knowledge is closed under OWL 2 RL first (each graph by itself,
+    `spaseq.rdf.close_owl_rl`), and events see what that says of classes and properties as with `rdfs`. None: as they
+    are.
+
+    Raises `OptionError` for another word, where there is no knowledge, and where owlrl is missing; `UnsupportedFeature`
+    for a pattern that cannot be rewritten; `BudgetExceeded` where more than `most` triples are in a closed graph.
+    """
+    if entailment is None:
+        return query, knowledge
+    closed, schema = close_under(knowledge, entailment, most)
+    return with_schema(query, schema), closed
+
+
+def close_under(knowledge: Knowledge, entailment: str, most: int) -> tuple[Knowledge, Schema]:
+    """The closed knowledge, which says how it was closed, and what it says of classes and properties. Raises as
+    `with_entailment`."""
+    if not isinstance(entailment, str) or entailment not in ("rdfs", "owl-rl"):
+        raise OptionError(f"--entailment {entailment}: not known", "use rdfs or owl-rl")
+    if not knowledge.graphs:
+        raise OptionError(
+            f"--entailment {entailment} without background knowledge",
+            "what follows is told by classes and properties: --kb IRI=ONTOLOGY.ttl",
+        )
+    graphs = {iri: knowledge.columns(iri) for iri in knowledge.graphs}
+    why = dict.fromkeys(graphs, "")
+    if entailment == "owl-rl":
+        for iri, graph in graphs.items():
+            graphs[iri], why[iri] = close_owl_rl(graph, most, f"<{iri}>")
+    closed, schema = close_knowledge(graphs, most)
+    told = {iri: Closed(entailment, len(knowledge.columns(iri)), len(closed[iri]), why[iri]) for iri in graphs}
+    return Knowledge(closed, told), schema
+
+
+def with_schema(query: CheckedQuery, schema: Schema) -> CheckedQuery:
+    """The query with its GPMs rewritten: they find on events what follows under `schema`."""
+    patterns = {name: entailed(pattern, schema) for name, pattern in query.patterns.items()}
+    return replace(query, patterns=patterns, schema=schema.described())

@@ -1,0 +1,313 @@
+"""One evaluation in progress that graph events are pushed to, and its snapshots."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+from spaseq.core.engine import Progress, Settings
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.reorder import SingleReorderer
+from spaseq.core.events.time import nanoseconds_of
+from spaseq.core.held import Memory
+from spaseq.core.measure import shortened
+from spaseq.core.sessions import Session as Ending
+from spaseq.core.snapshot import expect, seal, unseal
+from spaseq.core.watch import InUse
+from spaseq.language.results.history import Pool
+from spaseq.language.results.match import Match
+from spaseq.language.runtime.run import Recogniser
+from spaseq.language.solving.chunks import Part, chunk_of_parts
+from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions, described
+
+__all__ = ["Session"]
+
+_FEW: Final = 20
+"""Events of batches up to which each is pushed as an object.
+
+PERF: trades of benchmarks/graphs.py in batches of 10, as objects: 28 µs each; of 16, 25 and 50, as columns: 48, 33, 18.
+"""
+_MANY: Final = 1_000
+"""Events pushed as columns from which those `_FEW` that wait for the next push are objects.
+
+PERF: one that waits would hold the batch, and all keys of that would be numbered again with the next one where keys
+have been forgotten in between: 200,000 graphs with ever new keys, in batches of 50,000, numbered 256,000 keys, not
+128,000.
+"""
+
+
+class Session(Ending[Match]):
+    """An incremental evaluation: `with query.open() as session: session.push(events)`, and then `session.rest`.
+
+    Events come in order of time, over all streams; with a lateness they are held back until nothing that is on time can
+    come before them. An instant is complete when an event of a later time comes, or at the end of the stream (at once
+    if every event is an instant of its own); a push returns the matches of the instants it completed.
+    """
+
+    def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
+        super().__init__()
+        self._recogniser = recogniser
+        self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
+        self._apart = options.apart
+        self._reorder = SingleReorderer(options, described)
+        self._held: list[GraphEvent] = []  # of the instant that is not complete
+        self._parts: list[Part] = []  # the same, of batches; one of both is empty
+        self._position = 0
+        self._saved: int | None = None
+        self._use = InUse(recogniser.settings)
+        self.counters: Counters = Counters()
+        """What was pushed so far."""
+        recogniser.counters = self.counters
+        self.counters.about(self)
+
+    def push(self, events: GraphEvent | GraphBatch | Iterable[GraphEvent]) -> list[Match]:
+        """The matches that these events, or this one, complete. A batch stays columns: see `push_batches`.
+
+        Raises `EventError` for a late event, unless those are dropped, or an unknown stream, `OptionError` for what is
+        no `GraphEvent`. Then none of the events has been taken.
+        """
+        if isinstance(events, GraphBatch):
+            return list(self.push_batches((events,)))
+        given = events if type(events) is list else _listed(events)
+        with self._use:
+            return list(self._push_events(given))
+
+    def push_batches(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
+        """The matches that the events of batches, merged by time, complete, one by one. To be exhausted before the next
+        call.
+
+        They stay columns where they are many and in order of time, and the session has no lateness.
+        """
+        if not isinstance(batches, list | tuple) or not all(isinstance(batch, GraphBatch) for batch in batches):
+            raise OptionError("push_batches takes a list of GraphBatches", "push(events) takes events, or one batch")
+        with self._use:
+            for batch in batches:
+                if batch.stream not in self._streams and len(batch):
+                    self._check(batch.event(0))
+            given = sorted((batch for batch in batches if len(batch)), key=self._place)
+            if self._stay_columns(given):
+                yield from self._push_columns(given)
+            else:
+                events = (map(batch.event, range(len(batch))) for batch in given)
+                yield from self._push_events(list(heapq.merge(*events, key=attrgetter("time"))))
+
+    def _place(self, batch: GraphBatch) -> int:
+        return self._streams[batch.stream]
+
+    def _push_events(self, events: Sequence[Any]) -> Iterator[Match]:
+        self._check_open()
+        for event in events:
+            self._check(event)
+        if len(events) > 1:
+            self._reorder.expect_order([(event.time, event) for event in events])
+        self._make_events()
+        instants: list[Instant] = []
+        for event in events:
+            self.counters.events += 1
+            self.counters.triples += len(event.triples)
+            instants += self._completed(self._reorder.push(event.time, event))
+        self.counters.late += self._reorder.take_dropped()
+        return self._recogniser.push(instants)
+
+    def _stay_columns(self, batches: Sequence[GraphBatch]) -> bool:
+        order = self._reorder
+        return (
+            sum(map(len, batches)) > _FEW
+            and not order.lateness
+            and all(int(batch.times[0]) >= order.mark for batch in batches)
+            and all(bool((batch.times[1:] >= batch.times[:-1]).all()) for batch in batches)
+        )
+
+    def _push_columns(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
+        self._check_open()
+        self._make_parts()
+        last = max(batches, key=lambda batch: int(batch.times[-1]))
+        count, high = sum(map(len, batches)), int(last.times[-1])
+        self._reorder.pass_by(count, high, last.event(len(last) - 1))
+        self.counters.events += count
+        self.counters.triples += sum(len(batch.triples) for batch in batches)
+        self._parts += [(batch, 0, len(batch), self._recogniser.solve(batch)) for batch in batches]
+        self._parts.sort(key=lambda part: self._place(part[0]))
+        if ready := self._complete_parts(None if self._apart else high):
+            chunk = chunk_of_parts(self._position, ready, self._apart)
+            self._position += len(chunk)
+            if count >= _MANY and sum(high - low for _, low, high, _ in self._parts) <= _FEW:
+                self._make_events()
+            yield from self._recogniser.push_chunk(chunk)
+
+    def _complete_parts(self, before: int | None) -> list[Part]:
+        """The events of the parts before a time, None for all; the others are held."""
+        ready: list[Part] = []
+        held: list[Part] = []
+        for batch, low, high, solutions in self._parts:
+            cut = high if before is None else low + int(batch.times[low:high].searchsorted(before))
+            if cut > low:
+                ready.append((batch, low, cut, solutions))
+            if cut < high:
+                held.append((batch, cut, high, solutions))
+        self._parts = held
+        return ready
+
+    def _make_events(self) -> None:
+        """The events of the instant that is not complete become objects."""
+        self._held += [batch.event(i) for batch, low, high, _ in self._parts for i in range(low, high)]
+        self._parts = []
+
+    def _make_parts(self) -> None:
+        """The opposite of `_make_events`."""
+        by_source: dict[tuple[str, str], list[GraphEvent]] = {}
+        for event in self._held:
+            by_source.setdefault((event.stream, event.source), []).append(event)
+        for batch in map(GraphBatch.of, by_source.values()):
+            self._parts.append((batch, 0, len(batch), self._recogniser.solve(batch)))
+        self._held = []
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise OptionError("the stream is closed: nothing can be pushed any more")
+
+    @property
+    def wanted(self) -> frozenset[str] | None:
+        """The predicates whose triples are needed of the events; None: all."""
+        return self._recogniser.wanted
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As of `Matches.notes`; of pushed events nothing is guessed."""
+        return tuple(self._recogniser.slowly_closed())
+
+    @property
+    def settings(self) -> Settings:
+        """The budgets of the evaluation."""
+        return self._recogniser.settings
+
+    def held(self) -> Memory:
+        """What the evaluation holds in memory: `counters.memory`."""
+        return self._recogniser.held({"waiting": [self._held, self._parts, self._reorder], "rest": [self]})
+
+    def progress(self) -> Progress | None:
+        """How far the evaluation came."""
+        return self._recogniser.progress()
+
+    @property
+    def matched(self) -> bool:
+        """Whether there was a match since the beginning or the snapshot, and none is held for the end of its window:
+        where there is no result, clauses have left none."""
+        return self._recogniser.matched
+
+    def advance(self, now: int) -> list[Match]:
+        """The matches that complete because no event before `now` (ns) will come any more. One that does is late."""
+        now = nanoseconds_of(now)
+        with self._use:
+            self._check_open()
+            self._saved = None
+            self._make_events()
+            self._reorder.advance(now)
+            instants = self._completed(self._reorder.due())
+            if self._held and self._held[0].time < now:
+                instants.append(self._instant())
+            return [*self._recogniser.push(instants), *self._recogniser.advance(now)]
+
+    def _complete(self) -> list[Match]:
+        with self._use:
+            self._leave()
+            self._make_events()
+            instants = self._completed(self._reorder.due(last=True))
+            if self._held:
+                instants.append(self._instant())
+            return [*self._recogniser.push(instants), *self._recogniser.close()]
+
+    def _goes_on(self) -> bool:
+        return self._saved is not None and self._saved == self._reorder.seen
+
+    def _stopped(self) -> str:
+        return self._use.broken
+
+    def _completed(self, events: Iterable[GraphEvent]) -> list[Instant]:
+        """The instants that are complete now that `events` are taken, which are in order of time."""
+        found = []
+        for event in events:
+            if self._held and event.time != self._held[0].time:
+                found.append(self._instant())
+            self._held.append(event)
+            if self._apart:
+                found.append(self._instant())
+        return found
+
+    def _identity(self) -> dict[str, str]:
+        instants = "each event an instant" if self._apart else "events of one time an instant"
+        return {"language": "SPAseq", **self._recogniser.identity(), "ties": instants}
+
+    def snapshot(self) -> bytes:
+        """The state, to be handed to `query.open(state)`."""
+        with self._use:
+            self._check_open()
+            blob = self._sealed()
+            self._saved = self._reorder.seen
+            return blob
+
+    def _sealed(self) -> bytes:
+        self._make_events()
+        pool = Pool()
+        state = {
+            "recogniser": self._recogniser.snapshot(),
+            "held": pool.put(self._held),
+            "waiting": pool.put(self._reorder.waiting),
+            "events": pool.snapshot(),
+            "order": self._reorder.snapshot(),
+            "position": self._position,
+            "counters": (self.counters.events, self.counters.triples, self.counters.late),
+        }
+        return seal(self._identity(), state, (TERMS,))
+
+    def restore(self, state: bytes) -> None:
+        """Goes on from a snapshot of a session of the same query. `OptionError` for anything else."""
+        unseal(state, self._identity(), (TERMS,), self._restored)
+
+    def _restored(self, state: dict[str, Any]) -> None:
+        self._recogniser.restore(state["recogniser"])
+        events_of = Pool.restore(state["events"])
+        self._held, self._parts = list(events_of(state["held"])), []
+        self._reorder.restore(state["order"])
+        self._reorder.wait_again([(event.time, event) for event in events_of(state["waiting"])])
+        self._position = state["position"]
+        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
+        events, triples, late = state["counters"]
+        expect(all(type(n) is int for n in (events, triples, late)), "counts of what was pushed")
+        self.counters = self._recogniser.counters = Counters(events=events, triples=triples, late=late)
+        self.counters.about(self)
+
+    def _check(self, event: GraphEvent) -> None:
+        if not isinstance(event, GraphEvent):
+            raise _no_event(event)
+        if event.stream not in self._streams:
+            raise EventError(
+                f"the query does not read the stream <{event.stream}>", source=event.source, record=event.record,
+                hint=f"it reads {', '.join(f'<{iri}>' for iri in self._streams)}",
+            )  # fmt: skip
+
+    def _instant(self) -> Instant:
+        events, self._held = tuple(self._held), []
+        self._position += 1
+        return Instant(self._position - 1, events[0].time, events)
+
+
+def _listed(events: Any) -> Sequence[Any]:
+    """What is pushed, one by one. Raises `OptionError` for what holds no events."""
+    if isinstance(events, GraphEvent):
+        return (events,)
+    if isinstance(events, Iterable) and not isinstance(events, str | bytes | os.PathLike | Mapping):
+        return events if isinstance(events, list | tuple) else list(events)
+    raise _no_event(events)
+
+
+def _no_event(given: Any) -> OptionError:
+    """The error for what is no graph event, nor holds any."""
+    if isinstance(given, str | os.PathLike):
+        problem = f"a push takes graph events, and this is a text or a path: {shortened(str(given), 60)!r}"
+        return OptionError(problem, "query.run(streams={name: path}) reads a file")
+    hint = "push takes a spaseq.GraphEvent(stream, time, triples), a GraphBatch, or an iterable of GraphEvents"
+    return OptionError(f"events are GraphEvents, and this is a {type(given).__name__}", hint)

@@ -1,0 +1,54 @@
+"""The parts that the commands `spaseq` and `ceql` share, so that both behave alike. Independent of the languages.
+
+`frame` runs a command: it turns errors into messages and exit codes, and reads the query. `outputs` opens the output:
+results come out whole. `options` has the arguments that both commands have, `formats` chooses the format of the output,
+`writers` has the formats of more than one command, `table` writes aligned columns, `colours` prints what people read,
+`progress` shows a line on the terminal while events are read, `demos` has the examples. `process` handles interrupts
+and the end of the process, `lines` has standard output end with a whole line.
+"""
+
+from __future__ import annotations
+
+from spaseq.tools.command.demos import add_demo
+from spaseq.tools.command.formats import Format, chosen_format
+from spaseq.tools.command.frame import accounted, bounded, note, query_file, query_text, run_main, warn
+from spaseq.tools.command.options import (
+    add_explain,
+    add_memory,
+    add_plot,
+    add_query,
+    add_results,
+    add_times,
+    command_parser,
+    settings_of,
+    times_of,
+)
+from spaseq.tools.command.outputs import opened
+from spaseq.tools.command.process import run_command, settle_interrupt
+from spaseq.tools.command.table import Table
+
+__all__ = [
+    "Format",
+    "Table",
+    "accounted",
+    "add_demo",
+    "add_explain",
+    "add_memory",
+    "add_plot",
+    "add_query",
+    "add_results",
+    "add_times",
+    "bounded",
+    "chosen_format",
+    "command_parser",
+    "note",
+    "opened",
+    "query_file",
+    "query_text",
+    "run_command",
+    "run_main",
+    "settings_of",
+    "settle_interrupt",
+    "times_of",
+    "warn",
+]

@@ -1,0 +1,197 @@
+"""The arguments that both commands have."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import fields
+from decimal import Decimal
+from typing import Any, Final, NoReturn
+
+from spaseq.core.errors import OptionError
+from spaseq.core.measure import visible
+from spaseq.version import VERSION
+
+__all__ = ["EVALUATORS", "add_explain", "add_memory", "add_plot", "add_query", "add_results", "add_times",
+           "command_parser", "count", "settings_of", "times_of"]  # fmt: skip
+
+EVALUATORS: Final = ("auto", "compact", "chain", "tree")
+_EXIT_CODES: Final = (
+    "Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a "
+    "budget was reached (the error names it; --set NAME=VALUE changes it), 130 interrupted, 143 and 129 ended by "
+    "SIGTERM and SIGHUP."
+)
+_DIGITS: Final = 18
+"""The most digits of a setting's value, which must fit into 64 bits."""
+_UNITS: Final = {"": 1, "B": 1, **{f"{letter}B": 1000 ** (i + 1) for i, letter in enumerate("KMGT")},
+                 **{f"{letter}IB": 1024 ** (i + 1) for i, letter in enumerate("KMGT")}}  # fmt: skip
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?((?:[kmgt]i?)?b|)", re.ASCII | re.IGNORECASE)
+
+
+_QUERY: Final = re.compile(r"\.(ceql|spaseq|rq|sparql)$|\s", re.IGNORECASE)
+"""The file of a query, or a query."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """A subcommand says itself what it does not know, as it knows what it could be."""
+        found, left = super().parse_known_args(args, namespace)
+        if left and " " in self.prog:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return found, left
+
+    def error(self, message: str) -> NoReturn:
+        left = message.removeprefix("unrecognized arguments: ")
+        if left == message:
+            wrong, *choices = re.findall(r"'([^']*)'", message.partition("invalid choice: ")[2]) or [""]
+            hint = _did_you_mean(wrong, choices)
+            if not hint and "run" in choices and _QUERY.search(wrong):
+                hint = f"what is to be done with the query comes first: {self.prog} run …"
+        elif left.startswith("-"):
+            hint = _did_you_mean(
+                left.split()[0].partition("=")[0], re.findall(r"(?<![\w-])--[\w-]+", self.format_help())
+            )
+        else:
+            option = "--stream NAME=FILE" if self.prog.startswith("spaseq") else "--events FILE"
+            hint = f"events are named by {option}, and a query with blanks needs quotes"
+        usage = self.format_usage()
+        if usage.count("\n") > 2:  # what is wrong would stand below a wall of options
+            needed = usage.removeprefix(f"usage: {self.prog}")
+            while (less := re.sub(r"\[[^][]*\]", "", needed)) != needed:  # they lie in each other
+                needed = less
+            needed = " ".join(needed.split())
+            usage = f"usage: {self.prog} [OPTION …] {needed}\n       {self.prog} --help lists the options\n"
+        self.exit(2, visible(f"{usage}{self.prog}: error: {message}\n" + (f"hint: {hint}\n" if hint else "")))
+
+
+def _did_you_mean(wrong: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(wrong, list(dict.fromkeys(names)), 1, 0.6)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def command_parser(name: str, description: str) -> argparse.ArgumentParser:
+    """The parser of a command, without its subcommands."""
+    parser = _Parser(prog=name, description=description, epilog=_EXIT_CODES)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
+    return parser
+
+
+def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None) -> None:
+    """Adds the arguments for the query and its settings. `evaluators` is the help text of --evaluator; with None the
+    command does not have it."""
+    parser.add_argument("query", metavar="QUERY", help="file of the query, its text, or - for standard input")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
+                        help="change a budget that an error names; time_limit=30s, memory_limit=2GB")  # fmt: skip
+    parser.add_argument("--forget-keys-after", metavar="DURATION",
+                        help="forget keys, and their runs, that no event had for so long (never)")  # fmt: skip
+    parser.set_defaults(evaluator="compact")
+    if evaluators is not None:
+        parser.add_argument("--evaluator", choices=EVALUATORS, default="compact", help=evaluators)
+
+
+def add_times(events: Any, holder: str, default: str) -> None:
+    """How the times of events are read, and in what order they may come: the words of `spaseq.core.events.TimeOptions`.
+
+    `holder` is what holds a time, `default` which of these is looked at if none is named.
+    """
+    events.add_argument("--time", metavar=holder.upper(), help=f"{holder} that gives an event's time ({default})")
+    events.add_argument("--time-from", metavar="arrival", help="the k-th event of a stream is at k times --interval")
+    events.add_argument("--time-unit", metavar="s|ms|us|ns", help="unit of times that are numbers (s)")
+    events.add_argument("--interval", metavar="DURATION", help="time between two events that are counted (1ms)")
+    events.add_argument("--lateness", default="0s", metavar="DURATION", help="how late an event may come (0s)")
+    events.add_argument("--late", default="error", metavar="drop|error", help="what to do with later ones (error)")
+
+
+def times_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What was given for the words of `add_times`."""
+    return {word: getattr(options, word) for word in ("time", "time_from", "time_unit", "interval", "lateness", "late")}
+
+
+def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default: str, what: str) -> None:
+    """Adds --format, --output and --limit. `what` is the noun for the results in the help texts, `default` the format
+    if neither --format nor the suffix of --output gives one."""
+    results = parser.add_argument_group("results")
+    results.add_argument("--format", choices=tuple(formats),
+                         help=f"how to write {what} (that of the output's suffix, else {default})")  # fmt: skip
+    results.add_argument("--output", metavar="PATH", help="where to write them (standard output)")
+    results.add_argument("--limit", type=count, metavar="N", help=f"stop after N {what}")
+
+
+def add_memory(parser: argparse.ArgumentParser) -> None:
+    """Adds --memory, for which `counters.memory.told()` is noted behind the run."""
+    parser.add_argument("--memory", action="store_true",
+                        help="say afterwards, on standard error, what is held in memory, and for what")  # fmt: skip
+
+
+def add_explain(parser: argparse.ArgumentParser) -> None:
+    """Adds --format, for how a query is explained."""
+    parser.add_argument("--format", choices=("text", "dot", "svg", "json"), default="text",
+                        help="text, its automaton as DOT or SVG, or all as JSON (text)")  # fmt: skip
+
+
+def add_plot(parser: argparse.ArgumentParser) -> None:
+    """Adds --output and --limit, for a picture of matches."""
+    parser.add_argument("--output", required=True, metavar="PATH", help="the picture: .svg or .html")
+    parser.add_argument("--limit", type=count, default=200, metavar="N", help="draw the first N matches (200)")
+
+
+def count(text: str) -> int:
+    """The type of an argument that is a count: digits only. One that nobody will reach is `sys.maxsize`."""
+    if not text.isascii() or not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count")
+    return int(text) if len(text) <= _DIGITS else sys.maxsize
+
+
+def settings_of(options: argparse.Namespace) -> Any:
+    """The settings with the values of `--set NAME=VALUE` and of the options of `add_query`, the others by default.
+
+    `memory_limit` is three quarters of the machine's memory by default, since this process is the command's alone.
+    Raises `OptionError` for unknown names and for values that are not counts.
+    """
+    from spaseq.core.engine import Settings
+    from spaseq.core.watch import memory_of_machine
+
+    known = {field.name: str(field.type) for field in fields(Settings) if field.name != "evaluator"}
+    values: dict[str, Any] = {}
+    for text in options.set:
+        name, _, value = text.partition("=")
+        if name not in known:
+            raise OptionError(f"--set {text}: there is no such setting", "there is " + ", ".join(sorted(known)))
+        if "float" in known[name]:
+            values[name] = _seconds(text, value)
+        elif name.endswith("_bytes") or name == "memory_limit":
+            values[name] = _bytes(text, name, value)
+        elif not value.isascii() or not value.isdecimal() or len(value) > _DIGITS:
+            raise OptionError(f"--set {text}: not a count", f"write --set {name}=1000")
+        else:
+            values[name] = int(value)
+    if options.forget_keys_after is not None:
+        after = options.forget_keys_after
+        values["forget_keys_after"] = _seconds(after, after, "--forget-keys-after ")
+    if getattr(options, "engine", "local") == "local":  # on Spark the evaluation is in other processes
+        values.setdefault("memory_limit", memory_of_machine() * 3 // 4)
+    return Settings(**values, evaluator=options.evaluator)
+
+
+def _seconds(text: str, value: str, option: str = "--set ") -> float:
+    """The value of a setting that is a duration."""
+    from spaseq.core.events.time import parse_duration
+
+    try:
+        return parse_duration(value) / 1e9
+    except OptionError as error:
+        raise OptionError(f"{option}{text}: {error.problem}", error.hint) from None
+
+
+def _bytes(text: str, name: str, value: str) -> int:
+    """The value of a setting that is a number of bytes."""
+    found = _SIZE.fullmatch(value.strip())
+    if found is None or len(found[1]) > _DIGITS:
+        raise OptionError(f"--set {text}: not a number of bytes", f"write --set {name}=2GB, or 500MB, or 65536")
+    size = Decimal(found[1]) * _UNITS[found[2].upper()]
+    if size >= 10**_DIGITS:
+        raise OptionError(f"--set {text}: more bytes than there are", f"write --set {name}=2GB")
+    return int(size)

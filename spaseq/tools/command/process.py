@@ -1,0 +1,168 @@
+"""Interrupts, limits, and the end of the process, for both commands.
+
+Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, and a limit of time or memory `LimitReached`, wherever the command
+happens to be. But not while output is written (`unbroken`): there a line may be half out. They come when it has been
+written; an interrupt, whether or not, once the reader has had a second.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NoReturn
+
+from spaseq.core.errors import LimitReached
+from spaseq.core.watch import check
+from spaseq.tools.start import leave
+
+__all__ = ["given_up", "interrupt_code", "interrupt_once", "interrupt_words", "interrupted", "limit_reached",
+           "look_at_limits", "run_command", "settle_interrupt", "unbroken"]  # fmt: skip
+
+_AGAIN: Final = 1.0
+"""Seconds until an interrupt that has had no effect is repeated."""
+_ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_LOOK: Final = 0.2
+"""Seconds between two looks at the limits."""
+
+
+class _Signals:
+    """What has come, and whether it has to wait. `asked`: the number of an interrupt, or 0; `waits`: how often one
+    has come in vain while output was written, which `moves` tells of; `limits`: whether somebody asked for looks at the
+    limits, `reached`: one that was; `gave_up`: an interrupt has cut off the writing of output."""
+
+    asked = 0
+    writing = False
+    waits = 0
+    limits = False
+    reached: LimitReached | None = None
+    gave_up = False
+    moves: Callable[[], bool] = bool
+
+
+def run_command(main: Callable[[], int]) -> NoReturn:
+    """Runs `main` and ends the process with its exit code, by `os._exit`. Functions registered with `atexit` are run.
+
+    The regular end of the interpreter is avoided: if it overlaps with threads that pyarrow has just started, pyarrow
+    aborts the process, about once in forty times on a busy machine; and a thread that reads a stream may then wait for
+    an object that no longer exists.
+
+    An interrupt raises KeyboardInterrupt repeatedly until `main` calls `settle_interrupt`, because libraries that catch
+    all exceptions, as rdflib does in some places, would swallow a single one. A second SIGTERM or SIGHUP ends the
+    process at once.
+    """
+    if hasattr(signal, "setitimer"):
+        if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:  # limits are looked at in the background, too,
+            signal.signal(signal.SIGALRM, _interrupt)
+        if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, leave):  # where a shell ignores Ctrl-C
+            signal.signal(signal.SIGINT, _interrupt)
+        for number in _ENDING:
+            if signal.getsignal(number) in (signal.SIG_DFL, leave):  # nohup ignores SIGHUP
+                signal.signal(number, _interrupt)
+    code = main()
+    settle_interrupt()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # already reported, or the reader has gone
+            stream.flush()
+    os._exit(code)
+
+
+def settle_interrupt() -> None:
+    """Stops repeating the interrupt, and looking at the limits: the command ends."""
+    _Signals.limits = False
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def interrupt_once() -> None:
+    """Let interrupts raise KeyboardInterrupt once, for what is at work with a process that would not bear another."""
+    for number in (signal.SIGINT, *_ENDING):
+        if signal.getsignal(number) not in (signal.SIG_IGN, signal.SIG_DFL):
+            signal.signal(number, _interrupt_once)
+
+
+def interrupted() -> bool:
+    """True if Ctrl-C was pressed, whatever a library made of it."""
+    return _Signals.asked != 0
+
+
+def interrupt_words() -> str:
+    """What ended the command, for a message."""
+    number = _Signals.asked or signal.SIGINT
+    return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+
+
+def interrupt_code() -> int:
+    """The exit code of a command that an interrupt ended: 130 for Ctrl-C, 128 + n for other signals."""
+    return 128 + (_Signals.asked or signal.SIGINT)
+
+
+def limit_reached() -> LimitReached | None:
+    """The limit that ends the command, whatever a library made of it."""
+    return _Signals.reached
+
+
+def given_up() -> bool:
+    """Whether the interrupt cut off the writing of output, for which its reader took too long."""
+    return _Signals.gave_up
+
+
+def look_at_limits() -> None:
+    """From here on `spaseq.core.watch.check` is called now and then, wherever the command is."""
+    if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is _interrupt and not _Signals.asked:
+        _Signals.limits = True
+        signal.setitimer(signal.ITIMER_REAL, _LOOK)
+
+
+@contextlib.contextmanager
+def unbroken(moves: Callable[[], bool] = bool) -> Iterator[None]:
+    """Output is written inside: what interrupts waits for it, but an interrupt no longer than a second, since whoever
+    reads may have stopped reading. It waits on while `moves()`, which is asked each second: a line is half out, and
+    somebody reads. A second Ctrl-C does not wait."""
+    _Signals.writing, _Signals.moves = True, moves
+    try:
+        yield
+    finally:
+        _Signals.writing = False
+    if _Signals.waits:
+        _Signals.waits = 0
+        raise KeyboardInterrupt
+
+
+def _interrupt_once(number: int, frame: Any) -> NoReturn:
+    _note(number)
+    raise KeyboardInterrupt
+
+
+def _note(number: int) -> None:
+    _Signals.asked = _Signals.asked or number
+    if number in _ENDING:
+        signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    if number != signal.SIGALRM:
+        _note(number)
+    if not _Signals.asked:
+        if _Signals.limits:
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN if _Signals.writing else _LOOK)
+            if not _Signals.writing:
+                try:
+                    check()
+                except LimitReached as limit:
+                    _Signals.reached = limit
+                    signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+                    raise
+        return
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+    if _Signals.writing:
+        _Signals.waits += 1
+        moving = _Signals.moves()  # also the first time: since then
+        if _Signals.waits == 1 or (moving and number == signal.SIGALRM):
+            return
+        _Signals.waits, _Signals.gave_up = 0, True
+    raise KeyboardInterrupt

@@ -1,0 +1,174 @@
+"""What commands found, written in the formats that more than one of them has.
+
+A writer is a function of (results, out) and returns how many results it wrote; `out` takes texts, of a binary format
+bytes. A format of one command only has its writer beside that command.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, Protocol
+
+from spaseq.tools.command.process import unbroken
+from spaseq.tools.command.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Columnar", "Results", "write_count", "write_csv", "write_json", "write_jsonl", "write_parquet",
+           "write_table", "write_tsv"]  # fmt: skip
+
+
+_JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
+"""PERF: `json.dumps` makes an encoder a call where it is not given its defaults: 0.70 s in place of 0.60 for 120,000
+matches."""
+
+
+class Results(Protocol):
+    """The results of a command, in the shapes that writers ask for.
+
+    One shape is asked for, once. Results are computed as they are iterated over. Where they have to be read as they
+    come, the iterator flushes the output before it waits for the next one.
+    """
+
+    line_end: str = "\n"
+    """What ends a line of CSV and TSV."""
+    right: Sequence[int] = ()
+    """The columns for people that are aligned at the right."""
+    spare: int = 0
+    """How many of the last columns people do without, rather than that others are shortened to fit a terminal."""
+    ruled: bool = True
+    """Whether people see a line below the names of columns."""
+    live: bool = False
+    """Whether results are read as they come."""
+    written: int = 0
+    """How many were asked for and dealt with."""
+
+    def objects(self) -> Iterator[Mapping[str, Any]]:
+        """Each result as a JSON object."""
+        ...
+
+    def lines(self) -> Iterator[str]:
+        """`objects` as JSON."""
+        return map(_JSON, self.objects())
+
+    def cells(self) -> Iterator[Sequence[Any]]:
+        """The names of columns, then the cells of each result, for programs."""
+        ...
+
+    def texts(self) -> Iterator[Sequence[str]]:
+        """The names of columns, then the cells of each result, for people."""
+        for row in self.cells():
+            yield ["" if cell is None else str(cell) for cell in row]
+
+    def closing(self, written: int) -> str:
+        """What people read below so many results."""
+        return ""
+
+    def count(self) -> int:
+        """How many results there are."""
+        return sum(1 for _ in self.objects())
+
+
+class Columnar(Protocol):
+    """Results that can be had as columns, too."""
+
+    def tables(self) -> Iterator[pa.Table]:
+        """All results, with one schema; at least one table, which may be empty."""
+        ...
+
+
+def write_table(results: Results, out: IO[str]) -> int:
+    """Aligned columns for people."""
+    rows = results.texts()
+    table = Table(
+        out, next(rows), right=results.right, live=results.live, rule=results.ruled, spare=results.spare,
+        width=getattr(out, "columns", None),
+    )  # fmt: skip
+    written = 0
+    try:
+        for row in rows:
+            table.row(row)
+            written += 1
+    finally:
+        if written:
+            table.flush()
+    if table.left_out:
+        more = f"{table.left_out} more column{'s' if table.left_out > 1 else ''}"
+        out.write(f"… {more}: use --format csv or a wider terminal\n")
+    elif table.has_cut:
+        out.write("… stands for more text: use --format csv or a wider terminal\n")
+    out.write(results.closing(written))
+    return written
+
+
+def write_csv(results: Results, out: IO[str], delimiter: str = ",") -> int:
+    """Comma separated values with a head."""
+    rows = csv.writer(out, delimiter=delimiter, lineterminator=results.line_end)
+    written = -1
+    for written, row in enumerate(results.cells()):  # noqa: B007 - how many, the head left out
+        rows.writerow(row)
+    return written
+
+
+def write_tsv(results: Results, out: IO[str]) -> int:
+    """Tab separated values with a head."""
+    return write_csv(results, out, "\t")
+
+
+def write_jsonl(results: Results, out: IO[str]) -> int:
+    """A JSON object a line."""
+    written = 0
+    for line in results.lines():
+        out.write(line + "\n")
+        written += 1
+    return written
+
+
+def write_json(results: Results, out: IO[str]) -> int:
+    """One array of the objects of `jsonl`."""
+    written = 0
+    try:
+        for record in results.objects():
+            out.write(f"{',' if written else '['}\n  {_JSON(record)}")
+            written += 1
+    except BaseException:
+        out.write("\n]\n" if written else "")  # what there is can be read
+        raise
+    out.write("\n]\n" if written else "[]\n")
+    return written
+
+
+def write_count(results: Results, out: IO[str]) -> int:
+    """The number of results, as cheaply as it can be had."""
+    count = results.count()
+    out.write(f"{count}\n")
+    return count
+
+
+def write_parquet(results: Columnar, out: BinaryIO) -> int:
+    """The columns of the results. Whatever ends them early, those before can be read if `out` can be written."""
+    import pyarrow.parquet as pq
+
+    tables, written = results.tables(), 0
+    first = next(tables)
+    with unbroken(_yes):
+        writer = pq.ParquetWriter(out, first.schema)
+    try:
+        for table in chain((first,), tables):
+            if len(table):
+                with unbroken(_yes):
+                    writer.write_table(table)
+            written += len(table)
+    finally:
+        with unbroken(_yes):
+            writer.close()
+    return written
+
+
+def _yes() -> bool:
+    """A file is written, which takes no reader."""
+    return True

@@ -1,0 +1,222 @@
+"""Kernels and their cache: an edit in any kernel file is seen, and nothing is compiled twice."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spaseq.core import jit
+
+PACKAGE = Path(jit.__file__).parent.parent
+DECORATORS = {"allocating", "hot", "inlined", "kernel"}
+
+FIRST = """
+from spaseq.core.jit import hot, kernel
+FACTOR = 2
+@kernel
+def twice(x):
+    return FACTOR * x
+"""
+SECOND = """
+from spaseq.core.jit import kernel
+from spaseq.core.tecs.kernels.first import FACTOR, twice
+@kernel
+def much(x):
+    return twice(x) + FACTOR
+"""
+ASK = """
+from numba.core import event
+compiled = []
+class Count(event.Listener):
+    def on_start(self, e): pass
+    def on_end(self, e): compiled.append(e)
+event.register("numba:compile", Count())
+from spaseq.core.engine.kernels.second import much
+print(much(3), len(compiled))
+"""
+
+
+def modules() -> list[Path]:
+    return [path for path in PACKAGE.rglob("*.py") if path != Path(jit.__file__)]
+
+
+def imported(path: Path) -> list[str]:
+    """The modules, with the names taken of them, that a file imports."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
+
+
+def names(path: Path) -> str:
+    return ".".join(("spaseq", *path.relative_to(PACKAGE).with_suffix("").parts))
+
+
+def test_kernels_are_only_in_kernel_files() -> None:
+    """So that the stamp covers them."""
+    files = set(jit.kernel_files())
+    assert files
+    strays = [str(path) for path in modules() if path not in files for name in imported(path)
+              if name.removeprefix("spaseq.core.jit.") in DECORATORS]  # fmt: skip
+    assert not strays
+
+
+def test_kernel_files_read_only_kernel_files() -> None:
+    """What a kernel calls, and the constants that are compiled into it, are in files that the stamp covers."""
+    files = jit.kernel_files()
+    known = {"spaseq.core.jit", *(names(path) for path in files), *(names(path.parent) for path in files)}
+    strays = {
+        (names(path), name)
+        for path in files
+        for name in imported(path)
+        if name.startswith("spaseq.") and name not in known and name.rpartition(".")[0] not in known
+    }
+    assert not strays
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package with our `jit`, the modules it imports, and two kernel files in two rooms."""
+    house = tmp_path / "spaseq"
+    for folder in ("", "core", "core/tecs", "core/tecs/kernels", "core/engine", "core/engine/kernels"):
+        (house / folder).mkdir()
+        (house / folder / "__init__.py").touch()
+    for name in ("core/errors.py", "core/jit.py", "core/watch.py"):
+        (house / name).write_text((PACKAGE / name).read_text("utf-8"), "utf-8")
+    (house / "core/tecs/kernels/first.py").write_text(FIRST, "utf-8")
+    (house / "core/engine/kernels/second.py").write_text(SECOND, "utf-8")
+    return house
+
+
+def run(package: Path, script: str = ASK, **variables: str) -> tuple[list[str], str]:
+    """What a process says that has only this package: words on stdout, stderr."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+    environment = {**inherited, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    result = subprocess.run(
+        [sys.executable, "-c", script], cwd=package.parent, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split(), result.stderr
+
+
+def test_a_second_process_compiles_nothing(package: Path) -> None:
+    assert run(package) == (["8", "2"], "")
+    assert run(package) == (["8", "0"], "")
+
+
+def test_an_edit_in_another_file_is_seen(package: Path) -> None:
+    run(package)
+    first = package / "core/tecs/kernels/first.py"
+    first.write_text(FIRST.replace("FACTOR = 2", "FACTOR = 5"), "utf-8")
+    assert run(package) == (["20", "2"], "")
+    assert run(package) == (["20", "0"], "")
+
+
+def test_what_is_not_in_the_key_is_in_the_stamp(package: Path) -> None:
+    run(package)
+    assert run(package, NUMBA_BOUNDSCHECK="1")[0] == ["8", "2"]
+
+
+def test_compiled_code_in_a_folder_of_its_own_is_taken_wherever_the_package_lies(package: Path, tmp_path: Path) -> None:
+    """Unpacked elsewhere, or in a zip file; but not after an edit."""
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    assert run(package, **cache) == (["8", "2"], "")
+    other = tmp_path / "other" / "spaseq"
+    shutil.copytree(package, other)
+    assert run(other, **cache) == (["8", "0"], "")
+    archive = shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path, "spaseq")
+    assert run(package, **cache, PYTHONPATH=archive) == (["8", "0"], "")
+    (other / "core/tecs/kernels/first.py").write_text(FIRST.replace("FACTOR = 2", "FACTOR = 5"), "utf-8")
+    assert run(other, **cache) == (["20", "2"], "")
+    assert not list(tmp_path.glob("**/__pycache__/*.nbi"))
+
+
+def test_code_is_at_hand_once_it_was_compiled(package: Path) -> None:
+    """Kept by an earlier process or made by this one. By numba's private API: without it the answer would be no."""
+    script = "from spaseq.core.engine.kernels.second import much\nprint(much.at_hand, much(3), much.at_hand)"
+    assert run(package, script)[0] == ["False", "8", "True"]
+    assert run(package, script)[0] == ["True", "8", "True"]
+    first = package / "core/tecs/kernels/first.py"
+    first.write_text(FIRST.replace("FACTOR = 2", "FACTOR = 5"), "utf-8")
+    assert run(package, script)[0] == ["False", "20", "True"]
+    assert run(package, script, NUMBA_DISABLE_JIT="1")[0] == ["True", "20", "True"]
+
+
+def test_where_nothing_can_be_written_each_process_compiles_and_says_so(package: Path) -> None:
+    """As root may write anything, files stand where folders are wanted."""
+    for folder in ("core/tecs/kernels", "core/engine/kernels"):
+        (package / folder / "__pycache__").touch()
+    nowhere = package / "core/jit.py"
+    home = {"XDG_CACHE_HOME": str(nowhere), "HOME": str(nowhere), "NUMBA_CACHE_DIR": str(nowhere)}
+    words, errors = run(package, **home)
+    assert words == ["8", "2"]
+    assert errors.count("compiled kernels cannot be kept") == 1
+
+
+def test_a_read_only_package_uses_the_users_folder(package: Path) -> None:
+    for folder in ("core/tecs/kernels", "core/engine/kernels"):
+        (package / folder / "__pycache__").touch()
+    cache = {"XDG_CACHE_HOME": str(package.parent / "cache")}
+    assert run(package, **cache) == (["8", "2"], "")
+    assert run(package, **cache) == (["8", "0"], "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "del caching.CacheImpl._locator_classes",
+        "caching.CacheImpl._locator_classes = [object]",
+        "del caching.CacheImpl",
+    ],
+)
+def test_where_numba_is_not_as_we_know_it_each_process_compiles(package: Path, change: str) -> None:
+    """Rather than trust a cache that does not see edits of other files."""
+    script = f"from numba.core import caching, dispatcher\n{change}\n" + ASK
+    words, errors = run(package, script)
+    assert words == ["8", "2"]
+    assert errors.count("compiled kernels cannot be kept") == 1
+    assert not list(package.rglob("*.nbi"))
+
+
+def test_without_numbas_compiler_kernels_are_functions(package: Path) -> None:
+    assert run(package, NUMBA_DISABLE_JIT="1") == (["8", "0"], "")
+
+
+def _kernels(path: Path) -> list[ast.FunctionDef]:
+    """The kernels of a file."""
+    functions = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)]
+    return [f for f in functions if DECORATORS & {d.id for d in f.decorator_list if isinstance(d, ast.Name)}]
+
+
+def _explained(path: Path) -> str:
+    """What the rooms of a kernel file and the file itself say."""
+    tecs = PACKAGE / "core/tecs/kernels/__init__.py"
+    rooms = [path, path.parent / "__init__.py", *([tecs] if path.is_relative_to(PACKAGE / "core/engine") else [])]
+    return " ".join(ast.get_docstring(ast.parse(each.read_text("utf-8"))) or "" for each in rooms)
+
+
+ROOMS = ("core/automata", "core/engine", "core/tecs")
+STRUCTURE = [path for path in jit.kernel_files() if path.relative_to(PACKAGE).as_posix().startswith(ROOMS)]
+
+
+@pytest.mark.parametrize("path", STRUCTURE, ids=names)
+def test_every_argument_of_a_kernel_is_explained(path: Path) -> None:
+    """In its docstring or, where it is the same everywhere, in that of its file or room."""
+    shared = _explained(path)
+    missing = {}
+    for function in _kernels(path):
+        said = shared + (ast.get_docstring(function) or "")
+        unsaid = [a.arg for a in function.args.args if not re.search(rf"\b{a.arg}\b", said)]
+        if unsaid:
+            missing[function.name] = unsaid
+    assert not missing
