@@ -9,7 +9,7 @@ from pathlib import Path
 from spaseq.core.words import LANGUAGES, keywords
 
 ROOT = Path(__file__).resolve().parents[2]
-PLACE = ROOT / "spaseq" / "lsp" / "hovers.json"
+PLACE = ROOT / "spaseq" / "tools" / "lsp" / "hovers.json"
 _LONGEST = 700
 _SIGNS = {
     "ceql": {";": "Then, skipping", ":": "Then, directly", "+": "Repetition", ":+": "Repetition"},
