@@ -13,7 +13,7 @@ from rdflib import Literal, URIRef
 import spaseq
 from spaseq.core.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge
-from spaseq.language.runtime.run import Match
+from spaseq.language.results.match import Match
 from spaseq.language.solving.chunks import chunk_of
 from spaseq.language.solving.solve import InstantSolutions
 from spaseq.rdf import Counters, GraphEvent, Instant, StreamOptions

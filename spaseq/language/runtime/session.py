@@ -19,7 +19,7 @@ from spaseq.core.snapshot import expect, seal, unseal
 from spaseq.core.watch import InUse
 from spaseq.language.results.history import Pool
 from spaseq.language.results.match import Match
-from spaseq.language.runtime.run import Recogniser
+from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import Part, chunk_of_parts
 from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions, described
 

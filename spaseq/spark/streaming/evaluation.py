@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from spaseq.core.snapshot import expect, seal, unseal
 from spaseq.language.results.match import Match
-from spaseq.language.runtime.run import Recogniser
+from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.rdf import TERMS, StreamOptions, Term, term_key
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
