@@ -12,6 +12,7 @@ Rooms, each of which imports only from those before it:
 * `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same
   programs.
 * `choice`: Which evaluator suits a stream, and changing it while the stream runs.
+* `recognition`: An evaluation in progress, as both languages have it.
 
 `opening` opens the evaluator that a program asks for; `progress` says how far an evaluation came, and `light` what a
 picture of the automaton shows of it.

@@ -141,7 +141,8 @@ class GraphEvaluation:
 
     def counts(self) -> list[int]:
         """Events of all streams and late ones among them, malformed lines and matches so far, runs that are live."""
-        return [self._clock.events, self._clock.late, self._malformed, self._matches, self._recogniser.live_runs]
+        live = self._recogniser.statistics.get("live_runs", 0)
+        return [self._clock.events, self._clock.late, self._malformed, self._matches, live]
 
 
 def _n3(term: Term) -> str:
