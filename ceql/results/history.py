@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from spaseq.core.engine import Window
 from spaseq.core.engine.recognition.past import Blocks
 from spaseq.core.events import EventBatch
 from spaseq.core.events.readers import common_schema, from_dicts
@@ -19,6 +17,7 @@ from spaseq.core.snapshot import array, expect
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
+    from spaseq.core.engine.recognition.recognition import Recognition
 
 __all__ = ["Block", "History", "Past", "events_of"]
 
@@ -167,23 +166,18 @@ class Past(History):
         """Takes the last batch out again."""
         del self.blocks[-1], self.firsts[-1], self.lasts[-1], self.keys[-1]
 
-    def evict_by_key(
-        self,
-        window: Window,
-        position: int,
-        born: Callable[[np.ndarray], np.ndarray] | None,
-        sure: Callable[[], np.ndarray],
-    ) -> None:
-        """Drops single events, where what is needed of them is different in each partition, which may be any number of
-        positions ago: all but the last of a window of events, and those before the position that `born` gives for the
-        number of a partition; never the events of matches that are still to be given, `sure`. To be called before each
-        event from `position` on."""
-        if position >= self._sift_at and self.blocks:
-            self._sift(int(window.size) + 1 if window.per_partition else position + 1, born, sure())
-            self._sift_at = position + self.worth + len(self)
+    def evict(self, run: Recognition, position: int, coordinate: int | float) -> None:
+        """Drops what no match of `run` needs that ends at this position and place in the window, or later.
 
-    def evict(self, window: Window, position: int, coordinate: int | float) -> None:
-        """Drops the batches that no window ending at this position and coordinate, or later, reaches."""
+        That is a whole batch that no window reaches; or single events, if what is needed is different in each
+        partition (`by_key`), which may be any number of positions ago.
+        """
+        window = run.program.window
+        if run.by_key:
+            if position >= self._sift_at and self.blocks:
+                self._sift(run, int(window.size) + 1 if window.per_partition else position + 1)
+                self._sift_at = position + self.worth + len(self)
+            return
         if window.by_position:
             reach = window.open_from(position)
             count = bisect_left(self.blocks, reach, key=lambda b: int(b.positions[-1]))
@@ -196,9 +190,10 @@ class Past(History):
         super().drop(count)
         del self.lasts[:count], self.keys[:count]
 
-    def _sift(self, most: int, born: Callable[[np.ndarray], np.ndarray] | None, sure: np.ndarray) -> None:
-        """Drops all but the last `most` events of each partition, those before `born`, and those of none, from batches
-        that lose half of theirs; the events of `sure` stay. O(events · log events)."""
+    def _sift(self, run: Recognition, most: int) -> None:
+        """Drops all but the last `most` events of each partition, those before the partition's last pause, and those of
+        none, from batches that lose half of theirs. The events of matches that are still to be given stay. O(events ·
+        log events)."""
         held = [
             np.array(batch.keys, np.int64) if isinstance(batch, Block) else keys
             for batch, keys in zip(self.blocks, self.keys, strict=True)
@@ -210,10 +205,10 @@ class Past(History):
         behind = np.repeat(ends, np.diff(ends, prepend=-1)) - np.arange(len(order))
         wanted = np.zeros(len(keys), bool)
         wanted[order] = (behind < most) & (keys[order] >= 0)
-        if born is not None and len(keys):
+        if run.pauses and len(keys):
             positions = np.concatenate([np.asarray(batch.positions) for batch in self.blocks])
-            wanted &= positions >= born(keys)
-            wanted |= np.isin(positions, sure)
+            wanted &= positions >= run.partitions.born(keys)
+            wanted |= np.isin(positions, run.evaluator.sure)
         before, start = list(zip(self.blocks, self.lasts, known, strict=True)), 0
         self.drop(len(self.blocks))
         for batch, last, own in before:

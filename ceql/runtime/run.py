@@ -67,7 +67,7 @@ class Run(Recognition):
         if self.lowered.absent is not None:
             # A match waits for its window to close, and is reported with the first events behind that.
             reached, self.reached = self.reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
-        self.evict(*reached)
+        self.past.evict(self, *reached)
         self.past.append(events, batch.times[-1].item(), batch.keys if self.by_key else None)
         try:
             yield from self._about(self.evaluator.stream(batch), at_once=at_once)
@@ -124,14 +124,6 @@ class Run(Recognition):
         """What the end of the stream completes; no key is silent for longer."""
         self.hush(self.time)
         return self.evaluator.close()
-
-    def evict(self, position: int, coordinate: int | float) -> None:
-        """Drops the events that nothing from this position and place in the window on needs."""
-        if self.by_key:
-            born = self.partitions.born if self.pauses else None
-            self.past.evict_by_key(self.program.window, position, born, lambda: self.evaluator.sure)
-        else:
-            self.past.evict(self.program.window, position, coordinate)
 
     def held(self, outside: Parts = MappingProxyType({}), ignored: Iterable[Any] = ()) -> Memory:
         """The bytes that it holds in memory, and what else is held `outside`, but for what can be reached from

@@ -275,11 +275,11 @@ class Singles:
         self._run.past.append(self._block, self._coordinate)
 
     def _seal(self) -> None:
-        past = self._run.past
+        run, past = self._run, self._run.past
         past.lasts[-1] = self._coordinate
-        self._run.evict(self._position - self._waits, self._coordinate)  # what waits may be reported with the next
+        past.evict(run, self._position - self._waits, self._coordinate)  # what waits may be reported with the next
         if self._partition is not None:
-            self._run.reach(self._coordinate, self._high)
+            run.reach(self._coordinate, self._high)
         self._begin_block()
 
     def _is_dated(self, event: dict[str, Any]) -> bool:

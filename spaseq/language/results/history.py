@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, Protocol, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -19,27 +19,20 @@ Made = Callable[[Sequence[int]], tuple[GraphEvent, ...]]
 """The events of a snapshot by their numbers."""
 
 
-class Teller(Protocol):
-    """Says something of a match and the events of its instants."""
-
-    def steps(self, match: Any, instants: Sequence[_Events]) -> Any: ...
-
-    def way(self, match: Any, instants: Sequence[_Events]) -> Any: ...
-
-
 class Events(Sequence[GraphEvent]):
-    """The events of some instants, like a tuple of them. They are made when somebody looks.
+    """The events of some instants, like a tuple of them. They are made when they are first looked at. `teller` finds
+    the steps and the way of a match that has them (`StepFinder`); None if no query is known for them.
 
     PERF: made with every match, events took 60% of a run over 30,000 instants with 8,271 matches of three or more.
     """
 
-    __slots__ = ("_all", "_instants", "_parts", "_teller")
+    __slots__ = ("_all", "_instants", "_parts", "teller")
 
-    def __init__(self, parts: Sequence[tuple[_Block, int]], teller: Teller | None = None) -> None:
+    def __init__(self, parts: Sequence[tuple[_Block, int]], teller: Any = None) -> None:
         self._parts = parts
-        self._teller = teller
         self._all: _Events | None = None
         self._instants: tuple[_Events, ...] = ()
+        self.teller = teller
 
     def _made(self) -> _Events:
         if self._all is None:
@@ -48,15 +41,11 @@ class Events(Sequence[GraphEvent]):
             self._parts = ()  # what they stand in is not kept any longer
         return self._all
 
-    def steps(self, match: Any) -> Any:
-        """What `History.teller` says of a match that has these events; None where there is none."""
+    @property
+    def instants(self) -> tuple[_Events, ...]:
+        """The events by instant."""
         self._made()
-        return None if self._teller is None else self._teller.steps(match, self._instants)
-
-    def way(self, match: Any) -> Any:
-        """The same of its way."""
-        self._made()
-        return None if self._teller is None else self._teller.way(match, self._instants)
+        return self._instants
 
     @overload
     def __getitem__(self, index: int) -> GraphEvent: ...
@@ -108,13 +97,13 @@ class _Block:
 class History(Blocks[_Block]):
     """Instants by position. They are added in order, and forgotten from the front.
 
-    `teller`: as `Events` ask it.
+    `teller`: as of `Events`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._gone = 0  # instants of the first block that are forgotten
-        self.teller: Teller | None = None
+        self.teller: Any = None
 
     def add(self, positions: np.ndarray, times: np.ndarray, events: Callable[[int], _Events] | None) -> None:
         """Instants behind all there are; `events(i)` gives the events of the i-th of these, None: they show none."""

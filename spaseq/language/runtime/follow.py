@@ -83,7 +83,7 @@ class FollowedMatches:
         return next(iter(self), None) is not None
 
     def _matches(self) -> Iterator[Match]:
-        return limited_steps(self._found(), self._session.recogniser.settings)
+        return limited_steps(self._found(), self._session.recogniser.program.settings)
 
     def _found(self) -> Iterator[Match]:
         by_clock = self._followed.options.time == ARRIVAL

@@ -48,7 +48,7 @@ class Session(Pushing[Match]):
     _OVER = ("the stream is closed: nothing can be pushed any more",)
 
     def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
-        super().__init__(recogniser.settings)
+        super().__init__(recogniser.program.settings)
         self.recogniser: Recogniser = recogniser
         self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
         self._apart = options.apart

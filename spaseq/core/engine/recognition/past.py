@@ -18,18 +18,12 @@ _THERE: Final = "a match names events that are there"
 
 
 class _Consecutive(Protocol):
-    """Events in order."""
+    """Events in order: their positions, ascending, and times, ns, int64 (n,) each."""
 
     @property
-    def positions(self) -> np.ndarray | range:
-        """int64 (n,), ascending."""
-        ...
-
+    def positions(self) -> np.ndarray | range: ...
     @property
-    def times(self) -> np.ndarray:
-        """int64 (n,), ns."""
-        ...
-
+    def times(self) -> np.ndarray: ...
     def __len__(self) -> int: ...
 
 

@@ -5,13 +5,12 @@ events. A language adds what is its own: how events become rows of the engine, a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaseq.core.engine.program.partitions import Partitions
 from spaseq.core.engine.program.program import Program
-from spaseq.core.engine.program.settings import Settings
 from spaseq.core.engine.progress import Progress, progress_of
 from spaseq.core.held import Memory, Parts, joined, measured
 from spaseq.core.snapshot import expect
@@ -21,13 +20,6 @@ if TYPE_CHECKING:
     from spaseq.core.engine.runs.single_event import Single, SingleWaiting
 
 __all__ = ["Recognition"]
-
-
-class KeyCounters(Protocol):
-    """Where forgotten keys are counted, and the runs that ended with them."""
-
-    forgotten_keys: int
-    lost_runs: int
 
 
 class Recognition:
@@ -45,15 +37,10 @@ class Recognition:
         self.partitions: Partitions = Partitions(program.window, program.settings.forget_keys_after)
         self.pauses: bool = partitioned and self.partitions.pauses
         self.by_key: bool = partitioned and (program.window.per_partition or program.ends_by_key)
-        self.counters: KeyCounters
+        self.counters: Any = None  # of `forgotten_keys`, and of the `lost_runs` that ended with them
         self.time: int | None = None
         self.door: Single | SingleWaiting | None = None
         self.entered: bool = False
-
-    @property
-    def settings(self) -> Settings:
-        """The budgets of the evaluation."""
-        return self.program.settings
 
     # Keys
 
@@ -133,6 +120,6 @@ class Recognition:
     def restore_engine(self, state: dict[str, Any], evaluator: AnyEvaluator) -> None:
         """Goes on from a snapshot before the first event; `evaluator` is that of its state "engine"."""
         self.evaluator = evaluator
-        self.partitions.restore(state["keys"], self.settings.partitions)
+        self.partitions.restore(state["keys"], self.program.settings.partitions)
         self.time = state["time"]
         expect(self.time is None or type(self.time) is int, "the time of the last event")
