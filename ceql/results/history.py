@@ -110,8 +110,15 @@ def _plain(event: Held) -> dict[str, Any] | bytes | None:
 class History(Blocks["EventBatch | Block"]):
     """Batches in order, from which events may be missing that no match names, and their events by position."""
 
+    def times(self, positions: np.ndarray) -> np.ndarray:
+        if len(self.blocks) == 1:
+            return np.asarray(self.blocks[0].times[self.rows(positions)])
+        return super().times(positions)
+
     def rows(self, positions: np.ndarray) -> np.ndarray:
         """Which of all the events, counted from 0, those at `positions` are: int64 (n,)."""
+        if self.blocks[-1].positions[-1] - self.firsts[0] + 1 == len(self):
+            return positions - self.firsts[0]
         before, found = np.cumsum([0, *map(len, self.blocks)]), np.empty(len(positions), np.int64)
         for number, own, rows in self.places(positions):
             found[own] = before[number] + rows
