@@ -20,7 +20,7 @@ FLOORS = ("core", "tools")
 """Packages of `spaseq` that are known by what is in them."""
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"errors", "events", "held", "integers", "snapshot", "watch"}
+_BASE = {"comparisons", "errors", "events", "held", "integers", "snapshot", "watch"}
 _COMPILE = _BASE | {"pattern"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
@@ -30,6 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "events": {"errors", "held", "integers", "measure", "snapshot", "watch"},
     "held": set(),
     "integers": set(),
+    "comparisons": set(),
     "pattern": {"errors", "events"},
     "drawing": {"errors", "events", "measure", "watch"},
     "measure": set(),
@@ -64,6 +65,7 @@ ALLOWED: dict[str, set[str]] = {
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
+    "comparisons",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

@@ -15,16 +15,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ceql.expressions.values import whole_string
-from ceql.guards.aggregates import AGGREGATES
+from ceql.operators.functions import FUNCTIONS
+from ceql.operators.values import whole_string
 from ceql.syntax import ast
-from ceql.syntax.walk import CORR, attributes_of, calls_of, parts, variables_of
+from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, variables_of
 from spaseq.core.errors import QuerySemanticsError, Span
 from spaseq.core.events import text_array
 
-__all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types", "formulas"]
-
-FUNCTIONS: Final = tuple(sorted((*AGGREGATES, CORR)))
+__all__ = ["check", "conditions", "defined_variables", "event_types", "formulas"]
 
 _NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
 _FUNCTION_HINTS: Final = {"PREV": _NEIGHBOURS, "PREVIOUS": _NEIGHBOURS, "LAG": _NEIGHBOURS, "LEAD": _NEIGHBOURS}
@@ -182,33 +180,34 @@ class _Checker:
                     self.known(name, part.span, "FILTER")
 
     def call(self, call: ast.Call) -> None:
-        """Checks a call: an aggregate takes one expression over one variable, CORR two attributes with lists."""
-        name, wanted = call.function, 2 if call.function == CORR else 1
-        example = "CORR(x.history, y.history)" if wanted == 2 else f"{name}(x.price)"
-        if len(call.arguments) != wanted:
-            problem = (
-                f"{name} takes {'one value' if wanted == 1 else 'two values'}, and there are {len(call.arguments)}"
-            )
-            raise self.error(problem, call.span, f"for example {example}")
+        """Checks a call's arguments: those of an aggregate are about one variable, and lists are attributes."""
+        name, function = call.function, FUNCTIONS[call.function]
+        example = f"for example {function.example}"
+        if len(call.arguments) != len(function.takes):
+            values = f"{function.count} value{'' if len(function.takes) == 1 else 's'}"
+            raise self.error(f"{name} takes {values}, and there are {len(call.arguments)}", call.span, example)
         for argument in call.arguments:
-            if name == CORR and not isinstance(argument, ast.Attribute):
-                raise self.error("CORR is of two attributes that are lists", argument.span, f"for example {example}")
-            if any(True for _ in calls_of(argument)):
-                raise self.error("an aggregate inside an aggregate", argument.span, f"for example {example}")
+            if "list" in function.takes and not isinstance(argument, ast.Attribute):
+                raise self.error(f"{name} is of {function.count} attributes that are lists", argument.span, example)
+            if is_aggregate(call) and any(True for _ in calls_of(argument)):
+                raise self.error("an aggregate inside an aggregate", argument.span, example)
             if isinstance(argument, ast.Variable):
-                if name != "COUNT":
+                if "event" not in function.takes:
                     raise self.error(
                         f"{name} of which attribute of {argument.name}?",
                         argument.span,
                         f"write {name}({argument.name}.price)",
                     )
-                continue
-            over = set(variables_of(argument))
-            if not over and not any(True for _ in attributes_of(argument)):
-                raise self.error(f"{name} of what is the same for every event", argument.span, f"for example {example}")
-            if len(over) > 1:
-                names = " and ".join(sorted(over))
-                raise self.error(f"{name} over {names} at once", argument.span, "an aggregate is about one variable")
+            elif is_aggregate(call):
+                self.aggregated(name, argument, example)
+
+    def aggregated(self, name: str, argument: ast.Expression, example: str) -> None:
+        over = set(variables_of(argument))
+        if not over and not any(True for _ in attributes_of(argument)):
+            raise self.error(f"{name} of what is the same for every event", argument.span, example)
+        if len(over) > 1:
+            names = " and ".join(sorted(over))
+            raise self.error(f"{name} over {names} at once", argument.span, "an aggregate is about one variable")
 
     def pattern(self, pattern: str, span: Span) -> None:
         try:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 
-from ceql.expressions.values import KIND_WORDS
+from ceql.operators.functions import FUNCTIONS, plural
+from ceql.operators.values import KIND_WORDS
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import parse_time
 
@@ -88,10 +90,9 @@ class _Types:
             case ast.In(value, items):
                 for item in items:
                     self.compared("=", value, item, node, variable)
-            case ast.InRange(value, low, high):
-                for bound in (low, high):
-                    if bound is not None:
-                        self.compared("<=", value, bound, node, variable)
+            case ast.InRange(value):
+                for symbol, bound in node.bounds:
+                    self.compared(symbol, value, bound, node, variable)
 
     def compared(
         self, symbol: str, left: ast.Expression, right: ast.Expression, node: ast.Condition, variable: str | None
@@ -103,7 +104,7 @@ class _Types:
             for side in (left, right):
                 if isinstance(side, ast.Text):
                     self.time(side)
-        elif one != two or one == "list" or (one == "truth" and symbol not in ("=", "!=")):
+        elif one != two or one == "list" or (one == "truth" and COMPARISONS[symbol].is_order):
             raise self.mismatch(one, two, left, right, node)
 
     def time(self, node: ast.Text) -> None:
@@ -165,17 +166,20 @@ class _Types:
 
     def call(self, node: ast.Call, variable: str | None) -> str | None:
         kinds = [self.kind(a, variable) for a in node.arguments if not isinstance(a, ast.Variable)]
-        wanted = {"AVG": "number", "SUM": "number", "STDDEV": "number", "CORR": "list"}.get(node.function)
-        for argument, kind in zip(node.arguments, kinds, strict=False):
-            if wanted is not None and kind not in (None, wanted):
+        function = FUNCTIONS[node.function]
+        for place, (argument, kind) in enumerate(zip(node.arguments, kinds, strict=False)):
+            wanted = function.takes[place]
+            if kind is None or wanted in (kind, "any", "event"):
+                continue
+            if wanted != "ordered":
                 raise self.error(
-                    f"{node.function} of {print_expression(argument)}, which is {KIND_WORDS[kind]}",
+                    f"{function.name} of {print_expression(argument)}, which is {KIND_WORDS[kind]}",
                     argument.span,
-                    f"{node.function} is of {'lists of numbers' if wanted == 'list' else 'numbers'}",
+                    f"{function.name} is of {plural(wanted)}",
                 )
-            if node.function in ("MIN", "MAX") and kind in ("list", "truth"):
-                raise self.error(f"{node.function} of {KIND_WORDS[kind]}", argument.span, "these have no order")
-        return "number" if wanted is not None or node.function == "COUNT" else kinds[0]
+            if kind in ("list", "truth"):
+                raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")
+        return kinds[0] if function.gives == "argument" else function.gives
 
 
 def _types(node: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:

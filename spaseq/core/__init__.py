@@ -9,6 +9,7 @@ Modules:
 * `words`: The words of both languages, and patterns that find the parts of a query.
 * `watch`: Limits of time and memory, and what looks at them; one thread at a time in a session.
 * `held`: What an evaluation holds in memory, in bytes, by what it is for.
+* `comparisons` (`COMPARISONS`, `Comparison`): The six comparisons, a row for each: mirror, negation and function.
 * `integers`: Integers put in order and told apart by counting, as keys, codes and rows are.
 * `jit`: Kernels: how numba compiles them, and the cache of compiled kernels.
 * `lazy_names`: Public names of a package that are loaded when they are first used.

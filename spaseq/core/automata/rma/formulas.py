@@ -8,12 +8,12 @@ a comparison with an attribute that an event does not have is false, and its neg
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, assert_never, runtime_checkable
 
 from spaseq.core.automata.rma.limits import Limits
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.watch import check
 
@@ -75,16 +75,11 @@ class Relation(Protocol):
         ...
 
 
-_OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-
-
 def compared(symbol: str, left: Any, right: Any, text: str) -> bool:
     if left is None or right is None:
         return False
     try:
-        return bool(_OPERATORS[symbol](left, right))
+        return bool(COMPARISONS[symbol].holds(left, right))
     except TypeError:
         raise EventError(f"{text}: {left!r} cannot be combined with {right!r}",
                          hint="are the attributes the right ones?") from None  # fmt: skip
@@ -212,8 +207,8 @@ def _place(text: str) -> tuple[str, str]:
 
 
 def _symbol(symbol: str) -> str:
-    if symbol not in _OPERATORS:
-        raise OptionError(f"no comparison {symbol!r}", f"one of {' '.join(_OPERATORS)}")
+    if symbol not in COMPARISONS:
+        raise OptionError(f"no comparison {symbol!r}", f"one of {' '.join(COMPARISONS)}")
     return symbol
 
 
