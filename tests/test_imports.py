@@ -21,7 +21,7 @@ FLOORS = ("core", "tools")
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
 _BASE = {"comparisons", "errors", "events", "held", "integers", "snapshot", "watch"}
-_COMPILE = _BASE | {"pattern"}
+_COMPILE = _BASE | {"pattern", "trees"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
@@ -31,7 +31,8 @@ ALLOWED: dict[str, set[str]] = {
     "held": set(),
     "integers": set(),
     "comparisons": set(),
-    "pattern": {"errors", "events"},
+    "trees": set(),
+    "pattern": {"errors", "events", "trees"},
     "drawing": {"errors", "events", "measure", "watch"},
     "measure": set(),
     "sessions": set(),
@@ -65,7 +66,7 @@ ALLOWED: dict[str, set[str]] = {
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
-    "comparisons",
+    "comparisons", "trees",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

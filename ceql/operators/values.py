@@ -32,6 +32,7 @@ from spaseq.core.events.time import parse_time
 __all__ = ["ARROW_TYPES", "INT64", "KIND_WORDS", "compare", "kind_of", "like", "mismatch", "time_of", "whole_string"]
 
 INT64: Final = range(-(1 << 63), 1 << 63)
+_HOLDS: Final = {symbol: row.holds for symbol, row in COMPARISONS.items()}
 
 
 def kind_of(value: Any) -> str:
@@ -70,7 +71,7 @@ def compare(symbol: str, left: Any, right: Any) -> bool | None:
         left, right = _as_times(symbol, left, right, kinds)
     elif kinds[0] == "list" or (kinds[0] == "truth" and COMPARISONS[symbol].is_order):
         raise mismatch(*kinds, f"{left} {symbol} {right}".lower())
-    return bool(COMPARISONS[symbol].holds(left, right))
+    return bool(_HOLDS[symbol](left, right))
 
 
 def _as_times(symbol: str, left: Any, right: Any, kinds: tuple[str, str]) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, variables_of
 from spaseq.core.errors import QuerySemanticsError, Span
 from spaseq.core.events import text_array
+from spaseq.core.trees import children, walk
 
 __all__ = ["check", "conditions", "defined_variables", "event_types", "formulas"]
 
@@ -46,15 +47,13 @@ def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
         case ast.Without():
             return
         case _:
-            for child in _children(node):
+            for child in children(node):
                 yield from defined_variables(child)
 
 
 def formulas(node: ast.Formula) -> Iterator[ast.Formula]:
     """A formula and all formulas in it, those under a NOT included, from left to right."""
-    yield node
-    for child in _children(node):
-        yield from formulas(child)
+    return walk(node)
 
 
 def event_types(node: ast.Formula) -> Iterator[ast.EventType]:
@@ -65,19 +64,6 @@ def event_types(node: ast.Formula) -> Iterator[ast.EventType]:
 def conditions(node: ast.Formula) -> Iterator[ast.Condition]:
     """The conditions of a formula's filters."""
     return (part.condition for part in formulas(node) if isinstance(part, ast.Filter))
-
-
-def _children(node: ast.Formula) -> tuple[ast.Formula, ...]:
-    match node:
-        case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            return (child,)
-        case ast.Without(child):
-            return (child,)
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            return left, right
-        case ast.Conjunction(children):
-            return children
-    return ()
 
 
 class _Checker:
@@ -135,16 +121,14 @@ class _Checker:
             self.formula(node.child)
             self.variables = outside
             return
-        for child in _children(node):
+        for child in children(node):
             self.formula(child)
 
     def condition(self, node: ast.Condition) -> None:
         match node:
-            case ast.And(left, right) | ast.Or(left, right):
-                self.condition(left)
-                self.condition(right)
-            case ast.Not(child):
-                self.condition(child)
+            case ast.And() | ast.Or() | ast.Not():
+                for child in children(node):
+                    self.condition(child)
             case ast.Holds(variable, condition):
                 self.known(variable.text, variable.span, "FILTER")
                 self.expression(condition)
@@ -224,10 +208,7 @@ class _Checker:
 
 def _negations(node: ast.Formula) -> Iterator[ast.Formula]:
     """The formulas that stand directly under a NOT."""
-    if isinstance(node, ast.Without):
-        yield node.child
-    for child in _children(node):
-        yield from _negations(child)
+    return (part.child for part in formulas(node) if isinstance(part, ast.Without))
 
 
 def _closest(name: str, names: list[str], least: float = 0.6) -> str:

@@ -7,17 +7,19 @@ An attribute that no event of any stream has is an error. One that only other ev
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from ceql.operators.functions import FUNCTIONS, plural
 from ceql.operators.values import KIND_WORDS
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
+from ceql.semantics.scopes import defined, taking
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import parse_time
+from spaseq.core.trees import children, folded, walk
 
 __all__ = ["check_types"]
 
@@ -74,11 +76,9 @@ class _Types:
 
     def condition(self, node: ast.Condition, variable: str | None) -> None:
         match node:
-            case ast.And(left, right) | ast.Or(left, right):
-                self.condition(left, variable)
-                self.condition(right, variable)
-            case ast.Not(child):
-                self.condition(child, variable)
+            case ast.And() | ast.Or() | ast.Not():
+                for child in children(node):
+                    self.condition(child, variable)
             case ast.Holds(name, child):
                 self.condition(child, name.text)
             case ast.Compare(symbol, left, right):
@@ -182,47 +182,23 @@ class _Types:
         return kinds[0] if function.gives == "argument" else function.gives
 
 
-def _types(node: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
+def _types(formula: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
     """Pairs of a variable and the event types that it may take; None for any type. A type `s>R` is listed as `R`
     too."""
+    for node in walk(formula):
+        match node:
+            case ast.EventType():
+                yield from ((name, defined(node)) for name in defined(node))
+            case ast.As(child, variable):
+                yield variable.text, folded(child, _together, taking)
+
+
+def _together(node: ast.Formula, below: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
+    """The types of all events that a formula takes, from those of its parts; None for any type."""
     match node:
-        case ast.EventType(name, stream):
-            types = frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
-            yield from ((variable, types) for variable in types)
-        case ast.As(child, variable):
-            inner = list(_types(child))
-            yield from inner
-            yield variable.text, _together(child)
-        case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _) | ast.Without(child):
-            yield from _types(child)
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            yield from _types(left)
-            yield from _types(right)
-        case ast.Conjunction(children):
-            for child in children:
-                yield from _types(child)
-
-
-def _together(node: ast.Formula) -> frozenset[str] | None:
-    """The types of all events that a formula takes; None for any type."""
-    match node:
-        case ast.EventType(name, stream):
-            return frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
-        case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            return _together(child)
-        case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False):
-            return _union(_together(part) for part in (left, right))
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            return _union(_together(part) for part in (left, right))
-        case ast.Conjunction(children):
-            return _union(map(_together, children))
-    return None
-
-
-def _union(parts: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
-    found: frozenset[str] = frozenset()
-    for part in parts:
-        if part is None:
+        case ast.EventType():
+            return defined(node)
+        case ast.Without():
             return None
-        found |= part
-    return found
+    known = [types for types in below if types is not None]
+    return frozenset[str]().union(*known) if len(known) == len(below) else None

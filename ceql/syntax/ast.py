@@ -229,7 +229,7 @@ class Without(Formula):
 class Conjunction(Formula):
     """`AND(φ, ψ, …)`: all of them, in any order."""
 
-    children: tuple[Formula, ...]
+    parts: tuple[Formula, ...]
 
 
 # The query.

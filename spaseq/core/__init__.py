@@ -19,6 +19,7 @@ Modules:
 * `protocols`: The interface that both languages implement: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
+* `trees` (`children`, `folded`, `mapped`, `walk`, `with_children`): Walks over trees of frozen nodes.
 * `pattern/`: The pattern algebra ([CEL]) to which both languages lower their queries.
 * `automata/`: Patterns compiled to automata; symbol classes; lazy determinisation; register match automata.
 * `tecs/`: tECS, the compact structure of all runs ([CORE]).
