@@ -1,5 +1,7 @@
-"""Bounded repetition `φ{l,m}`, written out as l to m copies of φ; any events may lie between them, as in `φ+`. and the
-numbers of events that patterns and their variables take."""
+"""Bounded repetition `φ{l,m}`, written out as l to m copies of φ, and the numbers of events that patterns take.
+
+Any events may lie between the copies, as in `φ+`.
+"""
 
 from __future__ import annotations
 

@@ -155,8 +155,8 @@ class _Checker:
                 case ast.Like(_, pattern):
                     self.pattern(pattern, part.span)
                 case ast.Call(function, _) if function not in FUNCTIONS:
-                    hint = _FUNCTION_HINTS.get(function) or _closest(function, list(FUNCTIONS), 0.75)
-                    hint = hint or f"functions are {', '.join(FUNCTIONS)}"
+                    hint = _FUNCTION_HINTS.get(function) or _closest(function, sorted(FUNCTIONS), 0.75)
+                    hint = hint or f"functions are {', '.join(sorted(FUNCTIONS))}"
                     raise self.error(f"unknown function {function}", part.span, hint)
                 case ast.Call():
                     self.call(part)
