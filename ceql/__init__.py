@@ -12,6 +12,7 @@ its `open` gives a `Session` to push events to. The face is that of `spaseq` (`s
 
 Rooms, each of which imports only from those before it:
 
+* `operators`: Operators and functions: tables, a row for each.
 * `syntax`: Text to syntax tree and back.
 * `expressions`: What expressions mean: on single values, on whole batches, and as generated code.
 * `guards`: Conditions over several variables, decided as events are taken.

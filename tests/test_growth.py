@@ -15,7 +15,7 @@ from rdflib import Literal, URIRef
 
 import ceql
 import spaseq
-from ceql.expressions import values
+from ceql.operators import values
 from spaseq.language.guards import terms
 from spaseq.language.runtime import pace
 from spaseq.rdf import GraphBatch, GraphEvent

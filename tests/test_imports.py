@@ -20,8 +20,8 @@ FLOORS = ("core", "tools")
 """Packages of `spaseq` that are known by what is in them."""
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"errors", "events", "held", "integers", "snapshot", "watch"}
-_COMPILE = _BASE | {"pattern"}
+_BASE = {"comparisons", "errors", "events", "held", "integers", "snapshot", "watch"}
+_COMPILE = _BASE | {"pattern", "trees"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
@@ -30,7 +30,9 @@ ALLOWED: dict[str, set[str]] = {
     "events": {"errors", "held", "integers", "measure", "snapshot", "watch"},
     "held": set(),
     "integers": set(),
-    "pattern": {"errors", "events"},
+    "comparisons": set(),
+    "trees": set(),
+    "pattern": {"errors", "events", "trees"},
     "drawing": {"errors", "events", "measure", "watch"},
     "measure": set(),
     "sessions": set(),
@@ -64,6 +66,7 @@ ALLOWED: dict[str, set[str]] = {
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
+    "comparisons", "trees",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

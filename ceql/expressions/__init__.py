@@ -1,10 +1,9 @@
 """What expressions mean: on single values, on whole batches, and as generated code.
 
-`values` defines the operators. The other modules evaluate expressions with that meaning on different forms of events:
+`ceql.operators` defines the operators. The modules evaluate expressions with that meaning on different forms of events:
 `scalar` compiles closures for single events, `vectorized` works on columns. `predicates` are the conditions that an
 automaton's transitions test; `codegen` compiles all predicates of an automaton to one Python function.
 
-* `values`: The operators on single values; `ceql.expressions.vectorized` has the same meaning on whole columns.
 * `exact` (`compared`, `same_as`): Comparisons of columns of numbers by value: whole numbers of 64 bits and doubles,
   exactly.
 * `members` (`Members`, `members`): The values of `x IN {…}`, prepared once, so that a test takes a look-up however many
@@ -18,4 +17,4 @@ automaton's transitions test; `codegen` compiles all predicates of an automaton 
   generated function returns their truth values as the bits of an int.
 """
 
-__all__ = ["codegen", "exact", "members", "predicates", "scalar", "values", "vectorized"]
+__all__ = ["codegen", "exact", "members", "predicates", "scalar", "vectorized"]

@@ -28,11 +28,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from ceql.expressions import values
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.expressions.scalar import compile_condition
+from ceql.operators import values
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.events import Instant
 from spaseq.core.pattern import NoneOf, Predicate
 
@@ -41,8 +42,6 @@ __all__ = ["Unfit", "compile_bits", "normal"]
 Event = Mapping[str, Any]
 _TEXTS: Final = 1 << 16
 _LOW, _HIGH = -(1 << 63), (1 << 63) - 1
-_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_PYTHON: Final = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 
 
@@ -206,13 +205,14 @@ class _Source:
             case ast.Compare(symbol, ast.Attribute(), ast.Number(number)) if math.isfinite(number):
                 return self._number_comparison(symbol, number)
             case ast.Compare(symbol, ast.Number(number), ast.Attribute()) if math.isfinite(number):
-                return self._number_comparison(_MIRROR[symbol], number)
+                return self._number_comparison(COMPARISONS[symbol].mirror, number)
         test = compile_condition(node, lambda attribute: _itself)
         return f"({self._name('test', test)}({value}) is True)"
 
     def _number_comparison(self, symbol: str, number: int | float) -> str:
         sign, other = self._name("sign", symbol), self._name("number", number)
-        return f"(v {_PYTHON[symbol]} {other} if kind is int or kind is float else compare({sign}, v, {other}) is True)"
+        python = "==" if symbol == "=" else symbol
+        return f"(v {python} {other} if kind is int or kind is float else compare({sign}, v, {other}) is True)"
 
 
 def _normalised(indent: str) -> list[str]:

@@ -8,21 +8,16 @@ are equal and it matters.
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.events import NumberColumn
 from spaseq.core.events.columns import is_small
 
 __all__ = ["compared", "same_as"]
 
-_OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _LOW, _HIGH = -(1 << 63), (1 << 63) - 1
 
 
@@ -31,9 +26,9 @@ def compared(symbol: str, left: NumberColumn, right: NumberColumn | int | float)
     if not isinstance(right, NumberColumn):
         return _with_constant(symbol, left.values, right)
     if left.values.dtype == right.values.dtype or (is_small(left) and is_small(right)):
-        return np.asarray(_OPERATORS[symbol](left.values, right.values))
+        return np.asarray(COMPARISONS[symbol].holds(left.values, right.values))
     if left.values.dtype == np.float64:
-        return _of_both(_MIRROR[symbol], right.values, left.values)
+        return _of_both(COMPARISONS[symbol].mirror, right.values, left.values)
     return _of_both(symbol, left.values, right.values)
 
 
@@ -57,7 +52,7 @@ def _with_constant(symbol: str, values: np.ndarray, constant: int | float) -> np
     else:
         below = math.floor(constant)
     if below == constant:
-        return np.asarray(_OPERATORS[symbol](values, below))
+        return np.asarray(COMPARISONS[symbol].holds(values, below))
     match symbol:  # the constant lies between `below` and the next value
         case "<" | "<=":
             return np.asarray(values <= below)
@@ -68,11 +63,12 @@ def _with_constant(symbol: str, values: np.ndarray, constant: int | float) -> np
 
 def _of_both(symbol: str, whole: np.ndarray, doubles: np.ndarray) -> np.ndarray:
     near = whole.astype(np.float64)
-    found = np.asarray(_OPERATORS[symbol](near, doubles))
+    found = np.asarray(COMPARISONS[symbol].holds(near, doubles))
     same = np.flatnonzero((near == doubles) & (np.abs(near) >= 2.0**53))
     if len(same):
         exact = [
-            _OPERATORS[symbol](w, int(d)) for w, d in zip(whole[same].tolist(), doubles[same].tolist(), strict=True)
+            COMPARISONS[symbol].holds(w, int(d))
+            for w, d in zip(whole[same].tolist(), doubles[same].tolist(), strict=True)
         ]
         found[same] = exact
     return found

@@ -1,6 +1,6 @@
 """The values of `x IN {…}`, prepared once, so that a test takes a look-up however many they are.
 
-`=` is that of `ceql.expressions.values`: numbers are compared by value, a time with the times that texts stand for.
+`=` is that of `ceql.operators.values`: numbers are compared by value, a time with the times that texts stand for.
 Values whose kinds do not go together are left to the comparisons one by one, which name them.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ceql.expressions import values
 from ceql.expressions.exact import same_as
+from ceql.operators import values
 from ceql.syntax import ast
 from spaseq.core.events import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
 

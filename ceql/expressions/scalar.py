@@ -5,11 +5,14 @@ They have the meaning of `ceql.expressions.vectorized`; a property test compares
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ceql.expressions import values
 from ceql.expressions.members import members
+from ceql.operators import values
+from ceql.operators.arithmetic import ARITHMETIC, negate
+from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
 
@@ -28,10 +31,8 @@ def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
     `EventError` where kinds of values do not go together.
     """
     match node:
-        case ast.And(left, right):
-            return _both(compile_condition(left, lookup), compile_condition(right, lookup))
-        case ast.Or(left, right):
-            return _either(compile_condition(left, lookup), compile_condition(right, lookup))
+        case ast.And(left, right) | ast.Or(left, right):
+            return _joined(isinstance(node, ast.Or), compile_condition(left, lookup), compile_condition(right, lookup))
         case ast.Not(child):
             return _inverted(compile_condition(child, lookup))
         case ast.Compare(symbol, left, right):
@@ -42,8 +43,12 @@ def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
         case ast.In(value):
             read, has = compile_value(value, lookup), members(node).has
             return lambda env: has(read(env))
-        case ast.InRange(value, low, high):
-            return _in_range(value, low, high, lookup)
+        case ast.InRange(value):
+            read = compile_value(value, lookup)
+            return functools.reduce(
+                functools.partial(_joined, False),
+                [_compared(symbol, read, compile_value(bound, lookup)) for symbol, bound in node.bounds],
+            )
     raise InternalError(f"no evaluation of {type(node).__name__}")
 
 
@@ -59,32 +64,16 @@ def _inverted(child: Truth[E]) -> Truth[E]:
     return inverted
 
 
-def _both(left: Truth[E], right: Truth[E]) -> Truth[E]:
-    def both(env: E) -> bool | None:
+def _joined(settles: bool, left: Truth[E], right: Truth[E]) -> Truth[E]:
+    """AND and OR; `settles` is the truth of one side that decides the whole: False for AND, True for OR."""
+
+    def joined(env: E) -> bool | None:
         first, second = left(env), right(env)
-        if first is False or second is False:
-            return False
-        return None if first is None or second is None else True
+        if first is settles or second is settles:
+            return settles
+        return None if first is None or second is None else not settles
 
-    return both
-
-
-def _either(left: Truth[E], right: Truth[E]) -> Truth[E]:
-    def either(env: E) -> bool | None:
-        first, second = left(env), right(env)
-        if first is True or second is True:
-            return True
-        return None if first is None or second is None else False
-
-    return either
-
-
-def _in_range(
-    value: ast.Expression, low: ast.Expression | None, high: ast.Expression | None, lookup: Lookup[E]
-) -> Truth[E]:
-    read = compile_value(value, lookup)
-    bounds = [_compared(s, read, compile_value(b, lookup)) for s, b in ((">=", low), ("<=", high)) if b is not None]
-    return bounds[0] if len(bounds) == 1 else _both(bounds[0], bounds[1])
+    return joined
 
 
 def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
@@ -96,11 +85,12 @@ def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
             return lookup(node)
         case ast.Negate(child):
             inner = compile_value(child, lookup)
-            return lambda env: values.negate(inner(env))
+            return lambda env: negate(inner(env))
         case ast.Arithmetic(symbol, left, right):
             first, second = compile_value(left, lookup), compile_value(right, lookup)
-            return lambda env: values.compute(symbol, first(env), second(env))
-        case ast.Call("CORR", (left, right)):
-            one, two = compile_value(left, lookup), compile_value(right, lookup)
-            return lambda env: values.correlation(one(env), two(env))
+            compute = ARITHMETIC[symbol].of_values
+            return lambda env: compute(first(env), second(env))
+        case ast.Call(name, arguments):
+            reads, of_values = [compile_value(a, lookup) for a in arguments], FUNCTIONS[name].of_values
+            return lambda env: of_values(*[read(env) for read in reads])
     raise InternalError(f"no evaluation of {type(node).__name__}")

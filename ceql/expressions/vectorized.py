@@ -1,6 +1,6 @@
 """Expressions on whole batches: columns in, a truth value per event out.
 
-They have the meaning of `ceql.expressions.values` on single values. A text column is tested once per distinct text, and
+They have the meaning of `ceql.operators.values` on single values. A text column is tested once per distinct text, and
 the results are gathered by code. A condition is first evaluated to where it is *true*; where it is *known* (true or
 false, not NULL) is computed only below a NOT, where false and unknown differ. What columns cannot hold exactly, values
 of several kinds and arithmetic of whole numbers among decimals beyond 2^53, is evaluated row by row.
@@ -17,12 +17,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ceql.expressions import values
 from ceql.expressions.exact import compared
 from ceql.expressions.members import members
 from ceql.expressions.scalar import compile_condition, compile_value
+from ceql.operators import values
+from ceql.operators.arithmetic import ARITHMETIC, negate
+from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, InternalError
 from spaseq.core.events import (
     Column,
@@ -42,15 +45,7 @@ from spaseq.core.events.columns import mixed_column
 __all__ = ["evaluate", "operand"]
 
 Known = np.ndarray | None
-_PC: Final = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
-_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ARROW: Final = {symbol: getattr(pc, row.arrow) for symbol, row in COMPARISONS.items()}
 _EXACT: Final = 1 << 53
 
 
@@ -115,11 +110,10 @@ def _truth(node: ast.Condition, batch: EventBatch) -> _Truth:
             return _like(_value(value, batch), pattern, len(batch), node)
         case ast.In(value):
             return _in(_value(value, batch), len(batch), node)
-        case ast.InRange(value, low, high):
+        case ast.InRange(value):
             operand = _value(value, batch)
-            bounds = [(s, _value(b, batch)) for s, b in ((">=", low), ("<=", high)) if b is not None]
-            truths = [_compare(s, operand, bound, len(batch), node) for s, bound in bounds]
-            return truths[0] if len(truths) == 1 else _and(truths[0], truths[1])
+            bounds = [(symbol, _value(bound, batch)) for symbol, bound in node.bounds]
+            return functools.reduce(_and, [_compare(s, operand, bound, len(batch), node) for s, bound in bounds])
     raise InternalError(f"no evaluation of {type(node).__name__}")
 
 
@@ -181,7 +175,7 @@ def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast
             constants = left.value, right.value
             truth = _named(node, lambda: values.compare(symbol, *constants))
             return _Truth(np.full(count, bool(truth)), lambda: None)
-        left, right, symbol = right, left, _MIRROR[symbol]
+        left, right, symbol = right, left, COMPARISONS[symbol].mirror
     if isinstance(left, TextColumn):
         return _compare_text(symbol, left, right, node)
     if isinstance(right, TextColumn):
@@ -189,23 +183,23 @@ def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast
     other: Any = right.value if isinstance(right, _Constant) else right.values
     if isinstance(left, TimeColumn) and isinstance(other, str):
         other = _named(node, lambda: values.time_of(str(other)))
-    elif _kind(left) != _kind(right) or (isinstance(left, TruthColumn) and symbol not in ("=", "!=")):
+    elif _kind(left) != _kind(right) or (isinstance(left, TruthColumn) and COMPARISONS[symbol].is_order):
         raise values.mismatch(_kind(left), _kind(right), print_expression(node))
     if isinstance(left, ListColumn):
         raise values.mismatch("list", "list", print_expression(node))
     known = left.known if isinstance(right, _Constant) else _both_known(left.known, right.known)
     if isinstance(left, NumberColumn):
         return _settled(compared(symbol, left, right if isinstance(right, NumberColumn) else other), known)
-    return _settled(np.asarray(values.OPERATORS[symbol](left.values, other)), known)
+    return _settled(np.asarray(COMPARISONS[symbol].holds(left.values, other)), known)
 
 
 def _compare_text(symbol: str, left: TextColumn, right: Column | _Constant, node: ast.Condition) -> _Truth:
     if isinstance(right, TextColumn):
-        true = _PC[symbol](_decoded(left), _decoded(right)).fill_null(False)
+        true = _ARROW[symbol](_decoded(left), _decoded(right)).fill_null(False)
         return _Truth(np.asarray(true), lambda: (left.codes >= 0) & (right.codes >= 0))
     if not isinstance(right, _Constant) or not isinstance(right.value, str):
         raise values.mismatch("text", _kind(right), print_expression(node))
-    return _by_text(left, _PC[symbol](left.texts, text_array([right.value])[0]))
+    return _by_text(left, _ARROW[symbol](left.texts, text_array([right.value])[0]))
 
 
 def _by_text(column: TextColumn, answers: pa.BooleanArray) -> _Truth:
@@ -280,10 +274,10 @@ def _value(node: ast.Expression, batch: EventBatch) -> _Operand:
             return _arithmetic("-", _Constant(0), _value(child, batch), node, negated=True)
         case ast.Arithmetic(symbol, left, right):
             return _arithmetic(symbol, _value(left, batch), _value(right, batch), node)
-        case ast.Call("CORR"):
+        case ast.Call(name):
             of_row = compile_value(node, lambda attribute: batch.getter(attribute.name))
-            numbers = _named(node, lambda: [of_row(row) for row in range(len(batch))])
-            return column_of(pa.array(numbers, pa.float64()), print_expression(node))
+            found = _named(node, lambda: [of_row(row) for row in range(len(batch))])
+            return column_of(pa.array(found, values.ARROW_TYPES[FUNCTIONS[name].gives]), print_expression(node))
     raise InternalError(f"no evaluation of {type(node).__name__}")
 
 
@@ -293,7 +287,7 @@ def _arithmetic(symbol: str, left: _Operand, right: _Operand, node: ast.Expressi
     if _kind(left) != "number" or _kind(right) != "number":
         raise values.mismatch(_kind(left), _kind(right), print_expression(node))
     if isinstance(left, _Constant) and isinstance(right, _Constant):
-        value = values.negate(right.value) if negated else values.compute(symbol, left.value, right.value)
+        value = negate(right.value) if negated else ARITHMETIC[symbol].of_values(left.value, right.value)
         return None if value is None else _Constant(value)
     a, known_a = _array(left)
     b, known_b = _array(right)
@@ -301,7 +295,7 @@ def _arithmetic(symbol: str, left: _Operand, right: _Operand, node: ast.Expressi
     with np.errstate(all="ignore"):
         if negated and np.asarray(b).dtype == np.float64:
             return NumberColumn(-b, known, right.whole if isinstance(right, NumberColumn) else None)
-        result, defined = _computed(symbol, a, b)
+        result, defined = ARITHMETIC[symbol].of_columns(a, b)
     whole = None if symbol == "/" else _whole(left, right, result)
     known = known if defined is None else _both_known(known, defined)
     return NumberColumn(result if known is None else np.where(known, result, 0), known, whole)
@@ -330,43 +324,3 @@ def _array(operand: Column | _Constant) -> tuple[np.ndarray, Known]:
         return np.asarray(operand.value), None
     assert isinstance(operand, NumberColumn)
     return operand.values, operand.known
-
-
-def _computed(symbol: str, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Known]:
-    """The result, and where it is not NULL (None: everywhere)."""
-    whole = a.dtype.kind == "i" and b.dtype.kind == "i"
-    if symbol == "/":
-        return _real(a.astype(np.float64) / b.astype(np.float64), b != 0)
-    if symbol == "%":
-        if whole:
-            return np.fmod(a, np.where(b == 0, 1, b)), np.broadcast_to(b != 0, np.broadcast_shapes(a.shape, b.shape))
-        return _real(np.fmod(a.astype(np.float64), b.astype(np.float64)), b != 0)
-    if not whole:
-        a, b = a.astype(np.float64), b.astype(np.float64)
-        return _real(a + b if symbol == "+" else a - b if symbol == "-" else a * b, None)
-    if symbol == "+":
-        total = a + b
-        return total, ~(((a ^ total) & (b ^ total)) < 0)
-    if symbol == "-":
-        total = a - b
-        return total, ~(((a ^ b) & (a ^ total)) < 0)
-    return _product(a, b)
-
-
-def _real(result: np.ndarray, defined: Known) -> tuple[np.ndarray, Known]:
-    number = ~np.isnan(result)
-    if number.all() and (defined is None or defined.all()):
-        return result, None
-    return result, number if defined is None else number & defined
-
-
-def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Known]:
-    """Products of int64, and where they fit into 64 bits: those near the limit are computed again as Python ints."""
-    product = np.asarray(a * b)
-    near = np.flatnonzero(np.abs(a.astype(np.float64) * b.astype(np.float64)) >= 2.0**62)
-    if not len(near):
-        return product, None
-    wide_a, wide_b = np.broadcast_to(a, product.shape), np.broadcast_to(b, product.shape)
-    fits = np.ones(product.shape, bool)
-    fits[near] = [int(wide_a[i]) * int(wide_b[i]) in values.INT64 for i in near]
-    return product, fits

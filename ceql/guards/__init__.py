@@ -11,8 +11,8 @@ events of a variable; `tuple_conditions` evaluate guards on tables of events, fo
   decide, and ask for the rest.
 * `encoding` (`ValueCodes`, `value_codes`): The guards of one evaluation in the form of the kernels: CEQL's
   `spaseq.core.engine.program.register_ops.Codes`.
-* `aggregates` (`AGGREGATES`, `AggregateGuard`, `named_by`): Aggregates over the events of a variable, and the guards
-  that use them: `AVG(b.price) < c.price`, `COUNT(b) >= 3`.
+* `aggregates` (`AggregateGuard`, `named_by`): Guards that use aggregates over the events of a variable:
+  `AVG(b.price) < c.price`, `COUNT(b) >= 3`.
 * `tuple_conditions` (`GuardConditions`, `GuardMemory`): Guards evaluated on tables of events, one column a variable,
   for the lazy evaluators (`spaseq.core.engine.program.guard_conditions`).
 * `registers` (`GuardRegisters`): Register rows that decide guards event by event.

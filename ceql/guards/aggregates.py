@@ -4,10 +4,6 @@ The value of an aggregate is known only once its variable takes no more events, 
 leaves its scope (`leave`). Until then a row keeps an accumulator for each aggregate, not the values; and for a variable
 that also stands outside of aggregates, the set of tuples of the attributes read there. A comparison of COUNT with a
 number is decided earlier: it counts no further than needed, and an event that makes the count too large is rejected.
-
-NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value; SUM, AVG, MIN, MAX and STDDEV are over the values
-that are not NULL, and are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST
-are the values of the first and the last event, NULL or not.
 """
 
 from __future__ import annotations
@@ -15,18 +11,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from ceql.expressions import values
 from ceql.expressions.scalar import compile_condition, compile_value
+from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
-from ceql.syntax.walk import CORR, aggregates_of, attributes_of, replaced
-from spaseq.core.errors import EventError, InternalError
+from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, replaced
+from spaseq.core.comparisons import COMPARISONS
 
-__all__ = ["AGGREGATES", "AggregateGuard", "named_by"]
+__all__ = ["AggregateGuard", "named_by"]
 
-AGGREGATES: Final = ("AVG", "COUNT", "FIRST", "LAST", "MAX", "MIN", "STDDEV", "SUM")
 _CALLS: Final = "#aggregates"
 _Read = Callable[[int], Any]
 _State = tuple[frozenset[str], tuple[frozenset[Any], ...], tuple[Hashable, ...]]
@@ -36,141 +30,6 @@ the states of the accumulators."""
 _New = tuple[frozenset[str], list[tuple[int, Callable[[Any, Any], Hashable], Any]], dict[int, tuple[Any, ...]]]
 """What an event brings: the variables that take it; for each accumulator its number, how it adds and the value; for
 each variable that stands outside of aggregates its number and the tuple of values."""
-
-
-class _Accumulator(Protocol):
-    """`start`, then `add` for each value in order of positions, then `result`. States are hashable and small."""
-
-    @property
-    def start(self) -> Hashable: ...
-
-    def add(self, state: Any, value: Any) -> Hashable: ...
-
-    def result(self, state: Any) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    """A count up to `limit`, which stands for all higher ones; None is no limit."""
-
-    limit: int | None = None
-    start: Hashable = 0
-
-    def add(self, state: Any, value: Any) -> Hashable:
-        if value is None:
-            return int(state)
-        return state + 1 if self.limit is None else min(state + 1, self.limit)
-
-    def result(self, state: Any) -> Any:
-        return state
-
-
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    """The sum, or the `mean`. State: None before the first value, then (count, sum)."""
-
-    mean: bool
-    start: Hashable = None
-
-    def add(self, state: Any, value: Any) -> Hashable:
-        if value is None:
-            return state
-        _check_number(value)
-        return (1, value) if state is None else (state[0] + 1, state[1] + value)
-
-    def result(self, state: Any) -> Any:
-        if state is None:
-            return None
-        count, total = state
-        if self.mean:
-            return _real(_double(total) / count)
-        return (total if total in values.INT64 else None) if isinstance(total, int) else _real(total)
-
-
-@dataclass(frozen=True, slots=True)
-class _Deviation:
-    """The standard deviation of the sample. State: None before the first value, then (count, the first value, sum of
-    the differences to it, sum of their squares)."""
-
-    start: Hashable = None
-
-    def add(self, state: Any, value: Any) -> Hashable:
-        if value is None:
-            return state
-        _check_number(value)
-        if state is None:
-            return (1, value, 0, 0)
-        count, first, total, squares = state
-        distance = value - first
-        return (count + 1, first, total + distance, squares + distance * distance)
-
-    def result(self, state: Any) -> Any:
-        if state is None or state[0] < 2:
-            return None
-        count, _, total, squares = state
-        variance = _double(count * squares - total * total) / (count * (count - 1))
-        return _real(math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else variance)
-
-
-@dataclass(frozen=True, slots=True)
-class _Extreme:
-    """The least value (`symbol` is <) or the greatest (>)."""
-
-    symbol: str
-    start: Hashable = None
-
-    def add(self, state: Any, value: Any) -> Hashable:
-        if value is None or state is None:
-            return state if value is None else value
-        return value if values.compare(self.symbol, value, state) else state
-
-    def result(self, state: Any) -> Any:
-        return state
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """The value of the first event, or of the last. State: () before it, then a tuple of the value."""
-
-    last: bool
-    start: Hashable = ()
-
-    def add(self, state: Any, value: Any) -> Hashable:
-        return (value,) if self.last or not state else state
-
-    def result(self, state: Any) -> Any:
-        return state[0]
-
-
-def _check_number(value: Any) -> None:
-    if values.kind_of(value) != "number":
-        raise EventError(f"{value!r} is not a number, and an aggregate is taken of it")
-
-
-def _double(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
-def _real(number: float) -> float | None:
-    return None if math.isnan(number) else number
-
-
-def _accumulator(call: ast.Call, limit: int | None) -> _Accumulator:
-    match call.function:
-        case "COUNT":
-            return _Count(limit)
-        case "SUM" | "AVG" as name:
-            return _Sum(name == "AVG")
-        case "STDDEV":
-            return _Deviation()
-        case "MIN" | "MAX" as name:
-            return _Extreme("<" if name == "MIN" else ">")
-        case "FIRST" | "LAST" as name:
-            return _End(name == "LAST")
-    raise InternalError(f"no aggregate {call.function}")
 
 
 def named_by(call: ast.Call) -> str:
@@ -194,9 +53,9 @@ class AggregateGuard:
         self._most = _most(condition)
         calls = tuple(dict.fromkeys(aggregates_of(condition)))
         over = [named_by(call) for call in calls]
-        limit = None if self._most is None else self._most[1]
-        self._accumulators = [_accumulator(call, limit) for call in calls]
-        self._results = [a.result for a in self._accumulators]
+        functions = [FUNCTIONS[call.function] for call in calls]
+        self._adds = [function.add for function in functions if function.add is not None]
+        self._results = [function.work for function in functions]
         self._new: dict[tuple[int, frozenset[str]], _New] = {}
         self._of_variable = {v: [i for i, o in enumerate(over) if o == v] for v in set(over)}
         self._read = [_argument(call, read) for call in calls]
@@ -223,7 +82,7 @@ class AggregateGuard:
         self.empty: _State = (
             frozenset(),
             (frozenset(),) * len(self._order),
-            tuple(a.start for a in self._accumulators),
+            tuple(function.start for function in functions),
         )
 
     def forget(self) -> None:
@@ -237,11 +96,14 @@ class AggregateGuard:
             self._new = {(event, variables): (new := self._values(variables, event))}
         taken, added, tuples = new
         seen, kept, sums = state
-        changed = list(sums)
+        changed: list[Any] = list(sums)
         for i, add, value in added:
             changed[i] = add(changed[i], value)
-        if self._most is not None and changed[0] > self._most[0]:  # type: ignore[operator]
-            return None
+        if self._most is not None:
+            most, stop = self._most
+            if changed[0] > most:
+                return None
+            changed[0] = min(changed[0], stop)
         if not taken <= seen:
             seen |= taken
         if tuples:
@@ -252,9 +114,7 @@ class AggregateGuard:
         """What an event brings that is taken for `variables`."""
         taken = variables & self.variables
         added: list[tuple[int, Callable[[Any, Any], Hashable], Any]] = [
-            (i, self._accumulators[i].add, self._read[i](event))
-            for variable in taken
-            for i in self._of_variable.get(variable, ())
+            (i, self._adds[i], self._read[i](event)) for variable in taken for i in self._of_variable.get(variable, ())
         ]
         tuples = {
             i: tuple([read(event) for read in self._keep[i]]) for i, name in enumerate(self._order) if name in taken
@@ -282,15 +142,11 @@ def _argument(call: ast.Call, read: Callable[[ast.Attribute], _Read]) -> _Read:
 
 def _plain(condition: ast.Condition) -> list[ast.Attribute]:
     """The attributes outside of aggregates."""
-    return list(attributes_of(replaced(condition, lambda n: ast.Number(0) if _is_aggregate(n) else None)))
-
-
-def _is_aggregate(node: ast.Expression) -> bool:
-    return isinstance(node, ast.Call) and node.function != CORR
+    return list(attributes_of(replaced(condition, lambda n: ast.Number(0) if is_aggregate(n) else None)))
 
 
 def _standing_for(node: ast.Expression, numbers: dict[ast.Call, int]) -> ast.Expression | None:
-    return ast.Attribute(str(numbers[node]), _CALLS) if isinstance(node, ast.Call) and _is_aggregate(node) else None
+    return ast.Attribute(str(numbers[node]), _CALLS) if is_aggregate(node) else None
 
 
 def _most(condition: ast.Condition) -> tuple[float, int] | None:
@@ -300,7 +156,7 @@ def _most(condition: ast.Condition) -> tuple[float, int] | None:
         case ast.Compare(symbol, ast.Call("COUNT", _), ast.Number(bound)):
             pass
         case ast.Compare(symbol, ast.Number(bound), ast.Call("COUNT", _)):
-            symbol = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(symbol, symbol)
+            symbol = COMPARISONS[symbol].mirror
         case _:
             return None
     stop = max(0, math.floor(bound) + 1)

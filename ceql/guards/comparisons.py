@@ -24,8 +24,9 @@ import pyarrow as pa
 from ceql.expressions.vectorized import operand
 from ceql.guards.guard import Guard
 from ceql.syntax import ast
-from ceql.syntax.walk import attributes_of, calls_of
+from ceql.syntax.walk import has_uncoded
 from spaseq.core.automata import Avoid, Leave, Take
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.engine.program.register_ops import (
     NOTHING,
     UNKNOWN,
@@ -46,21 +47,20 @@ from spaseq.core.snapshot import expect
 
 __all__ = ["KINDS", "Comparison", "Texts", "coded", "comparison_of", "decoded", "double_codes", "kind_of"]
 
-_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 KINDS: Final = (None, "double", "whole", "number", "text", "truth", "time")
 """The kinds of values that a column of codes stands for; None before the first value. A "number" is a double, by the
 same code, or a whole number up to 2^51, by one that no double has: those of NaN."""
 _INFINITE: Final = 0x7FF << 52
 """The code of the infinite double."""
 _RULES: Final = {
-    "=": (MergeRule.SAME, MergeRule.SAME),
-    "!=": (MergeRule.ONE, MergeRule.ONE),
-    "<": (MergeRule.GREATEST, MergeRule.LEAST),
-    "<=": (MergeRule.GREATEST, MergeRule.LEAST),
-    ">": (MergeRule.LEAST, MergeRule.GREATEST),
-    ">=": (MergeRule.LEAST, MergeRule.GREATEST),
+    "=": MergeRule.SAME,
+    "!=": MergeRule.ONE,
+    "<": MergeRule.GREATEST,
+    "<=": MergeRule.GREATEST,
+    ">": MergeRule.LEAST,
+    ">=": MergeRule.LEAST,
 }
-"""How a register takes in a further code, for the left and for the right side."""
+"""The rule by which the register of the left side takes in a further code; the right side has that of the mirror."""
 
 
 @dataclass(slots=True)
@@ -106,19 +106,14 @@ class Texts:
 
 def comparison_of(guard: Guard) -> Comparison | None:
     """The guard as a `Comparison`; None if it is not `left symbol right` with exactly one variable on each side."""
-    condition = guard.condition
-    if not isinstance(condition, ast.Compare) or len(guard.variables) != 2 or any(calls_of(condition)):
+    sides, condition = guard.sides(), guard.condition
+    if sides is None or has_uncoded(condition):
         return None
-    left, right = ({a.variable for a in attributes_of(side)} for side in (condition.left, condition.right))
-    if len(left) != 1 or len(right) != 1 or left == right or left | right != guard.variables:
-        return None
-    if condition.operator == "!=" and not all(
-        isinstance(side, ast.Attribute) for side in (condition.left, condition.right)
-    ):
+    assert isinstance(condition, ast.Compare)
+    attributes = isinstance(condition.left, ast.Attribute) and isinstance(condition.right, ast.Attribute)
+    if condition.operator == "!=" and not attributes:
         return None  # for != `GuardRegisters` keeps attributes, not the values of sides
-    (first,), (second,) = left, right
-    assert first is not None and second is not None
-    return Comparison(condition, first, second)
+    return Comparison(condition, *sides)
 
 
 class Comparison:
@@ -130,7 +125,7 @@ class Comparison:
     def __init__(self, condition: ast.Compare, left: str, right: str) -> None:
         self._condition = condition
         self._symbol = condition.operator
-        self._is_order = condition.operator not in ("=", "!=")
+        self._is_order = COMPARISONS[condition.operator].is_order
         self._variables = (left, right)
         self._kind: str | None = None
 
@@ -142,7 +137,7 @@ class Comparison:
         tests = self._tests(at, taken)
         if isinstance(action, Avoid):
             return (Unless(tests),)
-        rules = _RULES[self._symbol]
+        rules = _RULES[self._symbol], _RULES[COMPARISONS[self._symbol].mirror]
         return *tests, *(Keep(rules[side], at + side, at + side) for side in taken)
 
     def _tests(self, at: int, taken: list[int]) -> tuple[Test | ColumnTest, ...]:
@@ -150,7 +145,7 @@ class Comparison:
         and, where it is taken for both, with itself."""
         tests: list[Test | ColumnTest] = []
         if 0 in taken:
-            tests.append(Test(_MIRROR[self._symbol], at + 1, at))
+            tests.append(Test(COMPARISONS[self._symbol].mirror, at + 1, at))
         if 1 in taken:
             tests.append(Test(self._symbol, at, at + 1))
         if len(taken) == 2:

@@ -48,6 +48,16 @@ class Guard:
     def __str__(self) -> str:
         return print_expression(self.condition)
 
+    def sides(self) -> tuple[str, str] | None:
+        """The variables of the left and of the right side of a comparison that has exactly one on each; else None."""
+        if not isinstance(self.condition, ast.Compare) or len(self.variables) != 2:
+            return None
+        left, right = ({a.variable for a in attributes_of(s)} for s in (self.condition.left, self.condition.right))
+        if len(left) != 1 or len(right) != 1 or left | right != self.variables:
+            return None
+        (first,), (second,) = left, right
+        return (first, second) if first is not None and second is not None else None
+
     def on_single_events(self) -> tuple[dict[str, tuple[str, ...]], Callable[[Any], bool | None]] | None:
         """The attributes that the condition reads of each variable, and its test; None if it has aggregates.
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from ceql.guards.comparisons import KINDS, Texts, coded, decoded, double_codes, kind_of
 from ceql.guards.guard import Guard
+from ceql.operators.arithmetic import ARITHMETIC
 from ceql.syntax import ast
-from ceql.syntax.walk import attributes_of, calls_of
+from ceql.syntax.walk import attributes_of, has_uncoded
 from spaseq.core.automata import Avoid, Leave, Take
 from spaseq.core.engine.program.register_ops import (
     NOTHING,
@@ -42,7 +43,7 @@ _Place = tuple[str, str]
 def question_of(guard: Guard, number: int) -> Question | None:
     """The guard as question `number`; None if it has an aggregate or CORR, or a variable of which it reads nothing."""
     places = {(a.variable, a.name) for a in attributes_of(guard.condition)}
-    if any(calls_of(guard.condition)) or {variable for variable, _ in places} != guard.variables:
+    if has_uncoded(guard.condition) or {variable for variable, _ in places} != guard.variables:
         return None
     return Question(guard, number)
 
@@ -177,7 +178,7 @@ def _number(node: ast.Expression) -> _Program | None:
             return [(variable or "", name)]
         case ast.Negate(child):
             return _postfix((_number(child),), "neg")
-        case ast.Arithmetic(symbol, left, right) if symbol != "%":
+        case ast.Arithmetic(symbol, left, right) if ARITHMETIC[symbol].in_kernels:
             return _postfix((_number(left), _number(right)), symbol)
     return None
 

@@ -17,15 +17,16 @@ import itertools
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Final
 
-from ceql.expressions import values
 from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.guards.aggregates import AggregateGuard
 from ceql.guards.encoding import ValueCodes, value_codes
 from ceql.guards.guard import Guard, slot_of, slots_of
 from ceql.guards.tuple_conditions import GuardConditions
+from ceql.operators import values
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of, attributes_of
+from ceql.syntax.walk import aggregates_of
 from spaseq.core.automata import CEA
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError
 from spaseq.core.events import EventBatch
 
@@ -45,8 +46,8 @@ class _Compiled:
         self.order = tuple(sorted(guard.variables))
         self.index = {v: i for i, v in enumerate(self.order)}
         self.empty: tuple[Values, ...] = (_NOTHING,) * len(self.order)
-        sides = _sides(guard)
-        if sides is None:
+        sides = guard.sides()
+        if sides is None or guard.condition.operator == "!=":  # type: ignore[attr-defined]
             self.reduce: tuple[Callable[[Values], Values] | None, ...] = (None,) * len(self.order)
             slots = slots_of(guard)
             self.keep = tuple(_tuple_of(slots.get(v, ()), registers) for v in self.order)
@@ -87,30 +88,12 @@ class _Compiled:
             yield from itertools.product(*pools)
 
 
-def _sides(guard: Guard) -> tuple[str, str] | None:
-    """The variables of the left and of the right side of a comparison that has exactly one on each; else None."""
-    condition = guard.condition
-    if not isinstance(condition, ast.Compare) or condition.operator == "!=" or len(guard.variables) != 2:
-        return None
-    left, right = ({a.variable for a in attributes_of(s)} for s in (condition.left, condition.right))
-    if len(left) != 1 or len(right) != 1 or left == right:
-        return None
-    (first,), (second,) = left, right
-    return (first, second) if first is not None and second is not None else None
-
-
 def _separated(guard: Guard, sides: tuple[str, str], order: tuple[str, ...], registers: GuardRegisters) -> Any:
     condition = guard.condition
     assert isinstance(condition, ast.Compare)
     symbol, swapped = condition.operator, order != sides
-    extremes: dict[str, tuple[Callable[[Values], Values], Callable[[Values], Values]]] = {
-        "<": (_greatest, _smallest),
-        "<=": (_greatest, _smallest),
-        ">": (_smallest, _greatest),
-        ">=": (_smallest, _greatest),
-        "=": (_two, _two),
-    }
-    reduce = extremes[symbol]
+    extremes = {"<": _greatest, "<=": _greatest, ">": _smallest, ">=": _smallest, "=": _two}
+    reduce = extremes[symbol], extremes[COMPARISONS[symbol].mirror]
     keep = tuple(compile_value(s, registers.attribute) for s in (condition.left, condition.right))
 
     def test(choice: tuple[Any, Any]) -> bool | None:

@@ -2,8 +2,9 @@
 
 `lower` does it, with `repeat` for `{l,m}` and `partition_keys` for equalities that may partition the stream.
 
-* `repeat` (`repeated`, `size`): Bounded repetition `φ{l,m}`, written out as l to m copies of φ.
-* `partition_keys` (`infer_keys`, `least`): Equalities over all events of a match become a partition: `x.id = y.id AND
+* `repeat` (`repeated`, `size`, `taken`): Bounded repetition `φ{l,m}`, written out as l to m copies of φ; the
+  numbers of events that a pattern and its variables take.
+* `partition_keys` (`infer_keys`): Equalities over all events of a match become a partition: `x.id = y.id AND
   y.id = z.id` is PARTITION BY [id].
 * `disjunctions` (`as_conditions`, `count`): The ORs of a FILTER: how many alternatives they stand for, and conditions
   that take the place of many.

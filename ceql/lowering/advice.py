@@ -10,6 +10,7 @@ from ceql.syntax import ast
 from spaseq.core import pattern as algebra
 from spaseq.core.engine import Choice, Selection
 from spaseq.core.pattern import Pattern, Skip
+from spaseq.core.trees import children
 
 __all__ = ["advice"]
 
@@ -22,7 +23,7 @@ def advice(tree: ast.Query, lowered: Lowered) -> list[str]:
 
 
 def _subsets(tree: ast.Query) -> Iterator[str]:
-    for node in _formulas(tree.where):
+    for node in _outside_not(tree.where):
         if isinstance(node, ast.Iterate) and not node.contiguous:
             line, column = node.span.line, node.span.column
             yield (
@@ -31,17 +32,10 @@ def _subsets(tree: ast.Query) -> Iterator[str]:
             )
 
 
-def _formulas(node: ast.Formula) -> Iterator[ast.Formula]:
+def _outside_not(node: ast.Formula) -> Iterator[ast.Formula]:
     yield node
-    match node:
-        case ast.As(child) | ast.Filter(child) | ast.Iterate(child) | ast.Repeat(child):
-            yield from _formulas(child)
-        case ast.Either(left, right) | ast.Sequence(left, right):
-            yield from _formulas(left)
-            yield from _formulas(right)
-        case ast.Conjunction(children):
-            for child in children:
-                yield from _formulas(child)
+    for child in () if isinstance(node, ast.Without) else children(node):
+        yield from _outside_not(child)
 
 
 def _unrelated(tree: ast.Query, lowered: Lowered) -> Iterator[str]:

@@ -9,6 +9,7 @@ also where x or y has no event.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from ceql.semantics.filters import All, Any, Leaf, Test, conjuncts, leaves, merg
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
 from spaseq.core.pattern import balanced
+from spaseq.core.trees import folded
 
 __all__ = ["Scope", "as_conditions", "as_single_events", "count", "is_on", "of_one_event"]
 
@@ -77,13 +79,12 @@ def of_one_event(test: Test, names: frozenset[str]) -> Leaf | None:
 
 
 def count(test: Test) -> int:
-    """How many alternatives the ORs of a test stand for, written out."""
-    match test:
-        case All(left, right):
-            return count(left) * count(right)
-        case Any(left, right):
-            return count(left) + count(right)
-    return 1
+    """The number of alternatives that the ORs of a test stand for, written out."""
+    return folded(test, _count)
+
+
+def _count(test: Test, below: list[int]) -> int:
+    return 1 if isinstance(test, Leaf) else math.prod(below) if isinstance(test, All) else sum(below)
 
 
 def as_conditions(test: Test, scope: Scope) -> Test:

@@ -28,8 +28,8 @@ from ceql.guards.aggregates import named_by
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
-from ceql.lowering.partition_keys import infer_keys, least
-from ceql.lowering.repeat import repeated, size
+from ceql.lowering.partition_keys import infer_keys
+from ceql.lowering.repeat import repeated, size, taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, renamed
 from ceql.semantics.scopes import without_ending
 from ceql.syntax import ast
@@ -38,6 +38,7 @@ from spaseq.core import pattern as algebra
 from spaseq.core.engine import Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
+from spaseq.core.trees import mapped, walk
 
 __all__ = ["Lowered", "lower"]
 
@@ -130,15 +131,9 @@ def _window(within: ast.Within | None) -> tuple[Window, str | None]:
 
 
 def _guards(node: Pattern) -> Iterator[Guard]:
-    match node:
-        case algebra.Correlate(child, _, Guard() as guard):
-            yield guard
-            yield from _guards(child)
-        case algebra.Or(left, right) | algebra.And(left, right) | algebra.Sequence(left, right, _):
-            yield from _guards(left)
-            yield from _guards(right)
-        case algebra.As(child, _) | algebra.Filter(child, _, _) | algebra.Iterate(child, _) | algebra.Project(child, _):
-            yield from _guards(child)
+    for part in walk(node):
+        if isinstance(part, algebra.Correlate) and isinstance(part.guard, Guard):
+            yield part.guard
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +305,7 @@ class _Lowering:
         if not leaves:
             return None
         outside = [leaf.variables - alternative.names for leaf in leaves]
-        if len(set(outside)) > 1 and any(least(left, v) == 0 for names in outside for v in names):
+        if len(set(outside)) > 1 and any(taken(left, v)[0] == 0 for names in outside for v in names):
             raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
         marks = {name: mark for name in alternative.names}
         conditions = [renamed(leaf.condition, marks) for leaf in leaves]
@@ -464,7 +459,7 @@ class _Lowering:
 
     def filter(self, part: _Part, test: Test, span: Span) -> _Part:
         """`part` under a whole FILTER, whose place is `span`."""
-        scope = Scope(part.defined, lambda variable: _most(part.pattern, variable) <= 1)
+        scope = Scope(part.defined, lambda variable: taken(part.pattern, variable)[1] <= 1)
         test = as_single_events(test, scope)
         if part.alternatives * count(test) > min(_ALTERNATIVES, self.settings.filter_alternatives):
             test = as_conditions(test, scope)
@@ -521,32 +516,13 @@ def _atom(name: str, stream: ast.Name | None) -> _Part:
 
 def _marked(node: Pattern, variable: str, mark: str) -> Pattern:
     """The pattern in which the variable `mark` takes the events that `variable` takes."""
-    match node:
-        case algebra.Atom(predicates, variables, guard) if variable in variables:
-            return algebra.Atom(predicates, variables | {mark}, guard)
-        case algebra.As(child, name):
-            inner = algebra.As(_marked(child, variable, mark), name)
-            return algebra.As(inner, mark) if name == variable else inner
-        case algebra.Filter(child, _, _) | algebra.Correlate(child, _, _) | algebra.Iterate(child, _, _):
-            return dataclasses.replace(node, child=_marked(child, variable, mark))
-        case algebra.Or(left, right) | algebra.And(left, right) | algebra.Sequence(left, right, _):
-            return dataclasses.replace(node, left=_marked(left, variable, mark), right=_marked(right, variable, mark))
-    return node
 
+    def change(part: Pattern) -> Pattern:
+        match part:
+            case algebra.Atom(_, variables) if variable in variables:
+                return dataclasses.replace(part, variables=variables | {mark})
+            case algebra.As(_, name) if name == variable:
+                return algebra.As(part, mark)
+        return part
 
-def _most(node: Pattern, variable: str | None) -> float:
-    """How many events `variable` takes at most in a pattern; for None, how many events the pattern takes."""
-    match node:
-        case algebra.Atom(_, variables, _):
-            return 1 if variable is None or variable in variables else 0
-        case algebra.As(child, name):
-            return _most(child, None if name == variable else variable)
-        case algebra.Filter(child, _, _) | algebra.Correlate(child, _, _):
-            return _most(child, variable)
-        case algebra.Iterate(child, _, _):
-            return float("inf") if _most(child, variable) else 0
-        case algebra.Or(left, right):
-            return max(_most(left, variable), _most(right, variable))
-        case algebra.Sequence(left, right, _) | algebra.And(left, right):
-            return _most(left, variable) + _most(right, variable)
-    return float("inf")
+    return mapped(node, change)

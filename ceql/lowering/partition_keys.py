@@ -21,11 +21,13 @@ import dataclasses
 from collections.abc import Iterator
 
 from ceql.guards.guard import Guard
+from ceql.lowering.repeat import taken
 from ceql.syntax import ast
 from spaseq.core.engine import Choice, Consume, Window
-from spaseq.core.pattern import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
+from spaseq.core.pattern import Correlate, Filter, Iterate, Pattern, Project, Sequence, Skip, all_shown
+from spaseq.core.trees import walk
 
-__all__ = ["infer_keys", "least"]
+__all__ = ["infer_keys"]
 
 
 def infer_keys(
@@ -40,40 +42,21 @@ def infer_keys(
     keys: list[str] = []
     for attribute in reversed(dict.fromkeys(name for name, _, _ in _equalities(pattern))):  # as they were written
         for group in _groups([(x, y) for name, x, y in _equalities(pattern) if name == attribute]):
-            if all(least(pattern, v) for v in group) and _covered(pattern, group, False):
+            if all(taken(pattern, v)[0] for v in group) and all_shown(pattern, group):
                 pattern = _without(pattern, attribute, group)
                 keys.append(attribute)
                 break
     return pattern, tuple(keys)
 
 
-def least(node: Pattern, variable: str | None) -> int:
-    """Whether every match has an event that `variable` takes, as 0 or 1; with None, whether it has an event at all."""
-    match node:
-        case Atom(_, variables, _):
-            return int(variable is None or variable in variables)
-        case As(child, name):
-            return least(child, None if name == variable else variable)
-        case Or(left, right):
-            return min(least(left, variable), least(right, variable))
-        case Sequence(left, right, _) | And(left, right):
-            return max(least(left, variable), least(right, variable))
-        case Filter(child, _, _) | Correlate(child, _, _) | Iterate(child, _, _) | Project(child, _):
-            return least(child, variable)
-    return 0
-
-
-def _is_free(node: Pattern) -> bool:
-    """Whether the pattern allows any events between those of a match, everywhere."""
-    match node:
-        case Sequence(left, right, skip, absent):
-            return skip is Skip.ANY and not absent and _is_free(left) and _is_free(right)
-        case Iterate(child, skip, _):
-            return skip is Skip.ANY and _is_free(child)
-        case Or(left, right) | And(left, right):
-            return _is_free(left) and _is_free(right)
-        case As(child, _) | Filter(child, _, _) | Correlate(child, _, _) | Project(child, _):
-            return _is_free(child)
+def _is_free(pattern: Pattern) -> bool:
+    """True if any events may lie between those of a match, everywhere in the pattern."""
+    for node in walk(pattern):
+        match node:
+            case Sequence(skip=skip, absent=absent) if skip is not Skip.ANY or absent:
+                return False
+            case Iterate(skip=skip) if skip is not Skip.ANY:
+                return False
     return True
 
 
@@ -103,21 +86,6 @@ def _groups(pairs: list[tuple[str, str]]) -> list[frozenset[str]]:
         joined = [g for g in groups if g & set(pair)]
         groups = [g for g in groups if g not in joined] + [frozenset(pair).union(*joined)]
     return groups
-
-
-def _covered(node: Pattern, group: frozenset[str], above: bool) -> bool:
-    """Whether every event that the pattern takes is taken by a variable of `group`. `above`: an AS around the pattern
-    has such a variable."""
-    match node:
-        case Atom(_, variables, _):
-            return above or bool(variables & group)
-        case As(child, name):
-            return _covered(child, group, above or name in group)
-        case Or(left, right) | And(left, right) | Sequence(left, right, _):
-            return _covered(left, group, above) and _covered(right, group, above)
-        case Filter(child, _, _) | Correlate(child, _, _) | Iterate(child, _, _) | Project(child, _):
-            return _covered(child, group, above)
-    return False
 
 
 def _without(node: Pattern, attribute: str, group: frozenset[str]) -> Pattern:

@@ -1,11 +1,19 @@
-"""Bounded repetition `φ{l,m}`, written out as l to m copies of φ. Any events may lie between them, as in `φ+`."""
+"""Bounded repetition `φ{l,m}`, written out as l to m copies of φ, and the numbers of events that patterns take.
+
+Any events may lie between the copies, as in `φ+`.
+"""
 
 from __future__ import annotations
 
-from spaseq.core.errors import InternalError
-from spaseq.core.pattern import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence, Skip
+import math
 
-__all__ = ["repeated", "size"]
+from spaseq.core.pattern import And, As, Atom, Iterate, Or, Pattern, Sequence, Skip
+from spaseq.core.trees import folded
+
+__all__ = ["repeated", "size", "taken"]
+
+_Range = tuple[int, float]
+"""The least number, and the greatest."""
 
 
 def repeated(pattern: Pattern, low: int, high: int | None) -> Pattern:
@@ -37,13 +45,37 @@ def _up_to(pattern: Pattern, count: int) -> Pattern:
 
 def size(pattern: Pattern) -> int:
     """An estimate of the states of a pattern's automaton: one for each atom; for a conjunction, one for each pair."""
+    return folded(pattern, _size)
+
+
+def _size(pattern: Pattern, below: list[int]) -> int:
     match pattern:
         case Atom():
             return 1
-        case And(left, right):
-            return (size(left) + 2) * (size(right) + 2)
-        case Or(left, right) | Sequence(left, right, _):
-            return size(left) + size(right)
-        case As(child, _) | Filter(child, _, _) | Correlate(child, _, _) | Iterate(child, _, _) | Project(child, _):
-            return size(child)
-    raise InternalError(f"no size of {type(pattern).__name__}")
+        case And():
+            return (below[0] + 2) * (below[1] + 2)
+    return sum(below)
+
+
+def taken(pattern: Pattern, variable: str) -> tuple[int, float]:
+    """The least and the greatest number of events of a match that `variable` takes; the least is 0 only if it may take
+    none."""
+
+    def count(node: Pattern, below: list[tuple[_Range, _Range]]) -> tuple[_Range, _Range]:
+        """Of the variable, and of all events."""
+        match node:
+            case Atom(_, variables):
+                own = int(variable in variables)
+                return (own, own), (1, 1)
+            case As(_, name) if name == variable:
+                return below[0][1], below[0][1]
+        own_ranges, all_ranges = zip(*below, strict=True)
+        return _together(node, *zip(*own_ranges, strict=True)), _together(node, *zip(*all_ranges, strict=True))
+
+    return folded(pattern, count)[0]
+
+
+def _together(node: Pattern, least: tuple[int, ...], most: tuple[float, ...]) -> _Range:
+    if isinstance(node, Or):
+        return min(least), max(most)
+    return sum(least), math.inf if isinstance(node, Iterate) and any(most) else sum(most)

@@ -17,6 +17,7 @@ from ceql.semantics.check import defined_variables
 from ceql.syntax import ast
 from spaseq.core.engine import MatchBatch
 from spaseq.core.events.mixed import flattened
+from spaseq.core.trees import children
 
 __all__ = ["Bindings", "Shown"]
 
@@ -59,13 +60,10 @@ def _unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
         case ast.As(child, variable):
             yield from _unnamed(child, True)
             yield variable.text
-        case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            yield from _unnamed(child, named)
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            yield from _unnamed(left, named)
-            yield from _unnamed(right, named)
-        case ast.Conjunction(children):
-            for child in children:
+        case ast.Without():
+            return
+        case _:
+            for child in children(node):
                 yield from _unnamed(child, named)
 
 

@@ -6,8 +6,8 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from ceql.expressions import values
 from ceql.expressions.scalar import compile_condition
+from ceql.operators.arithmetic import ARITHMETIC, negate
 from ceql.rewrites.never import NEVER
 from ceql.semantics.filters import Leaf, as_written
 from ceql.semantics.scopes import rebuilt, without_ending
@@ -61,14 +61,14 @@ def _value(node: ast.Expression) -> ast.Expression | None:
         case ast.Arithmetic(symbol, left, right):
             one, two = replaced(left, _value), replaced(right, _value)
             if isinstance(one, ast.Number) and isinstance(two, ast.Number):
-                found = _finite(values.compute(symbol, one.value, two.value))
+                found = _finite(ARITHMETIC[symbol].of_values(one.value, two.value))
                 if found is not None:
                     return ast.Number(found, span=node.span)
             return dataclasses.replace(node, left=one, right=two)
         case ast.Negate(child):
             inner = replaced(child, _value)
             if isinstance(inner, ast.Number):
-                found = _finite(values.negate(inner.value))
+                found = _finite(negate(inner.value))
                 if found is not None:
                     return ast.Number(found, span=node.span)
             return dataclasses.replace(node, child=inner)

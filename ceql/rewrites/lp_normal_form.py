@@ -14,10 +14,11 @@ import functools
 from dataclasses import dataclass
 
 from ceql.rewrites.pop_filters import borrowed, is_defined_here, pop_filters
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned
-from ceql.semantics.scopes import defined, fresh, size, without_ending, written
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned, written
+from ceql.semantics.scopes import defined, fresh, size, without_ending
 from ceql.syntax import ast
 from spaseq.core.errors import BudgetExceeded
+from spaseq.core.trees import children, with_children
 
 __all__ = ["lp_normal_form"]
 
@@ -74,15 +75,12 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
             return dataclasses.replace(node, child=_push(child, above.under(variable.text), limit))
         case ast.Filter(child, condition):
             return _pushed(node, child, as_test(condition), above, limit)
-        case ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            return dataclasses.replace(node, child=down(child))
         case ast.Sequence(ast.Sequence(left, ast.Without(), False) as both, right, False):
             return dataclasses.replace(node, left=dataclasses.replace(both, left=down(left)), right=down(right))
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            return dataclasses.replace(node, left=down(left), right=down(right))
-        case ast.Conjunction(children):
-            return dataclasses.replace(node, children=tuple(down(child) for child in children))
-    return node
+    new = []
+    for part in children(node):
+        new.append(down(part))
+    return with_children(node, new)
 
 
 def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, limit: int) -> ast.Formula:

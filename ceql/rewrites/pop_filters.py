@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, leaves
-from ceql.semantics.scopes import Scopes, defined, fresh, rebuilt, scope_of, size, without, without_ending, written
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, leaves, written
+from ceql.semantics.scopes import Scopes, defined, fresh, rebuilt, scope_of, size, taking, without, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
 from spaseq.core.errors import InternalError
@@ -50,17 +50,11 @@ def borrowed(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
                 if scope is not None and scope is not child and _is_single(leaf):
                     yield node, leaf, scope
             yield from borrowed(child, around)
-        case ast.As(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            yield from borrowed(child, around)
-        case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False):
-            yield from borrowed(left, around)
-            yield from borrowed(right, around)
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            yield from borrowed(left, around)
-            yield from borrowed(right, around)
-        case ast.Conjunction(children):
-            for child in children:
-                yield from borrowed(child, around)
+        case ast.Without():
+            return
+        case _:
+            for part in taking(node):
+                yield from borrowed(part, around)
 
 
 def _is_single(leaf: Leaf) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ceql.semantics.contradictions import contradictory, culprits
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, conjuncts, owned
-from ceql.semantics.scopes import defined, without, without_ending
+from ceql.semantics.scopes import defined, taking, without, without_ending
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression, print_formula
 from ceql.syntax.walk import aggregates_of
@@ -82,7 +82,7 @@ class _Search:
         return tuple(self.found[span] for span in sorted(self.found, key=lambda s: (s.start, s.end)))
 
     def prune(self, node: ast.Formula, facts: _Facts) -> bool:
-        """Whether the part can match; adds the parts of it that cannot to `dead`."""
+        """True if the part can match; adds the parts of it that cannot to `dead`."""
         alive = self._prune(node, facts)
         if not alive:
             self.dead.add(id(node))
@@ -99,13 +99,10 @@ class _Search:
             case ast.Either(left, right):
                 one, two = self.prune(left, facts), self.prune(right, facts)
                 return one or two
-            case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False) | ast.Sequence(left, right, _):
-                return self.prune(left, facts) & self.prune(right, facts)
-            case ast.Iterate(child, _) | ast.Repeat(child, _, _):
-                return self.prune(child, facts)
-            case ast.Conjunction(children):
-                return all([self.prune(child, facts) for child in children])
-        return True
+        alive = True
+        for part in taking(node):
+            alive &= self.prune(part, facts)
+        return alive
 
     def _event(self, node: ast.Formula, facts: _Facts) -> bool:
         self.work -= 1

@@ -19,10 +19,11 @@ import math
 from collections.abc import Callable, Iterator
 
 from ceql.semantics.filters import Leaf, as_written
-from ceql.semantics.scopes import Scopes, defined, rebuilt, scope_of, without_ending
+from ceql.semantics.scopes import Scopes, defined, rebuilt, scope_of, taking, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, with_variables
 from spaseq.core.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
+from spaseq.core.trees import children, folded
 
 __all__ = ["safe_form", "unsafe_variables"]
 
@@ -82,42 +83,34 @@ def _bind(node: ast.Formula, taken: frozenset[str], again: Callable[[ast.As], st
         case ast.As(child, variable):
             inner = down(child)
             return inner | {again(node) if variable.text in taken else variable.text}
-        case ast.Filter(child, _):
-            return down(child)
         case ast.Iterate(child, _) | ast.Repeat(child, _, _):
             _bind(child, frozenset(), again)
-        case ast.Either(left, right):
-            return down(left) | down(right)
-        case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False) | ast.Sequence(left, right, _):
+            return frozenset()
+        case ast.Without():
+            return frozenset()
+        case ast.Sequence():
+            left, right = taking(node)
             first = down(left)
             return first | _bind(right, taken | first, again)
-        case ast.Conjunction(children):
-            return frozenset[str]().union(*(down(child) for child in children))
-    return frozenset()
+    found = frozenset[str]()
+    for part in children(node):
+        found |= down(part)
+    return found
 
 
-def _called(node: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
+def _called(formula: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
     """The names that a variable has in a formula after renaming."""
-    return tuple(dict.fromkeys(_uses(node, variable, renamed)))
 
+    def names(node: ast.Formula, below: list[list[str]]) -> list[str]:
+        found = [] if isinstance(node, ast.Without) else list(itertools.chain(*below))
+        if isinstance(node, ast.As) and node.variable.text == variable:
+            found.append(renamed.get(id(node), variable))
+        elif isinstance(node, ast.EventType) and variable in defined(node):
+            found.append(variable)
+        return found
 
-def _uses(node: ast.Formula, variable: str, renamed: dict[int, str]) -> Iterator[str]:
-    match node:
-        case ast.As(child, own):
-            yield from _uses(child, variable, renamed)
-            if own.text == variable:
-                yield renamed.get(id(node), variable)
-        case ast.EventType():
-            if variable in defined(node):
-                yield variable
-        case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            yield from _uses(child, variable, renamed)
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            yield from _uses(left, variable, renamed)
-            yield from _uses(right, variable, renamed)
-        case ast.Conjunction(children):
-            for child in children:
-                yield from _uses(child, variable, renamed)
+    found: list[str] = folded(formula, names)
+    return tuple(dict.fromkeys(found))
 
 
 def _said_of_all(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ceql.expressions.values import INT64, kind_of
+from ceql.operators.values import INT64, kind_of
 from spaseq.core.engine import Partitions
 from spaseq.core.engine.program.batch_order import first_backward
 from spaseq.core.errors import EventError

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from ceql.expressions.values import KIND_WORDS
+from ceql.operators.values import KIND_WORDS
 from ceql.results.bindings import Shown
 from ceql.results.matches import Match, MatchTable, empty_table
 from ceql.runtime.compiled import CompiledQuery

@@ -5,7 +5,7 @@ condition refers; `contradictions` finds conditions that no event satisfies. `ty
 once the attributes of the events are known.
 
 * `filters`: A FILTER as single conditions under AND and OR, and conditions with other names for their variables.
-* `check` (`FUNCTIONS`, `check`, `conditions`, `defined_variables`, `event_types`, `formulas`): Checks names, streams,
+* `check` (`check`, `conditions`, `defined_variables`, `event_types`, `formulas`): Checks names, streams,
   functions and regular expressions of a query, before anything is compiled.
 * `streams` (`with_streams`): Variables of one stream: with `FROM S, T`, `S>R` holds the events of type R on S, also
   those that a plain `R` takes.

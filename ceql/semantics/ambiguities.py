@@ -37,7 +37,11 @@ def ambiguities(query: ast.Query, text: str) -> list[str]:
 
 def _absences(where: ast.Formula, text: str) -> Iterator[tuple[ast.Node, str]]:
     """Each NOT that the engine of [CORE] reads too, and as one event."""
-    absent = [node.left.right for node in formulas(where) if _has_absence(node)]  # type: ignore[attr-defined]
+    absent = []
+    for node in formulas(where):
+        match node:
+            case ast.Sequence(ast.Sequence(_, ast.Without() as between, False), _, False):
+                absent.append(between)
     _, ending = without_ending(where)
     for node in [*absent, *([] if ending is None else [ending])]:
         if _PARENTHESIS.match(text, node.span.start) and _is_atomic(node.child):
@@ -54,13 +58,6 @@ def _absence(name: str, part: str) -> str:
         f"NOT ({part}) says that {no} {name} comes here; {absence} says so without this warning. In CORE it is one "
         f"event that is something else: (NOT {other}) AS n"
     )
-
-
-def _has_absence(node: ast.Formula) -> bool:
-    match node:
-        case ast.Sequence(ast.Sequence(_, ast.Without(), False), _, False):
-            return True
-    return False
 
 
 def _is_atomic(node: ast.Formula) -> bool:

@@ -15,16 +15,15 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ceql.expressions.values import whole_string
-from ceql.guards.aggregates import AGGREGATES
+from ceql.operators.functions import FUNCTIONS
+from ceql.operators.values import whole_string
 from ceql.syntax import ast
-from ceql.syntax.walk import CORR, attributes_of, calls_of, parts, variables_of
+from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, variables_of
 from spaseq.core.errors import QuerySemanticsError, Span
 from spaseq.core.events import text_array
+from spaseq.core.trees import children, walk
 
-__all__ = ["FUNCTIONS", "check", "conditions", "defined_variables", "event_types", "formulas"]
-
-FUNCTIONS: Final = tuple(sorted((*AGGREGATES, CORR)))
+__all__ = ["check", "conditions", "defined_variables", "event_types", "formulas"]
 
 _NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
 _FUNCTION_HINTS: Final = {"PREV": _NEIGHBOURS, "PREVIOUS": _NEIGHBOURS, "LAG": _NEIGHBOURS, "LEAD": _NEIGHBOURS}
@@ -48,15 +47,13 @@ def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
         case ast.Without():
             return
         case _:
-            for child in _children(node):
+            for child in children(node):
                 yield from defined_variables(child)
 
 
 def formulas(node: ast.Formula) -> Iterator[ast.Formula]:
     """A formula and all formulas in it, those under a NOT included, from left to right."""
-    yield node
-    for child in _children(node):
-        yield from formulas(child)
+    return walk(node)
 
 
 def event_types(node: ast.Formula) -> Iterator[ast.EventType]:
@@ -67,19 +64,6 @@ def event_types(node: ast.Formula) -> Iterator[ast.EventType]:
 def conditions(node: ast.Formula) -> Iterator[ast.Condition]:
     """The conditions of a formula's filters."""
     return (part.condition for part in formulas(node) if isinstance(part, ast.Filter))
-
-
-def _children(node: ast.Formula) -> tuple[ast.Formula, ...]:
-    match node:
-        case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            return (child,)
-        case ast.Without(child):
-            return (child,)
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            return left, right
-        case ast.Conjunction(children):
-            return children
-    return ()
 
 
 class _Checker:
@@ -137,16 +121,14 @@ class _Checker:
             self.formula(node.child)
             self.variables = outside
             return
-        for child in _children(node):
+        for child in children(node):
             self.formula(child)
 
     def condition(self, node: ast.Condition) -> None:
         match node:
-            case ast.And(left, right) | ast.Or(left, right):
-                self.condition(left)
-                self.condition(right)
-            case ast.Not(child):
-                self.condition(child)
+            case ast.And() | ast.Or() | ast.Not():
+                for child in children(node):
+                    self.condition(child)
             case ast.Holds(variable, condition):
                 self.known(variable.text, variable.span, "FILTER")
                 self.expression(condition)
@@ -173,8 +155,8 @@ class _Checker:
                 case ast.Like(_, pattern):
                     self.pattern(pattern, part.span)
                 case ast.Call(function, _) if function not in FUNCTIONS:
-                    hint = _FUNCTION_HINTS.get(function) or _closest(function, list(FUNCTIONS), 0.75)
-                    hint = hint or f"functions are {', '.join(FUNCTIONS)}"
+                    hint = _FUNCTION_HINTS.get(function) or _closest(function, sorted(FUNCTIONS), 0.75)
+                    hint = hint or f"functions are {', '.join(sorted(FUNCTIONS))}"
                     raise self.error(f"unknown function {function}", part.span, hint)
                 case ast.Call():
                     self.call(part)
@@ -182,33 +164,34 @@ class _Checker:
                     self.known(name, part.span, "FILTER")
 
     def call(self, call: ast.Call) -> None:
-        """Checks a call: an aggregate takes one expression over one variable, CORR two attributes with lists."""
-        name, wanted = call.function, 2 if call.function == CORR else 1
-        example = "CORR(x.history, y.history)" if wanted == 2 else f"{name}(x.price)"
-        if len(call.arguments) != wanted:
-            problem = (
-                f"{name} takes {'one value' if wanted == 1 else 'two values'}, and there are {len(call.arguments)}"
-            )
-            raise self.error(problem, call.span, f"for example {example}")
+        """Checks a call's arguments: those of an aggregate are about one variable, and lists are attributes."""
+        name, function = call.function, FUNCTIONS[call.function]
+        example = f"for example {function.example}"
+        if len(call.arguments) != len(function.takes):
+            values = f"{function.count} value{'' if len(function.takes) == 1 else 's'}"
+            raise self.error(f"{name} takes {values}, and there are {len(call.arguments)}", call.span, example)
         for argument in call.arguments:
-            if name == CORR and not isinstance(argument, ast.Attribute):
-                raise self.error("CORR is of two attributes that are lists", argument.span, f"for example {example}")
-            if any(True for _ in calls_of(argument)):
-                raise self.error("an aggregate inside an aggregate", argument.span, f"for example {example}")
+            if "list" in function.takes and not isinstance(argument, ast.Attribute):
+                raise self.error(f"{name} is of {function.count} attributes that are lists", argument.span, example)
+            if is_aggregate(call) and any(True for _ in calls_of(argument)):
+                raise self.error("an aggregate inside an aggregate", argument.span, example)
             if isinstance(argument, ast.Variable):
-                if name != "COUNT":
+                if "event" not in function.takes:
                     raise self.error(
                         f"{name} of which attribute of {argument.name}?",
                         argument.span,
                         f"write {name}({argument.name}.price)",
                     )
-                continue
-            over = set(variables_of(argument))
-            if not over and not any(True for _ in attributes_of(argument)):
-                raise self.error(f"{name} of what is the same for every event", argument.span, f"for example {example}")
-            if len(over) > 1:
-                names = " and ".join(sorted(over))
-                raise self.error(f"{name} over {names} at once", argument.span, "an aggregate is about one variable")
+            elif is_aggregate(call):
+                self.aggregated(name, argument, example)
+
+    def aggregated(self, name: str, argument: ast.Expression, example: str) -> None:
+        over = set(variables_of(argument))
+        if not over and not any(True for _ in attributes_of(argument)):
+            raise self.error(f"{name} of what is the same for every event", argument.span, example)
+        if len(over) > 1:
+            names = " and ".join(sorted(over))
+            raise self.error(f"{name} over {names} at once", argument.span, "an aggregate is about one variable")
 
     def pattern(self, pattern: str, span: Span) -> None:
         try:
@@ -225,10 +208,7 @@ class _Checker:
 
 def _negations(node: ast.Formula) -> Iterator[ast.Formula]:
     """The formulas that stand directly under a NOT."""
-    if isinstance(node, ast.Without):
-        yield node.child
-    for child in _children(node):
-        yield from _negations(child)
+    return (part.child for part in formulas(node) if isinstance(part, ast.Without))
 
 
 def _closest(name: str, names: list[str], least: float = 0.6) -> str:

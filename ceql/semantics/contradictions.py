@@ -14,16 +14,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ceql.expressions import values
+from ceql.operators import values
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError
 from spaseq.core.events import parse_time
 
 __all__ = ["contradictory", "culprits"]
 
-_MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_INVERSE: Final = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _EXACT: Final = 1 << 53
 _SETS: Final = ("in", "not in")
 _BRANCHES: Final = 256
@@ -76,15 +75,14 @@ def _ways(node: ast.Condition, negated: bool) -> list[_Way]:
             both = [a + b for a, b in itertools.islice(itertools.product(first, second), _BRANCHES + 1)]
             return both if len(both) <= _BRANCHES else [()]
         case ast.Compare(symbol, left, right):
-            return _compared(_INVERSE[symbol] if negated else symbol, left, right)
+            return _compared(COMPARISONS[symbol].negation if negated else symbol, left, right)
         case ast.In(term, items):
             found = tuple(_constant(i) for i in items)
             if None in found:
                 return [()]
             return [(_Limit(term, "not in" if negated else "in", found),)]
-        case ast.InRange(term, low, high):
-            bounds = [(s, b) for s, b in ((">=", low), ("<=", high)) if b is not None]
-            parts = [_compared(_INVERSE[s] if negated else s, term, b) for s, b in bounds]
+        case ast.InRange(term):
+            parts = [_compared(COMPARISONS[s].negation if negated else s, term, b) for s, b in node.bounds]
             if negated:
                 return [way for part in parts for way in part]
             return [tuple(itertools.chain(*choice)) for choice in itertools.product(*parts)]
@@ -97,7 +95,7 @@ def _compared(symbol: str, left: ast.Expression, right: ast.Expression) -> list[
     if _varies(left) and _varies(right):
         return [_NEVER] if left == right and symbol in ("<", ">", "!=") else [()]
     if not _varies(left):
-        left, right, symbol = right, left, _MIRROR[symbol]
+        left, right, symbol = right, left, COMPARISONS[symbol].mirror
     value = _constant(right)
     return [()] if value is None else [(_Limit(left, symbol, value),)]
 
@@ -178,4 +176,4 @@ def _fits(value: Any, limit: _Limit) -> bool:
             return (value in limit.value) is (limit.symbol == "in")
         case "like" | "not like":
             return values.like(value, limit.value) is (limit.symbol == "like")
-    return bool(values.OPERATORS[limit.symbol](value, limit.value))
+    return bool(COMPARISONS[limit.symbol].holds(value, limit.value))

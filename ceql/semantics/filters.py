@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ceql.syntax import ast
 from ceql.syntax.walk import variables_of, with_variables
 from spaseq.core.errors import Span
+from spaseq.core.trees import folded, walk
 
-__all__ = [
-    "All",
-    "Any",
-    "Leaf",
-    "Test",
-    "as_test",
-    "as_written",
-    "conjuncts",
-    "leaves",
-    "merged",
-    "only_variable",
-    "owned",
-    "renamed",
-]  # fmt: skip
+__all__ = ["All", "Any", "Leaf", "Test", "as_test", "as_written", "conjuncts", "leaves", "merged", "only_variable",
+           "owned", "renamed", "written"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +79,7 @@ def as_written(leaf: Leaf) -> ast.Condition:
 
 def leaves(test: Test) -> Iterator[Leaf]:
     """The single conditions, from left to right."""
-    if isinstance(test, Leaf):
-        yield test
-    else:
-        yield from leaves(test.left)
-        yield from leaves(test.right)
+    return (part for part in walk(test) if isinstance(part, Leaf))
 
 
 def conjuncts(test: Test) -> list[Test]:
@@ -110,13 +95,18 @@ def only_variable(test: Test) -> str | None:
 
 def merged(test: Test) -> ast.Condition:
     """`test` as one condition. That means the same only for one variable that takes at most one event."""
-    match test:
-        case Leaf(condition, _, _):
-            return condition
-        case All(left, right):
-            return ast.And(merged(left), merged(right))
-        case Any(left, right):
-            return ast.Or(merged(left), merged(right))
+    return written(test, lambda leaf: leaf.condition)
+
+
+def written(test: Test, of: Callable[[Leaf], ast.Condition] = as_written) -> ast.Condition:
+    """`test` as the condition of a FILTER; `of` gives a single condition."""
+
+    def joined(part: Test, below: list[ast.Condition]) -> ast.Condition:
+        if isinstance(part, Leaf):
+            return of(part)
+        return ast.And(*below) if isinstance(part, All) else ast.Or(*below)
+
+    return folded(test, joined)
 
 
 # Expressions, with the variables of attributes changed

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from ceql.operators.values import ARROW_TYPES
 from spaseq.core.errors import OptionError
 
 __all__ = ["Schema", "arrow_kind", "inferred", "read_schema"]
@@ -40,13 +41,6 @@ _NAMES: Final = {
     "list": ("list", "numbers"),
 }
 _KINDS: Final = {name: kind for kind, names in _NAMES.items() for name in names}
-_ARROW: Final = {
-    "number": pa.float64(),
-    "text": pa.string(),
-    "truth": pa.bool_(),
-    "time": pa.timestamp("ns", "UTC"),
-    "list": pa.list_(pa.float64()),
-}
 _FILES: Final = re.compile(r"\.(csv|tsv|tab|parquet|pq)(\.(gz|zst|bz2|lz4))?$", re.IGNORECASE)
 
 
@@ -71,7 +65,7 @@ class Schema:
     def arrow(self) -> dict[str, pa.DataType]:
         """An Arrow type for each attribute of one known kind."""
         kinds = {name: self.kind(name, None) for name in self.names}
-        return {name: _ARROW[kind] for name, kind in kinds.items() if kind is not None}
+        return {name: ARROW_TYPES[kind] for name, kind in kinds.items() if kind is not None}
 
     def kind(self, name: str, types: frozenset[str] | None) -> str | None:
         """The kind of an attribute of events of these types (None: all types); None if it is unknown, differs between

@@ -12,13 +12,13 @@ import dataclasses
 import functools
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import Any as Any_
 
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written
 from ceql.syntax import ast
+from spaseq.core.trees import children, folded, mapped, walk, with_children
 
-__all__ = ["Scopes", "defined", "fresh", "is_deeper", "joined_by", "rebuilt", "scope_of", "size", "without",
-           "without_ending", "written"]  # fmt: skip
+__all__ = ["Scopes", "defined", "fresh", "is_deeper", "joined_by", "rebuilt", "scope_of", "size", "taking",
+           "without", "without_ending"]  # fmt: skip
 
 Scopes = tuple[ast.Formula, ...]
 """The formulas around a condition, from the innermost outwards, whose variables it may name."""
@@ -35,50 +35,41 @@ def keep(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Condition | None
 
 def defined(node: ast.Formula) -> frozenset[str]:
     """The variables that a formula defines: those of AS, and event types; none of those under a NOT."""
+    return folded(node, _defined)
+
+
+def _defined(node: ast.Formula, below: list[frozenset[str]]) -> frozenset[str]:
     match node:
         case ast.EventType(name, stream):
             return frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
-        case ast.As(child, variable):
-            return defined(child) | {variable.text}
-        case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            return defined(child)
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            return defined(left) | defined(right)
-        case ast.Conjunction(children):
-            return frozenset[str]().union(*map(defined, children))
-    return frozenset()
+        case ast.As(_, variable):
+            return below[0] | {variable.text}
+        case ast.Without():
+            return frozenset()
+    return frozenset[str]().union(*below)
 
 
 def size(node: ast.Formula) -> int:
-    """How many nodes a formula has, without its conditions."""
+    """The number of nodes of a formula, without its conditions."""
+    return sum(1 for _ in walk(node))
+
+
+def taking(node: ast.Formula) -> tuple[ast.Formula, ...]:
+    """The children of a formula that take events: all but the NOT between two parts, in `left ; NOT … ; right`."""
     match node:
-        case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            return 1 + size(child)
-        case ast.Without(child):
-            return 1 + size(child)
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            return 1 + size(left) + size(right)
-        case ast.Conjunction(children):
-            return 1 + sum(map(size, children))
-    return 1
+        case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False):
+            return left, right
+    return children(node)
 
 
 def is_deeper(node: ast.Formula, limit: int) -> bool:
     """Whether a formula is nested more than `limit` deep. Not recursive, so that any depth can be tested."""
     level = [node]
     for _ in range(limit):
-        level = [part for parent in level for part in _parts(parent)]
+        level = [part for parent in level for part in children(parent)]
         if not level:
             return False
     return True
-
-
-def _parts(node: ast.Formula) -> list[ast.Formula]:
-    found: list[ast.Formula] = []
-    for name in node.__dataclass_fields__:
-        value = getattr(node, name)
-        found += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, ast.Formula)]
-    return found
 
 
 def without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
@@ -123,9 +114,6 @@ def rebuilt(
             inner, name = down(child, scopes=around), names.get(id(node), variable.text)
             new = variable if name == variable.text else dataclasses.replace(variable, text=name)
             return None if inner is None else _with(node, child=inner, variable=new)
-        case ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            inner = down(child, scopes=around)
-            return None if inner is None else _with(node, child=inner)
         case ast.Filter(child, condition):
             inner = down(child, scopes=around)
             changed = _changed(condition, tests.get(id(node)), lambda leaf: change(leaf, child, around))
@@ -138,14 +126,15 @@ def rebuilt(
             if one is None or two is None or none is None:
                 return None
             return _with(node, left=_with(both, left=one, right=_with(both.right, child=none)), right=two)
-        case ast.Sequence(left, right, _):
-            one, two = down(left, scopes=around), down(right, scopes=around)
-            return None if one is None or two is None else _with(node, left=one, right=two)
-        case ast.Conjunction(children):
-            found = [down(child, scopes=around) for child in children]
-            kept = tuple(part for part in found if part is not None)
-            return None if len(kept) < len(found) else _with(node, children=kept)
-    return node
+        case ast.Without():
+            return node
+    found: list[ast.Formula] = []
+    for part in children(node):
+        inner = down(part, scopes=around)
+        if inner is None:
+            return None
+        found.append(inner)
+    return with_children(node, found)
 
 
 def without(
@@ -175,22 +164,12 @@ def without(
 
 def fresh(node: ast.Formula) -> ast.Formula:
     """An equal formula of new objects, for functions that tell parts apart by `id`."""
-    changes: dict[str, Any_] = {}
-    for field in dataclasses.fields(node):
-        value = getattr(node, field.name)
-        if isinstance(value, ast.Formula):
-            changes[field.name] = fresh(value)
-        elif isinstance(value, tuple):
-            changes[field.name] = tuple(fresh(part) for part in value)
-    return dataclasses.replace(node, **changes)
+    return mapped(node, dataclasses.replace)
 
 
 def _with(node: ast.Formula, **changes: object) -> ast.Formula:
     """`node` with these fields; the same object if it has them already."""
     if all(getattr(node, name) is value for name, value in changes.items()):
-        return node
-    children = changes.get("children")
-    if isinstance(children, tuple) and all(a is b for a, b in zip(children, node.children, strict=True)):  # type: ignore[attr-defined]
         return node
     return dataclasses.replace(node, **changes)  # type: ignore[arg-type]
 
@@ -223,14 +202,3 @@ def _changed(
 def joined_by(kind: type[ast.And], left: ast.Condition | None, right: ast.Condition | None) -> ast.Condition | None:
     """`left AND right`; where one is None, the other."""
     return right if left is None else left if right is None else kind(left, right)
-
-
-def written(test: Test) -> ast.Condition:
-    """`test` as the condition of a FILTER."""
-    match test:
-        case All(left, right):
-            return ast.And(written(left), written(right))
-        case Any(left, right):
-            return ast.Or(written(left), written(right))
-        case Leaf():
-            return as_written(test)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any as Any_
 
 from ceql.semantics.check import conditions, event_types
 from ceql.semantics.filters import as_test, leaves
 from ceql.syntax import ast
+from spaseq.core.trees import mapped
 
 __all__ = ["with_streams"]
 
@@ -27,20 +27,14 @@ def with_streams(query: ast.Query) -> ast.Query:
         for atom in event_types(query.where)
         if atom.stream is None and any(f"{stream.text}>{atom.name}" in named for stream in query.streams)
     )
-    return dataclasses.replace(query, where=_told_apart(query.where, told, query.streams)) if told else query
+    if not told:
+        return query
+    where = mapped(query.where, lambda node: _told_apart(node, told, query.streams))
+    return dataclasses.replace(query, where=where)
 
 
 def _told_apart(node: ast.Formula, types: frozenset[str], streams: tuple[ast.Name, ...]) -> ast.Formula:
-    if isinstance(node, ast.EventType):
-        if node.stream is not None or node.name not in types:
-            return node
-        each: list[ast.Formula] = [dataclasses.replace(node, stream=stream) for stream in streams]
-        return functools.reduce(lambda left, right: ast.Either(left, right, span=node.span), each)
-    changes: dict[str, Any_] = {}
-    for field in dataclasses.fields(node):
-        value = getattr(node, field.name)
-        if isinstance(value, ast.Formula):
-            changes[field.name] = _told_apart(value, types, streams)
-        elif isinstance(value, tuple):
-            changes[field.name] = tuple(_told_apart(part, types, streams) for part in value)
-    return dataclasses.replace(node, **changes)
+    if not isinstance(node, ast.EventType) or node.stream is not None or node.name not in types:
+        return node
+    each: list[ast.Formula] = [dataclasses.replace(node, stream=stream) for stream in streams]
+    return functools.reduce(lambda left, right: ast.Either(left, right, span=node.span), each)

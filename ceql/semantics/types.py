@@ -7,15 +7,19 @@ An attribute that no event of any stream has is an error. One that only other ev
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
-from ceql.expressions.values import KIND_WORDS
+from ceql.operators.functions import FUNCTIONS, plural
+from ceql.operators.values import KIND_WORDS
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
+from ceql.semantics.scopes import defined, taking
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import parse_time
+from spaseq.core.trees import children, folded, walk
 
 __all__ = ["check_types"]
 
@@ -72,11 +76,9 @@ class _Types:
 
     def condition(self, node: ast.Condition, variable: str | None) -> None:
         match node:
-            case ast.And(left, right) | ast.Or(left, right):
-                self.condition(left, variable)
-                self.condition(right, variable)
-            case ast.Not(child):
-                self.condition(child, variable)
+            case ast.And() | ast.Or() | ast.Not():
+                for child in children(node):
+                    self.condition(child, variable)
             case ast.Holds(name, child):
                 self.condition(child, name.text)
             case ast.Compare(symbol, left, right):
@@ -88,10 +90,9 @@ class _Types:
             case ast.In(value, items):
                 for item in items:
                     self.compared("=", value, item, node, variable)
-            case ast.InRange(value, low, high):
-                for bound in (low, high):
-                    if bound is not None:
-                        self.compared("<=", value, bound, node, variable)
+            case ast.InRange(value):
+                for symbol, bound in node.bounds:
+                    self.compared(symbol, value, bound, node, variable)
 
     def compared(
         self, symbol: str, left: ast.Expression, right: ast.Expression, node: ast.Condition, variable: str | None
@@ -103,7 +104,7 @@ class _Types:
             for side in (left, right):
                 if isinstance(side, ast.Text):
                     self.time(side)
-        elif one != two or one == "list" or (one == "truth" and symbol not in ("=", "!=")):
+        elif one != two or one == "list" or (one == "truth" and COMPARISONS[symbol].is_order):
             raise self.mismatch(one, two, left, right, node)
 
     def time(self, node: ast.Text) -> None:
@@ -165,60 +166,39 @@ class _Types:
 
     def call(self, node: ast.Call, variable: str | None) -> str | None:
         kinds = [self.kind(a, variable) for a in node.arguments if not isinstance(a, ast.Variable)]
-        wanted = {"AVG": "number", "SUM": "number", "STDDEV": "number", "CORR": "list"}.get(node.function)
-        for argument, kind in zip(node.arguments, kinds, strict=False):
-            if wanted is not None and kind not in (None, wanted):
+        function = FUNCTIONS[node.function]
+        for place, (argument, kind) in enumerate(zip(node.arguments, kinds, strict=False)):
+            wanted = function.takes[place]
+            if kind is None or wanted in (kind, "any", "event"):
+                continue
+            if wanted != "ordered":
                 raise self.error(
-                    f"{node.function} of {print_expression(argument)}, which is {KIND_WORDS[kind]}",
+                    f"{function.name} of {print_expression(argument)}, which is {KIND_WORDS[kind]}",
                     argument.span,
-                    f"{node.function} is of {'lists of numbers' if wanted == 'list' else 'numbers'}",
+                    f"{function.name} is of {plural(wanted)}",
                 )
-            if node.function in ("MIN", "MAX") and kind in ("list", "truth"):
-                raise self.error(f"{node.function} of {KIND_WORDS[kind]}", argument.span, "these have no order")
-        return "number" if wanted is not None or node.function == "COUNT" else kinds[0]
+            if kind in ("list", "truth"):
+                raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")
+        return kinds[0] if function.gives == "argument" else function.gives
 
 
-def _types(node: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
+def _types(formula: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
     """Pairs of a variable and the event types that it may take; None for any type. A type `s>R` is listed as `R`
     too."""
+    for node in walk(formula):
+        match node:
+            case ast.EventType():
+                yield from ((name, defined(node)) for name in defined(node))
+            case ast.As(child, variable):
+                yield variable.text, folded(child, _together, taking)
+
+
+def _together(node: ast.Formula, below: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
+    """The types of all events that a formula takes, from those of its parts; None for any type."""
     match node:
-        case ast.EventType(name, stream):
-            types = frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
-            yield from ((variable, types) for variable in types)
-        case ast.As(child, variable):
-            inner = list(_types(child))
-            yield from inner
-            yield variable.text, _together(child)
-        case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _) | ast.Without(child):
-            yield from _types(child)
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            yield from _types(left)
-            yield from _types(right)
-        case ast.Conjunction(children):
-            for child in children:
-                yield from _types(child)
-
-
-def _together(node: ast.Formula) -> frozenset[str] | None:
-    """The types of all events that a formula takes; None for any type."""
-    match node:
-        case ast.EventType(name, stream):
-            return frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
-        case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            return _together(child)
-        case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False):
-            return _union(_together(part) for part in (left, right))
-        case ast.Either(left, right) | ast.Sequence(left, right, _):
-            return _union(_together(part) for part in (left, right))
-        case ast.Conjunction(children):
-            return _union(map(_together, children))
-    return None
-
-
-def _union(parts: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
-    found: frozenset[str] = frozenset()
-    for part in parts:
-        if part is None:
+        case ast.EventType():
+            return defined(node)
+        case ast.Without():
             return None
-        found |= part
-    return found
+    known = [types for types in below if types is not None]
+    return frozenset[str]().union(*known) if len(known) == len(below) else None

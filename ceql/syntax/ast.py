@@ -125,6 +125,11 @@ class InRange(Condition):
     low: Expression | None
     high: Expression | None
 
+    @property
+    def bounds(self) -> tuple[tuple[str, Expression], ...]:
+        """The comparisons that it stands for: symbols, and what `value` is compared with."""
+        return tuple((symbol, bound) for symbol, bound in ((">=", self.low), ("<=", self.high)) if bound is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Not(Condition):
@@ -224,7 +229,7 @@ class Without(Formula):
 class Conjunction(Formula):
     """`AND(φ, ψ, …)`: all of them, in any order."""
 
-    children: tuple[Formula, ...]
+    parts: tuple[Formula, ...]
 
 
 # The query.

@@ -13,6 +13,7 @@ from typing import Final
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
+from ceql.operators.functions import FUNCTIONS
 from spaseq.core.errors import QuerySyntaxError, Span
 from spaseq.core.text import file_hint, foreign_hint
 
@@ -89,7 +90,7 @@ _SLIPS: Final = tuple(
         ),
         (r"SELECT\s+COUNT", r"\(", "matches are counted with --format count, or .count(); COUNT(x) >= 3 is a FILTER"),
         (
-            r"(?:SELECT|,)\s*(?:SUM|AVG|MIN|MAX|STDDEV|FIRST|LAST|CORR|COUNT)",
+            rf"(?:SELECT|,)\s*(?:{'|'.join(FUNCTIONS)})",
             r"\(",
             "aggregates are conditions, FILTER AVG(x.v) > 3; SELECT x[v] reports the values that they are made of",
         ),

@@ -16,6 +16,8 @@ from typing import Final
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
+from ceql.operators.arithmetic import ARITHMETIC
+from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from ceql.syntax.diagnostics import syntax_error
 from spaseq.core.errors import QuerySyntaxError, Span
@@ -32,7 +34,7 @@ _INT64: Final = range(-(1 << 63), 1 << 63)
 _DIGITS: Final = 400
 """A whole number with more digits is not given to int(), which refuses thousands; a double has at most 309."""
 _OPERATORS: Final = {"==": "=", "<>": "!="}
-_ARITHMETIC: Final = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "modulo": "%"}
+_ARITHMETIC: Final = {row.rule: row.symbol for row in ARITHMETIC.values()}
 
 
 @functools.cache
@@ -231,6 +233,8 @@ class _Builder:
                 return ast.Not(member, span=span) if kind == "not_in" else member
             case "holds":
                 return self.holds(tree, in_brackets)
+            case "call" if self.gives_truth(tree):
+                return ast.Compare("=", self.call(tree, in_brackets), ast.Truth(True, span=span), span=span)
             case _:
                 raise self.not_a_condition(tree, in_brackets)
 
@@ -342,6 +346,10 @@ class _Builder:
         raise self.error(
             f"whose {name.text}? A FILTER names the variable", name.span, f"write x.{name.text}, or x[{name.text} …]"
         )
+
+    def gives_truth(self, call: Tree[Token]) -> bool:
+        function = FUNCTIONS.get(self.name(_child(call, 0)).text.upper())
+        return function is not None and function.gives == "truth"
 
     def call(self, tree: Tree[Token], in_brackets: bool) -> ast.Call:
         function, *arguments = _trees(tree)

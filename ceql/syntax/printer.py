@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ceql.operators.arithmetic import ARITHMETIC
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
 
@@ -185,6 +186,6 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             text = _expression(child, 7)
             return "-" + (f"({text})" if isinstance(child, ast.Number) and text[0] != "(" else text), 6
         case ast.Arithmetic(symbol, left, right):
-            level = 4 if symbol in "+-" else 5
+            level = ARITHMETIC[symbol].level
             return f"{_expression(left, level)} {symbol} {_expression(right, level + 1)}", level
     raise InternalError(f"no text for {type(node).__name__}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
+from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 
-__all__ = ["CORR", "aggregates_of", "attributes_of", "calls_of", "parts", "replaced", "variables_of", "with_variables"]
+__all__ = ["aggregates_of", "attributes_of", "calls_of", "has_uncoded", "is_aggregate", "parts", "replaced",
+           "variables_of", "with_variables"]  # fmt: skip
 
-CORR: Final = "CORR"
-"""The one function that is not an aggregate: it correlates two attributes whose values are lists of numbers."""
 E = TypeVar("E", bound=ast.Expression)
 
 
@@ -47,7 +47,17 @@ def calls_of(node: ast.Expression) -> Iterator[ast.Call]:
 
 def aggregates_of(node: ast.Expression) -> Iterator[ast.Call]:
     """The aggregates over the events of a variable in an expression, from left to right."""
-    return (call for call in calls_of(node) if call.function != CORR)
+    return (call for call in calls_of(node) if is_aggregate(call))
+
+
+def is_aggregate(node: ast.Expression) -> TypeGuard[ast.Call]:
+    """True for the call of an aggregate."""
+    return isinstance(node, ast.Call) and FUNCTIONS[node.function].add is not None
+
+
+def has_uncoded(node: ast.Expression) -> bool:
+    """True if a condition has an aggregate or reads lists, for which kernels have no codes."""
+    return any(is_aggregate(call) or "list" in FUNCTIONS[call.function].takes for call in calls_of(node))
 
 
 def variables_of(node: ast.Expression) -> Iterator[str]:

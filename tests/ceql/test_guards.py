@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ceql.expressions import values
 from ceql.expressions.scalar import compile_condition
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
+from ceql.operators import values
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from spaseq.core.events import EventBatch, EventOptions, EventStream

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import ceql
-from ceql.expressions import values
 from ceql.expressions.exact import compared, same_as
+from ceql.operators import values
 from spaseq.core.errors import EventError
 from spaseq.core.events import NumberColumn, column_of
 from spaseq.core.events.mixed import Odd, array_of, flattened, together, united

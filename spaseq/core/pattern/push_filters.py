@@ -6,10 +6,9 @@ become one: the smaller the scope, the sooner.
 
 from __future__ import annotations
 
-from typing import assert_never
-
-from spaseq.core.pattern.nodes import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence
+from spaseq.core.pattern.nodes import And, As, Correlate, Filter, Or, Pattern, Sequence
 from spaseq.core.pattern.variables import variables
+from spaseq.core.trees import mapped, with_children
 
 
 def push_filters(pattern: Pattern) -> Pattern:
@@ -19,27 +18,9 @@ def push_filters(pattern: Pattern) -> Pattern:
     one side of a node only if the other side binds none of its variables; and never into an iteration, because it
     relates events of different rounds.
     """
-    match pattern:
-        case Atom():
-            return pattern
-        case As(child, variable):
-            return As(push_filters(child), variable)
-        case Filter(child, variable, predicate):
-            return Filter(push_filters(child), variable, predicate)
-        case Or(left, right):
-            return Or(push_filters(left), push_filters(right))
-        case And(left, right):
-            return And(push_filters(left), push_filters(right))
-        case Sequence(left, right, skip, absent):
-            return Sequence(push_filters(left), push_filters(right), skip, absent)
-        case Iterate(child, skip, again):
-            return Iterate(push_filters(child), skip, again)
-        case Project(child, kept):
-            return Project(push_filters(child), kept)
-        case Correlate(child, over, guard):
-            return _push(push_filters(child), over, guard)
-        case _:
-            assert_never(pattern)  # type: ignore[arg-type]
+    return mapped(
+        pattern, lambda node: _push(node.child, node.variables, node.guard) if isinstance(node, Correlate) else node
+    )
 
 
 def _push(child: Pattern, over: frozenset[str], guard: object) -> Pattern:
@@ -47,19 +28,14 @@ def _push(child: Pattern, over: frozenset[str], guard: object) -> Pattern:
     match child:
         case Sequence(_, _, _, absent) if any(over & atom.variables for atom in absent):
             return Correlate(child, over, guard)  # the negation between the two parts uses the guard's registers
-        case Sequence(left, right, skip, absent) if not over & variables(right):
-            return Sequence(_push(left, over, guard), right, skip, absent)
-        case Sequence(left, right, skip, absent) if not over & variables(left):
-            return Sequence(left, _push(right, over, guard), skip, absent)
-        case And(left, right) if not over & variables(right):
-            return And(_push(left, over, guard), right)
-        case And(left, right) if not over & variables(left):
-            return And(left, _push(right, over, guard))
+        case Sequence(left, right) | And(left, right) if not over & variables(right):
+            return with_children(child, (_push(left, over, guard), right))
+        case Sequence(left, right) | And(left, right) if not over & variables(left):
+            return with_children(child, (left, _push(right, over, guard)))
         case Or(left, right):
-            return Or(_push(left, over, guard), _push(right, over, guard))
+            return with_children(child, (_push(left, over, guard), _push(right, over, guard)))
         case As(inner, variable) if variable not in over:
-            return As(_push(inner, over, guard), variable)
-        case Filter(inner, variable, predicate):
-            return Filter(_push(inner, over, guard), variable, predicate)
-        case _:
-            return Correlate(child, over, guard) if over & variables(child) else child
+            return with_children(child, (_push(inner, over, guard),))
+        case Filter(inner):
+            return with_children(child, (_push(inner, over, guard),))
+    return Correlate(child, over, guard) if over & variables(child) else child

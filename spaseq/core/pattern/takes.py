@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from spaseq.core.pattern.nodes import And, As, Atom, Correlate, Filter, Iterate, Or, Pattern, Project, Sequence
+from spaseq.core.pattern.nodes import As, Atom, Correlate, Filter, Iterate, Or, Pattern, Sequence
 from spaseq.core.pattern.variables import variables
+from spaseq.core.trees import folded
 
 __all__ = ["all_shown", "told_by_positions"]
 
@@ -45,14 +46,14 @@ def _events(pattern: Pattern, names: frozenset[str]) -> int:
 
 
 def all_shown(pattern: Pattern, kept: frozenset[str]) -> bool:
-    """Whether each event that a match of `pattern` takes is taken by one of the variables `kept`."""
-    match pattern:
-        case Atom(_, bound, _):
-            return bool(bound & kept)
-        case As(child, variable):
-            return variable in kept or all_shown(child, kept)
-        case Filter(child, _, _) | Correlate(child, _, _) | Iterate(child, _, _) | Project(child, _):
-            return all_shown(child, kept)
-        case Sequence(left, right, _, _) | Or(left, right) | And(left, right):
-            return all_shown(left, kept) and all_shown(right, kept)
-    raise AssertionError(pattern)
+    """True if each event that a match of `pattern` takes is taken by one of the variables `kept`."""
+
+    def shown(node: Pattern, below: list[bool]) -> bool:
+        match node:
+            case Atom(_, bound, _):
+                return bool(bound & kept)
+            case As(_, variable):
+                return variable in kept or below[0]
+        return all(below)
+
+    return folded(pattern, shown)

@@ -11,7 +11,6 @@ PERF: a GPM of three triple patterns on a graph of eight triples (benchmarks/pus
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +18,7 @@ from typing import Any, Final
 from rdflib.plugins.sparql.sparql import Prologue, SPARQLError
 from rdflib.term import Identifier, Literal, URIRef, Variable
 
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import error_of
@@ -42,15 +42,6 @@ _Row = list[Any]
 """The terms of a solution, by slot."""
 _Test = Callable[[_Row], int]
 """The truth of a condition for a row: `TRUE`, `FALSE` or `ERROR`."""
-
-_COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "=": operator.eq,
-    "!=": operator.ne,
-}
 
 
 def listed(triples: Sequence[Triple], places: Sequence[int | None], *, every: bool) -> Listed:
@@ -192,7 +183,7 @@ def _folded(tests: Sequence[_Test], settled: int) -> _Test:
 
 def _comparison(sign: str, left: Identifier, right: Identifier, slots: Mapping[str, int], ask: _Test) -> _Test:
     """A comparison of two terms, by their numbers where these decide it; else `ask` does."""
-    compare, equality = _COMPARE[sign], sign in ("=", "!=")
+    compare, equality = COMPARISONS[sign].holds, sign in ("=", "!=")
     one, other = _operand(left, slots), _operand(right, slots)
 
     def test(row: _Row) -> int:

@@ -7,12 +7,13 @@ not hold a value (long integers, decimals of many digits, quotients that do not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.integers import different, first_of_each
 from spaseq.gpm.columnar.kernels import OPEN
 from spaseq.gpm.columnar.table import Space
@@ -304,17 +305,7 @@ def compared(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]
     """(whether the numbers decide the comparison, its truth if so): bool (rows,) each. A near tie is not decided."""
     with np.errstate(invalid="ignore", over="ignore"):
         apart = (np.abs(a.value - b.value) > a.error + b.error) | (a.exact & b.exact)
-        return a.known & b.known & apart, _SIGN[sign](a.value, b.value)
-
-
-_SIGN: Final[dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "=": np.equal,
-    "!=": np.not_equal,
-}
+        return a.known & b.known & apart, COMPARISONS[sign].holds(a.value, b.value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -353,7 +344,7 @@ def by_kind(sign: str, left: np.ndarray, right: np.ndarray, literals: LiteralCol
     found = np.full(len(left), OPEN, np.int8)
     found[known & (one != other)] = negated if equality else _ERROR
     same = np.flatnonzero((one == other) & (one >= 4) & literals.has_whole[left] & literals.has_whole[right])
-    found[same] = _SIGN[sign](literals.whole[left[same]], literals.whole[right[same]])
+    found[same] = COMPARISONS[sign].holds(literals.whole[left[same]], literals.whole[right[same]])
     tagged = (one == 2) | (other == 2)
     if equality:
         rows = np.flatnonzero(tagged & (one != 0) & (other != 0))

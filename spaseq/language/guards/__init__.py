@@ -9,7 +9,7 @@ kernels join mappings, as codes.
   automaton has bound, as far as the states tell.
 * `terms` (`NumberedTerms`): Numbers for the terms that runs hold.
 * `round_lists` (`RoundLists`): Numbers for the lists of rounds that runs hold.
-* `compared` (`MIRROR`, `Asked`, `Compared`, `comparison_of`): The FILTERs between GPMs, as the codes of runs are asked
+* `compared` (`Asked`, `Compared`, `comparison_of`): The FILTERs between GPMs, as the codes of runs are asked
   about them.
 * `sides` (`NAMES`, `SideCodes`): The codes of what FILTERs between GPMs compare: a variable, or arithmetic on one.
 * `encoding` (`TermCodes`, `term_codes`): Runs as codes: what the kernels need to join mappings themselves.

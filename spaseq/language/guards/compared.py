@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.gpm import Condition, GraphPattern, Program, Side, compared_sides
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conjunction_binds
 
-__all__ = ["MIRROR", "Asked", "Compared", "comparison_of"]
-
-MIRROR: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""The symbol with its sides exchanged."""
+__all__ = ["Asked", "Compared", "comparison_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +21,11 @@ class Compared:
     symbol: str
     inner: Side
     outer: Side
+
+    @property
+    def turned(self) -> str:
+        """The symbol of `outer … inner`."""
+        return COMPARISONS[self.symbol].mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +57,5 @@ def comparison_of(
     if left.name in certain and right.name not in inside:
         return Compared(symbol, left, right)
     if right.name in certain and left.name not in inside:
-        return Compared(MIRROR[symbol], right, left)
+        return Compared(COMPARISONS[symbol].mirror, right, left)
     return None

@@ -40,7 +40,7 @@ from spaseq.gpm import (
 )
 from spaseq.gpm.columnar import unsteady
 from spaseq.language.guards.bound import Bound, MayBind, bound_in_states, freed_by_rounds, transitions
-from spaseq.language.guards.compared import MIRROR, Asked, Compared, comparison_of
+from spaseq.language.guards.compared import Asked, Compared, comparison_of
 from spaseq.language.guards.guards import Free, Meets, Pass, Take, conjunctions_of
 from spaseq.language.guards.round_lists import RoundLists
 from spaseq.language.guards.sides import NAMES, SideCodes
@@ -242,10 +242,8 @@ class TermCodes:
         column, shared = self._columns, known & conjunction_binds(self._patterns, conjunction)
         same = [do.Test("=", register, column[conjunction, "term", name]) for name, register in self._ids.items()
                 if name in shared]  # fmt: skip
-        filters = [
-            do.Test(MIRROR[c.symbol], self._numbers[c.outer], column[conjunction, "number", c.inner], strict=True)
-            for c in self._compared[conjunction]
-        ]
+        filters = [do.Test(c.turned, self._numbers[c.outer], column[conjunction, "number", c.inner], strict=True)
+                   for c in self._compared[conjunction]]  # fmt: skip
         # Always true, and no way to look runs up. Sets of mappings, where they take over, need the term that a number
         # was of: what is read is kept.
         nothing = column[conjunction, "nothing", ""]

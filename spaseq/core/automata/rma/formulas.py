@@ -8,13 +8,14 @@ a comparison with an attribute that an event does not have is false, and its neg
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, assert_never, runtime_checkable
 
 from spaseq.core.automata.rma.limits import Limits
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, OptionError
+from spaseq.core.trees import folded, walk
 from spaseq.core.watch import check
 
 __all__ = [
@@ -75,16 +76,11 @@ class Relation(Protocol):
         ...
 
 
-_OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-
-
 def compared(symbol: str, left: Any, right: Any, text: str) -> bool:
     if left is None or right is None:
         return False
     try:
-        return bool(_OPERATORS[symbol](left, right))
+        return bool(COMPARISONS[symbol].holds(left, right))
     except TypeError:
         raise EventError(f"{text}: {left!r} cannot be combined with {right!r}",
                          hint="are the attributes the right ones?") from None  # fmt: skip
@@ -212,8 +208,8 @@ def _place(text: str) -> tuple[str, str]:
 
 
 def _symbol(symbol: str) -> str:
-    if symbol not in _OPERATORS:
-        raise OptionError(f"no comparison {symbol!r}", f"one of {' '.join(_OPERATORS)}")
+    if symbol not in COMPARISONS:
+        raise OptionError(f"no comparison {symbol!r}", f"one of {' '.join(COMPARISONS)}")
     return symbol
 
 
@@ -252,16 +248,7 @@ def negation(child: Formula) -> Formula:
 
 def tests(formula: Formula) -> Iterator[Test]:
     """The tests of a formula, from left to right, with repetitions."""
-    match formula:
-        case Test():
-            yield formula
-        case Not(child):
-            yield from tests(child)
-        case All(parts) | Some(parts):
-            for part in parts:
-                yield from tests(part)
-        case _:
-            assert_never(formula)  # type: ignore[arg-type]
+    return (part for part in walk(formula) if isinstance(part, Test))
 
 
 def arguments(formula: Formula) -> tuple[str, ...]:
@@ -285,17 +272,13 @@ def holds(formula: Formula, truth: Callable[[Test], bool]) -> bool:
 
 
 def _mapped(formula: Formula, change: Callable[[Test], Formula]) -> Formula:
-    match formula:
-        case Test():
-            return change(formula)
-        case Not(child):
-            return negation(_mapped(child, change))
-        case All(parts):
-            return conjunction(*(_mapped(part, change) for part in parts))
-        case Some(parts):
-            return disjunction(*(_mapped(part, change) for part in parts))
-        case _:
-            assert_never(formula)  # type: ignore[arg-type]
+    def changed(part: Formula, below: list[Formula]) -> Formula:
+        if isinstance(part, Test):
+            return change(part)
+        make = negation if isinstance(part, Not) else conjunction if isinstance(part, All) else disjunction
+        return make(*below)
+
+    return folded(formula, changed)
 
 
 def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:

@@ -1,4 +1,5 @@
-"""The operators on single values; `ceql.expressions.vectorized` has the same meaning on whole columns.
+"""The values of CEQL, their kinds, and comparisons of single ones; `ceql.expressions.vectorized` has the same meaning
+on whole columns.
 
 Values are int, float, str, bool, `Instant` (a time attribute), tuples of floats (lists) and None (NULL). Rules:
 
@@ -17,30 +18,21 @@ Values are int, float, str, bool, `Instant` (a time attribute), tuples of floats
 from __future__ import annotations
 
 import functools
-import itertools
-import math
-import operator
-from collections.abc import Callable
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError
 from spaseq.core.events.batch import Instant
 from spaseq.core.events.columns import text_array
 from spaseq.core.events.time import parse_time
 
-__all__ = ["KIND_WORDS", "compare", "compute", "correlation", "kind_of", "like", "mismatch", "negate", "whole_string"]
+__all__ = ["ARROW_TYPES", "INT64", "KIND_WORDS", "compare", "kind_of", "like", "mismatch", "time_of", "whole_string"]
 
-OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 INT64: Final = range(-(1 << 63), 1 << 63)
+_HOLDS: Final = {symbol: row.holds for symbol, row in COMPARISONS.items()}
 
 
 def kind_of(value: Any) -> str:
@@ -56,6 +48,8 @@ def kind_of(value: Any) -> str:
 
 KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "a truth value", "time": "a time",
                       "list": "a list of numbers"}  # fmt: skip
+ARROW_TYPES: Final = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_(),
+                      "time": pa.timestamp("ns", "UTC"), "list": pa.list_(pa.float64())}  # fmt: skip
 
 
 def mismatch(left: str, right: str, what: str) -> EventError:
@@ -75,9 +69,9 @@ def compare(symbol: str, left: Any, right: Any) -> bool | None:
     kinds = kind_of(left), kind_of(right)
     if kinds[0] != kinds[1]:
         left, right = _as_times(symbol, left, right, kinds)
-    elif kinds[0] == "list" or (kinds[0] == "truth" and symbol not in ("=", "!=")):
+    elif kinds[0] == "list" or (kinds[0] == "truth" and COMPARISONS[symbol].is_order):
         raise mismatch(*kinds, f"{left} {symbol} {right}".lower())
-    return bool(OPERATORS[symbol](left, right))
+    return bool(_HOLDS[symbol](left, right))
 
 
 def _as_times(symbol: str, left: Any, right: Any, kinds: tuple[str, str]) -> tuple[int, int]:
@@ -92,69 +86,6 @@ def _as_times(symbol: str, left: Any, right: Any, kinds: tuple[str, str]) -> tup
 def time_of(text: str) -> int:
     """A text that is compared with a time attribute, in nanoseconds since 1970. `EventError` if it is not a time."""
     return parse_time(text)
-
-
-def compute(symbol: str, left: Any, right: Any) -> int | float | None:
-    """The value of `left symbol right` for + - * / %; None for NULL. `EventError` where a side is not a number."""
-    if left is None or right is None:
-        return None
-    for side in (left, right):
-        if kind_of(side) != "number":
-            raise mismatch(kind_of(left), kind_of(right), f"{left!r} {symbol} {right!r}")
-    if symbol == "/":
-        return None if right == 0 else _real(float(left) / float(right))
-    whole = isinstance(left, int) and isinstance(right, int)
-    if symbol == "%":
-        return None if right == 0 else _remainder(left, right, whole)
-    if not whole:
-        left, right = float(left), float(right)
-    result = left + right if symbol == "+" else left - right if symbol == "-" else left * right
-    return (result if result in INT64 else None) if whole else _real(result)
-
-
-def _remainder(left: Any, right: Any, whole: bool) -> int | float | None:
-    if whole:
-        rest = abs(left) % abs(right)
-        return int(rest if left >= 0 else -rest)
-    return None if math.isinf(left) else _real(math.fmod(left, right))
-
-
-def _real(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def negate(value: Any) -> int | float | None:
-    """The value of `-value`; None for NULL. `EventError` if it is not a number."""
-    if value is None:
-        return None
-    if kind_of(value) != "number":
-        raise mismatch(kind_of(value), "number", f"-{value!r}")
-    if isinstance(value, int):
-        return -value if -value in INT64 else None
-    return -float(value)
-
-
-def correlation(left: Any, right: Any) -> float | None:
-    """Pearson's correlation of two lists of numbers, within -1 and 1. O(length)."""
-    if left is None or right is None:
-        return None
-    kinds = kind_of(left), kind_of(right)
-    if kinds != ("list", "list"):
-        odd = kinds[0] if kinds[0] != "list" else kinds[1]
-        problem = f"CORR is of two lists of numbers, and this is {KIND_WORDS[odd]}"
-        raise EventError(problem, hint="[1.5, 2, 3.5] in JSON")
-    count = len(left)
-    if count != len(right) or count < 2 or any(math.isnan(v) for v in itertools.chain(left, right)):
-        return None
-    try:
-        first, second = math.fsum(left) / count, math.fsum(right) / count
-        spread = math.fsum((a - first) ** 2 for a in left) * math.fsum((b - second) ** 2 for b in right)
-        together = math.fsum((a - first) * (b - second) for a, b in zip(left, right, strict=True))
-    except (OverflowError, ValueError):  # beyond doubles
-        return None
-    if not 0 < spread < math.inf or not math.isfinite(together):
-        return None
-    return max(-1.0, min(1.0, together / math.sqrt(spread)))
 
 
 def whole_string(pattern: str) -> str:
