@@ -3,7 +3,8 @@
 `run` recognises; `absence` looks after what must not occur before a match or behind it. `knowledge` loads what a run
 needs beside the streams; `follow` runs as streams come.
 
-* `opened` (`Opened`, `named`): The streams of a run: by name, and as they are read.
+* `opened` (`Opened`, `Streams`, `named`, `open_files`, `stream_options`, `stream_sources`): The streams of a run: by
+  name, and as they are read.
 * `read_ahead` (`Part`, `ReadAhead`, `thread_count`): Streams are read, and their GPMs evaluated: in one thread, or,
   once it is worth it, in some that work ahead.
 * `pace` (`Pace`): How many rows the engine gets at once.
@@ -13,10 +14,12 @@ needs beside the streams; `follow` runs as streams come.
   and at the end of a sequence.
 * `run` (`Match`, `Matches`, `Recogniser`, `match_table`): Run a compiled query: instants in, matches out.
 * `session` (`Session`): One evaluation in progress that graph events are pushed to, and its snapshots.
+* `compiled` (`CompiledQuery`): A SPAseq query, checked and compiled: what the evaluations of it are made of.
 * `follow` (`FollowedMatches`): The matches of a query over streams that go on: `spaseq run --follow`.
 * `steps` (`StepFinder`): Which GPM took which event: found again, for a match that somebody looks at.
 * `unmatched` (`Input`, `why_none`): Why is there no match? What was read, and the parts of the query that no event
   fulfilled.
 """
 
-__all__ = ["absence", "follow", "knowledge", "opened", "pace", "read_ahead", "run", "session", "steps", "unmatched"]
+__all__ = ["absence", "compiled", "follow", "knowledge", "opened", "pace", "read_ahead", "run", "session", "steps",
+           "unmatched"]  # fmt: skip
