@@ -113,6 +113,9 @@ class SpaseqError(Exception):
 
     exit_code = 1
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__.copy())
+
     def __str__(self) -> str:
         return in_reader_words(super().__str__())
 
@@ -144,9 +147,6 @@ class QueryError(SpaseqError):
         self.hint = hint
         super().__init__(str(self))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.__dict__.copy()))
-
     def __str__(self) -> str:
         if self.span is None:
             lines = [f"{self.source}: {in_reader_words(self.problem)}"]
@@ -177,10 +177,9 @@ def named_query(source: str) -> Iterator[None]:
         raise
 
 
-def _rebuild(cls: type[SpaseqError], state: dict[str, object]) -> SpaseqError:
-    error = cls.__new__(cls)
+def _rebuild(kind: type[SpaseqError], args: tuple[Any, ...], state: dict[str, object]) -> SpaseqError:
+    error = kind.__new__(kind, *args)
     error.__dict__.update(state)
-    error.args = (str(error),)
     return error
 
 
@@ -223,9 +222,6 @@ class OptionError(SpaseqError):
         self.hint = hint
         super().__init__(problem + (f"\nhint: {hint}" if hint else ""))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (OptionError, (self.problem, self.hint))
-
 
 def expect_type(name: str, value: object, kind: type | tuple[type, ...], hint: str) -> None:
     """Raises `OptionError` if an argument of the library is of another type."""
@@ -267,9 +263,6 @@ class EventError(SpaseqError):
         self.hint = hint
         super().__init__(str(self))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.__dict__.copy()))
-
     def __str__(self) -> str:
         place = self.source
         if self.record is not None and self.counted:
@@ -295,9 +288,6 @@ class BudgetExceeded(SpaseqError):
 
     def _problem(self) -> str:
         return f"{self.setting} is {self.limit:,} {self.unit} and {self.used:,} are needed"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.setting, self.limit, self.used, self.unit, self.hint))
 
 
 class LimitReached(BudgetExceeded):
