@@ -267,7 +267,7 @@ def _written(query: spaseq.Query, run: Callable[[], spaseq.Matches], form: str) 
 def _knowledge_of(path: str) -> int:
     """Read, and matched for the first time."""
     query = spaseq.compile(PATTERN)
-    solver = query.solver({"urn:db": path})
+    solver = query.compiled.solver({"urn:db": path})
     event = GraphEvent("urn:s", 0, (), None)
     return len(solver.solve_pushed("urn:s", [event]))
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import spaseq
-from spaseq.language.query import knowledge_of
+from spaseq.language.runtime.knowledge import knowledge_of
 from spaseq.rdf import build_knowledge
 
 V: Final = "http://example.org/v/"

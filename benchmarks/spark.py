@@ -213,7 +213,7 @@ def _processor() -> float:
 def _first_stages(spark: Any, query: str, path: str, words: dict[str, Any]) -> Iterator[Any]:
     """What `run` begins with, as jobs of their own: the files read into columns, and the GPMs evaluated on them."""
     import spaseq
-    from spaseq.language.query import stream_options, stream_sources
+    from spaseq.language.runtime.opened import stream_options, stream_sources
     from spaseq.rdf import settle
     from spaseq.spark.ingest.inputs import inputs_of
     from spaseq.spark.session.layout import lay_out
@@ -223,7 +223,11 @@ def _first_stages(spark: Any, query: str, path: str, words: dict[str, Any]) -> I
 
     compiled = spaseq.compile(query)
     (source,) = sources = stream_sources(compiled.checked, {"S": path})
-    settled, text, layout = settle(stream_options(None, words), sources), QueryText.of(compiled), lay_out(compiled)
+    settled, text, layout = (
+        settle(stream_options(None, words), sources),
+        QueryText.of(compiled),
+        lay_out(compiled.compiled),
+    )
     files = [(i, replace(source, files=(each,))) for i, each in enumerate(sorted(glob.glob(path)))]
     wanted = solver_of(text, layout, {}).wanted
     given = spark.createDataFrame([(i, pickle.dumps(each)) for i, each in files], "number int, body binary")

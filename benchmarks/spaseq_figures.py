@@ -136,7 +136,7 @@ def read(path: str, options: StreamOptions) -> Callable[[], int]:
 
 def matched(text: str, path: str, options: StreamOptions) -> Callable[[], int]:
     """Reading and graph patterns: the solutions, of all GPMs."""
-    solver = spaseq.compile(text).solver(Knowledge())
+    solver = spaseq.compile(text).compiled.solver(Knowledge())
 
     def run() -> int:
         ((_, batches),), _ = open_batches([StreamSource("urn:S", (path,))], options, Counters())

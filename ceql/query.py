@@ -5,11 +5,9 @@ A `Query` never changes; `Matches` are lazy, one pass over the events per use; a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
 
-from ceql.lowering.advice import advice
 from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
@@ -17,23 +15,19 @@ from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.session import Session, identity, open_session, opened, restored
 from ceql.runtime.ways import are_valuations, ways_of
 from ceql.syntax import ast
+from spaseq.core import protocols
 from spaseq.core.automata import CEA
-from spaseq.core.automata.diagram import automaton_diagram
 from spaseq.core.automata.rma import Limits
-from spaseq.core.drawing import Picture, query_html
-from spaseq.core.engine import Program, Settings
-from spaseq.core.engine.light import given, light_of
-from spaseq.core.errors import OptionError, expect_type
+from spaseq.core.engine import Settings
+from spaseq.core.errors import expect_type
 from spaseq.core.events import TupleWords
-from spaseq.core.measure import shortened
-from spaseq.core.pattern import Pattern
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
 
 Stream = Session  # the name that it had before both languages showed one face
 
 
-def compile_query(text: str, *, source: str = "<query>", settings: Settings | None = None) -> Query:
+def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
     """A query, parsed, checked and compiled.
 
     Args: `text` in CEQL; `source` is what errors call it; `settings` are the budgets of the engine.
@@ -43,34 +37,13 @@ def compile_query(text: str, *, source: str = "<query>", settings: Settings | No
     ...     [{"type": "A"}, {"type": "C"}, {"type": "B"}]).count()
     1
     """
-    if not isinstance(text, str):
-        raise OptionError(f"a query is text, and this is a {type(text).__name__}", "open(path).read() reads a file")
-    return Query(CompiledQuery(text, source, Settings.given(settings)))
+    return Query(CompiledQuery(text, source, settings))
 
 
-class Query:
+class Query(protocols.Query):
     """A compiled query. `compiled` holds what evaluations are made of."""
 
-    def __init__(self, compiled: CompiledQuery) -> None:
-        self.compiled = compiled
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (functools.partial(compile_query, source=self.source, settings=self.settings), (self.text,))
-
-    @property
-    def text(self) -> str:
-        """The query as written."""
-        return self.compiled.text
-
-    @property
-    def source(self) -> str:
-        """What errors call it."""
-        return self.compiled.source
-
-    @property
-    def settings(self) -> Settings:
-        """The budgets of the engine."""
-        return self.compiled.settings
+    compiled: CompiledQuery
 
     @property
     def tree(self) -> ast.Query:
@@ -80,7 +53,7 @@ class Query:
     @property
     def partition(self) -> tuple[tuple[str, ...], ...]:
         """PARTITION BY, and what conditions imply: for each key the attributes of which the first not NULL counts."""
-        return self.compiled.partition
+        return self.compiled.lowered.partition
 
     @property
     def selected(self) -> tuple[str, ...]:
@@ -91,38 +64,7 @@ class Query:
     @property
     def window_attribute(self) -> str | None:
         """The attribute that WITHIN is measured in; None for time and events."""
-        return self.compiled.window_attribute
-
-    @property
-    def pattern(self) -> Pattern:
-        """The query as a pattern of the core."""
-        return self.compiled.pattern
-
-    @property
-    def automaton(self) -> CEA:
-        """The automaton of `pattern`."""
-        return self.compiled.automaton
-
-    def program(self) -> Program:
-        """The automaton with its window and budgets, as the engine runs it."""
-        return self.compiled.program()
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is probably not meant: parts that no event can match, and a query all of which is such."""
-        return self.compiled.warnings
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """What is probably not meant, though it can be run: events that nothing relates. `ceql check` says it."""
-        if self.compiled.rewritten.unsatisfiable:  # which is a warning
-            return ()
-        return tuple(f"{self.source}: {line}" for line in advice(self.tree, self.compiled.lowered))
-
-    @property
-    def growth(self) -> tuple[str, ...]:
-        """What makes the memory of a run grow for ever, in words: nothing, for most queries with WITHIN."""
-        return self.compiled.growth
+        return self.compiled.lowered.window_attribute
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -136,24 +78,10 @@ class Query:
         """
         return self.compiled.explain(format)
 
-    def picture(self, run: Any = None) -> Picture:
-        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it.
-
-        `run` lights it up: the ways of matches with their numbers, and what no run came to. It is what `run(…)` gives,
-        the events of which are read anew; or a match, or a list of matches, which tell their own ways alone. Drawn are
-        the ways of the first 200. Raises `OptionError` for anything else, and for events that can be read only once.
-        """
-        if run is None:
-            return Picture(automaton_diagram(self.automaton))
-        of = given(run)
-        program = self.compiled.program(are_valuations(of))
-        return Picture(automaton_diagram(program.cea, light_of(of, lambda matches: ways_of(program, matches))))
-
-    def _repr_html_(self) -> str:
-        return query_html(self.text, self.warnings, self.picture())
-
-    def __repr__(self) -> str:
-        return f"<ceql.Query {shortened(self.text, 60)!r}>"
+    def ways(self, run: Any) -> tuple[CEA, protocols.Ways]:
+        """The automaton of a run, or of a list of matches, and the ways of matches through it."""
+        program = self.compiled.program(are_valuations(run))
+        return program.cea, lambda matches: ways_of(program, matches)
 
     def alerts(self, *, limits: Limits | None = None) -> Alerts:
         """Says at which events the query matches, without enumerating matches (`ceql.runtime.alerts`).

@@ -11,7 +11,7 @@ import pytest
 import ceql
 import spaseq
 from spaseq.core.engine import Settings
-from spaseq.language.query import stream_sources
+from spaseq.language.runtime.opened import stream_sources
 from spaseq.rdf import Counters, StreamOptions, open_streams
 from tests.support import harness
 

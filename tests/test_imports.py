@@ -51,12 +51,13 @@ ALLOWED: dict[str, set[str]] = {
     "rdf": _LANGUAGE | {"measure"},
     "gpm": _LANGUAGE | {"rdf", "text"},
     "text": {"errors"},
-    "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure", "sessions"},
+    "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure", "sessions", "compiled", "protocols"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
     "command": {"errors", "engine", "events", "measure", "start", "version", "watch", "words"},
     "version": set(),
     "lazy_names": set(),
-    "protocols": {"automata", "drawing", "engine", "held", "pattern", "steps"},
+    "compiled": {"automata", "engine", "errors", "pattern"},
+    "protocols": {"automata", "compiled", "drawing", "engine", "held", "measure", "pattern", "steps"},
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", "studio", "lsp", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"start"},
@@ -66,7 +67,7 @@ ALLOWED: dict[str, set[str]] = {
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
-    "comparisons", "trees",
+    "comparisons", "trees", "compiled", "protocols",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

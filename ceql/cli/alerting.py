@@ -7,7 +7,6 @@ automaton (`ceql.runtime.alerts`). Both write the lines of a batch of events as 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -15,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
 from spaseq.core.errors import OptionError
-from spaseq.tools.command import accounted, add_results, bounded, chosen_format, opened
+from spaseq.tools.command import Format, accounted, add_results, bounded, chosen_format, opened, report
 from spaseq.tools.command.colours import tell
 from spaseq.tools.command.frame import end_interrupted, held_back, warn
 from spaseq.tools.command.writers import Results
@@ -80,14 +79,11 @@ def _alert(options: argparse.Namespace) -> int:
     query = arguments.asked(options)
     alerts = query.alerts()
     found = _Found(_alerts(alerts, options, _reading(options)), ("position", "time", "type"), _alert_text)
-    with _until_interrupted(options, query, alerts, found) as interrupted, opened(options.output, ALERTS[form]) as out:
-        found.out = out
-        counted = ALERTS[form].load()(found, out)
-    written = found.written if interrupted else counted
+    interrupted, written = _write(options, query, alerts, found, ALERTS[form])
     if interrupted:
         warn(held_back(alerts.held_back))
-    arguments.report(query, alerts, None if options.limit == 0 else written)
-    return interrupted[0] if interrupted else 0
+    report(alerts, arguments.outcome(query, None if options.limit == 0 else written))
+    return interrupted
 
 
 def _reading(options: argparse.Namespace) -> dict[str, Any]:
@@ -102,18 +98,21 @@ def _reading(options: argparse.Namespace) -> dict[str, Any]:
     return reading
 
 
-@contextlib.contextmanager
-def _until_interrupted(options: argparse.Namespace, query: Any, alerts: Alerts, found: _Found) -> Iterator[list[int]]:
-    """Makes Ctrl-C end the events regularly, with `--follow`: the list then has the exit code. Limits are those of the
-    query."""
-    interrupted: list[int] = []
+def _write(options: argparse.Namespace, query: Any, alerts: Alerts, found: _Found, form: Format) -> tuple[int, int]:
+    """Writes what is found: 0, or the exit code if Ctrl-C ended the events regularly, with `--follow`; and the number
+    of lines. Limits are those of the query."""
     try:
-        with bounded(query.settings), accounted(lambda: alerts.counters.events, lambda: found.written, "lines"):
-            yield interrupted
+        with (
+            bounded(query.settings),
+            accounted(lambda: alerts.counters.events, lambda: found.written, "lines"),
+            opened(options.output, form) as out,
+        ):
+            found.out = out
+            return 0, form.load()(found, out)
     except KeyboardInterrupt as error:
         if not options.follow:
             raise
-        interrupted.append(end_interrupted(error))
+        return end_interrupted(error), found.written
 
 
 def _alerts(alerts: Alerts, options: argparse.Namespace, reading: dict[str, Any]) -> Iterator[list[Line]]:
@@ -165,16 +164,11 @@ def _forecast(options: argparse.Namespace) -> int:
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
     found = _Found(_forecasts(alerts, forecaster, options, reading, seen), names, _forecast_text)
-    with (
-        _until_interrupted(options, query, alerts, found) as interrupted,
-        opened(options.output, FORECASTS[form]) as out,
-    ):
-        found.out = out
-        FORECASTS[form].load()(found, out)
+    interrupted, _ = _write(options, query, alerts, found, FORECASTS[form])
     if options.evaluate:
         tell(str(_evaluation(seen)))
-    arguments.report(query, alerts)
-    return interrupted[0] if interrupted else 0
+    report(alerts)
+    return interrupted
 
 
 def _forecasts(

@@ -1,5 +1,4 @@
-"""The arguments that name a query and its events, and the warnings and notes about a run; for all commands of
-`ceql`."""
+"""The arguments that name a query and its events, for all commands of `ceql`."""
 
 from __future__ import annotations
 
@@ -7,19 +6,9 @@ import argparse
 from typing import Any, Final
 
 from spaseq.core.errors import OptionError
-from spaseq.tools.command import (
-    add_query,
-    add_times,
-    bounded,
-    note,
-    query_file,
-    query_text,
-    settings_of,
-    times_of,
-    warn,
-)
+from spaseq.tools.command import add_query, add_times, compiled_query, query_file, times_of
 
-__all__ = ["EVALUATOR_HELP", "add_events", "asked", "compiled", "reading", "remarks", "report"]
+__all__ = ["EVALUATOR_HELP", "add_events", "asked", "compiled", "outcome", "reading"]
 
 EVALUATOR_HELP: Final = (
     "who evaluates: the compact structure, a lazy chain or tree (rare events first), or auto, whichever is the "
@@ -56,12 +45,7 @@ def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
     be read."""
     from ceql.query import compile_query
 
-    text, source = query_text(options.query)
-    settings = settings_of(options)
-    with bounded(settings):
-        query = compile_query(text, source=source, settings=settings)
-    warn(query.warnings if warns else ())
-    return query
+    return compiled_query(options, compile_query, warns=warns)
 
 
 def asked(options: argparse.Namespace) -> Any:
@@ -113,17 +97,6 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
     return {name: files[0] if len(files) == 1 else files for name, files in streams.items()}
 
 
-def remarks(query: Any, found: Any, written: int | None = None) -> tuple[list[str], list[str]]:
-    """Warnings about a run, and notes: those of `found`, which are the matches or alerts, and, if nothing was
-    `written`, what was read."""
-    notes = list(found.notes)
-    if written == 0 and not query.compiled.rewritten.unsatisfiable:  # which has been said
-        notes += found.why_none()
-    return found.counters.warnings(), notes
-
-
-def report(query: Any, found: Any, written: int | None = None) -> None:
-    """Prints `remarks` on stderr."""
-    warnings, notes = remarks(query, found, written)
-    warn(warnings)
-    note(notes)
+def outcome(query: Any, written: int | None) -> int | None:
+    """The number `written`, as `remarks` and `report` ask for it. None if it has been said why there is none."""
+    return None if query.compiled.rewritten.unsatisfiable else written

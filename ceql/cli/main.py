@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from ceql.cli.alerting import add_alerts
-from ceql.cli.arguments import EVALUATOR_HELP, add_events, asked, compiled, reading, report
+from ceql.cli.arguments import EVALUATOR_HELP, add_events, asked, compiled, outcome, reading
 from ceql.cli.formats import MATCHES
 from spaseq.tools.command import (
     accounted,
@@ -26,6 +26,7 @@ from spaseq.tools.command import (
     command_parser,
     note,
     opened,
+    report,
     run_command,
     run_main,
 )
@@ -98,7 +99,7 @@ def _plot(options: argparse.Namespace) -> int:
     query, matches = _found(options)
     timeline = matches.timeline(options.limit)
     timeline.save(options.output)
-    report(query, matches, len(timeline.spans))
+    report(matches, outcome(query, len(timeline.spans)))
     return 0
 
 
@@ -120,7 +121,7 @@ def _run(options: argparse.Namespace) -> int:
             note(matches.counters.memory.told())
     if options.explain:
         tell(matches.explain())
-    report(query, matches, None if options.limit == 0 else written)
+    report(matches, outcome(query, None if options.limit == 0 else written))
     return 0
 
 

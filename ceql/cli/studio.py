@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ceql.cli.arguments import remarks
+from ceql.cli.arguments import outcome
 from ceql.cli.output import FoundMatches
 from ceql.query import compile_query
 from ceql.results.matches import Match, MatchTable
-from ceql.runtime.evaluation import drawn_matches
-from ceql.runtime.ways import ways_of
 from spaseq.core.automata.diagram import automaton_diagram, classes_of
-from spaseq.core.drawing import Picture, Timeline, event_text
+from spaseq.core.drawing import Picture, Timeline, event_text, timeline_of
 from spaseq.core.engine import Settings
 from spaseq.core.engine.light import lit_by
 from spaseq.core.errors import OptionError, SpaseqError
+from spaseq.tools.command import remarks
 from spaseq.tools.studio.language import Found, Inputs, one_or_all, python_run, reading_words
 
 __all__ = ["STUDIO"]
@@ -70,20 +69,20 @@ class _Ceql:
         return Found(taken, columns, texts, range(len(rows)), more, ended)
 
     def timeline(self, query: Any, matches: Sequence[Any], limit: int) -> Timeline:
-        return drawn_matches(matches, query.source, limit)
+        return timeline_of(matches, title=query.source, limit=limit)
 
     def event(self, query: Any, event: Any) -> str:
         return event_text(event)
 
     def lit(self, query: Any, matches: Any, found: Found) -> tuple[Picture, Sequence[Sequence[str]]]:
-        program = query.compiled.program(matches.shown is not None)
-        ways = ways_of(program, found.matches)
+        automaton, ways_of = query.ways(matches)
+        ways = ways_of(found.matches)
         stopped = found.more or found.ended
         progress = None if stopped else matches.progress()
-        return Picture(automaton_diagram(program.cea, lit_by(ways, len(ways), progress))), list(map(classes_of, ways))
+        return Picture(automaton_diagram(automaton, lit_by(ways, len(ways), progress))), list(map(classes_of, ways))
 
     def remarks(self, query: Any, matches: Any, written: int) -> tuple[list[str], list[str]]:
-        return remarks(query, matches, written)
+        return remarks(matches, outcome(query, written))
 
     def python(self, file: str, inputs: Inputs) -> str:
         arguments = _arguments(inputs)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
 from ceql.results.bindings import Bindings, Shown, lists_attributes
 from ceql.rewrites import DEPTH, Rewritten, rewrite
@@ -25,42 +26,33 @@ from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_query, print_within
 from ceql.syntax.walk import attributes_of
-from spaseq.core.automata import CEA
-from spaseq.core.automata.diagram import automaton_text
-from spaseq.core.engine import Program, Settings, compile_program
+from spaseq.core import compiled
+from spaseq.core.engine import Program, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
-from spaseq.core.pattern import Pattern
 
 __all__ = ["CompiledQuery"]
 
 
-class CompiledQuery:
+class CompiledQuery(compiled.CompiledQuery):
     """A query's text, tree and lowered form, and the automata made of it.
 
-    `rewritten` is the tree as it is compiled, `shown` what SELECT asks to be seen of matches, `valuations` whether it
-    asks which variables took which events.
-
-    Raises `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
+    `rewritten` is the tree as it is compiled, `shown` what SELECT asks to be seen of matches; `valuations` is true if
+    it asks which variables took which events.
     """
 
-    def __init__(self, text: str, source: str, settings: Settings) -> None:
-        self.text = text
-        self.source = source
-        self.settings = settings
+    def _compile(self) -> None:
         self._programs: dict[bool, Program] = {}
-        with named_query(source):
-            self.tree: ast.Query = with_streams(parse(text, source))
-            check(self.tree, text, source)
-            self.rewritten: Rewritten = rewrite(self.tree, settings.rewrite_size)
-            self.lowered: Lowered = lower(self.rewritten.query, text, source, settings)
-            if settings.forget_keys_after is not None and not self.lowered.partition:
-                raise OptionError(
-                    "forget_keys_after is given, and the query has no keys",
-                    "PARTITION BY gives it some; else leave it out",
-                )
-            self.shown: Shown = Shown.of(self.tree)
-            self.valuations: bool = lists_attributes(self.tree)
-            self.program()
+        self.tree: ast.Query = with_streams(parse(self.text, self.source))
+        check(self.tree, self.text, self.source)
+        self.rewritten: Rewritten = rewrite(self.tree, self.settings.rewrite_size)
+        self.lowered: Lowered = lower(self.rewritten.query, self.text, self.source, self.settings)
+        self._expect_keys(self.lowered.partition)
+        within = self.rewritten.query.within
+        self.within = f"WITHIN {print_within(within)}" if isinstance(within, ast.WithinTime) else ""
+        self.pattern = self.lowered.pattern
+        self.shown: Shown = Shown.of(self.tree)
+        self.valuations: bool = lists_attributes(self.tree)
+        self.automaton = self.program().cea
 
     def program(self, valuations: bool | None = None) -> Program:
         """The automaton with its window and budgets: that reports complex events, or valuations (by default what the
@@ -106,33 +98,6 @@ class CompiledQuery:
         return schema
 
     @property
-    def partition(self) -> tuple[tuple[str, ...], ...]:
-        """PARTITION BY, and what conditions imply: for each key the attributes of which the first not NULL counts."""
-        return self.lowered.partition
-
-    @property
-    def window_attribute(self) -> str | None:
-        """The attribute that WITHIN is measured in; None for time and events."""
-        return self.lowered.window_attribute
-
-    @property
-    def timed(self) -> str:
-        """The clause or setting whose meaning depends on the times of events; empty if there is none."""
-        if isinstance(self.rewritten.query.within, ast.WithinTime):
-            return f"WITHIN {print_within(self.rewritten.query.within)}"
-        return "" if self.settings.forget_keys_after is None else "forget_keys_after"
-
-    @property
-    def pattern(self) -> Pattern:
-        """The query as a pattern of the core."""
-        return self.lowered.pattern
-
-    @property
-    def automaton(self) -> CEA:
-        """The automaton of `pattern`."""
-        return self.program().cea
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """What is probably not meant: parts that can be read in two ways, parts that no event can match, and a query
         all of which is such."""
@@ -144,6 +109,11 @@ class CompiledQuery:
         if self.rewritten.unsatisfiable:
             return (*found, f"{self.source}: no stream has a match: the query reports nothing")
         return found
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """Events that nothing relates, a line each."""
+        return () if self.rewritten.unsatisfiable else tuple(advice(self.tree, self.lowered))  # which is a warning
 
     @property
     def growth(self) -> tuple[str, ...]:
@@ -217,33 +187,27 @@ class CompiledQuery:
 
     def explain(self, format: str) -> str:
         """As of `ceql.query.Query.explain`."""
-        expect_type("the format", format, str, "text, dot, svg or json")
-        with named_query(self.source):  # which may be nested too deeply for its printer
-            plan = self._explained()
-        if format == "text":
-            return plan + "\n"
-        return automaton_text(self.automaton, format, {"warnings": list(self.warnings), "plan": plan.splitlines()})
+        return self.explained(format, self._plan(), {})
 
-    def _explained(self) -> str:
+    def _plan(self) -> Iterator[str]:
         lowered = self.lowered
-        lines = ["query:", *("  " + line for line in print_query(self.tree).splitlines())]
-        lines += self._explain_rewrites()
-        lines += self.growth
+        yield "query:"
+        yield from ("  " + line for line in print_query(self.tree).splitlines())
+        yield from self._explain_rewrites()
+        yield from self.growth
         if lowered.window_attribute is not None:
-            lines.append(f"window over: {lowered.window_attribute} (its own numbers, closed)")
+            yield f"window over: {lowered.window_attribute} (its own numbers, closed)"
         if lowered.partition:
-            keys = ", ".join(" or ".join(bracket) for bracket in lowered.partition)
-            lines.append(f"partition by: {keys}")
+            yield f"partition by: {', '.join(' or '.join(bracket) for bracket in lowered.partition)}"
         for key in lowered.keys:
-            lines.append(
-                f"  {key} by conditions that every event of a match is under; they need no evaluation of their own"
-            )
+            yield f"  {key} by conditions that every event of a match is under; they need no evaluation of their own"
         if lowered.strict:
-            lines.append("selection: STRICT, matched positions are consecutive")
+            yield "selection: STRICT, matched positions are consecutive"
         if lowered.absent is not None:
             behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
-            lines.append(f"at the end: {lowered.absent}{behind}; matches are reported as their windows close")
-        return "\n".join([*lines, "automaton:", *("  " + line for line in self.program().explain().splitlines())])
+            yield f"at the end: {lowered.absent}{behind}; matches are reported as their windows close"
+        yield "automaton:"
+        yield from ("  " + line for line in self.program().explain().splitlines())
 
     def _explain_rewrites(self) -> Iterator[str]:
         """What the query is compiled as, where that is something else, and what was left out of it."""

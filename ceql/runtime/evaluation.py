@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from spaseq.core.events import EventBatch, EventCounters, EventOptions, EventStr
 from spaseq.core.measure import shortened
 from spaseq.core.watch import check, limited, limited_steps
 
-__all__ = ["Matches", "drawn_matches", "matches_of"]
+__all__ = ["Matches", "matches_of"]
 
 
 def matches_of(
@@ -150,7 +150,7 @@ class Matches:
     def timeline(self, limit: int = 200) -> Timeline:
         """The first `limit` matches on a time axis, over positions where events have no dates: `svg()`, `html()`,
         `save(path)`; a notebook shows it."""
-        return drawn_matches(self, self._query.source, limit)
+        return timeline_of(self, title=self._query.source, limit=limit)
 
     def why_none(self) -> list[str]:
         """What someone should know who wonders why there is no match, of what was read in the latest use: events by
@@ -182,11 +182,6 @@ class Matches:
         if first is not None:
             yield first
             yield from batches
-
-
-def drawn_matches(matches: Iterable[Match], source: str, limit: int) -> Timeline:
-    """The first `limit` of the matches as a picture."""
-    return timeline_of(matches, title=source, limit=limit)
 
 
 def _row(match: Match) -> tuple[Any, ...]:

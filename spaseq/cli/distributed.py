@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spaseq.core.errors import OptionError
-from spaseq.language.query import Query
+from spaseq.language.query import Query, compile_query
 from spaseq.language.results.match import Match
 from spaseq.rdf import Counters, StreamSource, term_from_key
 from spaseq.tools.command.process import interrupt_once
@@ -60,7 +60,7 @@ def explained(
 
 def without_time_limit(query: Query) -> Query:
     """The query for Spark, whose tasks refuse that limit."""
-    return Query(query.text, query.source, replace(query.settings, time_limit=None))
+    return compile_query(query.text, query.source, replace(query.settings, time_limit=None))
 
 
 def followed_matches(

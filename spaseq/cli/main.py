@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.options import parser
@@ -20,13 +20,13 @@ from spaseq.tools.command import (
     accounted,
     bounded,
     chosen_format,
+    compiled_query,
     note,
     opened,
     query_file,
-    query_text,
+    report,
     run_command,
     run_main,
-    settings_of,
     times_of,
     warn,
 )
@@ -73,19 +73,19 @@ def _run(options: argparse.Namespace) -> int:
                 raise
             code = end_interrupted(error)
             warn(_held_back(source))
-            _report(source, found.written, found.left_out())
+            report(source, found.written, found.left_out())
             return code
         finally:
             if options.memory:
                 note(source.counters.memory.told())
-    _report(source, None if options.limit == 0 else written, found.left_out())
+    report(source, None if options.limit == 0 else written, found.left_out())
     return 0
 
 
 def _check(options: argparse.Namespace) -> int:
     query = _compiled(options)
     with bounded(query.settings):
-        told = query.closing(_knowledge(options, query), options.entailment)
+        told = query.compiled.closing(_knowledge(options, query), options.entailment)
     note((*query.advice, *query.growth, *told))
     say(f"{query.source}: ok\n")
     return 0
@@ -119,7 +119,7 @@ def _plot(options: argparse.Namespace) -> int:
     matches, source = _matches(options, query, keep_events=True)
     timeline = drawn_matches(matches, query.checked, options.limit, query.source)
     timeline.save(options.output)
-    _report(source, len(timeline.spans))
+    report(source, len(timeline.spans))
     return 0
 
 
@@ -129,16 +129,11 @@ def _plot(options: argparse.Namespace) -> int:
 def _compiled(options: argparse.Namespace, *, warns: bool = True) -> Query:
     from spaseq.language.query import compile_query
 
-    settings = settings_of(options)
-    with bounded(settings):
-        query = compile_query(*query_text(options.query), settings)
-    warn(query.warnings if warns else ())
+    query: Query = compiled_query(options, compile_query, warns=warns)
     return query
 
 
-def _matches(
-    options: argparse.Namespace, query: Query, *, keep_events: bool = False
-) -> tuple[Iterable[Match], _Source]:
+def _matches(options: argparse.Namespace, query: Query, *, keep_events: bool = False) -> tuple[Iterable[Match], Any]:
     """The matches as they are asked for, and what tells what was read by then."""
     from spaseq.cli.inputs import spark_settings, stream_files
 
@@ -216,18 +211,6 @@ def _stream_options(options: argparse.Namespace) -> StreamOptions:
     return StreamOptions.parse(**own, **times_of(options))
 
 
-class _Source(Protocol):
-    """What tells what was read."""
-
-    @property
-    def counters(self) -> Counters: ...
-
-    @property
-    def notes(self) -> Sequence[str]: ...
-
-    def why_none(self) -> list[str]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _OnSpark:
     """What Spark tells of what was read."""
@@ -241,7 +224,7 @@ class _OnSpark:
     def notes(self) -> Sequence[str]:
         """As of `Matches.notes`, of files that are there."""
         with contextlib.suppress(SpaseqError):  # a folder, which may get files
-            return self.query.settled(self.options, self.streams).notes
+            return self.query.compiled.settled(self.options, self.streams).notes
         return ()
 
     def why_none(self) -> list[str]:
@@ -249,22 +232,14 @@ class _OnSpark:
         return [f"{self.counters.events:,} events were read" if self.counters.events else "no event was read"]
 
 
-def _report(source: _Source, written: int | None, left_out: Sequence[str] = ()) -> None:
-    """Warnings about what was read, what was assumed of it, what was found and `left_out` and, where nothing was found
-    and `written`, what was read."""
-    warn(source.counters.warnings())
-    note(source.notes)
-    note(left_out or (source.why_none() if written == 0 else ()))
-
-
-def _held_back(source: _Source) -> list[str]:
+def _held_back(source: Any) -> list[str]:
     """What an interrupted run over streams that go on did not write, in words."""
     from spaseq.language.runtime.follow import FollowedMatches
 
     return held_back(source.held_back()) if isinstance(source, FollowedMatches) else []
 
 
-def _write(options: argparse.Namespace, found: FoundResults, source: _Source) -> int:
+def _write(options: argparse.Namespace, found: FoundResults, source: Any) -> int:
     """Writes the matches as asked; how many."""
     from spaseq.cli.output import write_results
 

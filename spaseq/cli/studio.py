@@ -19,6 +19,7 @@ from spaseq.gpm import freeze
 from spaseq.gpm.serialise import json_term, short_text
 from spaseq.language.query import Query, compile_query
 from spaseq.language.results.timelines import drawn_matches, prefixes_of
+from spaseq.tools.command import remarks
 from spaseq.tools.studio.language import Found, Inputs, one_or_all, python_run, reading_words
 
 __all__ = ["STUDIO"]
@@ -89,7 +90,7 @@ class _Spaseq:
         )
 
     def remarks(self, query: Query, matches: Any, written: int) -> tuple[list[str], list[str]]:
-        return matches.counters.warnings(), [*matches.notes, *([] if written else matches.why_none())]
+        return remarks(matches, written)
 
     def python(self, file: str, inputs: Inputs) -> str:
         streams = {name: one_or_all(paths) for name, paths in inputs.streams.items()}

@@ -16,7 +16,8 @@ Modules:
 * `measure`: How wide a text is.
 * `steps`: The steps of a match.
 * `sessions`: How an evaluation that events are pushed to ends.
-* `protocols`: The interface that both languages implement: query, matches, match, session.
+* `compiled`: What a query of either language is compiled to.
+* `protocols`: The face that both languages show: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
 * `trees` (`children`, `folded`, `mapped`, `walk`, `with_children`): Walks over trees of frozen nodes.

@@ -25,24 +25,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-__all__ = [
-    "BudgetExceeded",
-    "EventError",
-    "InternalError",
-    "LimitReached",
-    "OptionError",
-    "QueryError",
-    "QuerySemanticsError",
-    "QuerySyntaxError",
-    "Span",
-    "SpaseqError",
-    "UnsupportedFeature",
-    "expect_count",
-    "expect_type",
-    "named_query",
-    "naming_options",
-    "spoken",
-]
+__all__ = ["BudgetExceeded", "EventError", "InternalError", "LimitReached", "OptionError", "QueryError",
+           "QuerySemanticsError", "QuerySyntaxError", "Span", "SpaseqError", "UnsupportedFeature", "expect_count",
+           "expect_type", "in_command_words", "in_reader_words", "named_query", "naming_options"]  # fmt: skip
 
 UNNAMED: Final = "<query>"
 """What errors call a query that came from no file."""
@@ -54,10 +39,11 @@ _BEFORE: Final = 60
 # -- options of the commands are arguments of the library
 
 _VALUES: Final = r"[A-Z]{2,}(?:=\S*?FILE)?|\d+\w*|arrival|drop|error|subject|size:N|graph"
-_ARGUMENT: Final = re.compile(
-    r"(?<![\w-])--(time-unit|time-from|time|type-column|interval|lateness|late|event-by|ties|malformed|entailment|"
-    rf"forget-keys-after)(?![\w-])(?: ({_VALUES})(?![\w-]))?"
+_OPTIONS: Final = (
+    "time-unit|time-from|time|type-column|interval|lateness|late|event-by|ties|malformed|entailment|forget-keys-after"
 )
+_OPTION: Final = re.compile(rf"(?<![\w-])--({_OPTIONS})(?![\w-])(?: ({_VALUES})(?![\w-]))?")
+_ARGUMENT: Final = re.compile(rf'\b({_OPTIONS.replace("-", "_")})="([^"\n]*)"')
 _BY_NAME: Final = re.compile(r"(?<![\w-])--(stream|kb|set) ([^\s=]+)=(\w+(?:,FILE)?)")
 _NAMES: Final = {"stream": 'streams={{"{0}": "{1}"}}', "kb": 'kb={{"{0}": "{1}"}}', "set": "settings=Settings({0}={1})"}
 
@@ -78,16 +64,25 @@ def naming_options() -> Iterator[None]:
         _Speaks.options = before
 
 
-def spoken(text: str) -> str:
+def in_reader_words(text: str) -> str:
     """A message that names options of the commands, as its reader writes them.
 
-    >>> spoken("--lateness 5s puts in order what comes late; --late drop leaves it out")
+    >>> in_reader_words("--lateness 5s puts in order what comes late; --late drop leaves it out")
     'lateness="5s" puts in order what comes late; late="drop" leaves it out'
     """
     if _Speaks.options or "--" not in text:
         return text
     text = _BY_NAME.sub(lambda found: _NAMES[found[1]].format(found[2], found[3]), text)
-    return _ARGUMENT.sub(lambda at: at[1].replace("-", "_") + (f'="{at[2]}"' if at[2] else ""), text)
+    return _OPTION.sub(lambda at: at[1].replace("-", "_") + (f'="{at[2]}"' if at[2] else ""), text)
+
+
+def in_command_words(text: str) -> str:
+    """The opposite of `in_reader_words`: a text that names arguments of the library, with the options of the commands.
+
+    >>> in_command_words('which is in time="ts"')
+    'which is in --time ts'
+    """
+    return _ARGUMENT.sub(lambda at: f"--{at[1].replace('_', '-')} {at[2]}", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +113,11 @@ class SpaseqError(Exception):
 
     exit_code = 1
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__.copy())
+
     def __str__(self) -> str:
-        return spoken(super().__str__())
+        return in_reader_words(super().__str__())
 
 
 class QueryError(SpaseqError):
@@ -149,19 +147,16 @@ class QueryError(SpaseqError):
         self.hint = hint
         super().__init__(str(self))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.__dict__.copy()))
-
     def __str__(self) -> str:
         if self.span is None:
-            lines = [f"{self.source}: {spoken(self.problem)}"]
+            lines = [f"{self.source}: {in_reader_words(self.problem)}"]
         else:
-            lines = [f"{self.source}:{self.span.line}:{self.span.column}: {spoken(self.problem)}"]
+            lines = [f"{self.source}:{self.span.line}:{self.span.column}: {in_reader_words(self.problem)}"]
             lines += caret_lines(self.text, self.span)
         if self.expected:
             lines.append("expected: " + ", ".join(self.expected))
         if self.hint:
-            lines.append("hint: " + spoken(self.hint))
+            lines.append("hint: " + in_reader_words(self.hint))
         return "\n".join(lines)
 
 
@@ -182,10 +177,9 @@ def named_query(source: str) -> Iterator[None]:
         raise
 
 
-def _rebuild(cls: type[SpaseqError], state: dict[str, object]) -> SpaseqError:
-    error = cls.__new__(cls)
+def _rebuild(kind: type[SpaseqError], args: tuple[Any, ...], state: dict[str, object]) -> SpaseqError:
+    error = kind.__new__(kind, *args)
     error.__dict__.update(state)
-    error.args = (str(error),)
     return error
 
 
@@ -228,9 +222,6 @@ class OptionError(SpaseqError):
         self.hint = hint
         super().__init__(problem + (f"\nhint: {hint}" if hint else ""))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (OptionError, (self.problem, self.hint))
-
 
 def expect_type(name: str, value: object, kind: type | tuple[type, ...], hint: str) -> None:
     """Raises `OptionError` if an argument of the library is of another type."""
@@ -272,17 +263,14 @@ class EventError(SpaseqError):
         self.hint = hint
         super().__init__(str(self))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self.__dict__.copy()))
-
     def __str__(self) -> str:
         place = self.source
         if self.record is not None and self.counted:
             place += f"{', ' if place else ''}{self.counted} {self.record}"
         elif self.record is not None:
             place = f"{place}:{self.record}" if place else f"record {self.record}"
-        text = spoken(f"{place}: {self.problem}" if place else self.problem)
-        return text + (f"\nhint: {spoken(self.hint)}" if self.hint else "")
+        text = in_reader_words(f"{place}: {self.problem}" if place else self.problem)
+        return text + (f"\nhint: {in_reader_words(self.hint)}" if self.hint else "")
 
 
 class BudgetExceeded(SpaseqError):
@@ -300,9 +288,6 @@ class BudgetExceeded(SpaseqError):
 
     def _problem(self) -> str:
         return f"{self.setting} is {self.limit:,} {self.unit} and {self.used:,} are needed"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.setting, self.limit, self.used, self.unit, self.hint))
 
 
 class LimitReached(BudgetExceeded):

@@ -1,26 +1,33 @@
 """The face that both languages show: what a query, its matches and an evaluation in progress are.
 
-`ceql.Query` and `spaseq.Query`, and what they give, are classes of their own that have these members with these
-meanings, and some more. Code that takes either language is written against the protocols; one test holds both to them
+`ceql.Query` and `spaseq.Query` are a `Query`. What they give are classes of their own that have these members with
+these meanings, and some more. Code that takes either language is written against this module; one test holds both to it
 (`tests/test_face.py`). Events differ: CEQL takes tuples (dicts, tables, files), SPAseq graphs (`spaseq.GraphEvent`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from spaseq.core.automata import CEA
-from spaseq.core.drawing import Picture
-from spaseq.core.engine import Settings
+from spaseq.core.automata import CEA, Transition
+from spaseq.core.automata.diagram import automaton_diagram
+from spaseq.core.compiled import CompiledQuery
+from spaseq.core.drawing import Picture, query_html
+from spaseq.core.engine import Program, Settings
+from spaseq.core.engine.light import given, light_of
 from spaseq.core.held import Memory
+from spaseq.core.measure import shortened
 from spaseq.core.pattern import Pattern
 from spaseq.core.steps import Step
 
-__all__ = ["Counters", "Match", "Matches", "Query", "Session"]
+__all__ = ["Counters", "Match", "Matches", "Query", "Session", "Ways"]
+
+Ways = Callable[[Sequence[Any]], Sequence[tuple[Transition, ...]]]
+"""The way of each of some matches through the automaton."""
 
 
 class Match(Protocol):
@@ -171,63 +178,101 @@ class Session(Protocol):
     ) -> None: ...
 
 
-class Query(Protocol):
-    """A query that has been parsed, checked and compiled. It never changes, and pickles as its text."""
+class Query:
+    """A query that has been parsed, checked and compiled. It never changes, and pickles as its text.
+
+    `compiled` holds what evaluations are made of.
+    """
+
+    compiled: CompiledQuery
+
+    def __init__(self, compiled: CompiledQuery) -> None:
+        self.compiled = compiled
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _compiled_again, (type(self), type(self.compiled), self.text, self.source, self.settings)
 
     @property
     def text(self) -> str:
-        """As it was written."""
-        ...
+        """The query as written."""
+        return self.compiled.text
 
     @property
     def source(self) -> str:
         """What errors call it."""
-        ...
+        return self.compiled.source
 
     @property
     def settings(self) -> Settings:
         """The budgets of the engine."""
-        ...
+        return self.compiled.settings
 
     @property
     def pattern(self) -> Pattern:
-        """What it means to the engine."""
-        ...
+        """The query as a pattern of the core."""
+        return self.compiled.pattern
 
     @property
     def automaton(self) -> CEA:
-        """What the engine makes of `pattern`."""
-        ...
+        """The automaton of `pattern`."""
+        return self.compiled.automaton
+
+    def program(self) -> Program:
+        """The automaton with its window and budgets, as the engine runs it."""
+        return self.compiled.program()
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its author may have overlooked."""
-        ...
+        """What is probably not meant: parts that no event can match, a query that reports nothing, doubtful words."""
+        return self.compiled.warnings
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What is probably not meant, though it can be run; `check` of both commands says it."""
-        ...
+        """What is probably not meant, though it can be run: events that nothing relates, slips. `check` of the commands
+        says it."""
+        return tuple(f"{self.source}: {line}" for line in self.compiled.advice)
 
     @property
     def growth(self) -> tuple[str, ...]:
-        """What makes the memory of a run grow for ever, in words."""
-        ...
-
-    def explain(self, format: str = "text") -> str:
-        """How it is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`."""
-        ...
-
-    def picture(self, run: Any = None) -> Picture:
-        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it. Lit by `run`: what `run(…)`
-        gives, a match, or a list of matches."""
-        ...
+        """What makes the memory of a run grow for ever, in words: nothing, for most queries with WITHIN."""
+        return self.compiled.growth
 
     @property
     def run(self) -> Any:
         """`run(events, …)` gives the lazy `Matches` over events or, in SPAseq, over the files of streams."""
-        ...
+        raise NotImplementedError
 
     def open(self, state: bytes | None = None) -> Session:
         """An evaluation that events are pushed to; with a snapshot, it goes on where that was taken."""
-        ...
+        raise NotImplementedError
+
+    def explain(self, format: str = "text") -> str:
+        """How it is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`."""
+        raise NotImplementedError
+
+    def picture(self, run: Any = None) -> Picture:
+        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it.
+
+        `run` lights it up: the ways of matches with their numbers, and what no run came to. It is what `run(…)` gives,
+        the events of which are read anew; or a match, or a list of matches, which tell their own ways alone. Drawn are
+        the ways of the first 200. Raises `OptionError` for anything else, and for events that can be read only once.
+        """
+        if run is None:
+            return Picture(automaton_diagram(self.automaton))
+        of = given(run)
+        automaton, ways = self.ways(of)
+        return Picture(automaton_diagram(automaton, light_of(of, ways)))
+
+    def ways(self, run: Any) -> tuple[CEA, Ways]:
+        """The automaton of a run, or of a list of matches, and the ways of matches through it."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return query_html(self.text, self.warnings, self.picture())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__.partition('.')[0]}.Query {shortened(self.text, 60)!r}>"
+
+
+def _compiled_again(query: Any, compiled: Any, text: str, source: str, settings: Settings) -> Any:
+    return query(compiled(text, source, settings))

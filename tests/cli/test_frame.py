@@ -19,7 +19,7 @@ from ceql.cli.formats import MATCHES
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.formats import FORMATS as SPASEQ_FORMATS
 from spaseq.cli.main import main as spaseq_main
-from spaseq.core.errors import EventError, OptionError, spoken
+from spaseq.core.errors import EventError, OptionError, in_reader_words
 from spaseq.core.measure import width_of
 from spaseq.tools.command import Format, Table, chosen_format, run_main
 from spaseq.tools.command.writers import Results
@@ -68,7 +68,7 @@ def test_errors_name_what_their_reader_writes(tmp_path: Path, capsys: pytest.Cap
     assert "(--lateness 5s)" in said and "--late drop" in said
     with pytest.raises(OptionError, match=r'streams=\{"NAME": "FILE"\} for each'):
         ceql.compile("SELECT * FROM S, T WHERE S>A ; T>B").run([{"type": "A"}])
-    assert spoken("--event-by size:N, --set x=2GB, --format dot, 'a--late'") == (
+    assert in_reader_words("--event-by size:N, --set x=2GB, --format dot, 'a--late'") == (
         "event_by=\"size:N\", settings=Settings(x=2GB), --format dot, 'a--late'"
     )
 

@@ -350,7 +350,7 @@ def test_an_interrupt(files: Path, capsys: pytest.CaptureFixture[str], monkeypat
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spaseq.cli.main.query_text", interrupt)
+    monkeypatch.setattr("spaseq.tools.command.frame.query_text", interrupt)
     assert run(capsys, "check", "q.rq") == (130, "", "interrupted\n")
 
 
@@ -360,7 +360,7 @@ def test_a_bug_is_said_to_be_one(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("spaseq.cli.main.query_text", fail)
+    monkeypatch.setattr("spaseq.tools.command.frame.query_text", fail)
     code, _, err = run(capsys, "check", "q.rq")
     assert code == 1 and err.startswith("spaseq failed: ZeroDivisionError: oh\nhint: this is a bug")
 

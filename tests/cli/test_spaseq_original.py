@@ -15,7 +15,7 @@ import pytest
 import spaseq
 from spaseq.cli.main import main
 from spaseq.gpm import Knowledge
-from spaseq.language.query import knowledge_of
+from spaseq.language.runtime.knowledge import knowledge_of
 from spaseq.rdf import StreamOptions, open_streams, parse_streams_file
 from tests.support import oracle_spaseq, oracle_spaseq_text
 from tests.support.data import DATA, needs

@@ -331,7 +331,7 @@ def _graphs(given: Input) -> str:
     kb = {part.rpartition("=")[0]: part.rpartition("=")[2] for option, part in pairs if option == "--kb"}
     words = {option[2:].replace("-", "_"): value for option, value in pairs if option not in ("--stream", "--kb")}
     query = spaseq.compile(given.files["query.rq"].decode("utf-8"))
-    from spaseq.language.query import stream_options, stream_sources
+    from spaseq.language.runtime.opened import stream_options, stream_sources
 
     options = stream_options(None, words)
     matches = query.run(streams, kb, options=options)

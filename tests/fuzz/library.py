@@ -131,7 +131,7 @@ def _events(case: Case, folder: Path) -> list[Any]:
     if not case.is_spaseq:
         return list(case.events)
     query = spaseq.compile(case.query)
-    from spaseq.language.query import stream_sources
+    from spaseq.language.runtime.opened import stream_sources
 
     sources = stream_sources(query.checked, harness.write_streams(case.graphs, folder))
     events, settled = open_streams(sources, spaseq.StreamOptions(), Counters())

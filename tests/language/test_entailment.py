@@ -475,7 +475,7 @@ def test_closed_knowledge_has_a_limit(entailment: str, tmp_path: Path, capsys: p
         lambda: compiled.run(streams, graphs, entailment=entailment),
         lambda: compiled.open(kb=graphs, entailment=entailment),
         lambda: compiled.follow(streams, graphs, entailment=entailment),
-        lambda: compiled.solver(graphs, entailment=entailment),
+        lambda: compiled.compiled.solver(graphs, entailment=entailment),
         lambda: compiled.explain(kb=graphs, entailment=entailment),
     ):
         with pytest.raises(spaseq.BudgetExceeded, match="closed_triples is 600 "):

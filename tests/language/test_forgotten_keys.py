@@ -9,7 +9,7 @@ import pytest
 
 import spaseq
 from spaseq.core.engine import Partitions
-from spaseq.language.query import stream_sources
+from spaseq.language.runtime.opened import stream_sources
 from spaseq.rdf import Counters, StreamOptions, open_streams
 from tests.support import harness
 from tests.support.harness import Case

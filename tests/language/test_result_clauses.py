@@ -10,10 +10,10 @@ from rdflib import BNode, Literal, URIRef
 
 import spaseq
 from spaseq.gpm import list_literal
-from spaseq.language.query import stream_sources
 from spaseq.language.results.computing import Computation
 from spaseq.language.results.match import Match
 from spaseq.language.results.results import finish
+from spaseq.language.runtime.opened import stream_sources
 from spaseq.rdf import Counters, StreamOptions, open_streams
 from tests.support import harness
 

@@ -14,6 +14,7 @@ import spaseq
 from spaseq.core.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge
 from spaseq.language.results.match import Match
+from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import chunk_of
 from spaseq.language.solving.solve import InstantSolutions
 from spaseq.rdf import Counters, GraphEvent, Instant, StreamOptions
@@ -135,8 +136,8 @@ def test_windows(within: str, expected: list[list[float]]) -> None:
 
 def test_the_unit_reads_the_start() -> None:
     compiled = spaseq.compile(query("A", AB, "WITHIN 2 SECONDS STARTING AT 1500"))
-    assert compiled.window("ms").origin == 3 * SECOND // 2
-    assert compiled.window("s").origin == 1500 * SECOND
+    assert compiled.compiled.window("ms").origin == 3 * SECOND // 2
+    assert compiled.compiled.window("s").origin == 1500 * SECOND
 
 
 def test_what_leaves_the_window_is_forgotten() -> None:
@@ -247,12 +248,12 @@ def test_a_query_pickles_and_explains_itself() -> None:
 
 def test_rows_solved_elsewhere_give_the_same_matches() -> None:
     compiled = spaseq.compile(query("A; B", AB))
-    solver = compiled.solver(Knowledge())
+    solver = compiled.compiled.solver(Knowledge())
     instants = [Instant(i, e.time, (e,)) for i, e in enumerate(EVENTS[:4])]
     solved = solver.rows(chunk_of(instants, solver.solve_pushed))
     values = [{name: frozenset(solved.mappings(name, i.position)) for name in "AB"} for i in instants]
     rows = [InstantSolutions(i.position, i.time, None, own) for i, own in zip(instants, values, strict=True)]
-    recogniser = compiled.recogniser()
+    recogniser = Recogniser(compiled.checked, compiled.program(), None, keep_events=False)
     found = [match for row in rows for match in recogniser.push_rows([pickle.loads(pickle.dumps(row))])]
     assert [m.times for m in found] == [m.times for m in run(query("A; B", AB), EVENTS[:4])]
     with pytest.raises(InternalError):

@@ -11,7 +11,7 @@ import rdflib
 
 import spaseq
 from spaseq.core.errors import OptionError
-from spaseq.language.query import knowledge_of
+from spaseq.language.runtime.knowledge import knowledge_of
 from spaseq.rdf import GROUP, Grouped, group_labels, group_triples
 
 E = rdflib.Namespace("http://example.org/")

@@ -9,7 +9,7 @@ import pytest
 
 import spaseq
 from spaseq.core.errors import EventError
-from spaseq.language.query import knowledge_of
+from spaseq.language.runtime.knowledge import knowledge_of
 from spaseq.rdf import GraphColumns, format_of, read_knowledge, read_statements, term_key
 
 

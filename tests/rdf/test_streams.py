@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.core.errors import EventError, OptionError, spoken
+from spaseq.core.errors import EventError, OptionError, in_reader_words
 from spaseq.rdf import (
     GENERATED_AT,
     Counters,
@@ -174,7 +174,7 @@ class TestOptions:
     def test_wrong_words(self, words: dict[str, str], problem: str) -> None:
         with pytest.raises(OptionError) as error:
             StreamOptions.parse(**words)
-        assert spoken(problem) in str(error.value)
+        assert in_reader_words(problem) in str(error.value)
 
 
 class TestStreamsFile:

@@ -136,7 +136,9 @@ def test_groups_are_knowledge(way: str, spark: Any, monkeypatch: pytest.MonkeyPa
     DEFINE GPM A ON S { ?a :speed ?x . GRAPH :roads { ?a <urn:spaseq:group> ?g } } }""")
     kb = {"http://example.org/roads": spaseq.Grouped(frame, "http://example.org/next")}
     rows = 100 if way == "driver" else 1
-    known = known_of(spark, kb, QueryText.of(query), lay_out(query), rows=rows, way="auto" if rows > 1 else way)
+    known = known_of(
+        spark, kb, QueryText.of(query), lay_out(query.compiled), rows=rows, way="auto" if rows > 1 else way
+    )
     found = {tuple(row) for row in known.frames["http://example.org/roads"].collect()}
     labels = group_labels((s, o) for s, _, o in roads if not o.startswith('"'))
     assert found == {(entity, "<urn:spaseq:group>", group) for entity, group in labels.items()}

@@ -12,7 +12,7 @@ import pytest
 
 import spaseq
 from spaseq.core.errors import EventError
-from spaseq.language.query import stream_options, stream_sources
+from spaseq.language.runtime.opened import stream_options, stream_sources
 from spaseq.rdf import Counters, settle
 from spaseq.spark.ingest import inputs
 from tests.spark.conftest import NS, write_stream

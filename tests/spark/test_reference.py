@@ -14,7 +14,7 @@ import spaseq
 import spaseq.cli.main as command
 import spaseq.gpm.columnar.evaluate as columnar
 from spaseq.cli import distributed
-from spaseq.language.query import stream_options, stream_sources
+from spaseq.language.runtime.opened import stream_options, stream_sources
 from spaseq.rdf import settle
 from spaseq.spark.ingest import frames
 from spaseq.spark.ingest.inputs import inputs_of
@@ -47,7 +47,7 @@ def by_rdflib(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def _text(reference: bool) -> Any:
     query = spaseq.compile(QUERY)
-    return under_entailment(query, spaseq.gpm.Knowledge(), None, reference=reference)[0], lay_out(query)
+    return under_entailment(query, spaseq.gpm.Knowledge(), None, reference=reference)[0], lay_out(query.compiled)
 
 
 @pytest.mark.parametrize("reference", [False, True])

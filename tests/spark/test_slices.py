@@ -15,8 +15,8 @@ import pytest
 import spaseq
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.places import open_file
-from spaseq.language.query import stream_options
 from spaseq.language.results.solutions import match_table
+from spaseq.language.runtime.opened import stream_options
 from spaseq.rdf import Counters, StreamOptions, StreamSource
 from spaseq.spark.batch import slices
 from spaseq.spark.batch.form import Form
@@ -56,7 +56,7 @@ def _streams(folder: Path) -> dict[str, Any]:
 
 
 def _job(query: Any, tasks: int, **words: Any) -> Any:
-    return Job(None, QueryText.of(query), lay_out(query), {}, {}, stream_options(None, words), tasks)
+    return Job(None, QueryText.of(query), lay_out(query.compiled), {}, {}, stream_options(None, words), tasks)
 
 
 def _in_slices(job: Any, plan: Any) -> tuple[list[dict[str, Any]], Counters, list[str]]:

@@ -223,6 +223,6 @@ def test_files_of_a_checkpoint_on_this_machine_are_written_without_processes(tmp
 def test_a_process_keeps_the_solver_of_a_query_for_the_next_batch() -> None:
     query = spaseq.compile(HEAT)
     graphs: Any = {}
-    first = _kept_solver(QueryText.of(query), lay_out(query), graphs)
-    assert _kept_solver(QueryText.of(query), lay_out(query), graphs) is first
-    assert _kept_solver(QueryText.of(query), lay_out(query), dict(graphs)) is not first
+    first = _kept_solver(QueryText.of(query), lay_out(query.compiled), graphs)
+    assert _kept_solver(QueryText.of(query), lay_out(query.compiled), graphs) is first
+    assert _kept_solver(QueryText.of(query), lay_out(query.compiled), dict(graphs)) is not first

@@ -9,7 +9,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from spaseq.language.query import Query, knowledge_of, stream_options, stream_sources
+from spaseq.language.query import Query
+from spaseq.language.runtime.knowledge import knowledge_of
+from spaseq.language.runtime.opened import stream_options, stream_sources
 from spaseq.spark.ingest.datasource import part_row
 from spaseq.spark.ingest.feed import Feed, Place, advance, parts_between
 from spaseq.spark.ingest.files import Reading, settled_by_names, source_options

@@ -31,7 +31,7 @@ import ceql
 import spaseq
 from spaseq.core.engine import Settings
 from spaseq.core.errors import UnsupportedFeature
-from spaseq.language.query import stream_sources
+from spaseq.language.runtime.opened import stream_sources
 from spaseq.rdf import Counters, StreamOptions, build_knowledge, open_streams
 from tests.support import harness, oracle_spaseq
 from tests.support.ahead import in_small_batches
@@ -480,7 +480,7 @@ def _spark_answers(case: Case, query: spaseq.Query, table: Any) -> Answers:
 def _in_no_slices(case: Case) -> str:
     from spaseq.spark.batch.slices import hindrance
 
-    return hindrance(_spaseq_query(case))
+    return hindrance(_spaseq_query(case).compiled)
 
 
 def _ceql_spark(case: Case, ride: Ride) -> Answers:

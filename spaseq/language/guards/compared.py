@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import Any
 
 from spaseq.core.comparisons import COMPARISONS
-from spaseq.gpm import Condition, GraphPattern, Program, Side, compared_sides
+from spaseq.gpm import Condition, GraphPattern, Program, Side, compared_sides, number_program
+from spaseq.gpm.columnar import unsteady
 from spaseq.language.semantics.expand import Conjunction
-from spaseq.language.semantics.filters import conjunction_binds
+from spaseq.language.semantics.filters import conditions, conjunction_binds
 
-__all__ = ["Asked", "Compared", "comparison_of"]
+__all__ = ["Asked", "Compared", "Filters", "outer_filters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,37 @@ class Asked:
         return frozenset(step[1:] for step in self.program if isinstance(step, str) and step.startswith("?"))
 
 
-def comparison_of(
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The FILTERs between a conjunction and the run: comparisons, and questions for all others."""
+
+    compared: tuple[Compared, ...]
+    asked: tuple[Asked, ...]
+
+
+def outer_filters(
+    patterns: MappingABC[str, GraphPattern], conjunctions: Iterable[Conjunction]
+) -> dict[Conjunction, Filters] | None:
+    """The FILTERs of each conjunction that name variables of the run; None if one has RAND or the like."""
+    found: dict[Conjunction, Filters] = {}
+    numbers = itertools.count()
+    for conjunction in conjunctions:
+        compared: list[Compared] = []
+        asked: list[Asked] = []
+        for condition, prologue in conditions(patterns, conjunction, inner=False):
+            if unsteady(condition.expression):
+                return None
+            comparison = _comparison_of(patterns, conjunction, condition)
+            if comparison is not None:
+                compared.append(comparison)
+            else:
+                names, program = tuple(sorted(condition.variables)), number_program(condition.expression) or ()
+                asked.append(Asked(next(numbers), condition, prologue, names, program))
+        found[conjunction] = Filters(tuple(compared), tuple(asked))
+    return found
+
+
+def _comparison_of(
     patterns: MappingABC[str, GraphPattern], conjunction: Conjunction, condition: Condition
 ) -> Compared | None:
     """A FILTER as a comparison of a variable that the conjunction always binds with one that it never does."""

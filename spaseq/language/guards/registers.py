@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from spaseq.core.automata import CEA
 from spaseq.core.errors import InternalError
 from spaseq.gpm import IDENTITY, ROUNDS, GraphPattern, Mapping, MappingSet, freeze, holds, join, project
-from spaseq.language.guards.encoding import TermCodes, term_codes
+from spaseq.language.guards.encoding import TermCodes
 from spaseq.language.guards.guards import Free, Meets, Pass, Take
+from spaseq.language.guards.operations import CompiledGuards, compile_guards
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conditions, conjunction_binds
 
@@ -38,11 +39,15 @@ class MappingRegisters:
         self._patterns = patterns
         self._batch: InstantBatch | None = None
         self._binds: dict[Conjunction, frozenset[str]] = {}
+        self._compiled: tuple[CEA, CompiledGuards | None] | None = None
         self._outer: dict[Conjunction, tuple[tuple[Any, Any], ...]] = {}
 
     def codes(self, cea: CEA) -> TermCodes | None:
-        """The guards of `cea` on codes of terms; None where some guard needs the terms themselves."""
-        return term_codes(self._patterns, cea)
+        """The guards of `cea` on codes of terms, for one evaluation; None if some guard needs the terms themselves."""
+        if self._compiled is None or self._compiled[0] is not cea:
+            self._compiled = cea, compile_guards(self._patterns, cea)
+        guards = self._compiled[1]
+        return None if guards is None else TermCodes(guards)
 
     def load(self, batch: InstantBatch) -> None:
         """Events are rows of `batch` from now on."""

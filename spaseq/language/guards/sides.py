@@ -9,7 +9,7 @@ further kind comes, the engine goes on with sets of rdflib's terms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +21,7 @@ from spaseq.core.integers import different
 from spaseq.core.snapshot import expect
 from spaseq.gpm import Side, is_name, near_number, number_of, order_code, value_of
 from spaseq.language.guards.compared import Compared
-from spaseq.language.guards.terms import NumberedTerms
+from spaseq.language.guards.terms import SolutionTerms
 from spaseq.rdf.columns import Kinds
 
 if TYPE_CHECKING:
@@ -37,14 +37,12 @@ _ORDERS: Final = {Kinds.STRING: "string", Kinds.BOOLEAN: "boolean", Kinds.DATE_T
 _NONE: Final = (Kinds.NO_LITERAL, Kinds.TAGGED, Kinds.ILL_TYPED)
 """What has no order: a comparison is an error."""
 
-TermCodesOf = Callable[["Solutions", np.ndarray, str], np.ndarray]
-
 
 class SideCodes:
-    """The codes of sides. `terms`: numbers the terms that codes stand for. `prologue`: that of the query."""
+    """The codes of sides. `solved` has the codes of terms. `prologue`: that of the query."""
 
-    def __init__(self, comparisons: Sequence[Compared], terms: NumberedTerms, prologue: Any) -> None:
-        self._terms = terms
+    def __init__(self, comparisons: Sequence[Compared], solved: SolutionTerms, prologue: Any) -> None:
+        self._solved, self._terms = solved, solved.terms
         self._prologue = prologue
         equalities = [c for c in comparisons if c.symbol in ("=", "!=")]
         ordered = {side for c in comparisons if c not in equalities for side in (c.inner, c.outer)}
@@ -63,12 +61,12 @@ class SideCodes:
         """Nothing is remembered of codes that may stand for nothing any more."""
         self._memo = {}
 
-    def codes(self, side: Side, solutions: Solutions, places: np.ndarray, term_codes: TermCodesOf) -> np.ndarray | None:
+    def codes(self, side: Side, solutions: Solutions, places: np.ndarray) -> np.ndarray | None:
         """The code that a side is compared by in each solution at `places`: int64, NOTHING where its variable is not
         bound, UNKNOWN where it has no value; None if one has no code, or finds no room in `order`."""
         found = solutions.column(side.name)
         if found is None or not side.is_variable:
-            terms = term_codes(solutions, places, side.name)
+            terms = self._solved.codes(solutions, places, side.name)
             used, where = different(terms)
             codes = [self.code(side, code) for code in used.tolist()]
             return None if None in codes else np.array(codes, np.int64)[where]
@@ -84,7 +82,7 @@ class SideCodes:
         named = np.isin(literals.kind[numbers], (Kinds.NO_LITERAL, Kinds.STRING))
         if not (good | named | (numbers < 0)).all():
             return None
-        names = NAMES + term_codes(solutions, places, side.name)
+        names = NAMES + self._solved.codes(solutions, places, side.name)
         if self._terms.has_aliases:
             return None
         return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
@@ -168,12 +166,12 @@ class SideCodes:
             return None if labels is None else int(labels[0])
         return int(_ordered(np.array([value]))[0]) if isinstance(value, float) else value
 
-    def near_codes(self, name: str, solutions: Solutions, places: np.ndarray, term_codes: TermCodesOf) -> np.ndarray:
+    def near_codes(self, name: str, solutions: Solutions, places: np.ndarray) -> np.ndarray:
         """The code of the double nearest to a variable's value in each solution at `places`: int64, NOTHING where it is
         not bound, UNKNOWN where there is none."""
         found = solutions.column(name)
         if found is None or found[1].has_floats:
-            used, where = different(term_codes(solutions, places, name))
+            used, where = different(self._solved.codes(solutions, places, name))
             return np.array([self.near_code(code) for code in used.tolist()], np.int64)[where]
         numbers, literals = found[0][places], found[1].literals()
         doubles = literals.number[numbers]

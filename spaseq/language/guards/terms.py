@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from spaseq.core.engine.program.register_ops import NOTHING, UNKNOWN
+from spaseq.core.integers import apart
 from spaseq.core.snapshot import expect
 from spaseq.rdf import Term, is_term_key, term_bytes, term_from_key
 
-__all__ = ["NumberedTerms"]
+if TYPE_CHECKING:
+    from spaseq.gpm.columnar.evaluate import Solutions
+    from spaseq.gpm.columnar.table import Space
+
+__all__ = ["NumberedTerms", "SolutionTerms"]
 
 _TERMS: Final = 1 << 16
 _STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
@@ -107,3 +113,37 @@ class NumberedTerms:
         self._index()
         expect(len(self._keys) == len(self._texts) == len(numbers), "each term once")
         return self._texts.keys()
+
+
+class SolutionTerms:
+    """The codes of terms of solutions, in `terms`. Those of a space of terms are looked up once, until `forget`."""
+
+    def __init__(self, terms: NumberedTerms) -> None:
+        self.terms = terms
+        self._spaces: dict[int, tuple[Space, np.ndarray]] = {}
+
+    def forget(self) -> None:
+        """Remember no space."""
+        self._spaces = {}
+
+    def codes(self, solutions: Solutions, places: np.ndarray, name: str) -> np.ndarray:
+        """The code of a variable's term in each solution at `places`: int64, NOTHING if it is not bound."""
+        terms, found = self.terms, solutions.column(name)
+        if found is None:
+            mappings = (dict(solutions.mapping(i, (name,))) for i in places.tolist())
+            return np.array([terms.of(m[name]) if name in m else NOTHING for m in mappings], np.int64)
+        numbers, space = found[0][places], found[1]
+        memo = self._spaces.get(id(space))
+        if memo is None or len(memo[1]) < len(space) + 1:
+            fresh = np.full(len(space) + 1, UNKNOWN, np.int64)
+            fresh[-1] = NOTHING  # of what is not bound, number -1
+            if memo is not None:
+                fresh[: len(memo[1]) - 1] = memo[1][:-1]
+            memo = self._spaces[id(space)] = space, fresh
+        codes = memo[1][numbers]
+        unknown = codes == UNKNOWN
+        if unknown.any():
+            unseen = apart(numbers[unknown])
+            memo[1][unseen] = terms.of_keys(space.all_keys(unseen))
+            codes = memo[1][numbers]
+        return codes

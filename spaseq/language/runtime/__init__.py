@@ -3,7 +3,8 @@
 `recogniser` recognises; `absence` looks after what must not occur before a match or behind it. `knowledge` loads what a
 run needs beside the streams; `follow` runs as streams come.
 
-* `opened` (`Opened`, `named`): The streams of a run: by name, and as they are read.
+* `opened` (`Opened`, `Streams`, `named`, `open_files`, `stream_options`, `stream_sources`): The streams of a run: by
+  name, and as they are read.
 * `read_ahead` (`Part`, `ReadAhead`, `thread_count`): Streams are read, and their GPMs evaluated: in one thread, or,
   once it is worth it, in some that work ahead.
 * `pace` (`Pace`): How many rows the engine gets at once.
@@ -14,6 +15,7 @@ run needs beside the streams; `follow` runs as streams come.
 * `recogniser` (`Found`, `Recogniser`): One evaluation of a compiled query: instants in, matches out.
 * `matches` (`Matches`): The matches of a query over streams, found as they are asked for.
 * `session` (`Session`): One evaluation in progress that graph events are pushed to, and its snapshots.
+* `compiled` (`CompiledQuery`): A SPAseq query, checked and compiled: what the evaluations of it are made of.
 * `follow` (`FollowedMatches`): The matches of a query over streams that go on: `spaseq run --follow`.
 * `steps` (`StepFinder`): Which GPM took which event: found again, for a match that somebody looks at.
 * `unmatched` (`Input`, `why_none`): Why is there no match? What was read, and the parts of the query that no event
@@ -21,6 +23,6 @@ run needs beside the streams; `follow` runs as streams come.
 """
 
 __all__ = [
-    "absence", "follow", "knowledge", "matches", "opened", "pace", "read_ahead", "recogniser", "session", "steps",
-    "unmatched",
+    "absence", "compiled", "follow", "knowledge", "matches", "opened", "pace", "read_ahead", "recogniser", "session",
+    "steps", "unmatched",
 ]  # fmt: skip

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from spaseq.core.errors import OptionError
+from spaseq.core.errors import OptionError, expect_type
+from spaseq.core.events.options import known_words
 from spaseq.language.runtime.read_ahead import Part
 from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.rdf import Counters
+from spaseq.rdf import Counters, EventBy, EventWords, StreamOptions, StreamSource, merged_files
 
-__all__ = ["Opened", "named"]
+__all__ = ["Opened", "Streams", "named", "open_files", "stream_options", "stream_sources"]
+
+Streams = MappingABC[str, str | Sequence[str] | StreamSource]
+_WORDS = (*EventWords.__annotations__, "format")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +52,47 @@ def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
         if iri not in found:
             raise OptionError(f"no file is given for stream {name} <{iri}>", f"give it: --stream {name}=FILE")
     return {iri: found[iri] for _, iri in query.streams}
+
+
+def open_files(read: Input, wanted: frozenset[str] | None) -> Opened:
+    """The streams of files, for the predicates `wanted` (None: for all)."""
+    from spaseq.rdf.columns.reader import may_read_ahead, read_batches  # loads the kernels
+
+    parts = []
+    for part in (part for source in read.sources for part in merged_files(source, read.settled)):
+        counters = Counters()
+        batches = partial(read_batches, part, read.settled, counters, wanted)
+        parts.append(Part(batches, counters, may_read_ahead(part, read.settled)))
+    return Opened(parts, read.settled.apart, Counters(), read)
+
+
+def stream_options(options: StreamOptions | None, words: MappingABC[str, str | None]) -> StreamOptions:
+    """How to read streams, from `options` or from words of the command line. Raises `OptionError`."""
+    given = {key: value for key, value in words.items() if value is not None}
+    if options is not None and given:
+        raise OptionError(f"give options= or {', '.join(given)}=, not both")
+    if options is not None:
+        expect_type("options", options, StreamOptions, "StreamOptions.parse(…), or the words by themselves")
+        return options
+    known_words(given, _WORDS)
+    return StreamOptions.parse(**given)
+
+
+def stream_sources(query: CheckedQuery, streams: Streams) -> list[StreamSource]:
+    """The streams to open, in order of the FROM clause."""
+    return [_source(iri, value) for iri, value in named(streams, query).items()]
+
+
+def _source(iri: str, value: Any) -> StreamSource:
+    own = value.event_by if isinstance(value, StreamSource) else None
+    value = value.files if isinstance(value, StreamSource) else value
+    if own is not None:
+        expect_type(f"stream <{iri}>: event_by", own, EventBy, 'EventBy.parse("size:3") makes one')
+    files = value if isinstance(value, (list, tuple)) else (value,)
+    for file in files:
+        if not isinstance(file, str | os.PathLike):
+            raise OptionError(
+                f"stream <{iri}>: a {type(file).__name__} is no path",
+                "give a path or a list of them; Query.open takes events, spaseq.spark DataFrames of Spark",
+            )
+    return StreamSource(iri, tuple(map(str, files)), own)

@@ -77,6 +77,7 @@ class Solver:
         reference: bool = False,
     ) -> None:
         knowledge.check(query.patterns.values())
+        self.query: CheckedQuery = query
         self.knowledge = knowledge
         self._partition = tuple(sorted(query.partition))
         self._reference = reference

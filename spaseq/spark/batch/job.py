@@ -29,6 +29,7 @@ from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, compile_query
 from spaseq.language.results.match import Match
 from spaseq.language.results.solutions import match_table
+from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.rdf import Counters, term_from_key
 from spaseq.spark.batch.cuts import slices_of
 from spaseq.spark.batch.form import RANK, Form, as_terms, chunks
@@ -143,7 +144,7 @@ def explain(
     the query asks of it (`spark` works them out, by default the running session), and by which join. `words` as of
     `run`."""
     query = compile_query(query) if isinstance(query, str) else query
-    lines: Iterable[str] = lay_out(query).explain()
+    lines: Iterable[str] = lay_out(query.compiled).explain()
     if kb is not None:
         session = spark or SparkSession.getActiveSession() or local_session()
         lines = prepared(session, query, kb, QueryOptions.of(None, **words)).lines
@@ -152,7 +153,7 @@ def explain(
 
 def _plan_lines(query: Query) -> Iterator[str]:
     """What decides between the plans."""
-    if why := hindrance(query):
+    if why := hindrance(query.compiled):
         yield f"a table of solutions is shuffled, and not the query run on slices of time: {why}"
         return
     yield (
@@ -221,7 +222,7 @@ def prepared(spark: SparkSession, query: Query, kb: Any, options: QueryOptions) 
     that no task looks at."""
     refuse_limits(query.settings)
     plain, rows, whole = QueryText.of(query), options.knowledge_rows, options.entailment is not None
-    known = known_of(spark, kb, plain, lay_out(query), rows=rows, whole=whole, way=options.graphs)
+    known = known_of(spark, kb, plain, lay_out(query.compiled), rows=rows, whole=whole, way=options.graphs)
     text, closed = under_entailment(query, known.knowledge, options.entailment, reference=options.reference)
     known = replace(known, knowledge=closed)
     layout = lay_out(text.compiled())
@@ -310,7 +311,7 @@ def _matches(work: _Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 def _evaluated(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[Match]:
     """The matches of one part; of a slice, those that end in it."""
     compiled = work.form.query.compiled()
-    recogniser = compiled.recogniser(work.form.time_unit)
+    recogniser = Recogniser(compiled.checked, compiled.program(work.form.time_unit), None, keep_events=False)
     low, high = None, None
     if len(work.bounds) > 1:
         first = next(batches, None)

@@ -25,8 +25,9 @@ from pyspark.sql import functions as F
 
 from spaseq.core.engine import Window
 from spaseq.core.errors import EventError
-from spaseq.language.query import Query, stream_sources
 from spaseq.language.results.match import Match
+from spaseq.language.runtime.compiled import CompiledQuery
+from spaseq.language.runtime.opened import stream_sources
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import merge_batches, solved
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, term_key
@@ -69,7 +70,7 @@ class Slices:
         return (None, *self.lows)[number], (*self.lows, None)[number]
 
 
-def hindrance(query: Query) -> str:
+def hindrance(query: CompiledQuery) -> str:
     """What keeps a query from being run in slices of time; empty for nothing."""
     window, clauses = query.window(), query.checked.clauses
     if clauses.ask:

@@ -36,8 +36,8 @@ from pyspark.sql.types import (
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.time import parse_time
-from spaseq.language.query import Query
-from spaseq.language.query import Streams as Files
+from spaseq.language.runtime.compiled import CompiledQuery
+from spaseq.language.runtime.opened import Streams as Files
 from spaseq.language.runtime.opened import named
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark.ingest.datasource import Told
@@ -105,7 +105,7 @@ def frame_options(options: StreamOptions) -> StreamOptions:
     return replace(options, time="time")
 
 
-def streams_of_frames(query: Query, streams: Any) -> Frames:
+def streams_of_frames(query: CompiledQuery, streams: Any) -> Frames:
     """The DataFrames of a query's streams. OptionError for a stream that is unknown or missing; EventError for a
     column that is."""
     iris = tuple(iri for _, iri in query.streams)

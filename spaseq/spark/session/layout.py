@@ -24,7 +24,7 @@ from dataclasses import dataclass, fields, replace
 from spaseq.core.pattern import Iterate, Pattern, Sequence, Skip
 from spaseq.gpm import Condition, GraphPattern
 from spaseq.gpm.algebra import GraphNode, certain, has_exists, visible, walk
-from spaseq.language.query import Query
+from spaseq.language.runtime.compiled import CompiledQuery
 
 __all__ = ["Layout", "event_part", "knowledge_parts", "late_conditions", "lay_out"]
 
@@ -68,7 +68,7 @@ class Layout:
             yield "instants without a value are kept, for ',', Kleene+ and windows that have no match"
 
 
-def lay_out(query: Query) -> Layout:
+def lay_out(query: CompiledQuery) -> Layout:
     """The layout of a query."""
     patterns = query.checked.patterns
     contiguous = _is_contiguous(query.pattern)

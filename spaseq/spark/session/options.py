@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spaseq.core.errors import OptionError
-from spaseq.language.query import stream_options
+from spaseq.language.runtime.opened import stream_options
 from spaseq.rdf import EventWords, StreamOptions
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class QueryOptions:
 
     def of_query(self, query: Query) -> QueryOptions:
         """The same, with what a query's prefixes say."""
-        return replace(self, events=query.reading(self.events))
+        return replace(self, events=query.compiled.reading(self.events))
 
 
 _OWN: Final = ("entailment", "knowledge_rows", "graphs", "reference")

@@ -9,8 +9,9 @@ from spaseq.core.engine import Settings
 from spaseq.core.snapshot import decode, encode
 from spaseq.gpm import Knowledge
 from spaseq.gpm.entail import Schema
-from spaseq.language.query import Query, compile_query
-from spaseq.language.runtime.knowledge import close_under, with_schema
+from spaseq.language.query import Query
+from spaseq.language.runtime.compiled import CompiledQuery
+from spaseq.language.runtime.knowledge import close_under
 from spaseq.rdf import SchemaColumns
 
 __all__ = ["QueryText", "under_entailment"]
@@ -32,17 +33,15 @@ class QueryText:
         """A query without entailment, by our own evaluator."""
         return QueryText(query.text, query.source, query.settings)
 
-    def compiled(self) -> Query:
+    def compiled(self) -> CompiledQuery:
         """The query, its GPMs rewritten if there is a schema."""
         return _compiled(self)
 
 
 @lru_cache(8)
-def _compiled(query: QueryText) -> Query:
-    compiled = compile_query(query.text, query.source, query.settings)
-    if query.schema:
-        compiled.checked = with_schema(compiled.checked, Schema(SchemaColumns(*decode(query.schema))))
-    return compiled
+def _compiled(query: QueryText) -> CompiledQuery:
+    compiled = CompiledQuery(query.text, query.source, query.settings)
+    return compiled.under(Schema(SchemaColumns(*decode(query.schema)))) if query.schema else compiled
 
 
 def under_entailment(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from spaseq.language.query import Query
+from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.spark.session.failures import carried
 
 __all__ = ["step", "streams_and_patterns"]
@@ -18,7 +18,7 @@ def step(name: str, function: Callable[..., Any], *given: Any) -> Callable[[Any]
     return found
 
 
-def streams_and_patterns(query: Query) -> str:
+def streams_and_patterns(query: CompiledQuery) -> str:
     """The streams of a query by name, each with the GPMs that read it: `S1: A, S2: B`."""
     readers = {
         name: [pattern.name for pattern in query.checked.patterns.values() if iri in pattern.streams]

@@ -29,7 +29,7 @@ from spaseq.core.errors import EventError, OptionError
 from spaseq.gpm import GraphPattern, Knowledge, event_graph
 from spaseq.gpm.algebra import BGP, GraphNode, Node, patterns_inside, visible, walk
 from spaseq.gpm.columnar import read_predicates
-from spaseq.language.query import knowledge_of
+from spaseq.language.runtime.knowledge import knowledge_of
 from spaseq.rdf import GROUP, Grouped, term_from_key, term_key
 from spaseq.spark.ingest.frames import with_columns
 from spaseq.spark.ingest.knowledge_files import triples_of_files

@@ -14,7 +14,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.core.errors import EventError, OptionError
-from spaseq.language.query import Query, stream_sources
+from spaseq.language.runtime.compiled import CompiledQuery
+from spaseq.language.runtime.opened import stream_sources
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark.ingest.files import for_tasks
 from spaseq.spark.ingest.frames import Streams, frame_options, is_frames, ordered_events, streams_of_frames
@@ -48,7 +49,7 @@ class Job:
     tasks: int
 
     @property
-    def compiled(self) -> Query:
+    def compiled(self) -> CompiledQuery:
         return self.query.compiled()
 
 

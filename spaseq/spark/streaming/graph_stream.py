@@ -28,8 +28,9 @@ from spaseq.core.errors import OptionError
 from spaseq.core.events.options import length_of
 from spaseq.core.events.places import whole_name
 from spaseq.gpm import Knowledge
-from spaseq.language.query import Query, compile_query, stream_sources
+from spaseq.language.query import Query, compile_query
 from spaseq.language.results.solutions import match_table
+from spaseq.language.runtime.opened import stream_sources
 from spaseq.language.runtime.unmatched import Input
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
 from spaseq.spark.batch.job import prepared
@@ -224,12 +225,12 @@ def stream_matches(
     feeds: Frames | list[StreamSource]
     if is_frames(streams):
         settled = frame_options(options.events)
-        feeds = given = streams_of_frames(query, streams)
+        feeds = given = streams_of_frames(query.compiled, streams)
         events = event_rows(given, settled, count)
     else:
         feeds = sources = for_tasks(spark, stream_sources(query.checked, streams))
         settled = settled_by_names(options.events, sources)
-        Input(sources, options.events, settled, query.timed).check()
+        Input(sources, options.events, settled, query.compiled.timed).check()
         events = parts_of_files(spark, sources, settled, reading or Reading(), count)
     cut = _cut(spark, query, layout, settled, count)
     parcels = send_parcels(events, text, layout, cut, graphs, parts=not is_frames(streams))
@@ -294,7 +295,7 @@ def columns_of(frame: DataFrame) -> str:
 
 def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:
     """The buckets of a query: as many as tasks where its windows or keys are separate, else one."""
-    window = query.window(options.unit)
+    window = query.compiled.window(options.unit)
     merges = not set(query.checked.partition) <= set(query.variables)  # matches of several keys may be equal
     by_key = layout.by_key and not merges
     by_window = layout.by_window and options.time != ARRIVAL and not (layout.by_key and not by_key)

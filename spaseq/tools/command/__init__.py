@@ -11,7 +11,18 @@ from __future__ import annotations
 
 from spaseq.tools.command.demos import add_demo
 from spaseq.tools.command.formats import Format, chosen_format
-from spaseq.tools.command.frame import accounted, bounded, note, query_file, query_text, run_main, warn
+from spaseq.tools.command.frame import (
+    accounted,
+    bounded,
+    compiled_query,
+    note,
+    query_file,
+    query_text,
+    remarks,
+    report,
+    run_main,
+    warn,
+)
 from spaseq.tools.command.options import (
     add_explain,
     add_memory,
@@ -27,28 +38,7 @@ from spaseq.tools.command.outputs import opened
 from spaseq.tools.command.process import run_command, settle_interrupt
 from spaseq.tools.command.table import Table
 
-__all__ = [
-    "Format",
-    "Table",
-    "accounted",
-    "add_demo",
-    "add_explain",
-    "add_memory",
-    "add_plot",
-    "add_query",
-    "add_results",
-    "add_times",
-    "bounded",
-    "chosen_format",
-    "command_parser",
-    "note",
-    "opened",
-    "query_file",
-    "query_text",
-    "run_command",
-    "run_main",
-    "settings_of",
-    "settle_interrupt",
-    "times_of",
-    "warn",
-]
+__all__ = ["Format", "Table", "accounted", "add_demo", "add_explain", "add_memory", "add_plot", "add_query",
+           "add_results", "add_times", "bounded", "chosen_format", "command_parser", "compiled_query", "note", "opened",
+           "query_file", "query_text", "remarks", "report", "run_command", "run_main", "settings_of",
+           "settle_interrupt", "times_of", "warn"]  # fmt: skip

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spaseq.core.errors import (
     BudgetExceeded,
@@ -23,11 +23,13 @@ from spaseq.core.errors import (
     OptionError,
     QuerySyntaxError,
     SpaseqError,
+    in_command_words,
     naming_options,
 )
 from spaseq.core.watch import limited
 from spaseq.core.words import language_of
 from spaseq.tools.command.colours import tell
+from spaseq.tools.command.options import settings_of
 from spaseq.tools.command.outputs import Whole, discard
 from spaseq.tools.command.process import (
     given_up,
@@ -43,13 +45,11 @@ from spaseq.tools.command.progress import watching
 if TYPE_CHECKING:
     from spaseq.core.engine import Settings
 
-__all__ = ["accounted", "bounded", "end_interrupted", "held_back", "note", "query_file", "query_text", "run_main",
-           "warn"]  # fmt: skip
+__all__ = ["accounted", "bounded", "compiled_query", "end_interrupted", "held_back", "note", "query_file", "query_text",
+           "remarks", "report", "run_main", "warn"]  # fmt: skip
 
 _A_QUERY: Final = re.compile(r"\b(?:SELECT|CONSTRUCT|ASK)\s*[\s*{(?$]", re.ASCII | re.IGNORECASE)
 """What every query has, and hardly a name of a file."""
-_PYTHON_OPTION: Final = re.compile(r'\b(time|time_from|time_unit|interval|type_column|event_by)="([^"\n]*)"')
-"""An option that decides what times and events are, as the libraries' errors and notes write it."""
 
 
 def run_main(name: str, parser: Callable[[], argparse.ArgumentParser], arguments: Sequence[str] | None) -> int:
@@ -191,6 +191,29 @@ def query_text(path: str) -> tuple[str, str]:
         raise OptionError(f"cannot read the query {name}: {error.strerror or error}", hint) from None
 
 
+def compiled_query(options: argparse.Namespace, compile: Callable[..., Any], *, warns: bool = True) -> Any:
+    """The query that `options` name, made by `compile`; its warnings are printed on standard error. Raises
+    `OptionError` if its file cannot be read."""
+    settings = settings_of(options)
+    with bounded(settings):
+        query = compile(*query_text(options.query), settings)
+    warn(query.warnings if warns else ())
+    return query
+
+
+def remarks(found: Any, written: int | None = None, left_out: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """Warnings and notes about a run. `found` is its matches or alerts; notes say what it assumed and `left_out` or, if
+    nothing was `written`, what it read."""
+    return found.counters.warnings(), [*found.notes, *(left_out or (found.why_none() if written == 0 else ()))]
+
+
+def report(found: Any, written: int | None = None, left_out: Sequence[str] = ()) -> None:
+    """Prints `remarks` on standard error."""
+    warnings, notes = remarks(found, written, left_out)
+    warn(warnings)
+    note(notes)
+
+
 def warn(messages: Iterable[str]) -> None:
     """Prints each message on a line of standard error."""
     for message in messages:
@@ -201,11 +224,6 @@ def note(messages: Iterable[str]) -> None:
     """Prints each message on a line of standard error, as something that may help."""
     for message in messages:
         tell(in_command_words(message), head="note")
-
-
-def in_command_words(text: str) -> str:
-    """A text that names options as Python has them, `time="ts"`, with those of the command: `--time ts`."""
-    return _PYTHON_OPTION.sub(lambda found: f"--{found[1].replace('_', '-')} {found[2]}", text)
 
 
 def _flush_output() -> None:

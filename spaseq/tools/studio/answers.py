@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from spaseq.core.drawing import Picture, time_text
 from spaseq.core.engine import Settings
-from spaseq.core.errors import OptionError, QueryError, SpaseqError
-from spaseq.core.errors import spoken as worded
+from spaseq.core.errors import OptionError, QueryError, SpaseqError, in_reader_words
 from spaseq.core.measure import shortened
 from spaseq.core.watch import limited
 from spaseq.tools.studio.language import Found, Inputs, Language, language
@@ -45,7 +44,7 @@ def error_form(error: SpaseqError, text: str = "") -> dict[str, Any]:
     form["hint"] = getattr(error, "hint", "")
     if not isinstance(error, (QueryError, OptionError)):  # its text says the place
         form["problem"], _, form["hint"] = str(error).partition("\nhint: ")
-    form |= {"problem": worded(form["problem"]), "hint": worded(form["hint"]), **NOWHERE}
+    form |= {"problem": in_reader_words(form["problem"]), "hint": in_reader_words(form["hint"]), **NOWHERE}
     if isinstance(error, QueryError):
         form["expected"] = list(error.expected)
         if error.span is not None:
@@ -74,7 +73,7 @@ def check_form(
     if query is None:
         return form
     form["warnings"] = list(query.warnings)
-    form["notes"] = list(map(worded, [*query.advice, *query.growth]))
+    form["notes"] = list(map(in_reader_words, [*query.advice, *query.growth]))
     if draws:
         form["explain"] = _bounded(query.explain())
         form["automaton"] = _drawn(query.picture())
@@ -100,7 +99,7 @@ def run_form(name: str, text: str, source: str, inputs: Inputs, settings: Settin
     form["errors"] = [] if found.ended is None else [error_form(found.ended, text)]
     shown = len(found.rows) or int(found.more or found.ended is not None)  # else nothing was found, and it is said why
     form["warnings"], notes = spoken.remarks(query, matches, shown)
-    form["notes"] = list(map(worded, notes))
+    form["notes"] = list(map(in_reader_words, notes))
     return form | {"events": matches.counters.events, "seconds": round(seconds, 3)}
 
 

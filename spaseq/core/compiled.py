@@ -1,0 +1,84 @@
+"""What a query of either language is compiled to: what its evaluations are made of.
+
+`ceql.runtime.compiled` and `spaseq.language.runtime.compiled` make it of a text. `Query` (`spaseq.core.protocols`) is
+the face over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from spaseq.core.automata import CEA
+from spaseq.core.automata.diagram import automaton_text
+from spaseq.core.engine import Program, Settings
+from spaseq.core.errors import OptionError, expect_type, named_query
+from spaseq.core.pattern import Pattern
+
+__all__ = ["CompiledQuery"]
+
+
+class CompiledQuery:
+    """A query, parsed, checked and lowered to `pattern`, of which the engine makes `automaton`. It never changes.
+
+    `within` is the clause that names a time; empty if there is none.
+
+    Raises `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint, and
+    `OptionError` for what is no text and for settings that the query cannot have.
+    """
+
+    pattern: Pattern
+    automaton: CEA
+    within: str
+
+    def __init__(self, text: str, source: str = "<query>", settings: Settings | None = None) -> None:
+        if not isinstance(text, str):
+            raise OptionError(f"a query is text, and this is a {type(text).__name__}", "open(path).read() reads a file")
+        self.text = text
+        self.source = source
+        self.settings: Settings = Settings.given(settings)
+        with named_query(source):
+            self._compile()
+
+    def _compile(self) -> None:
+        raise NotImplementedError
+
+    def _expect_keys(self, keys: Sequence[Any]) -> None:
+        """`OptionError` if `forget_keys_after` is given and the query has no keys."""
+        if self.settings.forget_keys_after is not None and not keys:
+            raise OptionError(
+                "forget_keys_after is given, and the query has no keys", "PARTITION BY gives it some; else leave it out"
+            )
+
+    def program(self) -> Program:
+        """The automaton with its window and budgets, as the engine runs it."""
+        raise NotImplementedError
+
+    @property
+    def timed(self) -> str:
+        """The clause or setting whose meaning depends on the times of events; empty if there is none."""
+        return self.within or ("" if self.settings.forget_keys_after is None else "forget_keys_after")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its author may have overlooked."""
+        raise NotImplementedError
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What is probably not meant, though it can be run: a line each, without the name of the query."""
+        raise NotImplementedError
+
+    @property
+    def growth(self) -> tuple[str, ...]:
+        """What makes the memory of a run grow for ever, in words."""
+        raise NotImplementedError
+
+    def explained(self, format: str, plan: Iterable[str], about: Mapping[str, Any]) -> str:
+        """`plan` as text, the automaton as `dot` or `svg`, or both and what the query is `about` as `json`."""
+        expect_type("the format", format, str, "text, dot, svg or json")
+        with named_query(self.source):  # which may be nested too deeply for its printer
+            lines = list(plan)
+        if format == "text":
+            return "\n".join(lines) + "\n"
+        return automaton_text(self.automaton, format, {**about, "warnings": list(self.warnings), "plan": lines})

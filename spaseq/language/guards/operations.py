@@ -1,0 +1,136 @@
+"""The guards of an automaton as operations on codes: what the kernels need to join mappings themselves.
+
+Not in this form: FILTERs between GPMs with RAND and the like, a Kleene+ whose variables an earlier element binds on
+some of its ways only, and alternatives of which not all wait for the same to stay absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass
+
+from spaseq.core.automata import CEA, INITIAL, Action, Again, Avoid, Transition
+from spaseq.core.automata import Take as TakeAction
+from spaseq.core.engine.program import register_ops as do
+from spaseq.core.engine.program.register_ops import Op
+from spaseq.core.errors import InternalError
+from spaseq.gpm import GraphPattern
+from spaseq.language.guards.bound import Bound, MayBind, bound_in_states, freed_by_rounds, transitions
+from spaseq.language.guards.compared import Asked, Filters, outer_filters
+from spaseq.language.guards.guards import Free, Meets, Pass, Take, conjunctions_of
+from spaseq.language.guards.layout import Layout, layout_of
+from spaseq.language.semantics.expand import Conjunction
+from spaseq.language.semantics.filters import conjunction_binds
+
+__all__ = ["CompiledGuards", "compile_guards"]
+
+
+def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> CompiledGuards | None:
+    """The guards of `cea` on codes of terms; None if one of them needs the terms themselves."""
+    guards = [a.guard for t in transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
+    filters = outer_filters(patterns, dict.fromkeys(c for guard in guards for c in conjunctions_of(guard)))
+    bound = None if filters is None else bound_in_states(patterns, cea)
+    freed = None if bound is None else freed_by_rounds(cea, patterns, bound)
+    if filters is None or bound is None or freed is None:
+        return None
+    may_bind = MayBind(patterns, freed, cea)
+    takes = [guard for guard in guards if isinstance(guard, Take)]
+    asked_later = frozenset().union(*map(may_bind.behind, transitions(cea)))
+    return CompiledGuards(patterns, filters, bound, freed, may_bind, layout_of(patterns, filters, takes, asked_later))
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledGuards:
+    """The guards of a query on the codes of `layout`. `filters` are those between each conjunction and the run.
+
+    `bound`, `freed`, `may_bind`: see `spaseq.language.guards.bound`.
+    """
+
+    patterns: MappingABC[str, GraphPattern]
+    filters: MappingABC[Conjunction, Filters]
+    bound: MappingABC[int, Bound]
+    freed: MappingABC[frozenset[str], frozenset[str]]
+    may_bind: MayBind
+    layout: Layout
+
+    def ops(self, transition: Transition) -> tuple[Op, ...]:
+        """The operations on registers of a transition's actions, in their order."""
+        ops: list[Op] = []
+        known = self.may_bind.before(transition)
+        for action in transition.actions:
+            if transition.source == INITIAL:
+                unseen = [self.layout.unseen[c] for c in getattr(getattr(action, "guard", None), "before", ())]
+                ops += [do.ColumnTest("=", column, column) for column in unseen]
+            ops += self._ops(action, known)
+            known = self.may_bind.after(known, action)
+        return tuple(ops)
+
+    def _ops(self, action: Action, known: frozenset[str]) -> tuple[Op, ...]:
+        match action:
+            case TakeAction(Take() as take):
+                return self._take(take, known)
+            case TakeAction(Pass(conjunctions)):
+                return tuple(op for c in conjunctions for op in self._unless(c, known))
+            case Avoid(Meets(conjunction)):
+                return self._unless(conjunction, known)
+            case Again(Free(names)):
+                freed = self.freed[names]
+                return tuple(do.Drop(register) for register, name, _ in self.layout.held() if name in freed)
+            case _:
+                raise InternalError(f"no operations for {action}")
+
+    def _take(self, take: Take, known: frozenset[str]) -> tuple[Op, ...]:
+        conjunction, columns = take.conjunction, self.layout.columns[take.conjunction]
+        ops: list[Op] = [do.ForEachValue(columns.others, columns.first), *self._joins(conjunction, known)]
+        binds, certain = conjunction_binds(self.patterns, conjunction), self._certain(conjunction)
+        for register, name, value in self.layout.held():
+            if name not in take.keep:
+                ops.append(do.Drop(register))
+            elif name in binds:
+                rule = do.MergeRule.SET if name in certain else do.MergeRule.OVERWRITE
+                ops.append(do.Keep(rule, register, columns.place(*value)))
+        if take.collect and self.layout.list is not None:
+            ops.append(do.Append(self.layout.list, columns.place("round", " ".join(sorted(take.collect & binds)))))
+        return tuple(ops)
+
+    def _certain(self, conjunction: Conjunction) -> frozenset[str]:
+        """The variables that each mapping of a conjunction binds."""
+        return frozenset().union(*(self.patterns[name].certain for name in conjunction))
+
+    def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[do.Test | do.ResidualTest, ...]:
+        """The tests that the run's mapping and the conjunction's are compatible, and satisfy the FILTERs over both."""
+        layout, columns, filters = self.layout, self.layout.columns[conjunction], self.filters[conjunction]
+        shared = known & conjunction_binds(self.patterns, conjunction)
+        same = [do.Test("=", register, columns.place("term", n)) for n, register in layout.terms.items() if n in shared]
+        compared = [
+            do.Test(c.turned, layout.numbers[c.outer], columns.place("number", c.inner), strict=True)
+            for c in filters.compared
+        ]
+        # Always true, and no way to look runs up. Sets of mappings, where they take over, need the term that a number
+        # was of: what is read is kept.
+        outer = [layout.terms[c.outer.name] for c in filters.compared if c.outer.name in layout.terms]
+        whole = [do.Test("!=", register, columns.nothing) for register in outer]
+        return (*same, *compared, *(self._ask(conjunction, question) for question in filters.asked), *whole)
+
+    def _ask(self, conjunction: Conjunction, question: Asked) -> do.ResidualTest:
+        """A question of the values that an event gives a conjunction, and else of the run's."""
+        columns, certain = self.layout.columns[conjunction], self._certain(conjunction)
+
+        def operand(kind: str, name: str) -> do.Operand:
+            registers = self.layout.terms if kind == "term" else self.layout.near
+            register = None if name in certain else registers.get(name)
+            if (kind, name) in columns.values:
+                return do.Operand(register, columns.place(kind, name))
+            return do.Operand(register, columns.nothing if register is None else None)
+
+        def step(of: str | float) -> do.Operand | str | float:
+            return operand("near", of[1:]) if isinstance(of, str) and of.startswith("?") else of
+
+        about = tuple(operand("term", name) for name in question.names)
+        return do.ResidualTest(question.number, about, tuple(map(step, question.program)))
+
+    def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
+        columns = self.layout.columns[conjunction]
+        has_mapping = do.ColumnTest("=", columns.present, columns.present)
+        each = do.ForEachValue(columns.others, columns.first)
+        return each, do.Unless((has_mapping, *self._joins(conjunction, known)))
