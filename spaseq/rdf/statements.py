@@ -10,11 +10,11 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import IO, Final, Literal, TypeAlias, cast
 
 import pyoxigraph
-from rdflib import URIRef
 
 from spaseq.core.errors import EventError
 from spaseq.core.events.unfinished import LONGEST, Fed, Unfinished, too_long
@@ -25,14 +25,13 @@ from spaseq.rdf.model import Counters
 from spaseq.rdf.terms import Term, Terms
 
 __all__ = [
-    "LONGEST_TERM", "NO_TRIPLE", "Statement", "is_too_long", "parse_statements", "read_statements", "unmarked",
+    "LONGEST_TERM", "Document", "Statement", "is_too_long", "parse_statements", "read_statements", "statement_of",
+    "unmarked",
 ]  # fmt: skip
 
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
 
-NO_TRIPLE: Final = URIRef(MARK)
-"""The subject, the same object, of what stands for the statements of an empty graph."""
-
+_MARK: Final = pyoxigraph.NamedNode(MARK)
 LONGEST_TERM: Final = 1 << 24
 """Bytes of a term, and of a line of N-Triples and N-Quads, at most: the parser's own bound."""
 _PREFIX: Final = re.compile(
@@ -49,12 +48,9 @@ def read_statements(
     terms: Terms | None = None,
     counters: Counters | None = None,
     malformed: Literal["error", "drop"] = "error",
-    empty_graphs: bool = False,
 ) -> Iterator[Statement]:
     """The statements of the file `path` in order. Errors as of `parse_statements` and `byte_chunks`."""
-    return parse_statements(
-        byte_chunks(path), form, path, terms=terms, counters=counters, malformed=malformed, empty_graphs=empty_graphs
-    )
+    return parse_statements(byte_chunks(path), form, path, terms=terms, counters=counters, malformed=malformed)
 
 
 def parse_statements(
@@ -66,13 +62,11 @@ def parse_statements(
     terms: Terms | None = None,
     counters: Counters | None = None,
     malformed: Literal["error", "drop"] = "error",
-    empty_graphs: bool = False,
 ) -> Iterator[Statement]:
     """The statements in `chunks`, the bytes of `source` cut anywhere; the first of them belongs to line `first_line`.
 
-    With `empty_graphs`, a graph of a TriG document that has no triples comes as one statement, of `NO_TRIPLE`, where it
-    ends. EventError with file and line where the text is not in the format, or, in a format by lines and with
-    `malformed="drop"`, such a line is counted in `counters` and left out.
+    EventError with file and line if the text is not in the format. In a format by lines and with `malformed="drop"`,
+    such a line is counted in `counters` and left out.
     """
     terms = terms or Terms()
     counters = counters or Counters()
@@ -80,8 +74,7 @@ def parse_statements(
         chunks = unmarked(chunks)
     if form.lines:
         return _by_lines(chunks, form, source, first_line, terms, counters, malformed == "drop")
-    graphs = EmptyGraphs() if empty_graphs and form.named else None
-    return _by_document(chunks, form, source, first_line, terms, counters, graphs)
+    return _by_document(Document(chunks, form, source, first_line), terms, counters)
 
 
 def unmarked(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -143,7 +136,7 @@ def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, cou
                 yield held
                 held = None
             number = next(numbers, number)
-            held = _statement(quad, number, terms, source)
+            held = statement_of(quad, number, terms, source)
     except SyntaxError as error:
         last = line + block.count(b"\n") - block.endswith(b"\n")
         at = min(line + (error.lineno or 1) - 1, last)  # the parser sees what is missing where the block ends
@@ -185,22 +178,58 @@ def _statement_lines(block: bytes, line: int) -> Iterator[int]:
             yield number
 
 
-class _Lines(io.RawIOBase):
-    """Chunks as a file that never gives more than one line at a time, and knows on which line it is.
+class Document(io.RawIOBase):
+    """A document that is parsed while it is read: the file that its parser reads, and the quads that come of it.
 
-    `graphs`, if given, marks its empty graphs.
+    `chunks` are its bytes, cut anywhere; its first line is number `first_line`. `by_graph`: named graphs are events, so
+    `quads` also has those of TriG that hold no triple. The parser gets one line at a time, so that the line of a quad
+    is known.
     """
 
     def __init__(
-        self, chunks: Iterable[bytes], source: str, line: int, graphs: EmptyGraphs | None, *, xml: bool
+        self, chunks: Iterable[bytes], form: Format, source: str, first_line: int = 1, *, by_graph: bool = False
     ) -> None:
-        self._graphs = graphs
-        self._last = b""
         self.fed = Fed(source)
+        self.source = source
+        self.by_graph = by_graph
+        self._form = form
+        self._graphs = EmptyGraphs() if by_graph and form.named else None
+        xml = form.code == pyoxigraph.RdfFormat.RDF_XML
         self._blocks = _whole_lines(bounded_entities(chunks, source, self.fed) if xml else chunks, source)
-        self._lines: Iterator[bytes] = iter(())
+        self._lines: deque[bytes] = deque()
+        self._last = b""
         self._rest = b""
-        self.number = line - 1
+        self._before = first_line - 1
+        self._number = self._before
+
+    @property
+    def used_up(self) -> bool:
+        """True if the parser has all that has been read, so that the next quad may have to wait for more."""
+        return not self._rest and not self._lines
+
+    def quads(self) -> Iterator[tuple[pyoxigraph.Quad, int, bool]]:
+        """Each quad with the line on which it ended, and True if it only stands for a graph without triples.
+
+        EventError with file and line if the text is not in the format.
+        """
+        graphs, source = self._graphs, self.source
+        try:
+            for quad in pyoxigraph.parse(cast(IO[bytes], self), self._form.code):
+                self.fed.since = 0
+                empty = graphs is not None and graphs.waiting > 0 and quad.subject == _MARK
+                if empty and graphs is not None:
+                    graphs.waiting -= 1
+                    if isinstance(quad.graph_name, pyoxigraph.DefaultGraph):  # which may be empty
+                        continue
+                yield quad, self._number, empty
+        except MemoryError as error:
+            if not is_too_long(error):
+                raise
+            raise too_long("term", source, LONGEST_TERM, self._number) from None
+        except SyntaxError as error:
+            at = self._before + error.lineno if error.lineno else None
+            column = self._column(at, error.offset)
+            raise _malformed(error, self._form, source, at, "nexpected end" in str(error), column) from None
 
     def readable(self) -> bool:
         return True
@@ -214,60 +243,36 @@ class _Lines(io.RawIOBase):
         return out
 
     def _next_line(self) -> bytes:
-        line = next(self._lines, b"")
-        while not line:
+        while not self._lines:
             block = next(self._blocks, b"")
             if not block:
                 return b""
-            self._lines = iter(block.splitlines(keepends=True))
+            self._lines.extend(block.splitlines(keepends=True))
             if self._graphs is not None:
                 self._graphs.begin(block)
-            line = next(self._lines, b"")
-        self.number += line.endswith(b"\n") or not line.endswith(b"\r")
+        line = self._lines.popleft()
+        self._number += line.endswith(b"\n") or not line.endswith(b"\r")
         if self._graphs is None:
             return line
         self._last = line
         return self._graphs.marked(line)
 
-    def column(self, line: int | None, column: int | None) -> int | None:
+    def _column(self, line: int | None, column: int | None) -> int | None:
         """A column of what was given as line `line`, in the document's own line."""
-        if self._graphs is None or column is None or line != self.number:
+        if self._graphs is None or column is None or line != self._number:
             return column
         return self._graphs.column(self._last, column)
 
 
-def _by_document(
-    chunks: Iterable[bytes],
-    form: Format,
-    source: str,
-    line: int,
-    terms: Terms,
-    counters: Counters,
-    graphs: EmptyGraphs | None,
-) -> Iterator[Statement]:
-    lines = _Lines(chunks, source, line, graphs, xml=form.code == pyoxigraph.RdfFormat.RDF_XML)
-    try:
-        for quad in pyoxigraph.parse(cast(IO[bytes], lines), form.code):
-            lines.fed.since = 0
-            statement = _statement(quad, lines.number, terms, source)
-            if graphs is not None and graphs.waiting and statement[0] == NO_TRIPLE:
-                graphs.waiting -= 1
-                if statement[3] is not None:  # the default graph may be empty
-                    yield NO_TRIPLE, NO_TRIPLE, NO_TRIPLE, *statement[3:]
-                continue
-            counters.triples += 1
-            yield statement
-    except MemoryError as error:
-        if not is_too_long(error):
-            raise
-        raise too_long("term", source, LONGEST_TERM, lines.number) from None
-    except SyntaxError as error:
-        at = line + error.lineno - 1 if error.lineno else None
-        column = lines.column(at, error.offset)
-        raise _malformed(error, form, source, at, "nexpected end" in str(error), column) from None
+def _by_document(document: Document, terms: Terms, counters: Counters) -> Iterator[Statement]:
+    for quad, line, _ in document.quads():
+        statement = statement_of(quad, line, terms, document.source)
+        counters.triples += 1
+        yield statement
 
 
-def _statement(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) -> Statement:
+def statement_of(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) -> Statement:
+    """The statement of a quad on the line `line` of `source`. EventError for terms that rdflib cannot hold."""
     subject, predicate, obj, graph = quad
     convert = terms.convert
     try:

@@ -1,4 +1,5 @@
-"""Bytes of N-Triples and N-Quads become rows of numbered terms.
+"""Bytes of RDF become rows of numbered terms. A document (Turtle, TriG) goes through its parser and is written as lines
+of N-Quads, which are read as those of files are.
 
 The kernel takes the lines that are certainly right; all others go to the parser behind `spaseq.rdf.statements`, which
 is the authority. If that finds anything but one statement on each of them, the rest of the block goes that way, so that
@@ -7,8 +8,8 @@ what is refused, the message and what is counted are the same on both roads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 import pyoxigraph
@@ -18,9 +19,9 @@ from spaseq.core.jit import attempt_rows, interprets
 from spaseq.rdf.columns.dictionary import Block, Described, Dictionary, byte_classes
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
-from spaseq.rdf.files import Format
+from spaseq.rdf.files import Format, format_of
 from spaseq.rdf.model import Counters
-from spaseq.rdf.statements import LONGEST_TERM, Statement, is_too_long, parse_statements
+from spaseq.rdf.statements import LONGEST_TERM, Document, Statement, is_too_long, parse_statements, statement_of
 from spaseq.rdf.terms import Term, Terms
 
 __all__ = ["Lines", "Scanner", "grown", "whole_lines"]
@@ -32,6 +33,13 @@ _PIECE: Final = 1 << 11
 """Bytes that are interpreted between two looks at the clock."""
 _BYTES: Final = 3
 """Bytes of a line that take as long as a row, of `attempt_rows`."""
+_QUADS: Final = format_of("quads.nq")
+_WRITTEN: Final = 1 << 12
+"""Quads of a document that are written as lines at once."""
+_READ: Final = 1 << 24
+"""Bytes of a document whose quads are written as lines at once."""
+_Quad: TypeAlias = tuple[pyoxigraph.Quad, int, bool]
+"""As of `Document.quads`."""
 _ASCII: Final = byte_classes(utf8=False)
 _UTF8: Final = byte_classes(utf8=True)
 
@@ -41,7 +49,7 @@ class Scanner:
 
     `rows`: int32 (capacity, 4), terms of subject, predicate, object and graph, NIL in the default graph; `lines`: int64
     (capacity,); `count` of them hold something. With wanted predicates in `dictionary`, an object that is not kept is
-    NIL.
+    NIL. A row that only stands for a graph without triples has NIL for all of its triple.
     """
 
     __slots__ = ("_block", "_malformed", "_slow", "_terms", "count", "counters", "dictionary", "lines", "rows")
@@ -72,6 +80,65 @@ class Scanner:
             if block is not None:
                 line = self.read_block(block, form, source, line)
             yield False
+
+    def read_document(self, document: Document, has_more: Callable[[], bool]) -> Iterator[bool]:
+        """Adds the rows of a document, some thousand at a time, and yields after each time.
+
+        If the document has been read so far and `has_more` says that no more can be read at once, a quad that may end
+        an event is added at once, and True is yielded. EventError as of `Document.quads`; the rows before it have been
+        added, but not yielded after.
+        """
+        held: list[_Quad] = []
+        begun = document.fed.all
+        asked, waits = -1, False
+        graph: object = None
+        try:
+            for quad, line, empty in document.quads():
+                held.append((quad, line, empty))
+                if document.used_up and line != asked:
+                    asked, waits = line, not has_more()
+                alone = waits and document.used_up
+                before, graph = graph, quad.graph_name if alone else None
+                if document.by_graph and graph == before and not isinstance(graph, pyoxigraph.DefaultGraph):
+                    alone = False
+                if alone or len(held) == _WRITTEN or document.fed.all - begun > _READ:
+                    some, held, begun = held, [], document.fed.all
+                    self._add_quads(some, document.source)
+                    yield alone
+        finally:
+            self._add_quads(held, document.source)
+
+    def _add_quads(self, quads: list[_Quad], source: str) -> None:
+        """Adds a row for each quad of a document. EventError for one that rdflib cannot hold, behind those before."""
+        if not quads:
+            return
+        first, counted = self.count, self.counters.triples
+        text = pyoxigraph.serialize([quad for quad, _, _ in quads], format=_QUADS.code)
+        assert text is not None
+        try:
+            if self.scan(Lines(text, b"", 0), _QUADS, 0) is not None:  # the parser does not read the next line again
+                self._add_statements(
+                    statement_of(quad, line, self._terms, source) for quad, line, _ in quads[self.count - first :]
+                )
+        finally:
+            added = self.count - first
+            self.lines[first : self.count] = [line for _, line, _ in quads[:added]]
+            empty = [place for place, (_, _, empty) in enumerate(quads[:added]) if empty]
+            self.rows[first : self.count][empty, :3] = layout.NIL
+            self.counters.triples = counted + added - len(empty)
+
+    def _add_statements(self, statements: Iterable[Statement]) -> None:
+        """Adds a row for each statement, also of those before an error."""
+        found: list[Statement] = []
+        try:
+            for statement in statements:
+                found.append(statement)
+        finally:
+            count = self.count + len(found)
+            self._grow(count)
+            self.rows[self.count : count] = self._numbers(found)
+            self.lines[self.count : count] = [statement[4] for statement in found]
+            self.count = count
 
     def read_block(self, block: Lines, form: Format, source: str, line: int) -> int:
         """Adds the rows of the block, whose first line is number `line`. The number of the line behind it.
@@ -144,19 +211,12 @@ class Scanner:
     def read_rest(self, where: tuple[int, int], block: Lines, form: Format, source: str, first: int) -> int:
         """Add the rows of the block from `where` on, as `scan` gives it, by the parser alone. The number of the line
         behind the block, which begins with line `first`."""
-        found: list[Statement] = []
         begin, line = where
-        try:
-            rest = (block.part(begin, block.size),)
-            for statement in parse_statements(rest, form, source, first_line=line, terms=self._terms,
-                                              counters=self.counters, malformed=self._malformed):  # fmt: skip
-                found.append(statement)
-        finally:
-            count = self.count + len(found)
-            self._grow(count)
-            self.rows[self.count : count] = self._numbers(found)
-            self.lines[self.count : count] = [statement[4] for statement in found]
-            self.count = count
+        rest = (block.part(begin, block.size),)
+        self._add_statements(
+            parse_statements(rest, form, source, first_line=line, terms=self._terms, counters=self.counters,
+                             malformed=self._malformed)
+        )  # fmt: skip
         return first + block.lines
 
     def _numbers(self, statements: list[Statement]) -> np.ndarray:
