@@ -11,8 +11,8 @@ import codecs
 import io
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import IO, Final, Literal, TypeAlias, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Final, Literal, NamedTuple, TypeAlias, cast
 
 import pyoxigraph
 
@@ -25,13 +25,17 @@ from spaseq.rdf.model import Counters
 from spaseq.rdf.terms import Term, Terms
 
 __all__ = [
-    "LONGEST_TERM", "Document", "Statement", "is_too_long", "parse_statements", "read_statements", "statement_of",
-    "unmarked",
+    "LONGEST_TERM", "Document", "Quads", "Statement", "is_too_long", "parse_statements", "read_statements",
+    "statement_of", "unmarked",
 ]  # fmt: skip
 
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
 
 _MARK: Final = pyoxigraph.NamedNode(MARK)
+_PART: Final = 1 << 14
+"""Quads of a document that are handed on at once."""
+_READ: Final = 1 << 24
+"""Bytes of a document whose quads are handed on at once."""
 LONGEST_TERM: Final = 1 << 24
 """Bytes of a term, and of a line of N-Triples and N-Quads, at most: the parser's own bound."""
 _PREFIX: Final = re.compile(
@@ -178,68 +182,110 @@ def _statement_lines(block: bytes, line: int) -> Iterator[int]:
             yield number
 
 
+class Quads(NamedTuple):
+    """Some quads of a document: the line on which each ended, and which of them only stand for a graph without triples,
+    by their places."""
+
+    quads: list[pyoxigraph.Quad]
+    lines: list[int]
+    empty: list[int]
+
+
 class Document(io.RawIOBase):
     """A document that is parsed while it is read: the file that its parser reads, and the quads that come of it.
 
     `chunks` are its bytes, cut anywhere; its first line is number `first_line`. `by_graph`: named graphs are events, so
-    `quads` also has those of TriG that hold no triple. The parser gets one line at a time, so that the line of a quad
-    is known.
+    that those of TriG that hold no triple count. The parser gets one line at a time, so that the line of a quad is
+    known; without `by_line` it gets the chunks, in a third of the time, and lines are not known.
+
+    `has_more` says if more can be read at once; `waits` is true if it said no after all that had been read was parsed.
     """
 
     def __init__(
-        self, chunks: Iterable[bytes], form: Format, source: str, first_line: int = 1, *, by_graph: bool = False
+        self,
+        chunks: Iterable[bytes],
+        form: Format,
+        source: str,
+        first_line: int = 1,
+        *,
+        by_graph: bool = False,
+        by_line: bool = True,
+        has_more: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.fed = Fed(source)
         self.source = source
-        self.by_graph = by_graph
+        self.waits = False
+        self._fed = Fed(source)
         self._form = form
+        self._by_graph = by_graph
+        self._by_line = by_line
+        self._has_more = has_more
         self._graphs = EmptyGraphs() if by_graph and form.named else None
         xml = form.code == pyoxigraph.RdfFormat.RDF_XML
-        self._blocks = _whole_lines(bounded_entities(chunks, source, self.fed) if xml else chunks, source)
+        bounded = bounded_entities(chunks, source, self._fed) if xml else iter(chunks)
+        self._blocks = _whole_lines(bounded, source) if by_line else bounded
         self._lines: deque[bytes] = deque()
         self._last = b""
-        self._rest = b""
+        self._line = b""
+        self._at = 0
         self._before = first_line - 1
         self._number = self._before
+        self._graph: object = None
 
-    @property
-    def used_up(self) -> bool:
-        """True if the parser has all that has been read, so that the next quad may have to wait for more."""
-        return not self._rest and not self._lines
+    def parts(self) -> Iterator[Quads]:
+        """The quads, some thousand at a time. While the document `waits`, a quad that may end an event comes at once.
 
-    def quads(self) -> Iterator[tuple[pyoxigraph.Quad, int, bool]]:
-        """Each quad with the line on which it ended, and True if it only stands for a graph without triples.
-
-        EventError with file and line if the text is not in the format.
+        EventError with file and line if the text is not in the format, behind the quads before it.
         """
-        graphs, source = self._graphs, self.source
+        graphs, fed, source, by_line = self._graphs, self._fed, self.source, self._by_line
+        quads, lines, empty = some = Quads([], [], [])
+        begun = 0
+        failure: EventError | None = None
         try:
             for quad in pyoxigraph.parse(cast(IO[bytes], self), self._form.code):
-                self.fed.since = 0
-                empty = graphs is not None and graphs.waiting > 0 and quad.subject == _MARK
-                if empty and graphs is not None:
+                fed.since = 0
+                if graphs is not None and graphs.waiting and quad.subject == _MARK:
                     graphs.waiting -= 1
                     if isinstance(quad.graph_name, pyoxigraph.DefaultGraph):  # which may be empty
                         continue
-                yield quad, self._number, empty
+                    empty.append(len(quads))
+                quads.append(quad)
+                if by_line:
+                    lines.append(self._number)
+                if len(quads) == _PART or fed.all - begun > _READ or (self.waits and self._may_end(quad)):
+                    yield some
+                    quads, lines, empty = some = Quads([], [], [])
+                    begun = fed.all
+        except EventError as error:
+            failure = error
         except MemoryError as error:
             if not is_too_long(error):
                 raise
-            raise too_long("term", source, LONGEST_TERM, self._number) from None
+            failure = too_long("term", source, LONGEST_TERM, self._number)
         except SyntaxError as error:
             at = self._before + error.lineno if error.lineno else None
             column = self._column(at, error.offset)
-            raise _malformed(error, self._form, source, at, "nexpected end" in str(error), column) from None
+            failure = _malformed(error, self._form, source, at, "nexpected end" in str(error), column)
+        if quads:
+            yield some
+        if failure is not None:
+            raise failure
+
+    def _may_end(self, quad: pyoxigraph.Quad) -> bool:
+        """True if an event may end with the quad, or in front of it, or get its time by it."""
+        before, self._graph = self._graph, quad.graph_name
+        return not self._by_graph or self._graph != before or isinstance(self._graph, pyoxigraph.DefaultGraph)
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        if not self._rest:
-            self._rest = self._next_line()
-        size = len(self._rest) if size < 0 else size
-        out, self._rest = self._rest[:size], self._rest[size:]
-        self.fed.add(len(out))
+        if self._at == len(self._line):
+            self._line, self._at = self._next_line(), 0
+        out = self._line[self._at : None if size < 0 else self._at + size]
+        self._at += len(out)
+        self._fed.add(len(out))
+        self.waits = self._at == len(self._line) and not self._lines and not self._has_more()
+        self._graph = None
         return out
 
     def _next_line(self) -> bytes:
@@ -247,7 +293,7 @@ class Document(io.RawIOBase):
             block = next(self._blocks, b"")
             if not block:
                 return b""
-            self._lines.extend(block.splitlines(keepends=True))
+            self._lines.extend(block.splitlines(keepends=True) if self._by_line else (block,))
             if self._graphs is not None:
                 self._graphs.begin(block)
         line = self._lines.popleft()
@@ -265,10 +311,11 @@ class Document(io.RawIOBase):
 
 
 def _by_document(document: Document, terms: Terms, counters: Counters) -> Iterator[Statement]:
-    for quad, line, _ in document.quads():
-        statement = statement_of(quad, line, terms, document.source)
-        counters.triples += 1
-        yield statement
+    for quads, lines, _ in document.parts():
+        for quad, line in zip(quads, lines, strict=True):
+            statement = statement_of(quad, line, terms, document.source)
+            counters.triples += 1
+            yield statement
 
 
 def statement_of(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) -> Statement:

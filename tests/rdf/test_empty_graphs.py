@@ -158,6 +158,6 @@ def test_errors_point_into_the_text_as_it_is(text: str) -> None:
     told = []
     for by_graph in (False, True):
         with pytest.raises(EventError) as error:
-            list(Document([(HEAD + text).encode()], format_of("s.trig"), "s", by_graph=by_graph).quads())
+            list(Document([(HEAD + text).encode()], format_of("s.trig"), "s", by_graph=by_graph).parts())
         told.append(str(error.value))
     assert told[0] == told[1]

@@ -442,10 +442,11 @@ def document_statements(
     chunks: Iterable[bytes], form: Format, path: str, options: StreamOptions, terms: Terms, counters: Counters
 ) -> Iterator[Statement]:
     """The statements of a document, a graph without triples as one statement of `NO_TRIPLE` where graphs are events."""
-    for quad, line, empty in Document(unmarked(chunks), form, path, by_graph=options.by_graph).quads():
-        statement = statement_of(quad, line, terms, path)
-        counters.triples += not empty
-        yield (NO_TRIPLE, NO_TRIPLE, NO_TRIPLE, *statement[3:]) if empty else statement
+    for quads, lines, empty in Document(unmarked(chunks), form, path, by_graph=options.by_graph).parts():
+        for place, (quad, line) in enumerate(zip(quads, lines, strict=True)):
+            statement = statement_of(quad, line, terms, path)
+            counters.triples += place not in empty
+            yield (NO_TRIPLE, NO_TRIPLE, NO_TRIPLE, *statement[3:]) if place in empty else statement
 
 
 def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Counters) -> Iterator[GraphEvent]:

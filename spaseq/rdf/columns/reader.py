@@ -145,8 +145,8 @@ class ColumnFiles:
         elif form.lines:
             blocks = self._scanner.read(chunks, form, path, line)
         else:
-            document = Document(unmarked(chunks), form, path, by_graph=own.by_graph)
-            blocks = self._scanner.read_document(document, more)
+            document = Document(unmarked(chunks), form, path, by_graph=own.by_graph, has_more=more)
+            blocks = self._scanner.read_document(document)
         ended = False
         while not ended:
             failure, waits = None, False

@@ -8,8 +8,9 @@ what is refused, the message and what is counted are the same on both roads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
+from typing import Final, Literal
 
 import numpy as np
 import pyoxigraph
@@ -21,7 +22,7 @@ from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.files import Format, format_of
 from spaseq.rdf.model import Counters
-from spaseq.rdf.statements import LONGEST_TERM, Document, Statement, is_too_long, parse_statements, statement_of
+from spaseq.rdf.statements import LONGEST_TERM, Document, Quads, Statement, is_too_long, parse_statements, statement_of
 from spaseq.rdf.terms import Term, Terms
 
 __all__ = ["Lines", "Scanner", "grown", "whole_lines"]
@@ -34,12 +35,6 @@ _PIECE: Final = 1 << 11
 _BYTES: Final = 3
 """Bytes of a line that take as long as a row, of `attempt_rows`."""
 _QUADS: Final = format_of("quads.nq")
-_WRITTEN: Final = 1 << 12
-"""Quads of a document that are written as lines at once."""
-_READ: Final = 1 << 24
-"""Bytes of a document whose quads are written as lines at once."""
-_Quad: TypeAlias = tuple[pyoxigraph.Quad, int, bool]
-"""As of `Document.quads`."""
 _ASCII: Final = byte_classes(utf8=False)
 _UTF8: Final = byte_classes(utf8=True)
 
@@ -81,49 +76,29 @@ class Scanner:
                 line = self.read_block(block, form, source, line)
             yield False
 
-    def read_document(self, document: Document, has_more: Callable[[], bool]) -> Iterator[bool]:
-        """Adds the rows of a document, some thousand at a time, and yields after each time.
+    def read_document(self, document: Document) -> Iterator[bool]:
+        """Adds the rows of a document, some thousand at a time; yields after each time if the document waits.
 
-        If the document has been read so far and `has_more` says that no more can be read at once, a quad that may end
-        an event is added at once, and True is yielded. EventError as of `Document.quads`; the rows before it have been
-        added, but not yielded after.
+        EventError as of `Document.parts` and `statement_of`, behind the rows before it.
         """
-        held: list[_Quad] = []
-        begun = document.fed.all
-        asked, waits = -1, False
-        graph: object = None
-        try:
-            for quad, line, empty in document.quads():
-                held.append((quad, line, empty))
-                if document.used_up and line != asked:
-                    asked, waits = line, not has_more()
-                alone = waits and document.used_up
-                before, graph = graph, quad.graph_name if alone else None
-                if document.by_graph and graph == before and not isinstance(graph, pyoxigraph.DefaultGraph):
-                    alone = False
-                if alone or len(held) == _WRITTEN or document.fed.all - begun > _READ:
-                    some, held, begun = held, [], document.fed.all
-                    self._add_quads(some, document.source)
-                    yield alone
-        finally:
-            self._add_quads(held, document.source)
+        for part in document.parts():
+            self._add_quads(part, document.source)
+            yield document.waits
 
-    def _add_quads(self, quads: list[_Quad], source: str) -> None:
+    def _add_quads(self, part: Quads, source: str) -> None:
         """Adds a row for each quad of a document. EventError for one that rdflib cannot hold, behind those before."""
-        if not quads:
-            return
         first, counted = self.count, self.counters.triples
-        text = pyoxigraph.serialize([quad for quad, _, _ in quads], format=_QUADS.code)
+        text = pyoxigraph.serialize(part.quads, format=_QUADS.code)
         assert text is not None
         try:
             if self.scan(Lines(text, b"", 0), _QUADS, 0) is not None:  # the parser does not read the next line again
-                self._add_statements(
-                    statement_of(quad, line, self._terms, source) for quad, line, _ in quads[self.count - first :]
-                )
+                done = self.count - first
+                left = zip(part.quads[done:], chain(part.lines[done:], repeat(0)), strict=False)
+                self._add_statements(statement_of(quad, line, self._terms, source) for quad, line in left)
         finally:
             added = self.count - first
-            self.lines[first : self.count] = [line for _, line, _ in quads[:added]]
-            empty = [place for place, (_, _, empty) in enumerate(quads[:added]) if empty]
+            empty = [place for place in part.empty if place < added]
+            self.lines[first : self.count] = part.lines[:added] or 0
             self.rows[first : self.count][empty, :3] = layout.NIL
             self.counters.triples = counted + added - len(empty)
 
