@@ -29,9 +29,10 @@ from pathlib import Path
 import spaseq
 from benchmarks import reading
 from benchmarks.harness import Workload
+from benchmarks.reading import graph_events
 from spaseq.core import jit
 from spaseq.gpm import Knowledge
-from spaseq.rdf import GraphEvent, StreamOptions, StreamSource, open_streams
+from spaseq.rdf import GraphEvent, StreamOptions
 
 TRIPLES, TRIPLES_BY_RDFLIB = 500_000, 10_000
 KNOWLEDGE = (10_000, 100_000, 1_000_000)
@@ -140,9 +141,8 @@ def by_rdflib(name: str, text: str, path: str, size: int) -> Callable[[], int]:
     _, _, options = STREAMS[name]
 
     def run() -> int:
-        events, _ = open_streams([StreamSource("urn:s", (path,))], options)
         found = 0
-        for event in events:
+        for event in graph_events(path, options):
             for triple in event.triples:
                 default.add(triple)
             found += sum(1 for query in queries for _ in dataset.query(query))

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyoxigraph
 
 from benchmarks.harness import Workload
-from spaseq.rdf import Counters, StreamOptions, StreamSource, open_streams
+from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource
 from spaseq.rdf.columns.reader import open_batches
 
 SEED, TRIPLES, TRIPLES_BY_EVENT = 42, 500_000, 100_000
@@ -100,9 +100,15 @@ def by_parser(path: str) -> Callable[[], int]:
     return run
 
 
+def graph_events(path: str, options: StreamOptions) -> Iterator[GraphEvent]:
+    """The events of a file as objects, one by one."""
+    ((_, batches),), _ = open_batches([StreamSource("urn:s", (path,))], options)
+    return (batch.event(index) for batch in batches for index in range(len(batch)))
+
+
 def by_events(path: str, options: StreamOptions) -> Callable[[], int]:
     """Event by event."""
-    return lambda: sum(1 for _ in open_streams([StreamSource("urn:s", (path,))], options)[0])
+    return lambda: sum(1 for _ in graph_events(path, options))
 
 
 def by_columns(path: str, options: StreamOptions, *, numbers: bool = False) -> Callable[[], int]:

@@ -23,7 +23,8 @@ import spaseq
 from benchmarks import reading, stock
 from benchmarks.guards import query as guarded
 from benchmarks.harness import Workload
-from spaseq.rdf import Counters, StreamOptions, StreamSource, open_streams
+from spaseq.rdf import StreamOptions, StreamSource
+from spaseq.rdf.columns.reader import open_batches
 
 EVENTS, SINGLE, TRIPLES = 60_000, 10_000, 40_000
 _GRID = """
@@ -61,9 +62,9 @@ def _graphs() -> tuple[Callable[..., Any], int]:
         query = spaseq.compile(_GRID)
         with tempfile.TemporaryDirectory() as folder:
             source = StreamSource("urn:s", (reading.write(Path(folder), "smart grid", TRIPLES),))
-            events, options = open_streams([source], StreamOptions(), Counters())
+            ((_, batches),), options = open_batches([source], StreamOptions())
             session = query.open(options=options)
-            session.push(events)
+            session.push(batch.event(index) for batch in batches for index in range(len(batch)))
         return query, session
 
     return taken, TRIPLES

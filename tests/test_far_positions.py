@@ -12,8 +12,9 @@ import ceql
 import spaseq
 from spaseq.core.engine import Settings
 from spaseq.language.runtime.opened import stream_sources
-from spaseq.rdf import Counters, StreamOptions, open_streams
+from spaseq.rdf import Counters, StreamOptions
 from tests.support import harness
+from tests.support.graph_events import open_streams
 
 FAR = (2**31 - 40, 2**32 - 40, 2**40)
 TUPLES = [

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import spaseq
-from spaseq.rdf import StreamOptions, read_stream
+from spaseq.rdf import StreamOptions
 from tests.support import harness
 from tests.support import oracle_spaseq_results as forms
+from tests.support.graph_events import read_stream
 from tests.support.oracle_spaseq_results import Aggregate, Form
 
 E = "http://example.org/"

@@ -1,19 +1,18 @@
 """RDF streams: files become graph events in order of time.
 
+    from spaseq.rdf.columns.reader import open_batches                              # loads numba
+
     sources = [StreamSource("http://example.org/power", ("power.nq",)), …]          # in the order of the FROM clause
-    events, options = open_streams(sources, StreamOptions.parse(lateness="5s"), counters)
-    for instant in instants(events, options): …
+    streams, options = open_batches(sources, StreamOptions.parse(lateness="5s"), counters)
+    for name, batches in streams: …
 
-`assemble` is the step from statements to events alone, for whoever reads the files in another way. `load_knowledge`
-reads background knowledge, `build_knowledge` keeps it as a file. All memory is bounded: by the lateness, by
-`StreamOptions.lookahead`, and by one event's size; a Turtle or TriG document is parsed as it is read.
+`GraphBatch` holds events as columns, `GraphEvent` is one event as an object. `Followed` gives events as they come, from
+files that grow. `load_knowledge` reads background knowledge, `build_knowledge` keeps it as a file. All memory is
+bounded: by the lateness, by `StreamOptions.lookahead`, and by one event's size; a Turtle or TriG document is parsed as
+it is read. Not here: matching graph patterns (`spaseq.gpm`).
 
-`GraphBatch` holds events as columns (`spaseq.rdf.columns`).
-
-`Followed` gives events as they come, from files that grow. Not here: matching graph patterns (`spaseq.gpm`).
-
-The road: `files` gives bytes, `statements` parses them, `assemble` makes events of statements, `order` puts these in
-order; `streams` does all of it by name. `columns/` does the same without an object for a triple.
+The road: `files` gives bytes, `streams` says what makes an event in each file, `columns/` makes events of the bytes.
+`statements` parses what the kernels there do not read.
 
 Modules:
 
@@ -28,12 +27,9 @@ Modules:
 * `files` (`STDIN`, `Format`, `byte_chunks`, `expand_files`, `format_of`): Input files as chunks of bytes: names and
   globs, standard input, gzip, zstd, and the format by the extension.
 * `entities` (`bounded_entities`): Entities of RDF/XML, bounded before a parser expands them.
-* `statements` (`NO_TRIPLE`, `Statement`, `parse_statements`, `read_statements`): Files as statements: subject,
+* `statements` (`Document`, `Statement`, `parse_statements`, `read_statements`): Files as statements: subject,
   predicate, object, graph name (None in the default graph), and the line they stand on.
-* `assemble`: Statements of one file become graph events: which of them belong together, and when it happened.
-* `order` (`described`, `in_order`, `instants`, `merge_streams`): Events in the order of their times: put right within
-  the lateness, streams merged, instants formed.
-* `streams`: Named streams from files: the one call that goes from names and options to events in order.
+* `streams`: Named streams: their files, what makes an event in each, and the clock that they share.
 * `hints` (`guessed_events`, `guessed_unit`, `no_times`, `sampled_predicates`, `untimed_events`): What a reader of
   streams guessed because nobody said it, the error where that will not do, and what is in files.
 * `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
@@ -47,7 +43,6 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.rdf.assemble import assemble
 from spaseq.rdf.columns import (
     GraphBatch,
     GraphColumns,
@@ -73,16 +68,13 @@ from spaseq.rdf.hints import guessed_events, guessed_unit, no_times, sampled_pre
 from spaseq.rdf.knowledge import is_table, table_knowledge
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions
-from spaseq.rdf.order import described, in_order, instants, merge_streams
 from spaseq.rdf.statements import Statement, parse_statements, read_statements
 from spaseq.rdf.streams import (
     StreamSource,
     StreamSpec,
     file_options,
     merged_files,
-    open_streams,
     parse_streams_file,
-    read_stream,
     settle,
 )
 from spaseq.rdf.terms import (
@@ -123,13 +115,11 @@ __all__ = [
     "TermTable",
     "Terms",
     "Triple",
-    "assemble",
     "build_knowledge",
     "byte_chunks",
     "check_kept",
     "close_owl_rl",
     "close_rdfs",
-    "described",
     "described_kept",
     "expand_files",
     "file_options",
@@ -140,18 +130,14 @@ __all__ = [
     "guessed_events",
     "guessed_unit",
     "has_lines",
-    "in_order",
-    "instants",
     "iri_of",
     "is_kept",
     "is_table",
     "is_term_key",
     "load_knowledge",
-    "merge_streams",
     "merged_files",
     "no_times",
     "open_kept",
-    "open_streams",
     "parse_statements",
     "parse_streams_file",
     "plain_literal",
@@ -159,7 +145,6 @@ __all__ = [
     "read_knowledge",
     "read_part",
     "read_statements",
-    "read_stream",
     "sampled_predicates",
     "settle",
     "table_knowledge",

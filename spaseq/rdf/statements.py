@@ -10,11 +10,11 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from collections.abc import Iterable, Iterator
-from typing import IO, Final, Literal, TypeAlias, cast
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Final, Literal, NamedTuple, TypeAlias, cast
 
 import pyoxigraph
-from rdflib import URIRef
 
 from spaseq.core.errors import EventError
 from spaseq.core.events.unfinished import LONGEST, Fed, Unfinished, too_long
@@ -25,14 +25,17 @@ from spaseq.rdf.model import Counters
 from spaseq.rdf.terms import Term, Terms
 
 __all__ = [
-    "LONGEST_TERM", "NO_TRIPLE", "Statement", "is_too_long", "parse_statements", "read_statements", "unmarked",
+    "LONGEST_TERM", "Document", "Quads", "Statement", "is_too_long", "parse_statements", "read_statements",
+    "statement_of", "unmarked",
 ]  # fmt: skip
 
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
 
-NO_TRIPLE: Final = URIRef(MARK)
-"""The subject, the same object, of what stands for the statements of an empty graph."""
-
+_MARK: Final = pyoxigraph.NamedNode(MARK)
+_PART: Final = 1 << 14
+"""Quads of a document that are handed on at once."""
+_READ: Final = 1 << 24
+"""Bytes of a document whose quads are handed on at once."""
 LONGEST_TERM: Final = 1 << 24
 """Bytes of a term, and of a line of N-Triples and N-Quads, at most: the parser's own bound."""
 _PREFIX: Final = re.compile(
@@ -49,12 +52,9 @@ def read_statements(
     terms: Terms | None = None,
     counters: Counters | None = None,
     malformed: Literal["error", "drop"] = "error",
-    empty_graphs: bool = False,
 ) -> Iterator[Statement]:
     """The statements of the file `path` in order. Errors as of `parse_statements` and `byte_chunks`."""
-    return parse_statements(
-        byte_chunks(path), form, path, terms=terms, counters=counters, malformed=malformed, empty_graphs=empty_graphs
-    )
+    return parse_statements(byte_chunks(path), form, path, terms=terms, counters=counters, malformed=malformed)
 
 
 def parse_statements(
@@ -66,13 +66,11 @@ def parse_statements(
     terms: Terms | None = None,
     counters: Counters | None = None,
     malformed: Literal["error", "drop"] = "error",
-    empty_graphs: bool = False,
 ) -> Iterator[Statement]:
     """The statements in `chunks`, the bytes of `source` cut anywhere; the first of them belongs to line `first_line`.
 
-    With `empty_graphs`, a graph of a TriG document that has no triples comes as one statement, of `NO_TRIPLE`, where it
-    ends. EventError with file and line where the text is not in the format, or, in a format by lines and with
-    `malformed="drop"`, such a line is counted in `counters` and left out.
+    EventError with file and line if the text is not in the format. In a format by lines and with `malformed="drop"`,
+    such a line is counted in `counters` and left out.
     """
     terms = terms or Terms()
     counters = counters or Counters()
@@ -80,8 +78,7 @@ def parse_statements(
         chunks = unmarked(chunks)
     if form.lines:
         return _by_lines(chunks, form, source, first_line, terms, counters, malformed == "drop")
-    graphs = EmptyGraphs() if empty_graphs and form.named else None
-    return _by_document(chunks, form, source, first_line, terms, counters, graphs)
+    return _by_document(Document(chunks, form, source, first_line), terms, counters)
 
 
 def unmarked(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -143,7 +140,7 @@ def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, cou
                 yield held
                 held = None
             number = next(numbers, number)
-            held = _statement(quad, number, terms, source)
+            held = statement_of(quad, number, terms, source)
     except SyntaxError as error:
         last = line + block.count(b"\n") - block.endswith(b"\n")
         at = min(line + (error.lineno or 1) - 1, last)  # the parser sees what is missing where the block ends
@@ -185,89 +182,144 @@ def _statement_lines(block: bytes, line: int) -> Iterator[int]:
             yield number
 
 
-class _Lines(io.RawIOBase):
-    """Chunks as a file that never gives more than one line at a time, and knows on which line it is.
+class Quads(NamedTuple):
+    """Some quads of a document: the line on which each ended, and which of them only stand for a graph without triples,
+    by their places."""
 
-    `graphs`, if given, marks its empty graphs.
+    quads: list[pyoxigraph.Quad]
+    lines: list[int]
+    empty: list[int]
+
+
+class Document(io.RawIOBase):
+    """A document that is parsed while it is read: the file that its parser reads, and the quads that come of it.
+
+    `chunks` are its bytes, cut anywhere; its first line is number `first_line`. `by_graph`: named graphs are events, so
+    that those of TriG that hold no triple count. The parser gets one line at a time, so that the line of a quad is
+    known; without `by_line` it gets the chunks, in a third of the time, and lines are not known.
+
+    `has_more` says if more can be read at once; `waits` is true if it said no after all that had been read was parsed.
     """
 
     def __init__(
-        self, chunks: Iterable[bytes], source: str, line: int, graphs: EmptyGraphs | None, *, xml: bool
+        self,
+        chunks: Iterable[bytes],
+        form: Format,
+        source: str,
+        first_line: int = 1,
+        *,
+        by_graph: bool = False,
+        by_line: bool = True,
+        has_more: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._graphs = graphs
+        self.source = source
+        self.waits = False
+        self._fed = Fed(source)
+        self._form = form
+        self._by_graph = by_graph
+        self._by_line = by_line
+        self._has_more = has_more
+        self._graphs = EmptyGraphs() if by_graph and form.named else None
+        xml = form.code == pyoxigraph.RdfFormat.RDF_XML
+        bounded = bounded_entities(chunks, source, self._fed) if xml else iter(chunks)
+        self._blocks = _whole_lines(bounded, source) if by_line else bounded
+        self._lines: deque[bytes] = deque()
         self._last = b""
-        self.fed = Fed(source)
-        self._blocks = _whole_lines(bounded_entities(chunks, source, self.fed) if xml else chunks, source)
-        self._lines: Iterator[bytes] = iter(())
-        self._rest = b""
-        self.number = line - 1
+        self._line = b""
+        self._at = 0
+        self._before = first_line - 1
+        self._number = self._before
+        self._graph: object = None
+
+    def parts(self) -> Iterator[Quads]:
+        """The quads, some thousand at a time. While the document `waits`, a quad that may end an event comes at once.
+
+        EventError with file and line if the text is not in the format, behind the quads before it.
+        """
+        graphs, fed, source, by_line = self._graphs, self._fed, self.source, self._by_line
+        quads, lines, empty = some = Quads([], [], [])
+        begun = 0
+        failure: EventError | None = None
+        try:
+            for quad in pyoxigraph.parse(cast(IO[bytes], self), self._form.code):
+                fed.since = 0
+                if graphs is not None and graphs.waiting and quad.subject == _MARK:
+                    graphs.waiting -= 1
+                    if isinstance(quad.graph_name, pyoxigraph.DefaultGraph):  # which may be empty
+                        continue
+                    empty.append(len(quads))
+                quads.append(quad)
+                if by_line:
+                    lines.append(self._number)
+                if len(quads) == _PART or fed.all - begun > _READ or (self.waits and self._may_end(quad)):
+                    yield some
+                    quads, lines, empty = some = Quads([], [], [])
+                    begun = fed.all
+        except EventError as error:
+            failure = error
+        except MemoryError as error:
+            if not is_too_long(error):
+                raise
+            failure = too_long("term", source, LONGEST_TERM, self._number)
+        except SyntaxError as error:
+            at = self._before + error.lineno if error.lineno else None
+            column = self._column(at, error.offset)
+            failure = _malformed(error, self._form, source, at, "nexpected end" in str(error), column)
+        if quads:
+            yield some
+        if failure is not None:
+            raise failure
+
+    def _may_end(self, quad: pyoxigraph.Quad) -> bool:
+        """True if an event may end with the quad, or in front of it, or get its time by it."""
+        before, self._graph = self._graph, quad.graph_name
+        return not self._by_graph or self._graph != before or isinstance(self._graph, pyoxigraph.DefaultGraph)
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        if not self._rest:
-            self._rest = self._next_line()
-        size = len(self._rest) if size < 0 else size
-        out, self._rest = self._rest[:size], self._rest[size:]
-        self.fed.add(len(out))
+        if self._at == len(self._line):
+            self._line, self._at = self._next_line(), 0
+        out = self._line[self._at : None if size < 0 else self._at + size]
+        self._at += len(out)
+        self._fed.add(len(out))
+        self.waits = self._at == len(self._line) and not self._lines and not self._has_more()
+        self._graph = None
         return out
 
     def _next_line(self) -> bytes:
-        line = next(self._lines, b"")
-        while not line:
+        while not self._lines:
             block = next(self._blocks, b"")
             if not block:
                 return b""
-            self._lines = iter(block.splitlines(keepends=True))
+            self._lines.extend(block.splitlines(keepends=True) if self._by_line else (block,))
             if self._graphs is not None:
                 self._graphs.begin(block)
-            line = next(self._lines, b"")
-        self.number += line.endswith(b"\n") or not line.endswith(b"\r")
+        line = self._lines.popleft()
+        self._number += line.endswith(b"\n") or not line.endswith(b"\r")
         if self._graphs is None:
             return line
         self._last = line
         return self._graphs.marked(line)
 
-    def column(self, line: int | None, column: int | None) -> int | None:
+    def _column(self, line: int | None, column: int | None) -> int | None:
         """A column of what was given as line `line`, in the document's own line."""
-        if self._graphs is None or column is None or line != self.number:
+        if self._graphs is None or column is None or line != self._number:
             return column
         return self._graphs.column(self._last, column)
 
 
-def _by_document(
-    chunks: Iterable[bytes],
-    form: Format,
-    source: str,
-    line: int,
-    terms: Terms,
-    counters: Counters,
-    graphs: EmptyGraphs | None,
-) -> Iterator[Statement]:
-    lines = _Lines(chunks, source, line, graphs, xml=form.code == pyoxigraph.RdfFormat.RDF_XML)
-    try:
-        for quad in pyoxigraph.parse(cast(IO[bytes], lines), form.code):
-            lines.fed.since = 0
-            statement = _statement(quad, lines.number, terms, source)
-            if graphs is not None and graphs.waiting and statement[0] == NO_TRIPLE:
-                graphs.waiting -= 1
-                if statement[3] is not None:  # the default graph may be empty
-                    yield NO_TRIPLE, NO_TRIPLE, NO_TRIPLE, *statement[3:]
-                continue
+def _by_document(document: Document, terms: Terms, counters: Counters) -> Iterator[Statement]:
+    for quads, lines, _ in document.parts():
+        for quad, line in zip(quads, lines, strict=True):
+            statement = statement_of(quad, line, terms, document.source)
             counters.triples += 1
             yield statement
-    except MemoryError as error:
-        if not is_too_long(error):
-            raise
-        raise too_long("term", source, LONGEST_TERM, lines.number) from None
-    except SyntaxError as error:
-        at = line + error.lineno - 1 if error.lineno else None
-        column = lines.column(at, error.offset)
-        raise _malformed(error, form, source, at, "nexpected end" in str(error), column) from None
 
 
-def _statement(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) -> Statement:
+def statement_of(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) -> Statement:
+    """The statement of a quad on the line `line` of `source`. EventError for terms that rdflib cannot hold."""
     subject, predicate, obj, graph = quad
     convert = terms.convert
     try:

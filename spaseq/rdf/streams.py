@@ -1,21 +1,16 @@
-"""Named streams from files: the one call that goes from names and options to events in order."""
+"""Named streams: their files, what makes an event in each, and the clock that they share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from spaseq.core.errors import EventError, OptionError
-from spaseq.rdf.assemble import assemble
-from spaseq.rdf.files import STDIN, expand_files, format_of
-from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.rdf.files import expand_files, format_of
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
-from spaseq.rdf.order import in_order, merge_streams
-from spaseq.rdf.statements import read_statements
-from spaseq.rdf.terms import Terms
 
 __all__ = [
     "StreamSource",
@@ -23,9 +18,7 @@ __all__ = [
     "check_names",
     "file_options",
     "merged_files",
-    "open_streams",
     "parse_streams_file",
-    "read_stream",
     "settle",
 ]
 
@@ -97,48 +90,8 @@ def _event_by(path: str, own: EventBy | None, options: StreamOptions) -> EventBy
 
 
 def file_options(path: str, source: StreamSource, options: StreamOptions) -> StreamOptions:
-    """`options`, settled for all streams, with `event_by` settled for the file `path` of `source`, for `assemble`."""
+    """`options`, settled for all streams, with `event_by` settled for the file `path` of `source`."""
     return replace(options, event_by=_event_by(path, source.event_by, options))
-
-
-def read_stream(
-    iri: str,
-    files: Sequence[str],
-    options: StreamOptions,
-    counters: Counters | None = None,
-    *,
-    event_by: EventBy | None = None,
-) -> Iterator[GraphEvent]:
-    """The events of the stream `iri`, in order of time.
-
-    `files` are paths, globs or `-`; `.gz` and `.zst` are decompressed; formats are told by the extension: `.nt`,
-    `.nq`, `.trig`, and `.ttl`, where each file is one graph. Files of a stream follow each other in time. An event
-    graph lies within one file.
-
-    What cannot be used is told before the first event is asked for: OptionError, or EventError for a file that is not
-    there. What is wrong inside a file is an EventError with the file and the line.
-    """
-    counters = counters if counters is not None else Counters()
-    source = StreamSource(iri, tuple(files), event_by)
-    settled = settle(options, (source,))
-    return in_order(_assembled(source, expand_files(files), settled, counters), settled, counters)
-
-
-def _assembled(
-    source: StreamSource, paths: Sequence[str], options: StreamOptions, counters: Counters
-) -> Iterator[GraphEvent]:
-    terms = Terms()
-    count = 0
-    for path in paths:
-        own = file_options(path, source, options)
-        form = format_of(path, options.format)
-        name = "<stdin>" if path == STDIN else path
-        statements = read_statements(
-            path, form, terms=terms, counters=counters, malformed=options.malformed, empty_graphs=own.by_graph
-        )
-        for event in assemble(statements, own, stream=source.iri, source=name, counters=counters, first=count):
-            count += 1
-            yield event
 
 
 def check_names(sources: Sequence[StreamSource]) -> None:
@@ -147,22 +100,6 @@ def check_names(sources: Sequence[StreamSource]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise OptionError(f"stream {name} is given twice", "give all its files at once: --stream NAME=FILE,FILE")
-
-
-def open_streams(
-    sources: Sequence[StreamSource], options: StreamOptions, counters: Counters | None = None
-) -> tuple[Iterator[GraphEvent], StreamOptions]:
-    """The merged events of `sources`, given in the order of the FROM clause, and the options as settled (for
-    `instants`).
-
-    Errors as of `read_stream`; OptionError also where two streams have one name or the clocks of the streams cannot
-    be compared.
-    """
-    check_names(sources)
-    counters = counters if counters is not None else Counters()
-    settled = settle(options, sources)
-    streams = [(s.iri, read_stream(s.iri, s.files, settled, counters, event_by=s.event_by)) for s in sources]
-    return merge_streams(streams), settled
 
 
 _LINE: Final = re.compile(r"^<([^<>\s]+)>\s+(?:<([^<>]+)>|(\S+))\s+([0-9]{1,9})$")

@@ -187,7 +187,7 @@ TERMS: Final = Kind("term", (URIRef, BNode, Literal), term_key, term_from_key)
 class Terms:
     """Turns pyoxigraph's terms into rdflib's, and remembers up to `limit` of each kind; a full memory is emptied.
 
-    Blank nodes keep the label of the file; giving each event its own is the work of `spaseq.rdf.assemble`.
+    Blank nodes keep the label of the file; giving each event its own is the work of `spaseq.rdf.columns.ordering`.
     """
 
     __slots__ = ("_blanks", "_iris", "_literals", "limit")

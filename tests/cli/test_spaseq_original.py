@@ -16,9 +16,10 @@ import spaseq
 from spaseq.cli.main import main
 from spaseq.gpm import Knowledge
 from spaseq.language.runtime.knowledge import knowledge_of
-from spaseq.rdf import StreamOptions, open_streams, parse_streams_file
+from spaseq.rdf import StreamOptions, parse_streams_file
 from tests.support import oracle_spaseq, oracle_spaseq_text
 from tests.support.data import DATA, needs
+from tests.support.graph_events import open_streams
 
 ROOT = Path(__file__).resolve().parents[2]
 ORIGINAL = DATA / "spaseq-original"

@@ -41,12 +41,13 @@ from spaseq.core.errors import (
 )
 from spaseq.core.events import readers
 from spaseq.core.watch import check, limited
-from spaseq.rdf import Counters, open_streams, quiet_literals, read_knowledge
+from spaseq.rdf import Counters, quiet_literals, read_knowledge
 from spaseq.rdf.columns import close_owl
 from spaseq.tools.command import frame
 from tests.fuzz import borders, clocks, forged, library
 from tests.fuzz.inputs import Input
 from tests.support import roads
+from tests.support.graph_events import open_streams
 from tests.support.harness import Case
 
 __all__ = ["Wrong", "run"]

@@ -20,7 +20,8 @@ import pyarrow as pa
 import ceql
 import spaseq
 from spaseq.core.errors import SpaseqError
-from spaseq.rdf import StreamOptions, read_stream
+from spaseq.rdf import StreamOptions
+from tests.support.graph_events import read_stream
 
 __all__ = ["draw", "problem_of"]
 

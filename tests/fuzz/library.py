@@ -22,8 +22,9 @@ import ceql
 import spaseq
 from spaseq.core.engine import Settings
 from spaseq.core.errors import SpaseqError
-from spaseq.rdf import Counters, open_streams
+from spaseq.rdf import Counters
 from tests.support import harness
+from tests.support.graph_events import open_streams
 from tests.support.harness import Case
 
 __all__ = ["Lost", "left_session", "odd_argument"]

@@ -15,7 +15,8 @@ from spaseq.gpm import Knowledge, event_graph
 from spaseq.language.solving.chunks import chunk_of, merge_batches, solved
 from spaseq.language.solving.instants import InstantBatch
 from spaseq.language.solving.solve import ChunkRows, InstantSolutions, SolvedRows, Solver
-from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, Term, Triple, instants, merge_streams
+from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, Term, Triple
+from tests.support.oracle_graph_events import instants, merge_streams
 
 E = "http://example.org/"
 STREAMS = [E + name for name in "STU"]

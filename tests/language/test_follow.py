@@ -21,9 +21,10 @@ from rdflib import Literal, URIRef
 import spaseq
 from spaseq import GraphEvent
 from spaseq.core.errors import EventError, OptionError
-from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource, open_streams
+from spaseq.rdf import Counters, GraphBatch, StreamOptions, StreamSource
 from spaseq.rdf.columns import BatchLimits, follow
 from spaseq.rdf.columns.reader import read_batches
+from tests.support.graph_events import open_streams
 
 EX = "http://example.org/"
 WHERE = f"""FROM STREAM S <{EX}S> FROM STREAM T <{EX}T> WHERE {{

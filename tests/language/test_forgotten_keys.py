@@ -10,8 +10,9 @@ import pytest
 import spaseq
 from spaseq.core.engine import Partitions
 from spaseq.language.runtime.opened import stream_sources
-from spaseq.rdf import Counters, StreamOptions, open_streams
+from spaseq.rdf import Counters, StreamOptions
 from tests.support import harness
+from tests.support.graph_events import open_streams
 from tests.support.harness import Case
 from tests.support.roads import ROADS, Ride
 

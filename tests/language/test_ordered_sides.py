@@ -11,7 +11,8 @@ import spaseq
 from spaseq.core.engine.program import text_order
 from spaseq.core.engine.runs import evaluator as engine
 from spaseq.core.engine.runs.coded import GuardRun
-from spaseq.rdf import GraphEvent, StreamOptions, read_stream
+from spaseq.rdf import GraphEvent, StreamOptions
+from tests.support.graph_events import read_stream
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 HEAD = "PREFIX x: <http://x/>\nSELECT * WITHIN 20 SECONDS FROM STREAM S <http://s/S>\nWHERE { SEQ (%s)\n"

@@ -14,8 +14,9 @@ from spaseq.language.results.computing import Computation
 from spaseq.language.results.match import Match
 from spaseq.language.results.results import finish
 from spaseq.language.runtime.opened import stream_sources
-from spaseq.rdf import Counters, StreamOptions, open_streams
+from spaseq.rdf import Counters, StreamOptions
 from tests.support import harness
+from tests.support.graph_events import open_streams
 
 GRAPHS: harness.Graphs = {
     "S": [(1, ":m :p 5"), (2, ":n :p 3"), (3, ":m :p 2 . :m :p 7"), (11, ":m :p 1"), (12, ":n :p 4")]

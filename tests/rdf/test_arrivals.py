@@ -20,20 +20,12 @@ from hypothesis import strategies as st
 
 from spaseq.core.errors import EventError
 from spaseq.core.events.reorder import SingleReorderer
-from spaseq.rdf import (
-    Counters,
-    Followed,
-    GraphEvent,
-    StreamOptions,
-    StreamSource,
-    described,
-    open_streams,
-    settle,
-)
+from spaseq.rdf import Counters, Followed, GraphEvent, StreamOptions, StreamSource, settle
 from spaseq.rdf.columns import BatchLimits, GraphBatch, follow
 from spaseq.rdf.columns.arrivals import ArrivedBatches
 from spaseq.rdf.options import ARRIVAL
 from tests.support.drawn_streams import AT, graphs, linked, options, triples
+from tests.support.oracle_graph_events import described, open_streams
 
 S, T = "http://example.org/S", "http://example.org/T"
 STDIN = StreamSource(S, ("-",))

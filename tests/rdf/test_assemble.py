@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rdflib import BNode, Literal, URIRef
+from rdflib import BNode
 
 from spaseq.core.errors import EventError
 from spaseq.rdf import (
@@ -18,13 +17,12 @@ from spaseq.rdf import (
     Counters,
     EventBy,
     GraphEvent,
-    Statement,
     StreamOptions,
-    assemble,
-    format_of,
-    parse_statements,
+    StreamSource,
 )
-from spaseq.rdf.assemble import NESTED
+from spaseq.rdf.columns.kernels.assembly import NESTED
+from spaseq.rdf.columns.reader import ColumnFiles
+from tests.support.graph_events import events_of
 
 SECOND = 10**9
 GRAPHS = StreamOptions(event_by=EventBy("graph"), time=GENERATED_AT)
@@ -32,11 +30,9 @@ RUNS = StreamOptions(event_by=EventBy("subject"), time="arrival")
 PROV = f"<{GENERATED_AT}>"
 
 
-def events(text: str, options: StreamOptions, counters: Counters | None = None, **more: int) -> list[GraphEvent]:
+def events(text: str, options: StreamOptions, counters: Counters | None = None) -> list[GraphEvent]:
     """The events in N-Quads `text`."""
-    counters = counters if counters is not None else Counters()
-    statements = parse_statements([text.encode()], format_of("f.nq"), "f.nq", counters=counters)
-    return list(assemble(statements, options, stream="urn:s", source="f.nq", counters=counters, **more))
+    return list(events_of([text.encode()], "f.nq", options, counters))
 
 
 def shape(found: list[GraphEvent]) -> list[tuple[float, int]]:
@@ -144,8 +140,8 @@ class TestGraphs:
     def test_arrival_counts_from_the_first(self) -> None:
         arrival = replace(GRAPHS, time="arrival", interval=5)
         counters = Counters()
-        found = events(quads("g prov 90 .\na p 1 g\nb p 1 h"), arrival, counters, first=3)
-        assert [event.time for event in found] == [15, 20]
+        found = events(quads("g prov 90 .\na p 1 g\nb p 1 h"), arrival, counters)
+        assert [event.time for event in found] == [0, 5]
         assert counters.ignored == 0
 
 
@@ -210,8 +206,8 @@ class TestSubjectRuns:
 
 def runs(text: str, **more: object) -> list[list[str]]:
     """The events by subject of Turtle, each with the last letters of its statements, blank nodes as `_`."""
-    statements = parse_statements([f"@prefix : <urn:> . {text}".encode()], format_of("f.ttl"), "f.ttl")
-    found = assemble(statements, replace(RUNS, **more), stream="urn:s", source="f.ttl")  # type: ignore[arg-type]
+    options = replace(RUNS, **more)  # type: ignore[arg-type]
+    found = events_of([f"@prefix : <urn:> . {text}".encode()], "f.ttl", options)
     shown: list[list[str]] = []
     for event in found:
         triples = [["_" if isinstance(term, BNode) else str(term)[-1] for term in triple] for triple in event.triples]
@@ -256,19 +252,11 @@ class TestNodesOfASubject:
             runs(":a :p [ :t 5 ] ; :t 6 .", time="urn:t")
 
     def test_no_more_than_a_few_nodes_wait(self) -> None:
-        def read(count: int) -> int:
-            taken = 0
-
-            def lines() -> Iterator[Statement]:
-                nonlocal taken
-                for number in range(count):
-                    taken += 1
-                    yield BNode(f"b{number}"), URIRef("urn:p"), Literal("1"), None, number + 1
-
-            next(assemble(lines(), RUNS, stream="urn:s", source="f"))
-            return taken
-
-        assert read(100) == NESTED + 1
+        lines = [f'_:b{number} <urn:p> "1" .\n' for number in range(100)]
+        files = ColumnFiles(StreamSource("urn:s", ("f.nt",)), RUNS, Counters(), None, ordered=False)
+        read = files.read("f.nt", map(str.encode, lines), last=True, has_more=lambda: False)
+        made = [(len(batch), int(batch.records[0])) for batch in read]
+        assert made == [*((1, number + 1) for number in range(100 - NESTED)), (NESTED, 100 - NESTED + 1)]
 
 
 @st.composite
@@ -306,8 +294,7 @@ def test_an_event_has_what_its_subject_reaches_by_blank_nodes(
     text = "@prefix : <urn:> .\n" + "\n".join(
         f"{f':n{number}' if named else '[]'} {word} ." for number, (named, (word, _)) in enumerate(records)
     )
-    statements = parse_statements([text.encode()], format_of("f.ttl"), "f.ttl")
-    found = list(assemble(statements, RUNS, stream="urn:s", source="f.ttl"))
+    found = list(events_of([text.encode()], "f.ttl", RUNS))
     assert len(found) == len(records)
     for event, (_, (_, said)) in zip(found, records, strict=True):
         graph: dict[object, list[tuple[str, object]]] = {}
@@ -360,44 +347,37 @@ def test_a_graph_is_a_set_in_the_order_of_the_source() -> None:
     assert [(str(s), str(o)) for s, _, o in found[0].triples] == [("urn:b", "2"), ("urn:a", "1"), ("urn:g", "1")]
 
 
-def test_options_must_be_settled() -> None:
-    with pytest.raises(ValueError, match="settled"):
-        assemble([], StreamOptions(), stream="urn:s", source="f.nq")
-
-
 # Any order and cut the rules allow ------------------------------------------------------------------------------------
 
 PLACES = st.sampled_from(["inside", "before", "after", "end"])
 
 
 @st.composite
-def timed_graphs(draw: st.DrawFn) -> tuple[list[Statement], list[tuple[int, int]]]:
-    """Statements of graphs whose times stand in different places, and (time, triples) of each."""
+def timed_graphs(draw: st.DrawFn) -> tuple[str, list[tuple[int, int]]]:
+    """Graphs whose times stand in different places, in the shorthand of `quads`, and (time, triples) of each."""
     sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=8))
-    statements: list[Statement] = []
-    late: list[Statement] = []
+    lines: list[str] = []
+    late: list[str] = []
     expected = []
-    prov, at = URIRef(GENERATED_AT), URIRef("urn:p")
     for k, size in enumerate(sizes):
-        name, time, place = URIRef(f"urn:g{k}"), Literal(str(k)), draw(PLACES)
-        body: list[Statement] = [(URIRef("urn:a"), at, Literal(str(j)), name, 1) for j in range(size)]
-        about: Statement = (name, prov, time, name if place == "inside" else None, 1)
+        place = draw(PLACES)
+        body = [f"a p {j} g{k}" for j in range(size)]
+        about = f"g{k} prov {k} {f'g{k}' if place == 'inside' else '.'}"
         if place == "before":
             body.insert(0, about)
         elif place == "end":
             late.append(about)
         else:
             body.insert(draw(st.integers(0, len(body))) if place == "inside" else len(body), about)
-        statements += body
+        lines += body
         expected.append((k * SECOND, size + (place == "inside")))
-    return statements + late, expected
+    return quads("\n".join(lines + late)), expected
 
 
 @given(timed_graphs())
-def test_a_time_may_stand_anywhere(case: tuple[list[Statement], list[tuple[int, int]]]) -> None:
-    statements, expected = case
-    found = assemble(statements, GRAPHS, stream="urn:s", source="f.nq")
-    assert [(event.time, len(event.triples)) for event in found] == expected
+def test_a_time_may_stand_anywhere(case: tuple[str, list[tuple[int, int]]]) -> None:
+    text, expected = case
+    assert [(event.time, len(event.triples)) for event in events(text, GRAPHS)] == expected
 
 
 LINES = st.lists(
@@ -419,8 +399,7 @@ def test_any_cut_of_the_bytes_gives_the_same_events(lines: list[str], form: str,
     chunks = [data[a:b] for a, b in pairwise(edges)]
 
     def run(pieces: list[bytes]) -> list[GraphEvent]:
-        statements = parse_statements(pieces, format_of(f"f.{form}"), "f")
-        return list(assemble(statements, RUNS, stream="urn:s", source="f"))
+        return list(events_of(pieces, f"f.{form}", RUNS))
 
     whole = run([data])
     assert run(chunks) == whole

@@ -1,4 +1,4 @@
-"""Columns and objects: batches hold the events that `open_streams` gives, in its order, with its errors and counts.
+"""Columns and objects: batches hold the events that the oracle gives, in its order, with its errors and counts.
 
 Streams are random: graphs, runs of a subject and sizes; times inside, about the graph in the default graph, missing,
 twice, late; blank nodes, duplicates, names that come again. Each is read event by event and by columns, with blocks and
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,12 +24,15 @@ from hypothesis import strategies as st
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.ahead import Ahead
-from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, files, open_streams
+from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, files
 from spaseq.rdf.columns import BatchLimits, GraphBatch
 from spaseq.rdf.columns.reader import open_batches, read_batches
-from spaseq.rdf.options import GENERATED_AT, EventBy
+from spaseq.rdf.options import GENERATED_AT, EventBy, EventKind
 from tests.support.drawn_streams import AT, TYPE, graphs, linked, options, triples
+from tests.support.oracle_graph_events import open_streams
 
+QUAD = re.compile(r'^(\S+ \S+ (?:"[^"]*"\S*|\S+))[ ](<[^>]*>|_:\w+) \.')
+"""A line of N-Quads with a graph: its triple, and the name of the graph."""
 S, T = "http://example.org/S", "http://example.org/T"
 Outcome = tuple[dict[str, list[GraphEvent]], str | None, Counters]
 
@@ -133,6 +137,28 @@ def test_nodes_of_subjects(folder: Path, text: str, given_options: StreamOptions
     if draws_no_time := given_options.time is None:
         options = replace(options, time="arrival")
     agree([stream(folder, text)], options, (1 << 16, 1) if draws_no_time else (7, 1))
+
+
+@given(st.one_of(graphs(odd=False), graphs(odd=True), triples(), linked()), options, st.booleans())
+@settings(max_examples=200)
+def test_documents(folder: Path, text: str, given_options: StreamOptions, empty: bool) -> None:
+    """Lines as TriG, each its own block: what the parser gives, or refuses, is cut by the same rules."""
+    blocks = [QUAD.sub(r"\2 { \1 }", line) for line in text.splitlines()]
+    blocks = [block + (f" <a:e{number}> {{ }} <a:e{number}> {AT} \"{number}\" ." if empty and number % 3 == 0 else "")
+              for number, block in enumerate(blocks)]  # fmt: skip
+    agree([stream(folder, "\n".join(blocks), name="a.trig")], given_options)
+
+
+@given(st.one_of(triples(), linked()), options, st.sampled_from(["file", "graph", "subject"]))
+@settings(max_examples=70)
+def test_turtle(folder: Path, text: str, given_options: StreamOptions, by: EventKind) -> None:
+    agree([stream(folder, text, name="a.ttl")], replace(given_options, event_by=EventBy(by)))
+
+
+@given(graphs(odd=True), options)
+@settings(max_examples=50)
+def test_whole_files_of_quads(folder: Path, text: str, given_options: StreamOptions) -> None:
+    agree([stream(folder, text)], replace(given_options, event_by=EventBy("file")))
 
 
 def test_nodes_whose_links_no_pattern_needs_are_in_their_events(folder: Path) -> None:

@@ -12,8 +12,10 @@ from rdflib import Literal, URIRef
 
 import spaseq
 from spaseq.core.errors import EventError
-from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, format_of, parse_statements, read_stream
+from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource, format_of, parse_statements
 from spaseq.rdf.columns.follow import Followed
+from spaseq.rdf.statements import Document
+from tests.support.graph_events import read_stream
 
 E = "http://example.org/"
 HEAD = "@prefix : <http://example.org/> .\n@prefix prov: <http://www.w3.org/ns/prov#> .\n"
@@ -154,8 +156,8 @@ def _value(term: Any) -> Any:
 )
 def test_errors_point_into_the_text_as_it_is(text: str) -> None:
     told = []
-    for empty_graphs in (False, True):
+    for by_graph in (False, True):
         with pytest.raises(EventError) as error:
-            list(parse_statements([(HEAD + text).encode()], format_of("s.trig"), "s", empty_graphs=empty_graphs))
+            list(Document([(HEAD + text).encode()], format_of("s.trig"), "s", by_graph=by_graph).parts())
         told.append(str(error.value))
     assert told[0] == told[1]

@@ -28,10 +28,10 @@ from spaseq.rdf import (
     load_knowledge,
     plain_literal,
     read_statements,
-    read_stream,
     term_from_key,
     term_key,
 )
+from tests.support.graph_events import read_stream
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NQUADS = f"""# power readings

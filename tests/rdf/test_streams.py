@@ -17,14 +17,11 @@ from spaseq.rdf import (
     StreamOptions,
     StreamSource,
     StreamSpec,
-    in_order,
-    instants,
-    merge_streams,
-    open_streams,
     parse_streams_file,
-    read_stream,
 )
 from tests.support.data import DATA, needs
+from tests.support.graph_events import open_streams, read_stream
+from tests.support.oracle_graph_events import in_order, instants, merge_streams
 
 ORIGINAL = DATA / "spaseq-original"
 

@@ -32,9 +32,10 @@ import spaseq
 from spaseq.core.engine import Settings
 from spaseq.core.errors import UnsupportedFeature
 from spaseq.language.runtime.opened import stream_sources
-from spaseq.rdf import Counters, StreamOptions, build_knowledge, open_streams
+from spaseq.rdf import Counters, StreamOptions, build_knowledge
 from tests.support import harness, oracle_spaseq
 from tests.support.ahead import in_small_batches
+from tests.support.graph_events import open_streams
 from tests.support.harness import Case, Events
 
 Answers = list[Any]

@@ -18,7 +18,7 @@ from spaseq.language.results.history import Pool
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import Part, chunk_of_parts
-from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions, described
+from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
 
 __all__ = ["Session"]
 
@@ -52,7 +52,7 @@ class Session(Pushing[Match]):
         self.recogniser: Recogniser = recogniser
         self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
         self._apart = options.apart
-        self._reorder = SingleReorderer(options, described)
+        self._reorder = SingleReorderer(options, _described)
         self._held: list[GraphEvent] = []  # of the instant that is not complete
         self._parts: list[Part] = []  # the same, of batches; one of both is empty
         self._position = 0
@@ -268,3 +268,8 @@ def _no_event(given: Any) -> OptionError:
         return OptionError(problem, "query.run(streams={name: path}) reads a file")
     hint = "push takes a spaseq.GraphEvent(stream, time, triples), a GraphBatch, or an iterable of GraphEvents"
     return OptionError(f"events are GraphEvents, and this is a {type(given).__name__}", hint)
+
+
+def _described(event: GraphEvent) -> tuple[str, tuple[str, int]]:
+    """The stream and the place of an event, as errors about its time name them."""
+    return f"stream {event.stream}", (event.source, event.record)

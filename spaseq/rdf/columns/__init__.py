@@ -12,15 +12,15 @@ A batch holds many events of one stream and knows its own terms only: numbers of
 
 How files become batches:
 
-* `scanner`, bytes to rows of numbered terms (`kernels`, `dictionary`, `memory`);
+* `scanner`, bytes of lines and of documents to rows of numbered terms (`kernels`, `dictionary`, `memory`);
 * `parts`, the same for parts of a file, each with terms of its own, so that threads read several at once;
-* `drafts`, rows to events with times (`assembly`, `literals`, `names`);
+* `drafts`, rows to events with times (`assembly`, `literals`, `names`); `wrong_events`, the words of its errors;
 * `ordering`, events in order of time to batches (`gathering`);
 * `reader`, files and streams;
 * `follow`, streams that go on: files that grow, folders that get files, standard input; `arrivals`, their batches in
   order of time over all streams.
 
-Not here: matching (`spaseq.gpm`), and anything that looks at single events (`spaseq.rdf.assemble`).
+Not here: matching (`spaseq.gpm`).
 
 Besides:
 

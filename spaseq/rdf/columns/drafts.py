@@ -1,7 +1,22 @@
-"""Rows become events, in the order of the source: `spaseq.rdf.assemble` over columns, for one stream.
+"""Rows become graph events, in the order of the source, for one stream.
 
-The kernel `cut` knows the rules; what an error says is taken from `spaseq.rdf.assemble`. Drafts leave in the order in
-which they began, each with its time; `spaseq.rdf.columns.ordering` puts them in order of time.
+The kernel `cut` knows the rules, `spaseq.rdf.columns.wrong_events` the words of errors. Drafts leave in the order in
+which they began, each with its time; `spaseq.rdf.columns.ordering` puts them in order of time. The rules, where a file
+leaves a choice:
+
+* **graph**: an event graph ends where a statement of another event graph begins; statements of the default graph in
+  between do not end it. A graph without triples is an event too. A name that comes again after that is
+  another event, counted as `reopened`. Statements of the default graph are not in any event; those that do not give a
+  graph's time are counted as `ignored`.
+* **subject**: a run of statements with one subject (and one graph), with those of the blank nodes that belong to it
+  (`find_run`). It also ends where a predicate of an IRI comes again: a flat record has one value for each attribute, so
+  the next record of that subject has begun, even with the value it had before. Only `rdf:type` may stand several times,
+  with different types. A blank node may have several values: it is described once. Events that need several IRIs as
+  subjects need graphs.
+* **size:N**: N statements make an event, as in the original engine. A rest at the end is malformed.
+* **time**: in the event's graph, the values of the predicate on the graph's own name come first, then those on any
+  subject. Only if there are none, what the default graph says about the name, before or after. More than one time is
+  an error.
 """
 
 from __future__ import annotations
@@ -16,7 +31,6 @@ from spaseq.core.errors import EventError
 from spaseq.core.events.time import UNITS
 from spaseq.core.integers import apart
 from spaseq.core.jit import attempt, attempt_rows
-from spaseq.rdf.assemble import Draft, cut_off, no_named_graph, no_time, read_time, time_inside, two_times
 from spaseq.rdf.columns.dictionary import Dictionary, key_given
 from spaseq.rdf.columns.kernels import assembly as a
 from spaseq.rdf.columns.kernels import layout, literals
@@ -24,13 +38,22 @@ from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.columns.names import RecentNames
 from spaseq.rdf.columns.scanner import Scanner, grown
+from spaseq.rdf.columns.wrong_events import (
+    Draft,
+    cut_off,
+    no_named_graph,
+    no_time,
+    read_time,
+    time_inside,
+    two_times,
+)
 from spaseq.rdf.model import Counters
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
 from spaseq.rdf.terms import Term
 
 __all__ = ["Drafting"]
 
-_BY: Final = {"graph": a.BY_GRAPH, "subject": a.BY_SUBJECT, "size": a.BY_SIZE}
+_BY: Final = {"graph": a.BY_GRAPH, "subject": a.BY_SUBJECT, "size": a.BY_SIZE, "file": a.BY_FILE}
 _DRAFT_DTYPES: Final = a.Drafts(
     name=np.int32,  # type: ignore[arg-type]
     first=np.int64,  # type: ignore[arg-type]
@@ -287,7 +310,7 @@ class Drafting:
         said[:] = terms[said]
 
     def _error(self, code: int) -> EventError:
-        """The error that the rules of `spaseq.rdf.assemble` have here."""
+        """The error that the rules have here."""
         options, source = self._options, self.files[-1]
         row = int(self._at[a.ERROR])
         rows, lines = self._scanner.rows, self._scanner.lines

@@ -24,7 +24,7 @@ from io import BufferedReader
 from operator import attrgetter
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import Final, Literal, cast
 
 import numpy as np
 
@@ -32,18 +32,12 @@ from spaseq.core.errors import EventError, SpaseqError
 from spaseq.core.events import Seen
 from spaseq.core.events.growing import Watched
 from spaseq.core.integers import in_order
-from spaseq.rdf.assemble import assemble
 from spaseq.rdf.columns.arrivals import ArrivedBatches
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
 from spaseq.rdf.files import COMPRESSED, STDIN, byte_chunks, expand_files, format_of, readable
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, StreamOptions
-from spaseq.rdf.statements import parse_statements
-from spaseq.rdf.streams import StreamSource, file_options, settle
-from spaseq.rdf.terms import Terms
-
-if TYPE_CHECKING:
-    from spaseq.rdf.columns.reader import ColumnFiles
+from spaseq.rdf.streams import StreamSource, settle
 
 __all__ = ["Followed"]
 
@@ -51,8 +45,6 @@ _CHUNK: Final = 1 << 18
 _AHEAD: Final = 2
 """Batches that a stream may be read ahead of the others."""
 _LIMITS: Final = BatchLimits(1 << 13)
-_DOCUMENT: Final = 1 << 12
-"""Triples of a document in a batch, at most, and the rest of an event."""
 _MOMENT: Final = 0.005
 """Seconds that a pipe is waited for where nothing waits for it."""
 
@@ -236,7 +228,6 @@ class _Reader(threading.Thread):
         self._stopped = stopped
         self._news = news
         self._begun: set[str] = set()  # of the files that are there
-        self._terms = Terms()
         self._file: BufferedReader | None = None  # a file that grows, or a pipe
         self._grows = False
 
@@ -273,38 +264,13 @@ class _Reader(threading.Thread):
                 self._news.notify_all()
 
     def _read(self) -> None:
-        from spaseq.rdf.columns.reader import ColumnFiles, by_columns, collected  # loads the kernels
+        from spaseq.rdf.columns.reader import ColumnFiles  # loads the kernels
 
-        files: ColumnFiles | None = None
+        files = ColumnFiles(self._source, self._options, self.counters, self.wanted, _LIMITS, ordered=False)
         for path in self._paths():
             lines = format_of(path, self._options.format).lines
-            if by_columns(path, self._source, self._options):
-                files = files or ColumnFiles(
-                    self._source, self._options, self.counters, self.wanted, _LIMITS, ordered=False
-                )
-                found = files.read(path, self._chunks(path, lines), last=False, has_more=self._has_more)
-            else:
-                found = collected(self._events(path, lines), 1 if path == STDIN else _DOCUMENT)
-            for batch in found:
+            for batch in files.read(path, self._chunks(path, lines), last=False, has_more=self._has_more):
                 self._put(batch)
-
-    def _events(self, path: str, lines: bool) -> Iterator[GraphEvent]:
-        """The events of a document."""
-        own = file_options(path, self._source, self._options)
-        statements = parse_statements(
-            self._chunks(path, lines),
-            format_of(path, self._options.format),
-            path,
-            terms=self._terms,
-            counters=self.counters,
-            malformed=self._options.malformed,
-            empty_graphs=own.by_graph,
-        )
-        name = "<stdin>" if path == STDIN else path
-        events = assemble(
-            statements, own, stream=self.stream, source=name, counters=self.counters, first=self.counters.events
-        )
-        yield from events
 
     def _put(self, batch: GraphBatch) -> None:
         with self._news:

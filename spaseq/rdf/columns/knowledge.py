@@ -1,33 +1,28 @@
 """Background knowledge: files of RDF in any format as one graph ([SPAseq] Definition 15).
 
-Lines are read by the kernels that read streams. A document goes through its parser and is written as lines, which
-these kernels read: both without an object for a triple. What is wrong in a document is said by the reader of
-statements, which knows the lines.
+Files are read by the kernels that read streams, without an object for a triple. The words for what is wrong in a
+document come from the reader of statements, which knows the lines.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyoxigraph
 import rdflib
 
 from spaseq.core.errors import EventError
 from spaseq.core.events.places import file_size, is_elsewhere, local_path, open_file
-from spaseq.core.events.unfinished import Fed
 from spaseq.rdf.columns.kept import KeptKnowledge, described_kept, is_kept, open_kept, write_kept
 from spaseq.rdf.columns.model import BLANK
 from spaseq.rdf.columns.triples import GraphColumns, different
-from spaseq.rdf.entities import bounded_entities
 from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters
-from spaseq.rdf.statements import is_too_long, parse_statements, unmarked
+from spaseq.rdf.statements import Document, is_too_long, parse_statements, unmarked
 
 if TYPE_CHECKING:
     from spaseq.rdf.columns.dictionary import Dictionary
@@ -35,12 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["build_knowledge", "load_knowledge", "read_knowledge", "read_part"]
 
-_QUADS: Final = pyoxigraph.RdfFormat.N_QUADS
-_LINES: Final = Format("N-Quads", _QUADS, lines=True, named=True)
-_WRITTEN: Final = 1 << 14
-"""Statements of a document that are written as lines at once."""
-_READ: Final = 1 << 24
-"""Bytes of a document whose statements are written as lines at once."""
 _ROWS: Final = 1 << 20
 """Rows that the reader holds before they are put aside."""
 _SEEN: Final = 1 << 14
@@ -146,52 +135,14 @@ def _document(chunks: Iterable[bytes], form: Format, path: str, scanner: Scanner
             yield chunk
 
     try:
-        file = _File(kept(), path, form)
-        yield from scanner.read(_written(pyoxigraph.parse(cast(IO[bytes], file), form.code), file.fed), _LINES, path)
-    except (SyntaxError, ValueError, EventError, MemoryError) as error:
+        yield from scanner.read_document(Document(kept(), form, path, by_line=False))
+    except (ValueError, EventError, MemoryError) as error:
         if isinstance(error, MemoryError) and not is_too_long(error):
             raise
         # Which line is wrong, and how it is said, is known to the reader of statements.
         for _ in parse_statements(chain(held, chunks), form, path):
             pass
         raise EventError(f"not {form.name}: {error}", source=path) from error
-
-
-def _written(quads: Iterator[pyoxigraph.Quad], fed: Fed) -> Iterator[bytes]:
-    some: list[pyoxigraph.Quad] = []
-    begun = fed.all
-    for quad in quads:
-        some.append(quad)
-        fed.since = 0
-        if len(some) == _WRITTEN or fed.all - begun > _READ:
-            yield cast(bytes, pyoxigraph.serialize(some, format=_QUADS))
-            some, begun = [], fed.all
-    if some:
-        yield cast(bytes, pyoxigraph.serialize(some, format=_QUADS))
-
-
-class _File(io.RawIOBase):
-    """Chunks as a file."""
-
-    def __init__(self, chunks: Iterator[bytes], source: str, form: Format) -> None:
-        self.fed = Fed(source)
-        xml = form.code == pyoxigraph.RdfFormat.RDF_XML
-        self._chunks = bounded_entities(chunks, source, self.fed) if xml else chunks
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        while not self._rest:
-            found = next(self._chunks, None)
-            if found is None:
-                return b""
-            self._rest = found
-        size = len(self._rest) if size < 0 else size
-        out, self._rest = self._rest[:size], self._rest[size:]
-        self.fed.add(len(out))
-        return out
 
 
 def _sample(path: str) -> bytes:

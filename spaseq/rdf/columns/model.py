@@ -314,7 +314,7 @@ class GraphBatch:
         return len(self.times)
 
     def event(self, index: int) -> GraphEvent:
-        """Event `index` as an object: equal to the one that `spaseq.rdf.assemble` makes of the same statements."""
+        """Event `index` as an object."""
         term = self.terms.term
         rows = self.triples[self.offsets[index] : self.offsets[index + 1]].tolist()
         triples = tuple((term(s), term(p), term(o)) for s, p, o in rows)
@@ -340,7 +340,7 @@ class GraphBatch:
     def of(events: Sequence[GraphEvent]) -> GraphBatch:
         """The batch of `events`, at least one, all of one stream and one source. O(triples), a Python step each.
 
-        For events that come one by one: Turtle, TriG, whatever the columnar reader does not take, and tests.
+        For events that a program makes one by one.
         """
         if not events:
             raise ValueError("a batch has at least one event")

@@ -1,4 +1,4 @@
-"""The names that ended last, to tell whether a graph comes again (`spaseq.rdf.assemble`, `reopened`)."""
+"""The names that ended last, to tell whether a graph comes again (`reopened` of `Counters`)."""
 
 from __future__ import annotations
 

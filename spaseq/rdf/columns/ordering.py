@@ -1,4 +1,4 @@
-"""Drafts in order of time, as batches: `spaseq.rdf.order.in_order` over columns, for one stream."""
+"""Drafts in order of time within the lateness, as batches, for one stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named streams from files to batches: what `spaseq.rdf.streams` does with events, with columns."""
+"""Named streams from files to batches of graph events, in order of time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Final
 
 from spaseq.core.errors import EventError
 from spaseq.core.events.ahead import Ahead
+from spaseq.core.events.places import is_elsewhere
 from spaseq.rdf.columns.dictionary import RESERVED, Dictionary, key_given
 from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
@@ -18,13 +19,13 @@ from spaseq.rdf.columns.ordering import Ordering
 from spaseq.rdf.columns.parts import Part, parts_of
 from spaseq.rdf.columns.scanner import Scanner, whole_lines
 from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of, readable
-from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.rdf.model import Counters
 from spaseq.rdf.options import ARRIVAL, StreamOptions
-from spaseq.rdf.streams import StreamSource, check_names, file_options, read_stream, settle
+from spaseq.rdf.statements import Document, unmarked
+from spaseq.rdf.streams import StreamSource, check_names, file_options, settle
 
-__all__ = ["ColumnFiles", "by_columns", "collected", "may_read_ahead", "open_batches", "read_batches", "stages"]
+__all__ = ["ColumnFiles", "may_read_ahead", "open_batches", "read_batches"]
 
-_CUT: Final = ("graph", "subject", "size")
 _LIMITS: Final = BatchLimits()
 _PARTS: Final = 4
 """Parts of whose terms a dictionary may be made."""
@@ -42,13 +43,15 @@ def open_batches(
     wanted: Collection[str] | None = None,
     limits: BatchLimits = _LIMITS,
 ) -> tuple[list[tuple[str, Iterator[GraphBatch]]], StreamOptions]:
-    """For each of `sources`, its name and its batches in order of time; and the options as settled (as `open_streams`).
+    """For each of `sources`, given in the order of the FROM clause, its name and its batches in order of time; and the
+    options as settled.
 
     `wanted`: IRIs of predicates; triples of others are counted as read and are not in the batches (an event that has
     lost all of them still is). None: all triples, as events that are shown must have.
 
-    Errors as of `open_streams`: what cannot be used before this returns, what is wrong in a file when it is reached,
-    after the batches of what comes before it.
+    OptionError if two streams have one name or the clocks of the streams cannot be compared, EventError for a file that
+    is not there: both before this returns. EventError for what is wrong in a file when it is reached, after the batches
+    of what comes before it, with the file and the line.
     """
     check_names(sources)
     counters = counters if counters is not None else Counters()
@@ -65,75 +68,31 @@ def read_batches(
     chunks: Callable[[str], Iterator[bytes]] = byte_chunks,
     ahead: Ahead | None = None,
 ) -> Iterator[GraphBatch]:
-    """The batches of one stream in order of time; `options` are settled for all streams. Lines of N-Triples and N-Quads
-    are read by kernels, from the `chunks` of each path, with `ahead` in parts that several threads can read at once; a
-    stream with a file that is one document goes event by event, and `wanted`, `chunks` and `ahead` are not heeded."""
+    """The batches of one stream in order of time; `options` are settled for all streams.
+
+    `chunks` gives the bytes of each path. With `ahead`, files of N-Triples and N-Quads are read in parts, of which
+    several threads can read some at once.
+    """
     paths = expand_files(source.files)
-    if all(by_columns(path, source, options) for path in paths):
-        files = ColumnFiles(source, options, counters, wanted, limits, ahead=ahead)
-        return (batch for path in paths for batch in files.read(path, chunks(path), last=path is paths[-1]))
-    events = read_stream(source.iri, source.files, options, counters, event_by=source.event_by)
-    return collected(events, 1 if STDIN in paths else limits.triples)
+    files = ColumnFiles(source, options, counters, wanted, limits, ahead=ahead)
+    return (batch for path in paths for batch in files.read(path, chunks(path), last=path is paths[-1]))
 
 
 def may_read_ahead(source: StreamSource, options: StreamOptions) -> bool:
-    """Whether a thread may read the stream before its batches are asked for, and gains by it: it is files, read by
-    kernels. Whoever waits for a pipe cannot be stopped, and the parsers of documents hold Python's lock."""
-    paths = expand_files(source.files)
-    return all(path != STDIN and Path(path).is_file() and by_columns(path, source, options) for path in paths)
+    """True if a thread may read the stream before its batches are asked for, and gains by it: it is files of lines.
 
-
-def by_columns(path: str, source: StreamSource, options: StreamOptions) -> bool:
-    """Whether kernels read the file: a statement a line, and events that are not whole files."""
-    by = file_options(path, source, options).event_by
-    return format_of(path, options.format).lines and by is not None and by.kind in _CUT
-
-
-def collected(events: Iterator[GraphEvent], triples: int) -> Iterator[GraphBatch]:
-    """Batches of about `triples` triples of one source each."""
-    held: list[GraphEvent] = []
-    count = 0
-    failure = None
-    while True:
-        try:
-            event = next(events, None)
-        except EventError as error:
-            event, failure = None, error
-        if held and (event is None or event.source != held[0].source):
-            yield GraphBatch.of(held)
-            held, count = [], 0
-        if event is None:
-            break
-        held.append(event)
-        count += len(event.triples) + 1
-        if count >= triples:
-            yield GraphBatch.of(held)
-            held, count = [], 0
-    if failure is not None:
-        raise failure
-
-
-def stages(
-    scope: str, options: StreamOptions, counters: Counters, wanted: Collection[str] | None, *, ordered: bool = True
-) -> tuple[Scanner, Drafting, Ordering]:
-    """What a stream's bytes pass: made into rows, into events, into batches in order of time (as of `Ordering`).
-
-    `scope` tells its blank nodes from those of others; of the triples only those with a predicate of `wanted` are kept,
-    all by default.
+    A thread that waits for a pipe cannot be stopped, and the parsers of documents hold Python's lock.
     """
-    needed = None if wanted is None or RESERVED & set(wanted) else list(dict.fromkeys(wanted))
-    times = [] if options.time in (None, ARRIVAL) or options.time in (needed or ()) else [options.time]
-    keys = None if needed is None else [key_given(iri) for iri in [*needed, *times]]
-    scanner = Scanner(Dictionary(keys), counters, options.malformed)
-    drafting = Drafting(scanner, counters)
-    kept = None if needed is None else len(needed)
-    return scanner, drafting, Ordering(scope, options, scanner, drafting, counters, kept, ordered=ordered)
+    paths = expand_files(source.files)
+    return all(path != STDIN and Path(path).is_file() and format_of(path, options.format).lines for path in paths)
 
 
 class ColumnFiles:
-    """The files of one stream, one after another, as batches that kernels make of their lines.
+    """The files of one stream, one after another, as batches: their bytes are made into rows, into events, and into
+    batches in order of time (as of `Ordering`, also for `ordered`).
 
-    `ordered`: as of `Ordering`; the other arguments are those of `read_batches`.
+    The IRI of `source` tells its blank nodes from those of others. Of the triples only those with a predicate of
+    `wanted` are kept, all by default. The other arguments are those of `read_batches`.
     """
 
     def __init__(
@@ -152,33 +111,56 @@ class ColumnFiles:
         self._counters = counters
         self._options = options
         self._limits = limits
-        self._scanner, self._drafting, self._ordering = stages(source.iri, options, counters, wanted, ordered=ordered)
+        needed = None if wanted is None or RESERVED & set(wanted) else list(dict.fromkeys(wanted))
+        times = [] if options.time in (None, ARRIVAL) or options.time in (needed or ()) else [options.time]
+        keys = None if needed is None else [key_given(iri) for iri in [*needed, *times]]
+        kept = None if needed is None else len(needed)
+        self._scanner = Scanner(Dictionary(keys), counters, options.malformed)
+        self._drafting = Drafting(self._scanner, counters)
+        self._ordering = Ordering(source.iri, options, self._scanner, self._drafting, counters, kept, ordered=ordered)
 
     def read(
-        self, path: str, chunks: Iterable[bytes], *, last: bool, has_more: Callable[[], bool] | None = None
+        self,
+        path: str,
+        chunks: Iterable[bytes],
+        *,
+        last: bool,
+        line: int = 1,
+        has_more: Callable[[], bool] | None = None,
     ) -> Iterator[GraphBatch]:
-        """The batches of the next file. `last`: no other follows, so nothing has to wait for its order.
+        """The batches of the next file, or of a part of one that begins with the line number `line`. `last`: no other
+        follows, so nothing has to wait for its order.
 
-        `has_more`: whether another chunk, or the end, can be read at once; by default always from a file, and from a
-        pipe if something stands in it. Before it is waited for, what has been read becomes a batch.
+        `has_more`: true if another chunk, or the end, can be read at once; by default always of a file, and of a pipe
+        if something stands in it. Before it is waited for, what has been read becomes a batch.
         """
-        scanner, drafting, ordering = self._scanner, self._drafting, self._ordering
+        drafting = self._drafting
         more = partial(_has_more, path) if has_more is None else has_more
-        drafting.begin_file("<stdin>" if path == STDIN else path, file_options(path, self._source, self._options))
+        own = file_options(path, self._source, self._options)
+        drafting.begin_file("<stdin>" if path == STDIN else path, own)
         form = format_of(path, self._options.format)
-        blocks = scanner.read(chunks, form, path) if self._ahead is None else self._joined(chunks, form, path)
+        by_parts = self._ahead is not None and form.lines
+        if by_parts:
+            blocks = self._joined(chunks, form, path)
+        elif form.lines:
+            blocks = self._scanner.read(chunks, form, path, line)
+        else:
+            document = Document(unmarked(chunks), form, path, by_graph=own.by_graph, has_more=more)
+            blocks = self._scanner.read_document(document)
         ended = False
         while not ended:
-            failure = None
+            failure, waits = None, False
             try:
-                ended = next(blocks, True)
+                waits = next(blocks)
+            except StopIteration:
+                ended = True
             except EventError as error:
                 ended, failure = True, error
-            if not ended and not self._is_time(more):
+            if not (ended or waits or self._is_time(more, by_parts)):
                 continue
-            limits = self._limits_for(scanner.count - drafting.rows)
+            limits = self._limits_for(self._scanner.count - drafting.rows, by_parts)
             problem = drafting.feed() or failure or (drafting.end_file() if ended else None)
-            made, late = ordering.batches(limits, at_end=ended and last and problem is None)
+            made, late = self._ordering.batches(limits, at_end=ended and last and problem is None)
             yield from made
             if late or problem:
                 raise late or problem or AssertionError
@@ -197,18 +179,18 @@ class ColumnFiles:
                 drafting.join(part.scanner)
             yield False
 
-    def _limits_for(self, fresh: int) -> BatchLimits:
-        """The limits where a batch is made of `fresh` rows: each costs the terms that there are. With parts of a file
-        these go with their part."""
-        if self._ahead is not None:
+    def _limits_for(self, fresh: int, by_parts: bool) -> BatchLimits:
+        """The limits for a batch of `fresh` rows: each costs the terms that there are. With parts of a file these go
+        with their part."""
+        if by_parts:
             return BatchLimits(_PARTS * self._limits.triples, _PARTS * self._limits.text)
         return replace(self._limits, triples=min(self._limits.triples, max(_TERMS, 8 * fresh)))
 
-    def _is_time(self, has_more: Callable[[], bool]) -> bool:
-        """Whether enough has been read for a batch, or nothing more can be read at once."""
+    def _is_time(self, has_more: Callable[[], bool], by_parts: bool) -> bool:
+        """True if enough has been read for a batch, or nothing more can be read at once."""
         scanner, drafting, limits = self._scanner, self._drafting, self._limits
         fresh = scanner.count - drafting.rows
-        if self._ahead is not None:
+        if by_parts:
             return fresh >= drafting.rows // 2
         if fresh >= max(limits.triples, drafting.rows // 2) or scanner.dictionary.is_full(sys.maxsize, limits.text):
             return True
@@ -216,5 +198,5 @@ class ColumnFiles:
 
 
 def _has_more(path: str) -> bool:
-    """Whether there is something to read now, or the end: always in a file, never in a pipe that has a name."""
-    return readable(sys.stdin.buffer) if path == STDIN else Path(path).is_file()
+    """True if there is something to read now, or the end: always in a file, never in a pipe that has a name."""
+    return readable(sys.stdin.buffer) if path == STDIN else is_elsewhere(path) or Path(path).is_file()

@@ -1,4 +1,5 @@
-"""Bytes of N-Triples and N-Quads become rows of numbered terms.
+"""Bytes of RDF become rows of numbered terms. A document (Turtle, TriG) goes through its parser and is written as lines
+of N-Quads, which are read as those of files are.
 
 The kernel takes the lines that are certainly right; all others go to the parser behind `spaseq.rdf.statements`, which
 is the authority. If that finds anything but one statement on each of them, the rest of the block goes that way, so that
@@ -8,6 +9,7 @@ what is refused, the message and what is counted are the same on both roads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
 from typing import Final, Literal
 
 import numpy as np
@@ -18,9 +20,9 @@ from spaseq.core.jit import attempt_rows, interprets
 from spaseq.rdf.columns.dictionary import Block, Described, Dictionary, byte_classes
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
-from spaseq.rdf.files import Format
+from spaseq.rdf.files import Format, format_of
 from spaseq.rdf.model import Counters
-from spaseq.rdf.statements import LONGEST_TERM, Statement, is_too_long, parse_statements
+from spaseq.rdf.statements import LONGEST_TERM, Document, Quads, Statement, is_too_long, parse_statements, statement_of
 from spaseq.rdf.terms import Term, Terms
 
 __all__ = ["Lines", "Scanner", "grown", "whole_lines"]
@@ -32,6 +34,7 @@ _PIECE: Final = 1 << 11
 """Bytes that are interpreted between two looks at the clock."""
 _BYTES: Final = 3
 """Bytes of a line that take as long as a row, of `attempt_rows`."""
+_QUADS: Final = format_of("quads.nq")
 _ASCII: Final = byte_classes(utf8=False)
 _UTF8: Final = byte_classes(utf8=True)
 
@@ -41,7 +44,7 @@ class Scanner:
 
     `rows`: int32 (capacity, 4), terms of subject, predicate, object and graph, NIL in the default graph; `lines`: int64
     (capacity,); `count` of them hold something. With wanted predicates in `dictionary`, an object that is not kept is
-    NIL.
+    NIL. A row that only stands for a graph without triples has NIL for all of its triple.
     """
 
     __slots__ = ("_block", "_malformed", "_slow", "_terms", "count", "counters", "dictionary", "lines", "rows")
@@ -72,6 +75,45 @@ class Scanner:
             if block is not None:
                 line = self.read_block(block, form, source, line)
             yield False
+
+    def read_document(self, document: Document) -> Iterator[bool]:
+        """Adds the rows of a document, some thousand at a time; yields after each time if the document waits.
+
+        EventError as of `Document.parts` and `statement_of`, behind the rows before it.
+        """
+        for part in document.parts():
+            self._add_quads(part, document.source)
+            yield document.waits
+
+    def _add_quads(self, part: Quads, source: str) -> None:
+        """Adds a row for each quad of a document. EventError for one that rdflib cannot hold, behind those before."""
+        first, counted = self.count, self.counters.triples
+        text = pyoxigraph.serialize(part.quads, format=_QUADS.code)
+        assert text is not None
+        try:
+            if self.scan(Lines(text, b"", 0), _QUADS, 0) is not None:  # the parser does not read the next line again
+                done = self.count - first
+                left = zip(part.quads[done:], chain(part.lines[done:], repeat(0)), strict=False)
+                self._add_statements(statement_of(quad, line, self._terms, source) for quad, line in left)
+        finally:
+            added = self.count - first
+            empty = [place for place in part.empty if place < added]
+            self.lines[first : self.count] = part.lines[:added] or 0
+            self.rows[first : self.count][empty, :3] = layout.NIL
+            self.counters.triples = counted + added - len(empty)
+
+    def _add_statements(self, statements: Iterable[Statement]) -> None:
+        """Adds a row for each statement, also of those before an error."""
+        found: list[Statement] = []
+        try:
+            for statement in statements:
+                found.append(statement)
+        finally:
+            count = self.count + len(found)
+            self._grow(count)
+            self.rows[self.count : count] = self._numbers(found)
+            self.lines[self.count : count] = [statement[4] for statement in found]
+            self.count = count
 
     def read_block(self, block: Lines, form: Format, source: str, line: int) -> int:
         """Adds the rows of the block, whose first line is number `line`. The number of the line behind it.
@@ -144,19 +186,12 @@ class Scanner:
     def read_rest(self, where: tuple[int, int], block: Lines, form: Format, source: str, first: int) -> int:
         """Add the rows of the block from `where` on, as `scan` gives it, by the parser alone. The number of the line
         behind the block, which begins with line `first`."""
-        found: list[Statement] = []
         begin, line = where
-        try:
-            rest = (block.part(begin, block.size),)
-            for statement in parse_statements(rest, form, source, first_line=line, terms=self._terms,
-                                              counters=self.counters, malformed=self._malformed):  # fmt: skip
-                found.append(statement)
-        finally:
-            count = self.count + len(found)
-            self._grow(count)
-            self.rows[self.count : count] = self._numbers(found)
-            self.lines[self.count : count] = [statement[4] for statement in found]
-            self.count = count
+        rest = (block.part(begin, block.size),)
+        self._add_statements(
+            parse_statements(rest, form, source, first_line=line, terms=self._terms, counters=self.counters,
+                             malformed=self._malformed)
+        )  # fmt: skip
         return first + block.lines
 
     def _numbers(self, statements: list[Statement]) -> np.ndarray:

@@ -10,8 +10,8 @@ among tasks; `quarantine` puts aside what cannot be read.
   cutting an event in two.
 * `feed`: What a stream of RDF files has given so far, as an offset, and what comes next, as parts for tasks.
 * `parts` (`part_chunks`, `part_of`): The bytes of a part of a file, for a task.
-* `reading` (`part_events`, `part_statements`, `quarantine_names`): A part of a feed as statements and as events, one by
-  one.
+* `reading` (`event_batches`, `part_statements`, `quarantine_names`): A part of a feed as statements, and as batches of
+  its events.
 * `quarantine` (`check_folder`, `counted`): Lines that cannot be read, put aside: they are left out, counted, and
   written to a file.
 * `datasource`: The Spark data source `spaseq`: RDF files as triples or as graph events, in batch and as a stream.

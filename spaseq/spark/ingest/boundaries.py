@@ -6,8 +6,8 @@ of an event graph, with those beside it about it, stay together. What this does 
 block in front of them all; such files are not to be cut (`whole` in `spaseq.spark.ingest.feed`).
 
 A blank node outside of named graphs may belong to the subject before it or to the one behind it
-(`spaseq.rdf.assemble`). So beside one a cut falls only in front of an IRI, other than the last one before, that does
-not point at a blank node. Between two such places there may be several events.
+(`spaseq.rdf.columns.drafts`). So beside one a cut falls only in front of an IRI, other than the last one before, that
+does not point at a blank node. Between two such places there may be several events.
 
 Events of N triples each are told by counting and have no such place.
 """

@@ -1,8 +1,7 @@
 """Parts of a feed as batches of graph events in columns, with the places of the events in the source.
 
-What lines say is read by the kernels of `spaseq.rdf.columns`, a piece of 32 MB of whole events at a time. TriG and
-Turtle come event by event and are gathered. Whether an event is late is not decided here: a batch is in order of time,
-and says which event of the part each of its events is.
+Whether an event is late is not decided here: a batch is in order of time, and says which event of the part each of its
+events is.
 """
 
 from __future__ import annotations
@@ -15,22 +14,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from spaseq.core.errors import EventError
-from spaseq.core.events.places import open_file
-from spaseq.rdf import Counters, GraphBatch, GraphEvent, file_options, format_of, term_from_key
-from spaseq.rdf.columns import BatchLimits
-from spaseq.spark.ingest.boundaries import first_boundary, newlines
+from spaseq.core.integers import in_order
+from spaseq.rdf import Counters, GraphBatch, GraphEvent, term_from_key
 from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.feed import Feed, FeedPart
-from spaseq.spark.ingest.parts import part_chunks
-from spaseq.spark.ingest.reading import part_events
+from spaseq.spark.ingest.reading import event_batches
 
 __all__ = ["Placed", "gathered", "graph_events", "part_batches"]
 
-_PIECE: Final = 32 << 20
 _GATHERED: Final = 5_000
-_ANY_LATENESS: Final = 1 << 62
-_ALL: Final = BatchLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +36,13 @@ class Placed:
 def part_batches(feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: Counters) -> Iterator[Placed]:
     """The events of a part, some at a time, in the order of the source from one batch to the next.
 
-    `wanted`: IRIs of the predicates whose triples are needed (None: all). Counts what was read. Raises EventError.
+    `wanted` and errors as of `event_batches`. Counts what was read.
     """
     if feed.access is not None:
         feed.access.use()
-    options = file_options(part.path, feed.source, feed.options)
-    form = format_of(part.path, feed.options.format)
-    by = options.event_by
-    if not form.lines or by is None or by.kind not in ("graph", "subject", "size"):
-        yield from gathered(feed.source.iri, part_events(feed, part, counters))
-        return
-    for piece in _pieces(part) if by.kind != "size" else (part,):
-        if (found := _read(feed, piece, wanted, counters)) is not None:
-            yield found
+    for batch in event_batches(feed, part, wanted, counters):
+        order = in_order(batch.times)
+        yield Placed(batch if bool((order[1:] > order[:-1]).all()) else batch.select(order), order)
 
 
 def gathered(stream: str, events: Iterable[GraphEvent]) -> Iterator[Placed]:
@@ -79,49 +65,3 @@ def graph_events(rows: Iterable[tuple[Any, ...]], told: list[tuple[str, Told]]) 
 
 
 _term = lru_cache(1 << 17)(term_from_key)
-
-
-def _pieces(part: FeedPart) -> Iterator[FeedPart]:
-    """A part of a file of lines, cut where events begin."""
-    if part.end is None:
-        yield part
-        return
-    start, line = part.start, part.line
-    with open_file(part.path) as file:
-        while start < part.end:
-            cut = part.end if part.end - start <= 2 * _PIECE else first_boundary(file, start + _PIECE, part.end)
-            yield replace(part, start=start, end=cut, line=line)
-            line += newlines(file, start, cut) if cut < part.end else 0
-            start = cut
-
-
-def _read(feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: Counters) -> Placed | None:
-    """The events of a piece; None where it has none."""
-    batch = _columns(feed, part, wanted, counters)
-    if batch is None:
-        return None
-    numbers = np.empty(len(batch), np.int64)
-    numbers[np.argsort(batch.records, kind="stable")] = np.arange(len(batch))
-    return Placed(replace(batch, stream=feed.source.iri), numbers)
-
-
-def _columns(feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: Counters) -> GraphBatch | None:
-    from spaseq.rdf.columns.reader import stages  # loads the kernels
-
-    options = replace(feed.options, lateness=_ANY_LATENESS)
-    scope = feed.source.iri if part.start == 0 else f"{feed.source.iri} {part.start}"
-    scanner, drafting, ordering = stages(scope, options, counters, wanted)
-    drafting.begin_file(part.path, file_options(part.path, feed.source, options))
-    chunks = part_chunks(part.path, part.start, part.end)
-    failure: EventError | None = None
-    try:
-        for _ in scanner.read(chunks, format_of(part.path, options.format), part.path, part.line):
-            pass
-    except EventError as error:
-        failure = error
-    problem = drafting.feed() or failure or drafting.end_file()
-    made, late = ordering.batches(_ALL, at_end=True)
-    if problem or late:
-        raise problem or late or AssertionError
-    assert len(made) <= 1  # it is one file
-    return made[0] if made else None

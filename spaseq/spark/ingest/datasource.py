@@ -46,7 +46,7 @@ from spaseq.core.events.places import is_elsewhere
 from spaseq.rdf import ARRIVAL, Counters, EventBy, StreamOptions, StreamSource, settle, term_key
 from spaseq.spark.ingest.feed import Feed, FeedPart, Listing, Place, advance, listing, parts_between
 from spaseq.spark.ingest.quarantine import counted
-from spaseq.spark.ingest.reading import part_events, part_statements, quarantine_names
+from spaseq.spark.ingest.reading import event_batches, part_statements, quarantine_names
 from spaseq.spark.ingest.terms import ntriples
 from spaseq.spark.session.failures import MARK, carry, carrying
 from spaseq.spark.session.storage import Access
@@ -273,10 +273,11 @@ def _triple_rows(plan: _Plan, feed: Feed, part: FeedPart) -> Iterator[tuple[Any,
 def _event_rows(plan: _Plan, feed: Feed, part: FeedPart) -> Iterator[tuple[Any, ...]]:
     head = (part.feed, *part.order, feed.source.iri)
     with counted(plan.quarantine, quarantine_names(part)) as counters:
-        for event in () if part.last else part_events(feed, part, counters):
-            terms = [term_key(term) for triple in event.triples for term in triple]
-            graph = None if event.graph is None else term_key(event.graph)
-            yield (*head, event.time, part.path, event.record, graph, terms, None)
+        for batch in () if part.last else event_batches(feed, part, None, counters):
+            for event in map(batch.event, range(len(batch))):
+                terms = [term_key(term) for triple in event.triples for term in triple]
+                graph = None if event.graph is None else term_key(event.graph)
+                yield (*head, event.time, part.path, event.record, graph, terms, None)
     yield (*head, None, part.path, None, None, None, Told(counters, int(part.last)).row())
 
 

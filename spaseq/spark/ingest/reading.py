@@ -1,15 +1,16 @@
-"""A part of a feed as statements and as events, one by one."""
+"""A part of a feed as statements, and as batches of its events in the order of the source."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
-from spaseq.rdf import Counters, GraphEvent, Statement, Terms, assemble, file_options, format_of, parse_statements
+from spaseq.rdf import Counters, GraphBatch, Statement, Terms, format_of, parse_statements
 from spaseq.spark.ingest.feed import Feed, FeedPart
 from spaseq.spark.ingest.parts import part_chunks
 
-__all__ = ["part_events", "part_statements", "quarantine_names"]
+__all__ = ["event_batches", "part_statements", "quarantine_names"]
 
 
 def quarantine_names(part: FeedPart) -> dict[str, str]:
@@ -17,10 +18,8 @@ def quarantine_names(part: FeedPart) -> dict[str, str]:
     return {part.path: f"{part.feed}-{part.order[0]}-{part.start}-{os.path.basename(part.path)}.tsv"}
 
 
-def part_statements(
-    feed: Feed, part: FeedPart, counters: Counters, *, empty_graphs: bool = False
-) -> Iterator[Statement]:
-    """The statements of a part, in order; `empty_graphs` as in `parse_statements`."""
+def part_statements(feed: Feed, part: FeedPart, counters: Counters) -> Iterator[Statement]:
+    """The statements of a part, in order."""
     return parse_statements(
         part_chunks(part.path, part.start, part.end),
         format_of(part.path, feed.options.format),
@@ -29,13 +28,22 @@ def part_statements(
         terms=Terms(),
         counters=counters,
         malformed=feed.options.malformed,
-        empty_graphs=empty_graphs,
     )
 
 
-def part_events(feed: Feed, part: FeedPart, counters: Counters) -> Iterator[GraphEvent]:
-    """The events of a part, in order. Blank nodes of different parts have different labels."""
-    options = file_options(part.path, feed.source, feed.options)
-    scope = feed.source.iri if part.start == 0 else f"{feed.source.iri} {part.start}"
-    statements = part_statements(feed, part, counters, empty_graphs=options.by_graph)
-    return assemble(statements, options, stream=scope, source=part.path, counters=counters)
+def event_batches(
+    feed: Feed, part: FeedPart, wanted: Collection[str] | None, counters: Counters
+) -> Iterator[GraphBatch]:
+    """The events of a part in the order of the source, whatever their times, some at a time.
+
+    `wanted`: IRIs of the predicates whose triples are needed (None: all). Blank nodes of different parts have different
+    labels. EventError for what cannot be read, behind the batches of what comes before it.
+    """
+    from spaseq.rdf.columns.reader import ColumnFiles  # loads the kernels
+
+    iri = feed.source.iri
+    source = replace(feed.source, iri=iri if part.start == 0 else f"{iri} {part.start}")
+    files = ColumnFiles(source, feed.options, counters, wanted, ordered=False)
+    chunks = part_chunks(part.path, part.start, part.end)
+    for batch in files.read(part.path, chunks, last=True, line=part.line, has_more=lambda: True):
+        yield replace(batch, stream=iri)

@@ -16,16 +16,14 @@ from spaseq.core.errors import EventError
 from spaseq.core.events.places import file_size, open_file, whole_name
 from spaseq.rdf import (
     ARRIVAL,
-    GraphEvent,
+    Counters,
     StreamOptions,
     StreamSource,
-    assemble,
     expand_files,
     file_options,
     format_of,
     has_lines,
     merged_files,
-    parse_statements,
 )
 from spaseq.spark.ingest.boundaries import first_boundary, is_empty, last_boundary
 from spaseq.spark.ingest.parts import part_of
@@ -101,25 +99,25 @@ class TimedFile:
             return self._time_in(file, place)
 
     def _time_in(self, file: BinaryIO, place: int) -> int:
-        return next(self._events_in(file, place)).time
+        return next(self._times_from(file, place))
 
     def _times_in(self, file: BinaryIO, place: int) -> tuple[int, int]:
         """The times of the first and of the last event there."""
-        times = [event.time for event in self._events_in(file, place)]
+        times = list(self._times_from(file, place))
         return times[0], times[-1]
 
-    def _events_in(self, file: BinaryIO, place: int) -> Iterator[GraphEvent]:
-        """Those between byte `place` and the next place where one is seen to begin: at least one."""
-        options = file_options(self.path, self.source, self.options)
-        form = format_of(self.path, options.format)
+    def _times_from(self, file: BinaryIO, place: int) -> Iterator[int]:
+        """Those of the events between byte `place` and the next place where one is seen to begin: at least one."""
+        from spaseq.rdf.columns.reader import ColumnFiles  # loads the kernels
+
         chunks = part_of(file, self.path, place, first_boundary(file, place, self.size))
-        statements = parse_statements(chunks, form, self.path, malformed=options.malformed)
-        events = assemble(statements, options, stream=self.source.iri, source=self.path)
-        first = next(events, None)
-        if first is None:
+        files = ColumnFiles(self.source, self.options, Counters(), (), ordered=False)
+        empty = True
+        for batch in files.read(self.path, chunks, last=True):
+            yield from batch.times.tolist()
+            empty = False
+        if empty:
             raise EventError(f"no event begins at byte {place:,}", source=self.path)
-        yield first
-        yield from events
 
     def with_turn(self) -> TimedFile:
         """The file with its first time and its last, if it has events. EventError where one cannot be read."""

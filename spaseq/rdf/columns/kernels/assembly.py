@@ -1,10 +1,11 @@
-"""Kernels that make events of rows: the rules of `spaseq.rdf.assemble`, over numbered terms.
+"""Kernels that make events of rows, by the rules of `spaseq.rdf.columns.drafts`.
 
 `cut` puts rows into drafts and finds their times; it stops where the rules know an error, which the caller then words.
 
 Arrays, owned by `spaseq.rdf.columns.drafts`
 --------------------------------------------
-* `rows`, `lines`: as in `kernels`. Rows that belong to no event are squeezed out.
+* `rows`, `lines`: as in `kernels`. Rows that belong to no event are squeezed out, as are those that only say that a
+  graph without triples is there (subject NIL).
 * `drafts` (`Drafts`), by draft: `name` (int32), `first` row and `size`, `record`, `number` in its file, `time`
   (int64), `known` (uint8: does it have a time), `repeated` (uint8), `asking` (int32: the next draft that waits for a
   time said about the same name), `subject` (int64: of a run of one subject, which of its rows has that).
@@ -31,6 +32,7 @@ from spaseq.rdf.columns.kernels.layout import BAD_TIME, BLANK, NIL, NO_TIME, TIM
 BY_GRAPH = 0
 BY_SUBJECT = 1
 BY_SIZE = 2
+BY_FILE = 3
 
 # what `cut` comes back with
 DONE = 0
@@ -59,7 +61,7 @@ ANY = 15
 ANY_LEAST = 16
 ANY_MOST = 17
 TIMES = 6  # such numbers, which the open drafts behind it have behind them
-NESTED = 5  # drafts that may be open, `spaseq.rdf.assemble.NESTED`
+NESTED = 5  # drafts that may be open: `[ … ]` that stand in each other up to four deep
 AT_SIZE = OWN + NESTED * TIMES
 
 
@@ -148,8 +150,10 @@ def cut(rows, lines, end, rules, drafts, values, status, said, runs, at):
                     at[NEXT_ROW] = row
                     return problem
             draft = begin(g, lines[row], rules, drafts, at)
-        elif g != drafts.name[draft]:
+        elif rules.by == BY_SIZE and g != drafts.name[draft]:
             forget_name(draft, drafts, at)
+        if s == NIL:
+            continue
         keep_row(row, draft, rows, lines, drafts, values, status, at)
         if rules.by == BY_SIZE and drafts.size[draft] == rules.size:
             problem = close(rules, drafts, said, at)
@@ -199,7 +203,13 @@ def goes_on(row, rows, rules, drafts, runs, at):
 
 @kernel
 def find_run(row, rows, line, rules, drafts, said, runs, at):
-    """Sees to it that the last open draft is the one that takes `row`: `spaseq.rdf.assemble._Runs`. DONE or an error.
+    """Sees to it that the last open draft is the one that takes `row`. DONE or an error.
+
+    The open drafts are runs of one subject, each of them but the first of a blank node. A blank node that an open run
+    names belongs to it. Another one begins a run, which is put on those there are, as parsers tell of `[ … ]` before
+    they tell what points at it. A run that points at the subject of one above it takes that run and those above it; so
+    does a run that begins by pointing at one. Whatever else begins a run ends all of them. No more than NESTED runs
+    wait, so that events that are blank nodes themselves come out.
 
     O(1), and for each row of a draft that another takes, at most NESTED times.
     """

@@ -1,6 +1,10 @@
-"""Statements of one file become graph events: which of them belong together, and when it happened.
+"""What `spaseq.rdf.columns` does, by objects: statements become graph events, in order of time.
 
-Two steps, each a generator over the one before, so that a file of any length needs the memory of a few events:
+`open_streams` gives the events of files that hold them, for tests to compare with and to push. Only what parses a file
+(`Document`, `parse_statements`) and the words of errors are shared.
+
+Two steps make the events of a file, each a generator over the one before, so that a file of any length needs the memory
+of a few events:
 
 1. *Drafts.* `_graphs`, `_subjects`, `_sizes` or `_whole` cut the statements into drafts, an event's statements
    without a time. `_graphs` also passes on what the default graph says about the time of a graph (`About`).
@@ -27,46 +31,37 @@ The rules, where the file leaves a choice:
 
 from __future__ import annotations
 
+import heapq
 import zlib
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from typing import Final, TypeAlias
 
-from rdflib import RDF, BNode, Literal
+from rdflib import RDF, BNode, URIRef
 
-from spaseq.core.errors import EventError
-from spaseq.core.events.time import is_date, parse_time
-from spaseq.core.events.timestamps import counted_hint
-from spaseq.rdf.iri import closest_iri
-from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.core.events.reorder import SingleReorderer
+from spaseq.rdf.columns.wrong_events import (
+    Draft,
+    cut_off,
+    no_named_graph,
+    no_time,
+    read_time,
+    time_inside,
+    two_times,
+)
+from spaseq.rdf.empty_graphs import MARK
+from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of
+from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
-from spaseq.rdf.statements import NO_TRIPLE, Statement
-from spaseq.rdf.terms import Term, Triple
+from spaseq.rdf.statements import Document, Statement, parse_statements, statement_of, unmarked
+from spaseq.rdf.streams import StreamSource, check_names, file_options, settle
+from spaseq.rdf.terms import Term, Terms
 
-__all__ = [
-    "NESTED",
-    "Draft",
-    "assemble",
-    "cut_off",
-    "no_named_graph",
-    "no_time",
-    "read_time",
-    "time_inside",
-    "two_times",
-]
-
-
-@dataclass(slots=True)
-class Draft:
-    """An event in the making. `number` is its place in the file, from 1; `repeated`: its graph had ended before."""
-
-    name: Term | None
-    record: int
-    triples: list[Triple]
-    number: int = 0
-    repeated: bool = False
-    time: int | None = None
+NO_TRIPLE: Final = URIRef(MARK)
+"""The subject, the same object, of what stands for the statements of an empty graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,6 @@ class _About:
 _Item: TypeAlias = Draft | _About
 NESTED: Final = 5
 """Runs of subjects that may wait for what points at them: `[ … ]` that stand in each other up to four deep."""
-_NO_GRAPHS: Final = "--event-by subject or --event-by size:N makes events of triples that stand in no named graph"
 
 
 def assemble(
@@ -96,7 +90,7 @@ def assemble(
     """The events in the statements of one file, in the file's order.
 
     A pure function of its arguments apart from `counters`: any way of reading the file gives the same.
-    `options.event_by` and `options.time` must be settled (`spaseq.rdf.streams.settle`). `first` is the number of
+    `options.event_by` and `options.time` must be settled (`settle`). `first` is the number of
     events that came before in the same stream, for time from arrival. `source` names the file in messages.
 
     EventError: a graph without a time or with several, a time that cannot be read, no named graph where events are
@@ -396,79 +390,97 @@ class _Said:
             self._asking.setdefault(draft.name, deque()).append(draft)
 
 
-# What is wrong with an event, also said by `spaseq.rdf.columns` ------------------------------------------------------
+# Files and streams ----------------------------------------------------------------------------------------------------
 
 
-def time_inside(draft: Draft, options: StreamOptions, source: str) -> int | None:
-    """The time in the draft's own graph, None if it has none."""
-    time = options.time or ""
-    found = [(s, o) for s, p, o in draft.triples if str.__eq__(p, time)]
-    if not found:
-        return None
-    own = [value for subject, value in found if subject == draft.name]
-    times = {read_time(value, options, source, draft.record): value for value in own or [value for _, value in found]}
-    if len(times) > 1:
-        raise EventError(
-            f"{_called(draft)} has {len(times)} times: {', '.join(map(str, times.values()))}",
-            source=source,
-            record=draft.record,
-            hint="an event has one time; --time names the predicate that gives it",
-        )
-    return next(iter(times))
+def open_streams(
+    sources: Sequence[StreamSource], options: StreamOptions, counters: Counters | None = None
+) -> tuple[Iterator[GraphEvent], StreamOptions]:
+    """The merged events of `sources`, given in the order of the FROM clause, and the options as settled."""
+    check_names(sources)
+    counters = counters if counters is not None else Counters()
+    settled = settle(options, sources)
+    streams = [(s.iri, read_stream(s.iri, s.files, settled, counters, event_by=s.event_by)) for s in sources]
+    return merge_streams(streams), settled
 
 
-def read_time(value: Term, options: StreamOptions, source: str, record: int) -> int:
-    """Nanoseconds; the lexical form decides, whatever datatype it claims."""
-    attribute = options.time or ""
-    if not isinstance(value, Literal):
-        problem = f"{value} is not a time: a time is a literal"
-        raise EventError(problem, source=source, record=record, attribute=attribute)
-    try:
-        return parse_time(str(value), options.unit)
-    except EventError as error:
-        raise EventError(error.problem, source=source, record=record, attribute=attribute, hint=error.hint) from None
+def read_stream(
+    iri: str,
+    files: Sequence[str],
+    options: StreamOptions,
+    counters: Counters | None = None,
+    *,
+    event_by: EventBy | None = None,
+) -> Iterator[GraphEvent]:
+    """The events of the stream `iri`, in order of time. Errors about names and options are raised at once."""
+    counters = counters if counters is not None else Counters()
+    source = StreamSource(iri, tuple(files), event_by)
+    settled = settle(options, (source,))
+    return in_order(_assembled(source, expand_files(files), settled, counters), settled, counters)
 
 
-def _called(draft: Draft) -> str:
-    return f"event {draft.number}" if draft.name is None else f"graph {draft.name}"
+def _assembled(
+    source: StreamSource, paths: Sequence[str], options: StreamOptions, counters: Counters
+) -> Iterator[GraphEvent]:
+    terms = Terms()
+    count = 0
+    for path in paths:
+        own = file_options(path, source, options)
+        form = format_of(path, options.format)
+        name = "<stdin>" if path == STDIN else path
+        chunks = byte_chunks(path)
+        if form.lines:
+            statements = parse_statements(chunks, form, path, terms=terms, counters=counters, malformed=own.malformed)
+        else:
+            statements = document_statements(chunks, form, path, own, terms, counters)
+        for event in assemble(statements, own, stream=source.iri, source=name, counters=counters, first=count):
+            count += 1
+            yield event
 
 
-def no_time(draft: Draft, options: StreamOptions, source: str) -> EventError:
-    where = "in it" if draft.name is None else "in it, nor about it in the default graph"
-    problem = f"{_called(draft)} has no time: there is no <{options.time}> {where}"
-    if draft.name is None and any(type(subject) is BNode for subject, _, _ in draft.triples):
-        hint = "its subject is a blank node, an event by itself unless what points at it stands beside it, and no more"
-        hint += f" than {NESTED - 1} are open in each other: a named graph for each event keeps all nodes together"
-    elif draft.repeated:
-        hint = "statements of this graph stood further up already: those of one graph must stand together"
+def document_statements(
+    chunks: Iterable[bytes], form: Format, path: str, options: StreamOptions, terms: Terms, counters: Counters
+) -> Iterator[Statement]:
+    """The statements of a document, a graph without triples as one statement of `NO_TRIPLE` where graphs are events."""
+    for quads, lines, empty in Document(unmarked(chunks), form, path, by_graph=options.by_graph).parts():
+        for place, (quad, line) in enumerate(zip(quads, lines, strict=True)):
+            statement = statement_of(quad, line, terms, path)
+            counters.triples += place not in empty
+            yield (NO_TRIPLE, NO_TRIPLE, NO_TRIPLE, *statement[3:]) if place in empty else statement
+
+
+def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Counters) -> Iterator[GraphEvent]:
+    """The events of one stream sorted by time, equal times in the order they came; `spaseq.core.events.reorder`."""
+    order = SingleReorderer(options, described)
+    for event in events:
+        yield from order.push(event.time, event)
+        counters.late += order.take_dropped()
+    yield from order.due(last=True)
+
+
+def described(event: GraphEvent) -> tuple[str, tuple[str, int]]:
+    """What errors about an event's time call its stream, and its place."""
+    return f"stream {event.stream}", (event.source, event.record)
+
+
+def merge_streams(streams: Sequence[tuple[str, Iterable[GraphEvent]]]) -> Iterator[GraphEvent]:
+    """The events of all streams by time; equal times in the order of `streams` (that of the FROM clause), then of the
+    source.
+
+    Each stream must be in order. One event of each is held, so nothing comes out before every stream has said
+    something.
+    """
+    return heapq.merge(*(events for _, events in streams), key=attrgetter("time"))
+
+
+def instants(merged: Iterable[GraphEvent], options: StreamOptions) -> Iterator[Instant]:
+    """The instants of a streamset: one per distinct time, numbered from 0.
+
+    With time from arrival, and with `ties="arrival"`, each event is an instant of its own.
+    """
+    if options.apart:
+        for position, event in enumerate(merged):
+            yield Instant(position, event.time, (event,))
     else:
-        dated = [str(p) for _, p, value in draft.triples if isinstance(value, Literal) and is_date(str(value))]
-        hint = counted_hint("time", dict.fromkeys(dated), what="predicate", placeholder="PREDICATE")
-        close = closest_iri(options.time or "", {str(predicate) for _, predicate, _ in draft.triples})
-        hint = f"did you mean <{close}>? {hint}" if close else hint
-    return EventError(problem, source=source, record=draft.record, attribute=options.time or "", hint=hint)
-
-
-def two_times(name: Term, before: int, source: str, record: int) -> EventError:
-    """The default graph says a time of the graph `name` on line `record`, and another one on line `before`."""
-    return EventError(
-        f"graph {name} has two times; the other is on line {before}",
-        source=source,
-        record=record,
-        hint="a graph has one time; a later graph needs a name of its own",
-    )
-
-
-def cut_off(count: int, size: int, source: str, record: int) -> EventError:
-    """The last event, which begins on line `record`, has `count` triples, and events have `size`."""
-    return EventError(
-        f"the last event has {count} triple(s), and an event has {size}",
-        source=source,
-        record=record,
-        hint="the file is cut off, or events have another size (--event-by size:N, or as the streams file says)",
-    )
-
-
-def no_named_graph(source: str) -> EventError:
-    """Events are named graphs, and there is none in the file."""
-    return EventError("no named graph in the file, and events are named graphs", source=source, hint=_NO_GRAPHS)
+        for position, (time, events) in enumerate(groupby(merged, key=attrgetter("time"))):
+            yield Instant(position, time, tuple(events))
