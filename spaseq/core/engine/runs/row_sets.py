@@ -24,7 +24,7 @@ from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.settings import Registers
 from spaseq.core.engine.runs.base import LiveSets, Run
 from spaseq.core.errors import BudgetExceeded, InternalError
-from spaseq.core.jit import attempt, interprets
+from spaseq.core.jit import Bound, attempt, interprets
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import expect
 from spaseq.core.tecs import Arena, Chunk
@@ -47,6 +47,7 @@ class RegisterRun(Run):
     def __init__(self, program: Program, arena: Arena) -> None:
         super().__init__(program, arena)
         self.registers: Registers = registers_of(program)
+        self._kernel = Bound(run_moves)
         self._budget = program.settings.live_runs
         self._most_moved = program.settings.event_runs if program.registers is not None else None
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
@@ -103,10 +104,8 @@ class RegisterRun(Run):
 
         def kernel() -> int:
             writes = write or interprets(run_moves)  # see `base.Run.advance`
-            return int(attempt(
-                run_moves, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
-                *arena.buffers(self._order, self._limit), count, position, low, keep, writes, self._order, self._limit,
-            ))  # fmt: skip
+            output = arena.output(self._order, self._limit, writes)
+            return int(attempt(self._kernel, arena.structure, *output, count, position, low, keep))
 
         while self._run_kernel(kernel, emit, _NO_EVENTS) == k.FLUSH:
             yield
