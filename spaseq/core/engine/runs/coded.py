@@ -308,7 +308,7 @@ class GuardRun(Run):
         attempt(rebuild, self._arrays, self._arena.st)
 
     def _configurations(self) -> LiveSets:
-        """What is alive, in sets of configurations."""
+        """The live runs, in sets of configurations."""
         live = []
         for cell, conf in enumerate(self._confs.tolist()):
             if conf[reg.CONF_STATE] >= 0 and self._arena.cells[cell, k.HEAD] >= 0:

@@ -121,7 +121,7 @@ class GuardedAutomaton:
         return np.array(arcs, np.int64).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
 
     def _index(self, states: frozenset[int]) -> tuple[int, int]:
-        """How the configurations of a set are indexed (`REACH` of its movers), and by which register."""
+        """The index of the configurations of a set (`REACH` of its movers), and its register."""
         found = [test for q in sorted(states) for i in self._out[q] for test, _ in self._looked_up(q, i)]
         for wanted in (("=",), ("<", "<=", ">", ">=")):
             for test in found:
@@ -193,7 +193,7 @@ class GuardedAutomaton:
         return sorted(found, key=lambda i: self._all[i].otherwise)
 
     def _only_ends(self, arcs: list[list[int]]) -> bool:
-        """Whether runs of a set wait where they are, whatever else they do, and all else is to complete."""
+        """True if runs of a set wait where they are, whatever else they do, and all else is to complete."""
         for mine in arcs:
             moving = [self._all[i] for i in mine if not _is_loop(self._all[i], self._ops[i])]
             if len(moving) == len(mine) or any(t.target != ACCEPT for t in moving):
@@ -201,7 +201,7 @@ class GuardedAutomaton:
         return True
 
     def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int, int, int]:
-        """Which configurations of a set must be tried, the column looked up, and those of its `ForEachValue`, or -1.
+        """The configurations of a set that must be tried, the column looked up, and those of its `ForEachValue`, or -1.
 
         Not all of them only if a run stays put where nothing else fires, and all else is under the indexed test.
         """
@@ -273,7 +273,7 @@ def _operand(operand: Operand, role: int) -> tuple[int, int, int, int]:
 
 
 def _height(program: tuple[Operand | float | str, ...]) -> int:
-    """How many values there are at most at a time."""
+    """The most values that there are at a time."""
     changes = (1 if not isinstance(s, str) else 0 if s in ("neg", "abs", "not") else -1 for s in program)
     return max(accumulate(changes), default=0)
 

@@ -165,7 +165,7 @@ class RegisterRun(Run):
         self._completed |= bool(rows or skip_rows)
 
     def _can_move(self, states: frozenset[int], c: int) -> bool:
-        """Whether a run in one of `states` may do more than stay put on symbol class c, guards apart."""
+        """True if a run in one of `states` may do more than stay put on symbol class c, guards apart."""
         known = self._moves_on.get((states, c))
         if known is None:
             vector = self._vectors[c]
@@ -345,7 +345,7 @@ def acted(registers: Registers, row: Hashable, transition: Transition, event: in
 
 
 def registers_of(program: Program) -> Registers:
-    """What the guards of a program mean; of a pattern without guards there is one register row."""
+    """The meaning of the guards of a program; a pattern without guards has one register row."""
     if program.registers is None and program.cea.has_registers:
         raise InternalError("a pattern with guards was compiled without registers")
     return program.registers or _NoRegisters()
@@ -368,7 +368,7 @@ class _NoRegisters:
 
 
 class Step:
-    """Where a set of configurations goes on one event: by marking, by skipping, and the rows it accepts with.
+    """The ways of a set of configurations on one event: by marking, by skipping, and the rows it accepts with.
 
     `marks`: (label, where, rows) for each label under which the event can be marked.
     """
@@ -382,12 +382,12 @@ class Step:
 
     @property
     def mark(self) -> list[Any]:
-        """Where it goes by marking, under any label."""
+        """The configurations it reaches by marking, under any label."""
         return [one for _, where, _ in self.marks for one in where]
 
     @property
     def completes(self) -> bool:
-        """Whether it accepts by marking, under any label."""
+        """True if it accepts by marking, under any label."""
         return any(rows for _, _, rows in self.marks)
 
     @staticmethod

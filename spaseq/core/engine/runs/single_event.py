@@ -79,7 +79,7 @@ class Single:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """Whether this road exists: for the compact structure, not where matches wait for what comes behind."""
+        """True if this road exists: for the compact structure, unless matches wait for what comes behind."""
         return isinstance(evaluator, Evaluator) and evaluator.ending is None
 
     def enter(self, partitioned: bool) -> None:
@@ -220,8 +220,8 @@ class SingleWaiting:
 
     @staticmethod
     def predicates(evaluator: Evaluator) -> tuple[Predicate, ...]:
-        """What an event's bits say: the truth of the pattern's predicates, of `Program.absent` and of the predicates of
-        `Program.against`, each once."""
+        """The meaning of an event's bits: the truth of the pattern's predicates, of `Program.absent` and of the
+        predicates of `Program.against`, each once."""
         program = evaluator.program
         assert program.absent is not None
         behind = program.against.cea.predicates if program.against else ()
@@ -229,7 +229,7 @@ class SingleWaiting:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """Whether this road exists: for the compact structure, where keys are not forgotten after a pause."""
+        """True if this road exists: for the compact structure, if keys are not forgotten after a pause."""
         if not isinstance(evaluator, Evaluator) or evaluator.ending is None:
             return False
         return evaluator.program.settings.forget_keys_after is None
