@@ -21,7 +21,7 @@ the others are a list in `held`. Usually there is one, and `group_arcs` looks no
 The arguments, by their names, which are the same everywhere (those of `spaseq.core.tecs.kernels` besides):
 
 * `automaton`, `configurations`, `several`, `asking`, `effects`: the named tuples of `layout`, which describes their
-  arrays; `several` and `asking` may be None;
+  arrays (`memo`, `questions` and so on); `several` and `asking` may be None;
 * `values`: int64 (columns,): the codes of one event, NOTHING where it has none; `run_guarded` takes a row for each;
 * `extras`: int64 (rows, columns): the further values of events that have several; None if no event can have any;
 * `registers`, `row`: int64 (registers,): one row of codes, NOTHING where a register holds none;

@@ -1,4 +1,4 @@
-"""What one configuration does at an event, grouped by the label that its transitions mark with.
+"""The effects of an event on one configuration, grouped by the label that its transitions mark with.
 
 Nothing here allocates: sets of rows are put one behind the other in `sets`, and a status asks for a larger one.
 """
@@ -66,8 +66,8 @@ def find_group(groups, count, label):
 
 @inlined
 def group_arcs(registers, first, last, automaton, values, effects, asking, chains):
-    """What a configuration of one row does at an event, grouped by label: how many groups, or minus a status, or
-    IN_SETS where the event has several values.
+    """The effects of an event on a configuration of one row, by label: the number of groups, or minus a status, or
+    IN_SETS if the event has several values.
 
     `able[first:last]` are the transitions of its states on the event's class, state by state, `otherwise` ones last:
     they fire where no other one of their state does, guards included.
@@ -155,7 +155,7 @@ def project_rows(sets, source, count, target, needed):
 
 @hot
 def same_rows(sets, i, rows, j, others):
-    """Whether two sets of rows, both sorted, are equal: `rows` from `i` on, and `others` from `j` on."""
+    """True if two sets of rows, both sorted, are equal: `rows` from `i` on, and `others` from `j` on."""
     same = rows == others
     n = 0
     while same and n < rows:

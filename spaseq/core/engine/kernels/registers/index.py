@@ -1,4 +1,4 @@
-"""Where configurations are: a hash table of their contents, a list for each partition and set of states, and for sets
+"""The places of configurations: a hash table of their contents, a list for each partition and set of states, and for sets
 that wait under one test a hash of the value it looks up, or a skip list in its order.
 """
 

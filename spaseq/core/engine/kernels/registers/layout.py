@@ -158,7 +158,7 @@ IN_SETS = -100
 
 
 class Automaton(NamedTuple):
-    """What transitions do, and which registers states need."""
+    """The effects of transitions, and the registers that states need."""
 
     able: np.ndarray
     """int32: numbers of transitions, those that one configuration tries one behind the other, state by state."""

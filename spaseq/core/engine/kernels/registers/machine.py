@@ -221,8 +221,8 @@ def looked_before(mover, values, extras, first, j):
 
 @hot
 def begin_same(configurations, mover, key, values, extras, first, turn):
-    """The list of a hash, and the value that its configurations must have: NOTHING at first, which any value passes,
-    then each value of the event, once."""
+    """The list of a hash, and the value that its configurations must have: NOTHING at turn 0, which any value passes,
+    then each value of the event, once. At each `turn` there is one list."""
     wanted = NOTHING
     if turn == 1:
         wanted = values[mover[LOOKED_UP]]
@@ -238,8 +238,8 @@ def begin_same(configurations, mover, key, values, extras, first, turn):
 
 @hot
 def begin_ordered(configurations, bucket, reach, value, turn):
-    """A part of a skip list, and the greatest value in it: at first the configurations that hold nothing, with those
-    below the event's value if the test is BELOW; then those ABOVE it."""
+    """A part of the skip list of `bucket`, and the greatest value in it. At `turn` 0 these are the configurations that
+    hold nothing, with those below the event's value if the test is BELOW; at turn 1 those ABOVE it."""
     confs, links, tops, path = configurations.confs, configurations.links, configurations.tops, configurations.path
     if turn == 0:
         return tops[bucket, 0], value if reach == BELOW and value != UNKNOWN else NOTHING

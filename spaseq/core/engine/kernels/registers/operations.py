@@ -65,7 +65,7 @@ from spaseq.core.tecs.kernels.layout import DONE
 
 @hot
 def admits(symbol, left, right):
-    """Whether `left symbol right` is known to hold, or has nothing to compare."""
+    """True if `left symbol right` is known to hold, or has nothing to compare."""
     if left == NOTHING or right == NOTHING:
         return symbol < STRICT
     symbol = symbol & 7
@@ -349,8 +349,8 @@ def chain_elements(chains, numbers, ends, elements):
 
 @inlined
 def follow(ops, first, last, values, row, asking, chains):
-    """Do ops[first:last] to a row of registers: 1, 0 where a test fails, REJECT where the transition must not fire,
-    CLASH, or MANY at an EACH of several values."""
+    """Do ops[first:last] to a row of registers: 1, 0 if a test fails, REJECT if the transition must not fire, CLASH, or
+    MANY at an EACH of several values."""
     o = first
     while o < last:
         kind = ops[o, OP]
