@@ -1,5 +1,5 @@
-"""The places of configurations: a hash table of their contents, a list for each partition and set of states, and for sets
-that wait under one test a hash of the value it looks up, or a skip list in its order.
+"""The places of configurations: a hash table of their contents, a list for each partition and set of states, and for
+sets that wait under one test a hash of the value it looks up, or a skip list in its order.
 """
 
 # mypy: disable-error-code="no-untyped-def"
