@@ -27,6 +27,8 @@ LONGEST = 650
 """Lines of a file."""
 WIDEST = 11
 """Parameters of a function, where numba is not at work."""
+WIDEST_KERNEL = 18
+"""Parameters of a function of a module with kernels; arrays that travel together are a named tuple."""
 PRIVATE = 20
 """Uses of a private name outside the module that it belongs to; what is left are names of rdflib, pyspark and os."""
 
@@ -167,12 +169,13 @@ def test_no_signature_is_wide() -> None:
     wide = []
     for module in _modules():
         functions = [node for node in _nodes(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-        for function in [] if _has_kernels(module) else functions:
+        limit = WIDEST_KERNEL if _has_kernels(module) else WIDEST
+        for function in functions:
             given = function.args
             count = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
-            if count > WIDEST:
-                wide.append(f"{module}:{function.lineno} {function.name}: {count}")
-    assert not wide, f"more than {WIDEST} parameters; those that travel together are a frozen value: {wide}"
+            if count > limit:
+                wide.append(f"{module}:{function.lineno} {function.name}: {count}, {limit} at most")
+    assert not wide, f"too many parameters; those that travel together are a frozen value: {wide}"
 
 
 def _own_names(module: str) -> set[str]:

@@ -147,17 +147,20 @@ class Arena:
             else:
                 return status
 
-    def buffers(self, order: int, limit: int) -> tuple[np.ndarray | None, ...]:
-        """The arrays that kernels use for moves and matches: moves, outs, stack, path, matches, places, runs, heap and
-        links. `runs` is None without frontiers (`order`), `heap` and `links` are None without a `limit`.
+    @property
+    def structure(self) -> k.Structure:
+        """The arrays of the structure as kernels read them, until one grows."""
+        return k.Structure(self.nodes, self.cells, self.entries, self.st, self.checks, self.moves, self.outs)
+
+    def output(self, order: int, limit: int, write: bool) -> tuple[np.ndarray | None, k.Output, k.Recent | None]:
+        """What kernels use for single runs and for matches, until an array grows: `runs`, None without frontiers
+        (`order`); the output; scratch of LIMIT, None without a `limit`.
 
         numba compiles a kernel for the types of its arguments: for None it leaves out the code that uses the array.
         """
-        best = order in k.FRONTIERS
-        return (
-            self.moves, self.outs, self.stack, self.path, self.matches, self.places, self.runs if best else None,
-            *((self.heap, self.links) if limit else (None, None)),
-        )  # fmt: skip
+        output = k.Output(self.stack, self.path, self.matches, self.places, write, order, limit)
+        recent = k.Recent(self.heap, self.links) if limit else None
+        return self.runs if order in k.FRONTIERS else None, output, recent
 
     def flush(self, emit: Callable[[Chunk], None]) -> None:
         """Hands the matches in the buffers to `emit`: full buffers themselves, few matches as a copy."""

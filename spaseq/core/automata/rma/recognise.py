@@ -28,7 +28,7 @@ from spaseq.core.automata.rma.vocabulary import Vocabulary
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.pattern import Batch
 
-__all__ = ["EventRows", "Recogniser", "Rows", "WindowLike"]
+__all__ = ["EventRows", "Move", "Moves", "Recogniser", "Rows", "WindowLike", "at_event", "rows_of"]
 
 _UNMARKED: Final = 1 << 62
 """The start of a run that has marked nothing yet, later than any position."""
@@ -92,7 +92,7 @@ class EventRows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
+class Move:
     """A transition at events of one symbol class: the test of the registers that is left of its formula (None if it
     applies in any case), and its effects."""
 
@@ -105,13 +105,42 @@ class _Move:
     """Registers that no transition behind it can read."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Moves:
-    stays: bool
-    """Whether runs may pass over the event and stay in the state, unchanged."""
-    moves: tuple[_Move, ...]
+class Moves:
+    """The transitions of an automaton at the events of batches. `features`: as of `Vocabulary`."""
+
+    def __init__(self, automaton: RMA, features: tuple[f.Test, ...] = ()) -> None:
+        self.automaton: RMA = automaton
+        self.vocabulary: Vocabulary = Vocabulary(automaton, features)
+        self.empty: Kept = (None,) * len(automaton.registers)
+        """The contents of the registers before the first event."""
+        self._place = {register: i for i, register in enumerate(automaton.registers)}
+        self._live = live_registers(automaton)
+        self.layout: Layout = Layout(automaton, self.vocabulary.wide, self._place)
+
+    def leaving(self, state: int, kind: int) -> list[tuple[Move, bool]]:
+        """The moves that may leave a state at events of a symbol class, each with True if it is to pass over the event
+        and stay in the state, unchanged."""
+        found = ((t, self.vocabulary.left(t.formula, kind)) for t in self.automaton.leaving[state])
+        return [
+            (self._move(t, left), left == f.TRUE and t.target == state and not t.writes and not t.marks)
+            for t, left in found
+            if left != f.FALSE
+        ]
+
+    def _move(self, t: Transition, formula: Formula) -> Move:
+        live = self._live[t.target]
+        return Move(
+            None if formula == f.TRUE else self.layout.compiled(formula),
+            t.target,
+            tuple(sorted(self._place[r] for r in t.writes & live)),
+            t.marks,
+            t.marks and t.target in self.automaton.finals,
+            tuple(sorted(i for r, i in self._place.items() if r not in live)),
+        )
 
 
+_Ways = tuple[bool, tuple[Move, ...]]
+"""True if runs may pass over an event and stay in a state, unchanged; and the other moves from the state."""
 _Alive = list[dict[Kept, int]]
 """For each state, a dict from register contents to the latest position at which a run with them marked first."""
 
@@ -140,26 +169,25 @@ class Recogniser:
         self._window = window
         self._limits = limits
         self._lows: LowsLike | None = None
-        self._vocabulary = Vocabulary(self.automaton)
-        self._live = live_registers(self.automaton)
-        self._place = {register: i for i, register in enumerate(self.automaton.registers)}
-        self._layout = Layout(self.automaton, self._vocabulary.wide, self._place)
-        self._moves: list[list[_Moves]] = []
+        self._moves = Moves(self.automaton)
+        self._of_kind: list[list[_Ways]] = []
         self._inert: list[bool] = []
         self._alive: dict[int, _Alive] = {}
         self._position = 0
 
     def push(self, batch: Rows | Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """Whether a match ends at each event of the batch: bool (n,). Plain events follow those of earlier calls."""
-        rows = rows_of(batch, self._position, self._vocabulary)
+        """True at each event of the batch at which a match ends: bool (n,). Plain events follow those of earlier
+        calls."""
+        vocabulary = self._moves.vocabulary
+        rows = rows_of(batch, self._position, vocabulary)
         found = np.zeros(len(rows), bool)
         if not len(rows):
             return found
         self._position = int(rows.positions[-1]) + 1
-        kinds = self._vocabulary.classes(rows).tolist()
+        kinds = vocabulary.classes(rows).tolist()
         self._compile()
         keys = [0] * len(rows) if rows.keys is None else np.asarray(rows.keys).tolist()
-        window_starts, read = self._window_starts_of(rows), self._layout.reader(rows)
+        window_starts, read = self._window_starts_of(rows), self._moves.layout.reader(rows)
         for row, (kind, key, low, position) in enumerate(
             zip(kinds, keys, window_starts, rows.positions.tolist(), strict=True)
         ):
@@ -169,10 +197,9 @@ class Recogniser:
             if alive is None:
                 alive = self._alive[key] = self._begun()
             try:
-                found[row] = self._step(alive, self._moves[kind], read(row), position, low)
+                found[row] = self._step(alive, self._of_kind[kind], read(row), position, low)
             except EventError as error:
-                raise EventError(error.problem, source=error.source, record=position + 1, counted="event",
-                                 hint=error.hint) from None  # fmt: skip
+                raise at_event(error, position) from None
             if self.configurations > self._limits.max_configurations:
                 self._evict(alive, low, rows.keys is not None)
         return found
@@ -190,60 +217,40 @@ class Recogniser:
 
     def _compile(self) -> None:
         """Compiles the transitions of all states for new symbol classes, and which of these classes are inert."""
-        for kind in range(len(self._moves), len(self._vocabulary.vectors)):
-            states = [self._compiled(q, kind) for q in range(self.automaton.states)]
-            self._moves.append(states)
-            self._inert.append(all(m.stays and not m.moves for q, m in enumerate(states) if self.automaton.leaving[q]))
-
-    def _compiled(self, state: int, kind: int) -> _Moves:
-        stays, moves = False, []
-        for t in self.automaton.leaving[state]:
-            formula = self._vocabulary.left(t.formula, kind)
-            if formula == f.TRUE and t.target == state and not t.writes and not t.marks:
-                stays = True
-            elif formula != f.FALSE:
-                moves.append(self._move(t, formula))
-        return _Moves(stays, tuple(moves))
-
-    def _move(self, t: Transition, formula: Formula) -> _Move:
-        live = self._live[t.target]
-        return _Move(
-            None if formula == f.TRUE else self._layout.compiled(formula),
-            t.target,
-            tuple(sorted(self._place[r] for r in t.writes & live)),
-            t.marks,
-            t.marks and t.target in self.automaton.finals,
-            tuple(sorted(i for r, i in self._place.items() if r not in live)),
-        )
+        for kind in range(len(self._of_kind), len(self._moves.vocabulary.vectors)):
+            leaving = [self._moves.leaving(q, kind) for q in range(self.automaton.states)]
+            states = [(any(stays for _, stays in ways), tuple(move for move, stays in ways if not stays))
+                      for ways in leaving]  # fmt: skip
+            self._of_kind.append(states)
+            self._inert.append(all(stays and not moves for q, (stays, moves) in enumerate(states)
+                                   if self.automaton.leaving[q]))  # fmt: skip
 
     def _begun(self) -> _Alive:
         alive: _Alive = [{} for _ in range(self.automaton.states)]
-        empty: Kept = (None,) * len(self._place)
         for q in self.automaton.starts:
-            alive[q][empty] = _UNMARKED
+            alive[q][self._moves.empty] = _UNMARKED
         self.configurations += len(self.automaton.starts)
         return alive
 
-    def _step(self, alive: _Alive, kinds: list[_Moves], row: Kept, position: int, low: int) -> bool:
-        """Moves the runs of a partition by one event; whether one of them accepts. `low` is the first live start."""
+    def _step(self, alive: _Alive, ways: list[_Ways], row: Kept, position: int, low: int) -> bool:
+        """Moves the runs of a partition by one event; True if one of them accepts. `low` is the first live start."""
         accepted, arriving = False, []
-        for q, runs in enumerate(alive):
-            here = kinds[q]
-            if not runs or (here.stays and not here.moves):
+        for runs, (stays, moves) in zip(alive, ways, strict=True):
+            if not runs or (stays and not moves):
                 continue
             late = []
             for kept, start in runs.items():
                 if start < low:
                     late.append(kept)
                     continue
-                for move in here.moves:
+                for move in moves:
                     if move.test is None or move.test(row, kept):
                         begun = position if move.marks and start == _UNMARKED else start
                         accepted |= move.accepts
                         if self.automaton.leaving[move.target]:
-                            after = self._layout.after(kept, row, move.writes, move.forgets)
+                            after = self._moves.layout.after(kept, row, move.writes, move.forgets)
                             arriving.append((move.target, after, begun))
-            self._leave(runs, late if here.stays else list(runs))
+            self._leave(runs, late if stays else list(runs))
         for q, kept, start in arriving:
             before = alive[q].get(kept)
             self.configurations += before is None
@@ -264,6 +271,11 @@ class Recogniser:
             for runs in alive:
                 self._leave(runs, [kept for kept, start in runs.items() if start < low])
         self._limits.configurations(self.configurations)
+
+
+def at_event(error: EventError, position: int) -> EventError:
+    """The error of a condition, with the position of the event that it was evaluated on."""
+    return EventError(error.problem, source=error.source, record=position + 1, counted="event", hint=error.hint)
 
 
 def rows_of(batch: Rows | Sequence[Mapping[str, Any]], position: int, vocabulary: Vocabulary) -> Any:

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from spaseq.core.automata.rma import formulas as f
-from spaseq.core.automata.rma.automaton import RMA, Transition, is_deterministic
+from spaseq.core.automata.rma.automaton import RMA, is_deterministic
 from spaseq.core.automata.rma.determinise import is_complete, told_apart
 from spaseq.core.automata.rma.formulas import Test
-from spaseq.core.automata.rma.layout import Kept, Layout, WideTest
-from spaseq.core.automata.rma.recognise import Rows, rows_of
-from spaseq.core.automata.rma.vocabulary import Vocabulary
+from spaseq.core.automata.rma.layout import Kept
+from spaseq.core.automata.rma.recognise import Move, Moves, Rows, at_event, rows_of
 from spaseq.core.errors import EventError, InternalError, OptionError
 
 __all__ = ["SingleRun", "Steps"]
@@ -38,14 +37,6 @@ class Steps:
     letters: np.ndarray
     accepted: np.ndarray
     keys: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
-class _Move:
-    test: WideTest | None
-    target: int
-    writes: tuple[int, ...]
-    accepts: bool
 
 
 class SingleRun:
@@ -68,13 +59,10 @@ class SingleRun:
         self.automaton = automaton
         (start,) = automaton.starts
         self.start: int = start
-        self._vocabulary = Vocabulary(automaton, tuple(t for feature in features for t in f.tests(feature)))
-        place = {register: i for i, register in enumerate(automaton.registers)}
-        self._place = place
-        self._layout = Layout(automaton, self._vocabulary.wide, place)
-        self._moves: dict[tuple[int, int], tuple[_Move, ...]] = {}
+        self._moves = Moves(automaton, tuple(t for feature in features for t in f.tests(feature)))
+        self._vocabulary = self._moves.vocabulary
+        self._known: dict[tuple[int, int], tuple[Move, ...]] = {}
         self._at: dict[int, tuple[int, Kept]] = {}
-        self._empty: Kept = (None,) * len(place)
         self._position = 0
 
     def fresh(self) -> SingleRun:
@@ -91,7 +79,7 @@ class SingleRun:
 
     @property
     def has_registers(self) -> bool:
-        """Whether the next state depends on registers too, not on the letter alone."""
+        """True if the next state depends on registers too, not on the letter alone."""
         return self._vocabulary.has_wide
 
     def next_state(self, state: int, letter: int) -> int:
@@ -112,25 +100,24 @@ class SingleRun:
         letters = self._vocabulary.classes(rows)
         if not self.has_registers:
             return self._walked(letters, keys)
-        read = self._layout.reader(rows)
+        layout = self._moves.layout
+        read = layout.reader(rows)
         for row, (letter, key) in enumerate(zip(letters.tolist(), keys.tolist(), strict=True)):
             if key >= 0:
-                state, kept = self._at.get(key) or (self.start, self._empty)
+                state, kept = self._at.get(key) or (self.start, self._moves.empty)
                 try:
                     move, event = self._taken(state, letter, kept, read, row)
                 except EventError as error:
-                    record = int(rows.positions[row]) + 1
-                    raise EventError(error.problem, source=error.source, record=record, counted="event",
-                                     hint=error.hint) from None  # fmt: skip
+                    raise at_event(error, int(rows.positions[row])) from None
                 if move.writes:
-                    kept = self._layout.after(kept, event, move.writes, ())
+                    kept = layout.after(kept, event, move.writes, ())
                 self._at[key] = (move.target, kept)
                 states[row], accepted[row] = move.target, move.accepts
         return Steps(states, letters, accepted, keys)
 
     def _walked(self, letters: np.ndarray, keys: np.ndarray) -> Steps:
         """The steps of an automaton without registers, in which the letter determines the next state."""
-        finals, moves = self.automaton.finals, self._moves
+        finals, moves = self.automaton.finals, self._known
         states = []
         for letter, key in zip(letters.tolist(), keys.tolist(), strict=True):
             if key < 0:
@@ -139,12 +126,12 @@ class SingleRun:
             held = self._at.get(key)
             state = self.start if held is None else held[0]
             (move,) = moves.get((state, letter)) or self._leaving(state, letter)
-            self._at[key] = (move.target, self._empty)
+            self._at[key] = (move.target, self._moves.empty)
             states.append(move.target)
         found = np.array(states, np.int32)
         return Steps(found, letters, np.isin(found, sorted(finals)), keys)
 
-    def _taken(self, state: int, letter: int, kept: Kept, read: Any, row: int) -> tuple[_Move, Kept]:
+    def _taken(self, state: int, letter: int, kept: Kept, read: Any, row: int) -> tuple[Move, Kept]:
         """The move, and the values read of the event (none if the move neither tests nor writes registers)."""
         moves = self._leaving(state, letter)
         if len(moves) == 1 and moves[0].test is None and not moves[0].writes:
@@ -155,18 +142,8 @@ class SingleRun:
                 return move, event
         raise InternalError(f"a complete automaton is stuck in {self.automaton.names[state]}")
 
-    def _leaving(self, state: int, letter: int) -> tuple[_Move, ...]:
-        found = self._moves.get((state, letter))
+    def _leaving(self, state: int, letter: int) -> tuple[Move, ...]:
+        found = self._known.get((state, letter))
         if found is None:
-            left = [(t, self._vocabulary.left(t.formula, letter)) for t in self.automaton.leaving[state]]
-            found = tuple(self._move(t, formula) for t, formula in left if formula != f.FALSE)
-            self._moves[state, letter] = found
+            found = self._known[state, letter] = tuple(move for move, _ in self._moves.leaving(state, letter))
         return found
-
-    def _move(self, t: Transition, formula: f.Formula) -> _Move:
-        return _Move(
-            None if formula == f.TRUE else self._layout.compiled(formula),
-            t.target,
-            tuple(sorted(self._place[r] for r in t.writes)),
-            t.marks and t.target in self.automaton.finals,
-        )

@@ -85,20 +85,18 @@ def gather_events(rows, classes, positions, keys, lows, keeps, events):
 
 
 @kernel
-def run_classes(
-    events, width, nodes, cells, entries, st, checks, init_from, init, affected_from, affected, known, floors, moves,
-    outs, stack, path, matches, places, runs, heap, links, write, order, limit, consume,
-):  # fmt: skip
+def run_classes(events, structure, tables, width, floors, consume, runs, output, recent):
     """Algorithm 1 over a batch for an automaton without registers, touching only the states that move.
 
-    `events`: int64, (n, EVENT_COLUMNS). State s of partition p has cell `p * width + s`. `init` (int32, (i, 5), those
-    of class c from `init_from[c]` to `init_from[c + 1]`) and `affected` (int32, (k, 6), likewise by `affected_from`)
-    are the deterministic transitions: the latter's state, then target, acceptance and label of the marking one, target
-    and acceptance of the skipping one. `known` (bool, (states,)) says whose transitions are there. `floors` (int64,
-    (partitions,)): what CONSUME BY PARTITION left alive. `limit`: 0 for none. Goes on from `st[ROW]`, so the caller
-    mends what the status names and calls again.
+    `events`: int64, (n, EVENT_COLUMNS). State s of partition p has cell `p * width + s`. `tables`: the deterministic
+    transitions, `spaseq.core.automata.determinise.Tables`; a row is, after the state in `affected`, target, acceptance
+    and label of the marking one, target and acceptance of the skipping one. `floors` (int64, (partitions,)): the first
+    start that CONSUME BY PARTITION left alive. Goes on from `st[ROW]`, so the caller mends what the status names and
+    calls again.
     """
-    status = finish_event(nodes, st, outs, stack, path, matches, places, heap, links, write, order, limit)
+    st, cells, moves = structure.st, structure.cells, structure.moves
+    init_from, init, affected_from, affected, known = tables
+    status = finish_event(structure, output, recent)
     if status != DONE:
         return status
     if st[UNKNOWN_STATE]:
@@ -133,7 +131,7 @@ def run_classes(
             if cells[cell, HEAD] < 0:
                 continue
             if cells[cell, HEAD_MAX] < low:
-                clear_cell(cells, entries, st, cell)
+                clear_cell(cells, structure.entries, st, cell)
                 continue
             moves[count, SOURCE] = cell
             moves[count, MARK_TO] = base + affected[a, 1] if affected[a, 1] >= 0 else NIL
@@ -146,7 +144,7 @@ def run_classes(
         if count == 0:
             st[ROW] = k + 1
             continue
-        status = apply_planned(nodes, cells, entries, st, checks, moves, count, position, low, keep, outs, runs, order)
+        status = apply_planned(structure, runs, count, position, low, keep, output.order)
         if status != DONE:
             return status
         st[ROW] = k + 1
@@ -160,7 +158,7 @@ def run_classes(
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
                 floors[key] = position + 1
-            status = finish_event(nodes, st, outs, stack, path, matches, places, heap, links, write, order, limit)
+            status = finish_event(structure, output, recent)
             if status != DONE:
                 return status
         if st[UNKNOWN_STATE]:
@@ -169,40 +167,38 @@ def run_classes(
 
 
 @kernel
-def run_moves(
-    nodes, cells, entries, st, checks, moves, outs, stack, path, matches, places, runs, heap, links, count, position,
-    low, dead_before, write, order, limit,
-):  # fmt: skip
+def run_moves(structure, runs, output, recent, count, position, low, dead_before):
     """One event whose moves the caller worked out (an automaton with registers).
 
     `st[ROW]` is 0 before and 1 once the moves are applied.
     """
-    if st[ROW] == 0:
-        status = apply_planned(
-            nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, runs, order
-        )
+    if structure.st[ROW] == 0:
+        status = apply_planned(structure, runs, count, position, low, dead_before, output.order)
         if status != DONE:
             return status
-        st[ROW] = 1
-    return finish_event(nodes, st, outs, stack, path, matches, places, heap, links, write, order, limit)
+        structure.st[ROW] = 1
+    return finish_event(structure, output, recent)
 
 
 @kernel
-def finish_event(nodes, st, outs, stack, path, matches, places, heap, links, write, order, limit):
+def finish_event(structure, output, recent):
     """Enumerate what the current event accepts: all of it, with LIMIT the most recent, only that there is some, or the
     roots of all of it."""
-    if order == ENDS:
+    nodes, st, outs = structure.nodes, structure.st, structure.outs
+    matches, places, write = output.matches, output.places, output.write
+    if output.order == ENDS:
         return write_end(st, outs, matches, write)
-    if order == KEEP_OPEN:
+    if output.order == KEEP_OPEN:
         return write_roots(nodes, st, outs, matches, places)
-    if heap is not None:
-        return enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit)
-    return enumerate_outs(nodes, st, outs, stack, path, matches, places, write, None)
+    if recent is not None:
+        return enumerate_recent(nodes, st, outs, recent.heap, recent.links, matches, places, write, output.limit)
+    return enumerate_outs(nodes, st, outs, output.stack, output.path, matches, places, write, None)
 
 
 @hot
-def apply_planned(nodes, cells, entries, st, checks, moves, count, position, low, dead_before, outs, runs, order):
+def apply_planned(structure, runs, count, position, low, dead_before, order):
     """`apply_moves`, `apply_best` or `apply_starts`, once there is room; else the status that asks for it."""
+    nodes, cells, entries, st, checks, moves, outs = structure
     if order == ENDS:
         apply_starts(cells, st, moves, count, position, low, outs)
         return DONE

@@ -10,7 +10,7 @@ a batch do not compare as numbers with those before. An event may have several v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import different, in_order
-from spaseq.core.jit import attempt, attempt_events, attempt_rows, interprets
+from spaseq.core.jit import Bound, Kernel, attempt, attempt_events, attempt_rows, interprets
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs import Arena, Chunk
@@ -55,7 +55,8 @@ class GuardRun(Run):
         self._automaton = GuardedAutomaton(program.cea, codes)
         width = codes.registers
         self._tables: GuardTables = self._automaton.tables([], 2)
-        self._out = np.zeros((2, width), np.int64)
+        self.kernel: Kernel = Bound(run_guarded)
+        self._out = np.full((2, width), reg.NOTHING, np.int64)
         self._groups = np.zeros((len(program.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
         self._sets = np.zeros((64, width), np.int64)
         self._accepted = np.zeros((64, 2), np.int64)
@@ -151,9 +152,9 @@ class GuardRun(Run):
         arena.st[reg.ANSWERS] = 0
 
         def kernel() -> int:
-            writes = write or interprets(run_guarded)  # see `base.Run.advance`
+            writes = write or interprets(self.kernel)  # see `base.Run.advance`
             arguments = (events, values, extras if self._automaton.several else None, *self.arguments(writes))
-            return attempt_events(run_guarded, arena.st, k.ROW, k.DONE, *arguments)
+            return attempt_events(self.kernel, arena.st, k.ROW, k.DONE, *arguments)
 
         while True:
             status = self._run_kernel(kernel, emit, events)
@@ -182,20 +183,31 @@ class GuardRun(Run):
     def arguments(self, write: bool) -> tuple[Any, ...]:
         """Those of `run_guarded` behind the events and their values, until an array grows or there are new transitions
         or symbol classes."""
-        arena, several, chains = self._arena, self._automaton.several, self._codes.chains
+        arena, codes = self._arena, self._codes
         return (
-            *self._tables.arguments(), arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
-            *arena.buffers(self._order, self._limit), self._confs, self._held if several else None, self._table,
-            self._heads, self._equals, self._links, self._tops, self.floors, self._accepted, self._answers,
-            self._groups, self._sets if several else None, self._out, self._levels, *self._asking(),
-            None if chains is None else chains.array, write, self._order, self._limit, self._consume, self.own_windows,
-            self.program.settings.live_runs,
+            self._tables.automaton, arena.structure, self._arrays, self._several,
+            reg.Effects(self._groups, self._out, self._accepted, self._answers),
+            reg.Asking(self._memo, self._questions, self._figures) if codes.asked else None,
+            None if codes.chains is None else codes.chains.array, self.floors, self._consume, self.own_windows,
+            self.program.settings.live_runs, *arena.output(self._order, self._limit, write),
         )  # fmt: skip
 
-    def step(self, batch: Batch, event: np.ndarray, arguments: tuple[Any, ...]) -> bool:
-        """Move the runs over one event, the row of `batch`, of a partition there is; `arguments`: those it has.
+    @property
+    def _arrays(self) -> reg.Configurations:
+        return reg.Configurations(
+            self._confs, self._table, self._heads, self._equals, self._links, self._tops, self._tables.indexed,
+            self._levels,
+        )  # fmt: skip
 
-        False where there is more to be done than the kernel can, by `advance`, whatever has been done so far.
+    @property
+    def _several(self) -> reg.Several | None:
+        return reg.Several(self._held, self._sets) if self._automaton.several else None
+
+    def step(self, batch: Batch, event: np.ndarray, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> bool:
+        """Move the runs over one event, the row of `batch`, of a partition there is, by `kernel`, compiled or
+        interpreted; `arguments`: those it has.
+
+        False if there is more to be done than the kernel can, by `advance`, whatever has been done so far.
         """
         codes = self._codes
         values = None if codes.full else codes.load(batch, event[:, k.E_ROW])
@@ -205,12 +217,7 @@ class GuardRun(Run):
         state[reg.ACCEPTED] = 0
         state[reg.ANSWERS] = 0
         extras = codes.extras if self._automaton.several else None
-        status = attempt(run_guarded, event, np.ascontiguousarray(values), extras, *arguments)
-        return bool(status == k.DONE)
-
-    def _asking(self) -> tuple[np.ndarray | None, ...]:
-        """Memo, questions and figures of `run_guarded`: nothing where no guard asks."""
-        return (self._memo, self._questions, self._figures) if self._codes.asked else (None, None, None)
+        return bool(kernel(event, np.ascontiguousarray(values), extras, *arguments) == k.DONE)
 
     def _answer(self, event: np.ndarray) -> None:
         """Answer what guards ask at an event, each question once."""
@@ -261,7 +268,7 @@ class GuardRun(Run):
         self._new_tables()
         if self._ordered:
             self._links = _longer(self._links, size)
-        attempt_rows(rehash, size, self._confs, self._table, self._equals, self._tables.indexed, self._arena.st)
+        attempt_rows(rehash, size, self._arrays, self._arena.st)
 
     def _grow_held(self, need: int) -> None:
         """Twice as many rows of configurations with several. Raises `BudgetExceeded` where no more are allowed."""
@@ -298,11 +305,10 @@ class GuardRun(Run):
         self._heads = np.full(buckets, k.NIL, np.int64)
         self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int64)
         self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int64)
-        attempt(rebuild, self._confs, self._table, self._heads, self._equals, self._links, self._tops,
-                self._tables.indexed, self._arena.st, self._levels)  # fmt: skip
+        attempt(rebuild, self._arrays, self._arena.st)
 
     def _configurations(self) -> LiveSets:
-        """What is alive, in sets of configurations."""
+        """The live runs, in sets of configurations."""
         live = []
         for cell, conf in enumerate(self._confs.tolist()):
             if conf[reg.CONF_STATE] >= 0 and self._arena.cells[cell, k.HEAD] >= 0:
@@ -330,11 +336,7 @@ class GuardRun(Run):
         cells = cells[ended[keys[cells]]]
         held = self._arena.cells[cells]
         found = int(np.count_nonzero((held[:, k.HEAD] >= 0) & (held[:, k.HEAD_MAX] >= alive[keys[cells]])))
-        attempt_rows(
-            leave_cells, len(cells), self._arena.cells, self._arena.entries, self._confs,
-            self._held if self._automaton.several else None, self._table, self._heads, self._equals, self._links,
-            self._tops, self._tables.indexed, self._arena.st, cells, self._levels,
-        )  # fmt: skip
+        attempt_rows(leave_cells, len(cells), self._arena.structure, self._arrays, self._several, cells)
         return found
 
     def live(self) -> LiveSets:

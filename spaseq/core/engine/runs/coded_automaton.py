@@ -10,7 +10,7 @@ test lets pass are looked up, by a hash for `=` and in a skip list for an order,
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -58,17 +58,10 @@ _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
 class GuardTables(NamedTuple):
-    """The arrays, in the order of `run_guarded`'s arguments; see there and `k.Configurations`."""
+    """The arrays; `indexed` is that of `k.Configurations`."""
 
-    init_from: np.ndarray
-    movers_from: np.ndarray
-    movers: np.ndarray
     automaton: k.Automaton
     indexed: np.ndarray
-
-    def arguments(self) -> tuple[Any, ...]:
-        """Those of `run_guarded`, one by one."""
-        return (*self[:3], *self.automaton, self.indexed)
 
 
 class GuardedAutomaton:
@@ -128,7 +121,7 @@ class GuardedAutomaton:
         return np.array(arcs, np.int64).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
 
     def _index(self, states: frozenset[int]) -> tuple[int, int]:
-        """How the configurations of a set are indexed (`REACH` of its movers), and by which register."""
+        """The index of the configurations of a set (`REACH` of its movers), and its register."""
         found = [test for q in sorted(states) for i in self._out[q] for test, _ in self._looked_up(q, i)]
         for wanted in (("=",), ("<", "<=", ">", ">=")):
             for test in found:
@@ -157,29 +150,32 @@ class GuardedAutomaton:
 
         O(classes * transitions of the sets).
         """
-        init = [self._able(INITIAL, vector) for vector in vectors]
-        movers: list[list[tuple[int, ...]]] = []
-        able = [i for arcs in init for i in arcs]
+        able: list[int] = []
+        movers: list[tuple[int, ...]] = []
+        movers_from = [0]
         for vector in vectors:
-            movers.append([])
             for number, states in enumerate(self.sets):
-                if number and not all(self.stepper.stays(q, vector) for q in states):
-                    arcs = [self._able(q, vector) for q in sorted(states)]
-                    first = len(able)
-                    able += [i for mine in arcs for i in mine]
-                    movers[-1].append((number, first, len(able), *self._reach(number, arcs), self._only_ends(arcs)))
+                if number and all(self.stepper.stays(q, vector) for q in states):
+                    continue
+                arcs = [self._able(q, vector) for q in sorted(states)]
+                first = len(able)
+                able += [i for mine in arcs for i in mine]
+                if number:
+                    movers.append((number, first, len(able), *self._reach(number, arcs), self._only_ends(arcs)))
+                elif arcs[0]:
+                    movers.append((0, first, len(able), k.STARTS, 0, -1, -1, False))
+            movers_from.append(len(movers))
         indexed = np.zeros((capacity, 2), np.int32)
         indexed[: len(self._indexed)] = self._indexed
         return GuardTables(
-            np.cumsum([0, *map(len, init)]).astype(np.int64),
-            np.cumsum([0, *map(len, movers)]).astype(np.int64),
-            np.array([m for rows in movers for m in rows], np.int64).reshape(-1, 8),
             k.Automaton(
                 np.array(able, np.int32),
                 *self._flat,
                 np.array([_bits(registers) for registers in self._alive], np.int64),
                 _bits(self._outputs),
                 self._known(),
+                np.array(movers_from, np.int64),
+                np.array(movers, np.int64).reshape(-1, 8),
             ),
             indexed,
         )
@@ -197,7 +193,7 @@ class GuardedAutomaton:
         return sorted(found, key=lambda i: self._all[i].otherwise)
 
     def _only_ends(self, arcs: list[list[int]]) -> bool:
-        """Whether runs of a set wait where they are, whatever else they do, and all else is to complete."""
+        """True if runs of a set wait where they are, whatever else they do, and all else is to complete."""
         for mine in arcs:
             moving = [self._all[i] for i in mine if not _is_loop(self._all[i], self._ops[i])]
             if len(moving) == len(mine) or any(t.target != ACCEPT for t in moving):
@@ -205,7 +201,7 @@ class GuardedAutomaton:
         return True
 
     def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int, int, int]:
-        """Which configurations of a set must be tried, the column looked up, and those of its `ForEachValue`, or -1.
+        """The configurations of a set that must be tried, the column looked up, and those of its `ForEachValue`, or -1.
 
         Not all of them only if a run stays put where nothing else fires, and all else is under the indexed test.
         """
@@ -277,7 +273,7 @@ def _operand(operand: Operand, role: int) -> tuple[int, int, int, int]:
 
 
 def _height(program: tuple[Operand | float | str, ...]) -> int:
-    """How many values there are at most at a time."""
+    """The most values that there are at a time."""
     changes = (1 if not isinstance(s, str) else 0 if s in ("neg", "abs", "not") else -1 for s in program)
     return max(accumulate(changes), default=0)
 

@@ -21,7 +21,7 @@ from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.core.engine.runs.row_sets import registers_of
 from spaseq.core.errors import BudgetExceeded
-from spaseq.core.jit import attempt_events, attempt_rows, interprets
+from spaseq.core.jit import Bound, Kernel, attempt_events, attempt_rows, interprets
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import expect
 from spaseq.core.tecs import Arena
@@ -45,6 +45,7 @@ class DeterministicRun(Run):
     def __init__(self, program: Program, arena: Arena) -> None:
         super().__init__(program, arena)
         self._cache = Cache(program.cea, program.settings.automaton_bytes)
+        self.kernel: Kernel = Bound(run_classes)
         self.width: int = 4
 
     @property
@@ -74,8 +75,8 @@ class DeterministicRun(Run):
         self.fit()
 
         def kernel() -> int:
-            writes = write or interprets(run_classes)  # see `base.Run.advance`
-            return attempt_events(run_classes, arena.st, k.ROW, k.DONE, *self.arguments(events, writes))
+            writes = write or interprets(self.kernel)  # see `base.Run.advance`
+            return attempt_events(self.kernel, arena.st, k.ROW, k.DONE, events, *self.arguments(writes))
 
         while True:
             self.add_moves()
@@ -96,13 +97,10 @@ class DeterministicRun(Run):
         ways = np.diff(tables.init_from) + np.diff(tables.affected_from)
         self._arena.add_moves(int(ways.max(initial=0)))
 
-    def arguments(self, events: np.ndarray, write: bool) -> tuple[Any, ...]:
-        """Those of `run_classes`, until an array grows or there are new transitions."""
-        arena = self._arena
-        return (
-            events, self.width, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks, *self._cache.tables(),
-            self.floors, *arena.buffers(self._order, self._limit), write, self._order, self._limit, self._consume,
-        )  # fmt: skip
+    def arguments(self, write: bool) -> tuple[Any, ...]:
+        """Those of `run_classes` behind the events, until an array grows or there are new transitions."""
+        arena, output = self._arena, self._arena.output(self._order, self._limit, write)
+        return arena.structure, self._cache.tables(), self.width, self.floors, self._consume, *output
 
     def fit(self) -> None:
         """Cells for every partition and deterministic state."""

@@ -24,7 +24,7 @@ from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.settings import Registers
 from spaseq.core.engine.runs.base import LiveSets, Run
 from spaseq.core.errors import BudgetExceeded, InternalError
-from spaseq.core.jit import attempt, interprets
+from spaseq.core.jit import Bound, attempt, interprets
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import expect
 from spaseq.core.tecs import Arena, Chunk
@@ -47,6 +47,7 @@ class RegisterRun(Run):
     def __init__(self, program: Program, arena: Arena) -> None:
         super().__init__(program, arena)
         self.registers: Registers = registers_of(program)
+        self._kernel = Bound(run_moves)
         self._budget = program.settings.live_runs
         self._most_moved = program.settings.event_runs if program.registers is not None else None
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
@@ -103,10 +104,8 @@ class RegisterRun(Run):
 
         def kernel() -> int:
             writes = write or interprets(run_moves)  # see `base.Run.advance`
-            return int(attempt(
-                run_moves, arena.nodes, arena.cells, arena.entries, arena.st, arena.checks,
-                *arena.buffers(self._order, self._limit), count, position, low, keep, writes, self._order, self._limit,
-            ))  # fmt: skip
+            output = arena.output(self._order, self._limit, writes)
+            return int(attempt(self._kernel, arena.structure, *output, count, position, low, keep))
 
         while self._run_kernel(kernel, emit, _NO_EVENTS) == k.FLUSH:
             yield
@@ -166,7 +165,7 @@ class RegisterRun(Run):
         self._completed |= bool(rows or skip_rows)
 
     def _can_move(self, states: frozenset[int], c: int) -> bool:
-        """Whether a run in one of `states` may do more than stay put on symbol class c, guards apart."""
+        """True if a run in one of `states` may do more than stay put on symbol class c, guards apart."""
         known = self._moves_on.get((states, c))
         if known is None:
             vector = self._vectors[c]
@@ -346,7 +345,7 @@ def acted(registers: Registers, row: Hashable, transition: Transition, event: in
 
 
 def registers_of(program: Program) -> Registers:
-    """What the guards of a program mean; of a pattern without guards there is one register row."""
+    """The meaning of the guards of a program; a pattern without guards has one register row."""
     if program.registers is None and program.cea.has_registers:
         raise InternalError("a pattern with guards was compiled without registers")
     return program.registers or _NoRegisters()
@@ -369,7 +368,7 @@ class _NoRegisters:
 
 
 class Step:
-    """Where a set of configurations goes on one event: by marking, by skipping, and the rows it accepts with.
+    """The ways of a set of configurations on one event: by marking, by skipping, and the rows it accepts with.
 
     `marks`: (label, where, rows) for each label under which the event can be marked.
     """
@@ -383,12 +382,12 @@ class Step:
 
     @property
     def mark(self) -> list[Any]:
-        """Where it goes by marking, under any label."""
+        """The configurations it reaches by marking, under any label."""
         return [one for _, where, _ in self.marks for one in where]
 
     @property
     def completes(self) -> bool:
-        """Whether it accepts by marking, under any label."""
+        """True if it accepts by marking, under any label."""
         return any(rows for _, _, rows in self.marks)
 
     @staticmethod

@@ -21,7 +21,6 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from spaseq.core.engine.kernels.drivers import run_classes
 from spaseq.core.engine.program.matches import MatchBatch, within
 from spaseq.core.engine.program.window import Lows, LowsOfOne
 from spaseq.core.engine.runs.coded import GuardRun
@@ -81,7 +80,7 @@ class Single:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """Whether this road exists: for the compact structure, not where matches wait for what comes behind."""
+        """True if this road exists: for the compact structure, unless matches wait for what comes behind."""
         return isinstance(evaluator, Evaluator) and evaluator.ending is None
 
     def enter(self, partitioned: bool) -> None:
@@ -130,9 +129,9 @@ class Single:
             return self._moved(batch())
         if self.reads:
             one = batch()
-            if type(run) is not GuardRun or not run.step(one, self._event, self._arguments):
+            if type(run) is not GuardRun or not run.step(one, self._event, self._kernel, self._arguments):
                 return self._moved(one)
-        elif self._kernel(*self._arguments) != k.DONE:
+        elif self._kernel(self._event, *self._arguments) != k.DONE:
             return self._moved(batch())
         if run.own_windows:
             run.lows[key] = low
@@ -147,8 +146,10 @@ class Single:
         return found
 
     def _flushed(self) -> list[MatchBatch]:
+        buffer = self._arena.matches
         found = self._evaluator.at_once(self._evaluator.collect(self._evaluator.flush))
-        self._arrange()  # a full buffer was handed over
+        if self._arena.matches is not buffer:  # it was full, and was handed over
+            self._arrange()
         return found
 
     def _take_run(self) -> None:
@@ -163,21 +164,20 @@ class Single:
         if not self.reads:
             self._run.fit()
             self._run.add_moves()
-            self._kernel = self._attempted if interprets(run_classes) else run_classes.compiled
+        self._kernel = self._attempted
         self._arrange()
 
     def _arrange(self) -> None:
         """The arguments of the kernel."""
-        if not self.reads:
-            self._arguments = self._run.arguments(self._event, True)
-        elif type(self._run) is GuardRun and self._run.partitions:  # before the first, it has not all arrays
+        if not self.reads or (type(self._run) is GuardRun and self._run.partitions):  # before, it has not all arrays
             self._arguments = self._run.arguments(True)
 
     def _attempted(self, *arguments: Any) -> Any:
-        """The kernel while it is interpreted."""
-        status = attempt(run_classes, *arguments)
-        if not interprets(run_classes):
-            self._kernel = run_classes.compiled
+        """The kernel while it is interpreted, and once more."""
+        kernel = self._run.kernel
+        status = attempt(kernel, *arguments)
+        if not interprets(kernel):
+            self._kernel = kernel.compiled
         return status
 
     def _learn(self, vector: int) -> int:
@@ -224,7 +224,7 @@ class SingleWaiting:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """Whether this road exists: for the compact structure, where keys are not forgotten after a pause."""
+        """True if this road exists: for the compact structure, if keys are not forgotten after a pause."""
         if not isinstance(evaluator, Evaluator) or evaluator.ending is None:
             return False
         return evaluator.program.settings.forget_keys_after is None

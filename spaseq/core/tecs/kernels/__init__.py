@@ -8,6 +8,8 @@
 Kernels take arrays and scalars; they return a status of `layout` and never raise. `spaseq.core.tecs.arena` owns the
 arrays, and enlarges them if a status asks for it. The arguments have the same names everywhere. Arrays:
 
+* `structure`, `output`, `recent`: the named tuples `Structure`, `Output` and `Recent` of `layout`, whose fields are the
+  arrays of the same names here, `write`, `order` and `limit`; `recent` is None if there is no limit;
 * `nodes`: int64 (capacity, 4), capacity a power of two: the ring of nodes, see `structure`;
 * `cells`: int64 (cells, 5): the union list of each cell, or its frontier; NIL in HEAD where it is empty;
 * `entries`: int64 (entries, 3): the linked entries of all lists; free entries are chained from `st[FREE]`;

@@ -1,6 +1,10 @@
-"""Columns, slots and statuses of the arrays that kernels share. Without numba."""
+"""Columns, slots and statuses of the arrays that kernels share, and the arrays that go together. Without numba."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
 
 # columns of `nodes`
 LEFT = 0
@@ -124,3 +128,34 @@ GROW_RUNS = 7
 GROW_TODO = 16  # those from 8 to 15 are of `engine.kernels.registers.layout`
 
 CHECKPOINTS = 1024
+
+
+class Structure(NamedTuple):
+    """The compact structure, and what one event does to it."""
+
+    nodes: np.ndarray
+    cells: np.ndarray
+    entries: np.ndarray
+    st: np.ndarray
+    checks: np.ndarray
+    moves: np.ndarray
+    outs: np.ndarray
+
+
+class Output(NamedTuple):
+    """What enumerates the matches of an event, and receives them."""
+
+    stack: np.ndarray
+    path: np.ndarray
+    matches: np.ndarray
+    places: np.ndarray
+    write: bool
+    order: int
+    limit: int
+
+
+class Recent(NamedTuple):
+    """Scratch of `enumerate_recent`; None instead if there is no limit."""
+
+    heap: np.ndarray
+    links: np.ndarray

@@ -18,22 +18,17 @@ configuration holds a set of rows, and a transition leads from the set to that o
 for any row before and any value; it fires if there is one. The first row, in lexicographic order, stands in `confs`,
 the others are a list in `held`. Usually there is one, and `group_arcs` looks no further.
 
-The arrays, by their names, which are the same everywhere (those of `spaseq.core.tecs.kernels` besides):
+The arguments, by their names, which are the same everywhere (those of `spaseq.core.tecs.kernels` besides):
 
-* `automaton`: `layout.Automaton`, `configurations`: `layout.Configurations`, whose fields are described there;
+* `automaton`, `configurations`, `several`, `asking`, `effects`: the named tuples of `layout`, which describes their
+  arrays (`memo`, `questions` and so on); `several` and `asking` may be None;
 * `values`: int64 (columns,): the codes of one event, NOTHING where it has none; `run_guarded` takes a row for each;
-* `extras`: int64 (rows, columns): the further values of events that have several; None where no event can have any;
-* `held`: int64 (h, 1 + registers): the rows of configurations behind their first, linked; None likewise;
-* `sets`: int64 (s, registers): scratch for sets of rows; None likewise;
+* `extras`: int64 (rows, columns): the further values of events that have several; None if no event can have any;
 * `registers`, `row`: int64 (registers,): one row of codes, NOTHING where a register holds none;
-* `groups`: int64 (labels + 1, GROUP_REGISTERS + 2 * registers), `group` one row: scratch, see `layout`;
-* `out`: int64 (2, registers), and one row of it in `group_arcs`: scratch; the second row is that of a run that starts;
-* `path`, `levels`: int64 (LEVELS,): scratch, the way down a skip list;
-* `memo`, `questions`: int64 (m, 2 + codes), (q, 2 + codes): see `operations.granted`, with `stack`, `figures`: float64
-  (2, STACK), scratch; all None where no guard asks a question;
+* `group`: one row of `groups`;
+* `mover`: one row of `movers`;
 * `chains`: int64 (a power of two, 4): the lists that registers hold the numbers of, see `layout` and
-  `operations.append`; None where no guard appends to one;
-* `accepted`: int64 (a, 2), `answers`: int64 (b, registers): see `run_guarded`.
+  `operations.append`; None if no guard appends to one.
 
 Scalars: `key`, a partition; `state`, the number of a set of states; `c`, a symbol class; `first`, `last`: a range.
 """

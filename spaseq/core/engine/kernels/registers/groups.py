@@ -1,4 +1,4 @@
-"""What one configuration does at an event, grouped by the label that its transitions mark with.
+"""The effects of an event on one configuration, grouped by the label that its transitions mark with.
 
 Nothing here allocates: sets of rows are put one behind the other in `sets`, and a status asks for a larger one.
 """
@@ -65,14 +65,15 @@ def find_group(groups, count, label):
 
 
 @inlined
-def group_arcs(registers, first, last, automaton, values, groups, out, memo, questions, stack, chains):
-    """What a configuration of one row does at an event, grouped by label: how many groups, or minus a status, or
-    IN_SETS where the event has several values.
+def group_arcs(registers, first, last, automaton, values, effects, asking, chains):
+    """The effects of an event on a configuration of one row, by label: the number of groups, or minus a status, or
+    IN_SETS if the event has several values.
 
     `able[first:last]` are the transitions of its states on the event's class, state by state, `otherwise` ones last:
     they fire where no other one of their state does, guards included.
     """
     able, arcs, ops, alive, outputs = automaton.able, automaton.arcs, automaton.ops, automaton.alive, automaton.outputs
+    groups, out = effects.groups, effects.out[0]
     width = registers.shape[0]
     count = 0
     member = -1
@@ -86,7 +87,7 @@ def group_arcs(registers, first, last, automaton, values, groups, out, memo, que
             continue
         for r in range(width):
             out[r] = registers[r]
-        status = follow(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, out, memo, questions, stack, chains)
+        status = follow(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, out, asking, chains)
         if status == MANY:
             return IN_SETS
         if status == CLASH:
@@ -154,7 +155,7 @@ def project_rows(sets, source, count, target, needed):
 
 @hot
 def same_rows(sets, i, rows, j, others):
-    """Whether two sets of rows, both sorted, are equal: `rows` from `i` on, and `others` from `j` on."""
+    """True if two sets of rows, both sorted, are equal: `rows` from `i` on, and `others` from `j` on."""
     same = rows == others
     n = 0
     while same and n < rows:
@@ -189,7 +190,7 @@ def join_rows(sets, first, rows, have, second, others, needed):
 
 
 @kernel
-def fire_each(ops, first, last, values, extras, sets, count, top, memo, questions, stack, chains):
+def fire_each(ops, first, last, values, extras, sets, count, top, asking, chains):
     """Do ops[first:last], a transition, to the rows sets[:count]: (where in `sets`, from `top` on, how many), or (0,
     minus a status)."""
     source = 0
@@ -212,7 +213,7 @@ def fire_each(ops, first, last, values, extras, sets, count, top, memo, question
                 for r in range(row.shape[0]):
                     row[r] = sets[source + i, r]
                 given = values if j == 0 else extras[more + j - 1]
-                status = follow(ops, first, stop, given, row, memo, questions, stack, chains)
+                status = follow(ops, first, stop, given, row, asking, chains)
                 if status == REJECT:
                     return 0, 0
                 if status == CLASH:
@@ -227,7 +228,7 @@ def fire_each(ops, first, last, values, extras, sets, count, top, memo, question
 
 @kernel
 def group_sets(
-    registers, more, rows, held, first, last, automaton, values, extras, groups, sets, memo, questions, stack, chains
+    registers, more, rows, several, first, last, automaton, values, extras, effects, asking, chains
 ):  # fmt: skip
     """As `group_arcs`, of a configuration of any number of rows, at an event of any number of values.
 
@@ -237,6 +238,8 @@ def group_sets(
     the group then holds the join of them, which either finds its own rows in.
     """
     able, arcs, ops, alive, outputs = automaton.able, automaton.arcs, automaton.ops, automaton.alive, automaton.outputs
+    held, sets = several
+    groups = effects.groups
     width = registers.shape[0]
     if rows >= sets.shape[0]:
         return -GROW_SETS
@@ -256,9 +259,7 @@ def group_sets(
             fired = False
         if arc[ARC_OTHERWISE] and fired:
             continue
-        source, found = fire_each(
-            ops, arc[ARC_OPS], arc[ARC_OPS_END], values, extras, sets, rows, top, memo, questions, stack, chains
-        )
+        source, found = fire_each(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, extras, sets, rows, top, asking, chains)
         if found < 0:
             return found
         if found == 0:
@@ -307,8 +308,9 @@ def group_sets(
 
 
 @kernel
-def note_answers(st, accepted, answers, group, sets):
-    """Keep the rows that a group accepts with: their tag, or NIL where there is no room."""
+def note_answers(st, effects, group, several):
+    """Keep the rows that a group accepts with: their tag, or NIL if there is no room."""
+    accepted, answers = effects.accepted, effects.answers
     rows = group[GROUP_TAKEN_ROWS]
     width = answers.shape[1]
     if st[ACCEPTED] >= accepted.shape[0] or st[ANSWERS] + rows > answers.shape[0]:
@@ -318,8 +320,8 @@ def note_answers(st, accepted, answers, group, sets):
     accepted[tag, 1] = rows
     for i in range(rows):
         for r in range(width):
-            if sets is not None and i > 0:
-                answers[st[ANSWERS] + i, r] = sets[group[GROUP_TAKEN] + i, r]
+            if several is not None and i > 0:
+                answers[st[ANSWERS] + i, r] = several.sets[group[GROUP_TAKEN] + i, r]
             else:
                 answers[st[ANSWERS] + i, r] = group[GROUP_REGISTERS + width + r]
     st[ANSWERS] += rows

@@ -1,5 +1,5 @@
-"""Where configurations are: a hash table of their contents, a list for each partition and set of states, and for sets
-that wait under one test a hash of the value it looks up, or a skip list in its order.
+"""The places of configurations: a hash table of their contents, a list for each partition and set of states, and for
+sets that wait under one test a hash of the value it looks up, or a skip list in its order.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -32,7 +32,6 @@ from spaseq.core.engine.kernels.registers.layout import (
     REGISTERS,
     SAME,
     SWEEP_AT,
-    Configurations,
 )
 from spaseq.core.engine.kernels.registers.operations import mixed
 from spaseq.core.jit import hot, inlined, kernel
@@ -41,15 +40,15 @@ from spaseq.core.tecs.kernels.structure import clear_cell
 
 
 @hot
-def hash_of(key, state, registers, sets, first, rows):
+def hash_of(key, state, registers, several, first, rows):
     """Hash of a configuration whose rows are `registers` and, from the second on, `sets[first + 1 : first + rows]`."""
     hashed = mixed(key, state)
     for r in range(registers.shape[0]):
         hashed = mixed(hashed, registers[r])
-    if sets is not None:
+    if several is not None:
         for i in range(1, rows):
             for r in range(registers.shape[0]):
-                hashed = mixed(hashed, sets[first + i, r])
+                hashed = mixed(hashed, several.sets[first + i, r])
     return hashed
 
 
@@ -91,9 +90,9 @@ def hang(confs, table, equals, index, cell):
 
 
 @kernel
-def enter(configurations, st, cell, path):
+def enter(configurations, st, cell):
     """Put a new configuration into the table, its state's list, and its state's index."""
-    confs, table, heads, equals, links, tops, index = configurations
+    confs, table, heads, equals, links, tops, index, path = configurations
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
     hang(confs, table, equals, index, cell)
@@ -125,9 +124,9 @@ def enter(configurations, st, cell, path):
 
 
 @kernel
-def leave_all(configurations, held, st, cell, path):
+def leave_all(configurations, several, st, cell):
     """The opposite of `enter`; the cell becomes free."""
-    confs, table, heads, equals, links, tops, index = configurations
+    confs, table, heads, equals, links, tops, index, path = configurations
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
     slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
@@ -164,7 +163,8 @@ def leave_all(configurations, held, st, cell, path):
                 tops[bucket, level] = links[cell, level]
             else:
                 links[before, level] = links[cell, level]
-    if held is not None:
+    if several is not None:
+        held = several.held
         more = confs[cell, CONF_MORE]
         while more >= 0:
             following = held[more, HELD_NEXT]
@@ -180,14 +180,15 @@ def leave_all(configurations, held, st, cell, path):
 
 
 @hot
-def holds_rows(confs, held, cell, registers, sets, first, rows):
-    """Whether a configuration holds these rows; see `hash_of`."""
+def holds_rows(confs, several, cell, registers, first, rows):
+    """True if a configuration holds these rows; see `hash_of`."""
     if confs[cell, CONF_ROWS] != rows:
         return False
     for r in range(registers.shape[0]):
         if confs[cell, REGISTERS + r] != registers[r]:
             return False
-    if held is not None:
+    if several is not None:
+        held, sets = several
         more = confs[cell, CONF_MORE]
         for i in range(1, rows):
             for r in range(registers.shape[0]):
@@ -198,15 +199,15 @@ def holds_rows(confs, held, cell, registers, sets, first, rows):
 
 
 @inlined
-def find_cell(configurations, held, st, key, state, registers, sets, first, rows, path):
+def find_cell(configurations, several, st, key, state, registers, first, rows):
     """The cell of a configuration, given one if it has none; the caller has made sure of a free one, and of as many
     rows of `held`."""
     confs, table, index = configurations.confs, configurations.table, configurations.indexed
-    hashed = hash_of(key, state, registers, sets, first, rows)
+    hashed = hash_of(key, state, registers, several, first, rows)
     cell = table[hashed & (table.shape[0] - 1)]
     while cell >= 0:
         same = confs[cell, CONF_KEY] == key and confs[cell, CONF_STATE] == state
-        if same and holds_rows(confs, held, cell, registers, sets, first, rows):
+        if same and holds_rows(confs, several, cell, registers, first, rows):
             confs[cell, CONF_TARGET] = st[ROW]
             return cell
         cell = confs[cell, CONF_CHAIN]
@@ -222,7 +223,8 @@ def find_cell(configurations, held, st, key, state, registers, sets, first, rows
     for r in range(registers.shape[0]):
         confs[cell, REGISTERS + r] = registers[r]
     value = registers[index[state, 1]] if index[state, 0] != ALL_OF_THEM else NOTHING
-    if held is not None:
+    if several is not None:
+        held, sets = several
         for i in range(rows - 1, 0, -1):
             row = st[HELD_FREE]
             st[HELD_FREE] = held[row, HELD_NEXT]
@@ -234,8 +236,14 @@ def find_cell(configurations, held, st, key, state, registers, sets, first, rows
             if sets[first + i, index[state, 1]] != value:
                 value = NOTHING
     confs[cell, CONF_VALUE] = value
-    enter(configurations, st, cell, path)
+    enter(configurations, st, cell)
     return cell
+
+
+@hot
+def is_indexed_by(confs, cell, key, state, value):
+    """True if a configuration in the hash table of indexed values has this one, of this partition and set of states."""
+    return confs[cell, CONF_VALUE] == value and confs[cell, CONF_STATE] == state and confs[cell, CONF_KEY] == key
 
 
 @hot
@@ -249,62 +257,61 @@ def follower(confs, links, reach, cell):
 
 
 @kernel
-def sweep(cells, entries, configurations, held, st, key, low, path):
+def sweep(structure, configurations, several, key, low):
     """Free the configurations whose runs are out of the window: of one partition, or of all (key NIL). O(cells)."""
-    confs = configurations.confs
+    cells, st, confs = structure.cells, structure.st, configurations.confs
     for cell in range(cells.shape[0]):
         if confs[cell, CONF_STATE] < 0 or (key >= 0 and confs[cell, CONF_KEY] != key):
             continue
         if cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low:
             if cells[cell, HEAD] >= 0:
-                clear_cell(cells, entries, st, cell)
-            leave_all(configurations, held, st, cell, path)
+                clear_cell(cells, structure.entries, st, cell)
+            leave_all(configurations, several, st, cell)
     st[SWEEP_AT] = 2 * st[CONF_COUNT] + 256
 
 
 @kernel
-def leave_cells(cells, entries, confs, held, table, heads, equals, links, tops, index, st, which, path):
-    """Free the configurations of the cells `which`, int64 (n,), whatever runs are in them. The other arrays, `heads`,
-    `equals` and `tops` among them, are the fields of `layout.Configurations`."""
-    configurations = Configurations(confs, table, heads, equals, links, tops, index)
+def leave_cells(structure, configurations, several, which):
+    """Free the configurations of the cells `which`, int64 (n,), whatever runs are in them."""
     for i in range(which.shape[0]):
-        clear_cell(cells, entries, st, which[i])
-        leave_all(configurations, held, st, which[i], path)
+        clear_cell(structure.cells, structure.entries, structure.st, which[i])
+        leave_all(configurations, several, structure.st, which[i])
 
 
 @inlined
-def free_left(cells, configurations, held, st, moves, count, path):
+def free_left(structure, configurations, several, count):
     """Free the configurations that the moves of an event have left without runs."""
+    cells, moves = structure.cells, structure.moves
     for i in range(count):
         for column in (SOURCE, MARK_TO, SKIP_TO):
             cell = moves[i, column]
             if cell >= 0 and cells[cell, HEAD] < 0 and configurations.confs[cell, CONF_STATE] >= 0:
-                leave_all(configurations, held, st, cell, path)
+                leave_all(configurations, several, structure.st, cell)
 
 
 @kernel
-def rebuild(confs, table, heads, equals, links, tops, index, st, path):
-    """Fill `table`, `heads`, `equals` and `tops`, emptied, anew, and chain the free cells. The arrays are the fields of
-    `layout.Configurations`."""
-    configurations = Configurations(confs, table, heads, equals, links, tops, index)
+def rebuild(configurations, st):
+    """Fill `table`, `heads`, `equals` and `tops`, emptied, anew, and chain the free cells."""
+    confs = configurations.confs
     st[CONF_FREE] = NIL
     for i in range(confs.shape[0]):
         cell = confs.shape[0] - 1 - i
         if confs[cell, CONF_STATE] >= 0:
-            enter(configurations, st, cell, path)
+            enter(configurations, st, cell)
         else:
             confs[cell, CONF_CHAIN] = st[CONF_FREE]
             st[CONF_FREE] = cell
 
 
 @kernel
-def rehash(confs, table, equals, index, st):
+def rehash(configurations, st):
     """Fill `table` and `equals`, emptied, anew, and chain the free cells; lists stay as they are."""
+    confs = configurations.confs
     st[CONF_FREE] = NIL
     for i in range(confs.shape[0]):
         cell = confs.shape[0] - 1 - i
         if confs[cell, CONF_STATE] >= 0:
-            hang(confs, table, equals, index, cell)
+            hang(confs, configurations.table, configurations.equals, configurations.indexed, cell)
         else:
             confs[cell, CONF_CHAIN] = st[CONF_FREE]
             st[CONF_FREE] = cell

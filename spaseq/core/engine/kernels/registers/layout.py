@@ -8,6 +8,7 @@ import numpy as np
 
 NOTHING = -(1 << 63)  # nothing was taken or bound: all tests hold
 UNKNOWN = NOTHING + 1  # NULL, or an error: none holds
+GREATEST = (1 << 63) - 1  # of all codes
 
 # symbols of tests
 EQUAL = 0
@@ -88,11 +89,12 @@ ARC_MEMBER = 5  # the state it leaves
 MOVER = 0
 ARCS = 1  # of `able`
 ARCS_END = 2
-REACH = 3  # which configurations of the set can move: ALL_OF_THEM, or by its index
+REACH = 3  # which configurations of the set can move: ALL_OF_THEM, or by its index; STARTS: the run that starts here
 ALL_OF_THEM = 0
 SAME = 1  # register equal to the event's value
 BELOW = 2  # register less than it (or equal)
 ABOVE = 3
+STARTS = 4
 LOOKED_UP = 4  # the column that is looked up
 LOOKED_EACH = 5  # where that is one of several: the columns of its EACH, else -1
 LOOKED_FIRST = 6
@@ -156,7 +158,7 @@ IN_SETS = -100
 
 
 class Automaton(NamedTuple):
-    """What transitions do, and which registers states need."""
+    """The effects of transitions, and the registers that states need."""
 
     able: np.ndarray
     """int32: numbers of transitions, those that one configuration tries one behind the other, state by state."""
@@ -170,6 +172,10 @@ class Automaton(NamedTuple):
     """Bits of the registers that matches are told apart by."""
     known: np.ndarray
     """int64, (a power of two, 2): the hash table of the sets of states met so far, bits (0: free) and number."""
+    movers_from: np.ndarray
+    """int64, (classes + 1,): where the sets that may move on each class begin in `movers`."""
+    movers: np.ndarray
+    """int64, (k, 8): see the columns MOVER and so on."""
 
 
 class Configurations(NamedTuple):
@@ -190,3 +196,39 @@ class Configurations(NamedTuple):
     indexed: np.ndarray
     """int32, (sets of states, 2): how the configurations of a set are indexed (ALL_OF_THEM and so on), by which
     register."""
+    path: np.ndarray
+    """int64, (LEVELS,): scratch, the way down a skip list."""
+
+
+class Several(NamedTuple):
+    """Rows of configurations behind their first; None instead if no event can have several values at once."""
+
+    held: np.ndarray
+    """int64, (h, HELD_REGISTERS + registers): these rows, linked by HELD_NEXT."""
+    sets: np.ndarray
+    """int64, (s, registers): scratch, sets of rows."""
+
+
+class Asking(NamedTuple):
+    """Questions of guards and their answers, see `operations.granted`; None instead if no guard asks one."""
+
+    memo: np.ndarray
+    """int64, (m, 2 + codes): the answers."""
+    questions: np.ndarray
+    """int64, (q, 2 + codes): the questions without one."""
+    figures: np.ndarray
+    """float64, (2, STACK): scratch, the stack of a program."""
+
+
+class Effects(NamedTuple):
+    """The effects of an event on a configuration, and the rows that runs were accepted with."""
+
+    groups: np.ndarray
+    """int64, (labels + 1, GROUP_REGISTERS + 2 * registers): scratch, see the columns GROUP_LABEL and so on."""
+    out: np.ndarray
+    """int64, (2, registers): scratch, registers while they change; the second row is that of a run that starts."""
+    accepted: np.ndarray
+    """int64, (a, 2): at the tag of a match, one more if the event was not marked: first row in `answers`, and how many
+    rows; only if there are `outputs`."""
+    answers: np.ndarray
+    """int64, (b, registers): the rows that runs were accepted with."""

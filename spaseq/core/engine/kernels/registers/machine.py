@@ -13,6 +13,7 @@ from spaseq.core.engine.kernels.registers.index import (
     find_cell,
     follower,
     free_left,
+    is_indexed_by,
     leave_all,
     skip_path,
     state_number,
@@ -29,12 +30,11 @@ from spaseq.core.engine.kernels.registers.layout import (
     CHAINS_FULL,
     CONF_COUNT,
     CONF_FREE,
-    CONF_KEY,
     CONF_MORE,
     CONF_ROWS,
-    CONF_STATE,
     CONF_TARGET,
     CONF_VALUE,
+    GREATEST,
     GROUP_ACCEPTS,
     GROUP_FIRST,
     GROUP_LABEL,
@@ -58,10 +58,9 @@ from spaseq.core.engine.kernels.registers.layout import (
     REACH,
     REGISTERS,
     SAME,
+    STARTS,
     SWEEP_AT,
     UNKNOWN,
-    Automaton,
-    Configurations,
 )
 from spaseq.core.jit import hot, inlined, kernel
 from spaseq.core.tecs.kernels.layout import (
@@ -97,32 +96,29 @@ from spaseq.core.tecs.kernels.structure import clear_cell
 
 @inlined
 def plan_moves(
-    source, key, first, last, automaton, values, extras, configurations, held, st, moves, count, accepted, answers,
-    groups, sets, out, path, memo, questions, stack, chains,
+    source, key, mover, values, extras, automaton, structure, configurations, several, effects, asking, chains, count
 ):  # fmt: skip
     """Append the moves of one configuration (cell `source`, NIL for a run that starts here) to `moves`.
 
     Their number afterwards, or minus a status.
     """
-    confs = configurations.confs
-    outputs = automaton.outputs
-    width = out.shape[1]
-    registers = confs[source, REGISTERS:] if source >= 0 else out[1]
-    if held is None:
-        found = group_arcs(registers, first, last, automaton, values, groups, out[0], memo, questions, stack, chains)
+    confs, st, moves = configurations.confs, structure.st, structure.moves
+    groups, outputs = effects.groups, automaton.outputs
+    first, last = mover[ARCS], mover[ARCS_END]
+    width = effects.out.shape[1]
+    registers = confs[source, REGISTERS:] if source >= 0 else effects.out[1]
+    if several is None:
+        found = group_arcs(registers, first, last, automaton, values, effects, asking, chains)
     else:
         rows = confs[source, CONF_ROWS] if source >= 0 else 1
         found = IN_SETS
         if rows == 1:
-            found = group_arcs(
-                registers, first, last, automaton, values, groups, out[0], memo, questions, stack, chains
-            )
+            found = group_arcs(registers, first, last, automaton, values, effects, asking, chains)
         if found == IN_SETS:
             more = confs[source, CONF_MORE] if source >= 0 else NIL
             found = group_sets(
-                registers, more, rows, held, first, last, automaton, values, extras, groups, sets, memo, questions,
-                stack, chains,
-            )  # fmt: skip
+                registers, more, rows, several, first, last, automaton, values, extras, effects, asking, chains
+            )
     if found < 0:
         return found
     if count + found + 1 > moves.shape[0]:
@@ -141,13 +137,11 @@ def plan_moves(
                 return -NEED_STATES
             if st[CONF_FREE] < 0:
                 return -GROW_CELLS
-            if held is not None and st[HELD_LEFT] < group[GROUP_ROWS] - 1:
+            if several is not None and st[HELD_LEFT] < group[GROUP_ROWS] - 1:
                 st[NEEDED] = group[GROUP_ROWS]
                 return -GROW_HELD
             registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
-            cell = find_cell(
-                configurations, held, st, key, state, registers, sets, group[GROUP_FIRST], group[GROUP_ROWS], path
-            )
+            cell = find_cell(configurations, several, st, key, state, registers, group[GROUP_FIRST], group[GROUP_ROWS])
         if group[GROUP_LABEL] < 0:
             skip = g
             skip_to = STAY if cell == source and cell >= 0 else cell
@@ -160,7 +154,7 @@ def plan_moves(
         moves[count, SKIP_ACCEPTS] = 0
         moves[count, M_TAG] = 0
         if group[GROUP_ACCEPTS] and outputs:
-            moves[count, M_TAG] = note_answers(st, accepted, answers, group, sets)
+            moves[count, M_TAG] = note_answers(st, effects, group, several)
             if moves[count, M_TAG] < 0:
                 return -GROW_ACCEPTED
         count += 1
@@ -177,7 +171,7 @@ def plan_moves(
     moves[count - 1, SKIP_TO] = skip_to
     moves[count - 1, SKIP_ACCEPTS] = accepts
     if accepts and outputs:  # the tag behind the one of the marking transition, which was the last, if it accepts
-        tag = note_answers(st, accepted, answers, groups[skip], sets)
+        tag = note_answers(st, effects, groups[skip], several)
         if tag < 0:
             return -GROW_ACCEPTED
         moves[count - 1, M_TAG] = tag - 1
@@ -186,32 +180,37 @@ def plan_moves(
 
 @hot
 def looked_up(mover, values, extras):
-    """(what configurations are looked up by, how many other values the event has, the first of them in `extras`).
+    """(which configurations can move, the value they are looked up by, the number of other values of the event, the
+    first of these in `extras`).
 
-    `mover`: a row of `movers`. Of several values the one that reaches most, for an order; NOTHING if one is.
+    Several values are one for an order: the one that most registers pass. If a value is NOTHING, all can move.
     """
-    if mover[REACH] == ALL_OF_THEM:
-        return NOTHING, 0, 0
+    reach = mover[REACH]
+    if reach in (ALL_OF_THEM, STARTS):
+        return reach, NOTHING, 0, 0
     column = mover[LOOKED_UP]
     value = values[column]
-    if extras is None:
-        return value, 0, 0
-    others = values[mover[LOOKED_EACH]] if mover[LOOKED_EACH] >= 0 else 0
-    first = values[mover[LOOKED_FIRST]] if others > 0 else 0
-    for j in range(others):
-        other = extras[first + j, column]
-        if other == NOTHING or value == NOTHING:
-            value = NOTHING
-        elif mover[REACH] == SAME or other == UNKNOWN:
-            continue
-        elif value == UNKNOWN or (other > value) == (mover[REACH] == BELOW):
-            value = other
-    return value, others, first
+    others = 0
+    first = 0
+    if extras is not None and mover[LOOKED_EACH] >= 0:
+        others = values[mover[LOOKED_EACH]]
+        first = values[mover[LOOKED_FIRST]]
+        for j in range(others):
+            other = extras[first + j, column]
+            if other == NOTHING or value == NOTHING:
+                value = NOTHING
+            elif reach == SAME or other == UNKNOWN:
+                continue
+            elif value == UNKNOWN or (other > value) == (reach == BELOW):
+                value = other
+    if value == NOTHING:
+        return np.int64(ALL_OF_THEM), value, 0, 0
+    return reach, value, others, first
 
 
 @hot
 def looked_before(mover, values, extras, first, j):
-    """Whether the j-th of an event's other values, from `first` in `extras` on, is one of those before it; `mover` says
+    """True if the j-th of an event's other values, from `first` in `extras` on, is one of those before it; `mover` says
     of which column."""
     column = mover[LOOKED_UP]
     found = values[column] == extras[first + j, column]
@@ -220,118 +219,121 @@ def looked_before(mover, values, extras, first, j):
     return found
 
 
+@hot
+def begin_same(configurations, mover, key, values, extras, first, turn):
+    """The list of a hash, and the value that its configurations must have: NOTHING at turn 0, which any value passes,
+    then each value of the event, once. At each `turn` there is one list."""
+    wanted = NOTHING
+    if turn == 1:
+        wanted = values[mover[LOOKED_UP]]
+    if extras is not None and turn > 1 and not looked_before(mover, values, extras, first, turn - 2):
+        wanted = extras[first + turn - 2, mover[LOOKED_UP]]
+    elif turn > 1:
+        wanted = UNKNOWN
+    if wanted == UNKNOWN:
+        return NIL, wanted
+    equals = configurations.equals
+    return equals[equal_slot(key, mover[MOVER], wanted, equals)], wanted
+
+
+@hot
+def begin_ordered(configurations, bucket, reach, value, turn):
+    """A part of the skip list of `bucket`, and the greatest value in it. At `turn` 0 these are the configurations that
+    hold nothing, with those below the event's value if the test is BELOW; at turn 1 those ABOVE it."""
+    confs, links, tops, path = configurations.confs, configurations.links, configurations.tops, configurations.path
+    if turn == 0:
+        return tops[bucket, 0], value if reach == BELOW and value != UNKNOWN else NOTHING
+    if value == UNKNOWN:
+        return NIL, value
+    skip_path(links, tops, confs, bucket, value, np.int64(NIL), path)
+    return tops[bucket, 0] if path[0] < 0 else links[path[0], 0], GREATEST
+
+
+@hot
+def plan_list(
+    cell, bound, reach, mover, key, low, values, extras, automaton, structure, configurations, several, effects, asking,
+    chains, only_ends, count, ended,
+):  # fmt: skip
+    """Append the moves of a list of configurations, from `cell` on: (how many there are then, or minus a status;
+    `ended`).
+
+    Of the list of a hash those that have the value `bound`, of a skip list those up to it. `only_ends`: the first that
+    completes is enough; `ended`: there is one.
+    """
+    cells, confs, st, moves = structure.cells, configurations.confs, structure.st, structure.moves
+    more = cell >= 0 or reach == STARTS
+    while more:
+        following = NIL if cell < 0 else follower(confs, configurations.links, reach, cell)
+        if reach in (BELOW, ABOVE) and confs[cell, CONF_VALUE] > bound:
+            break
+        if reach == SAME and not is_indexed_by(confs, cell, key, mover[MOVER], bound):
+            pass  # another one of the same hash
+        elif cell >= 0 and (cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low):
+            if cells[cell, HEAD] >= 0:
+                clear_cell(cells, structure.entries, st, cell)
+            if confs[cell, CONF_TARGET] != st[ROW]:  # else another move of this event leads here
+                leave_all(configurations, several, st, cell)
+        else:
+            count = plan_moves(
+                cell, key, mover, values, extras, automaton, structure, configurations, several, effects, asking,
+                chains, count,
+            )  # fmt: skip
+            if count < 0:
+                break
+            ended |= only_ends and count > 0 and (moves[count - 1, MARK_ACCEPTS] or moves[count - 1, SKIP_ACCEPTS])
+        cell = following
+        more = cell >= 0 and not (only_ends and ended)
+    return count, ended
+
+
 @inlined
 def plan_event(
-    c, key, low, values, extras, init_from, movers_from, movers, automaton, cells, entries, configurations, held, st,
-    moves, accepted, answers, groups, sets, out, path, memo, questions, stack, chains, order,
+    c, key, low, values, extras, automaton, structure, configurations, several, effects, asking, chains, order
 ):  # fmt: skip
     """The moves of all configurations of one partition at one event: their number, or minus a status.
 
-    `init_from`, `movers_from`, `movers`: as for `run_guarded`. Where only ends are asked for and one has been found,
-    those that could but complete are passed over.
+    If only ends are asked for and one has been found, those that could but complete are passed over.
     """
-    confs, heads, equals = configurations.confs, configurations.heads, configurations.equals
-    links, tops, index = configurations.links, configurations.tops, configurations.indexed
     ended = False
     count = np.int64(0)
-    starts = init_from[c] < init_from[c + 1]
-    # The run that starts here comes first, as if it were one more set of states: so what is inlined stands once.
-    for m in range(movers_from[c] - starts, movers_from[c + 1]):
-        starting = m < movers_from[c]
-        first_able, last_able = init_from[c], init_from[c + 1]
-        only_ends = False
-        state = np.int64(0)
-        reach = np.int64(ALL_OF_THEM)
-        value, others, first = np.int64(NOTHING), np.int64(0), np.int64(0)
-        if starting:
-            for r in range(out.shape[1]):
-                out[1, r] = NOTHING
-        else:
-            only_ends = order == ENDS and movers[m, ONLY_ENDS] != 0
-            state = movers[m, MOVER]
-            reach = movers[m, REACH]
-            first_able, last_able = movers[m, ARCS], movers[m, ARCS_END]
-            value, others, first = looked_up(movers[m], values, extras)
-            if value == NOTHING:
-                reach = np.int64(ALL_OF_THEM)
-        bucket = key * index.shape[0] + state
-        # First the configurations that are indexed by nothing, which any value may pass, then those it selects.
-        for part in range(2 + others if reach == SAME else 2):
-            wanted = value
-            if reach == ALL_OF_THEM:
-                if part == 1:
-                    break
-                cell = np.int64(NIL) if starting else heads[bucket]
-            elif reach == SAME:
-                if part == 0:
-                    wanted = NOTHING
-                elif extras is not None and part > 1:
-                    wanted = extras[first + part - 2, movers[m, LOOKED_UP]]
-                if wanted == UNKNOWN:
-                    continue
-                if extras is not None and part > 1 and looked_before(movers[m], values, extras, first, part - 2):
-                    continue
-                cell = equals[equal_slot(key, state, wanted, equals)]
-            elif part == 0:
-                cell = tops[bucket, 0]
-            else:
-                if value == UNKNOWN or reach == BELOW:
-                    break  # what is below was walked with those that hold nothing
-                skip_path(links, tops, confs, bucket, value, np.int64(NIL), path)
-                cell = tops[bucket, 0] if path[0] < 0 else links[path[0], 0]
-            while starting or (cell >= 0 and not (only_ends and ended)):
-                following = np.int64(NIL) if starting else follower(confs, links, reach, cell)
-                if reach != ALL_OF_THEM:
-                    by = confs[cell, CONF_VALUE]
-                    if reach == SAME:
-                        if by != wanted or confs[cell, CONF_STATE] != state or confs[cell, CONF_KEY] != key:
-                            cell = following
-                            continue
-                    elif part == 0 and by != NOTHING and (reach == ABOVE or value == UNKNOWN or by > value):
-                        break
-                if not starting and (cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low):
-                    if cells[cell, HEAD] >= 0:
-                        clear_cell(cells, entries, st, cell)
-                    if confs[cell, CONF_TARGET] != st[ROW]:  # else another move of this event leads here
-                        leave_all(configurations, held, st, cell, path)
-                    cell = following
-                    continue
-                count = plan_moves(
-                    cell, key, first_able, last_able, automaton, values, extras, configurations, held, st, moves, count,
-                    accepted, answers, groups, sets, out, path, memo, questions, stack, chains,
-                )  # fmt: skip
-                if count < 0:
-                    return count
-                starting = False
-                ended |= only_ends and count > 0 and (moves[count - 1, MARK_ACCEPTS] or moves[count - 1, SKIP_ACCEPTS])
-                cell = following
+    for m in range(automaton.movers_from[c], automaton.movers_from[c + 1]):
+        mover = automaton.movers[m]
+        only_ends = order == ENDS and mover[ONLY_ENDS] != 0
+        reach, value, others, first = looked_up(mover, values, extras)
+        bucket = key * configurations.indexed.shape[0] + mover[MOVER]
+        turns = 2 + others if reach == SAME else 2 if reach == ABOVE else 1
+        for turn in range(0 if only_ends and ended else turns):
+            cell, bound = np.int64(NIL), np.int64(NOTHING)
+            if reach == SAME:
+                cell, bound = begin_same(configurations, mover, key, values, extras, first, turn)
+            elif reach == ALL_OF_THEM:
+                cell = configurations.heads[bucket]
+            elif reach != STARTS:
+                cell, bound = begin_ordered(configurations, bucket, reach, value, turn)
+            count, ended = plan_list(
+                cell, bound, reach, mover, key, low, values, extras, automaton, structure, configurations, several,
+                effects, asking, chains, only_ends, count, ended,
+            )  # fmt: skip
+            if count < 0:
+                return count
     return count
 
 
 @kernel
 def run_guarded(
-    events, values, extras, init_from, movers_from, movers, able, arcs, ops, alive, outputs, known, index, nodes, cells,
-    entries, st, checks, moves, outs, stack, path, matches, places, runs, heap, lists, confs, held, table, heads,
-    equals, links, tops, floors, accepted, answers, groups, sets, out, levels, memo, questions, figures, chains, write,
-    order, limit, consume, sweep_by_key, budget,
+    events, values, extras, automaton, structure, configurations, several, effects, asking, chains, floors, consume,
+    sweep_by_key, budget, runs, output, recent,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton whose guards are operations on registers.
 
-    `events`, `floors`, `limit`: as for `run_classes`. `values` (int64, (rows of the batch, columns)): the codes of each
-    event. `able` (int32): transitions, of the initial state those of class c from `init_from[c]` to `init_from[c + 1]`,
-    and of each of the `movers` (int64, (k, 8), those of class c from `movers_from[c]`), the sets of states that may
-    move. `known`: the sets of states met so far. What is flat here and a field of `layout.Automaton` or
-    `layout.Configurations` below (`able`, `arcs`, `ops`, `alive`, `table`, `heads`, `equals`, `tops` and so on) is
-    described there: passed flat, an array costs a call from Python least. `accepted` (int64, (a, 2)) receives at the
-    tag of a match, one more where the event was not marked, where the rows it was accepted with are in `answers`
-    (int64, (b, registers)) and how many, if there are `outputs`. `sweep_by_key`: whether partitions have windows of
-    their own; `budget`: the most configurations. `lists` is `links` of `enumerate_recent`. Cost: the configurations
-    whose transitions on the event's class have guards that hold, or cannot be looked up; of several rows, each with
-    each value of the event. Goes on from `st[ROW]`, so the caller mends what the status names and calls again.
+    `events`, `floors`, `runs`, `output`, `recent`: as for `run_classes`. `values` (int64, (rows of the batch,
+    columns)): the codes of each event. `sweep_by_key`: True if partitions have windows of their own; `budget`: the most
+    configurations. Cost: the configurations whose transitions on the event's class have guards that hold, or cannot be
+    looked up; of several rows, each with each value of the event. Goes on from `st[ROW]`, so the caller mends what the
+    status names and calls again.
     """
-    automaton = Automaton(able, arcs, ops, alive, outputs, known)
-    configurations = Configurations(confs, table, heads, equals, links, tops, index)
-    status = finish_event(nodes, st, outs, stack, path, matches, places, heap, lists, write, order, limit)
+    st = structure.st
+    status = finish_event(structure, output, recent)
     if status != DONE:
         return status
     while st[ROW] < events.shape[0]:
@@ -346,41 +348,38 @@ def run_guarded(
         elif consume == CONSUME_PARTITION:
             low = max(low, floors[key])
         if st[CONF_COUNT] > st[SWEEP_AT] or st[CONF_COUNT] >= budget:
-            sweep(cells, entries, configurations, held, st, key if sweep_by_key else NIL,
-                  low if sweep_by_key else events[k, E_LOW], levels)  # fmt: skip
+            sweep(structure, configurations, several, key if sweep_by_key else NIL,
+                  low if sweep_by_key else events[k, E_LOW])  # fmt: skip
             if st[CONF_COUNT] >= budget:
                 return GROW_CELLS
         logged = st[ACCEPTED]
         answered = st[ANSWERS]
         count = plan_event(
-            events[k, E_CLASS], key, low, values[events[k, E_ROW]], extras, init_from, movers_from, movers, automaton,
-            cells, entries, configurations, held, st, moves, accepted, answers, groups, sets, out, levels, memo,
-            questions, figures, chains, order,
+            events[k, E_CLASS], key, low, values[events[k, E_ROW]], extras, automaton, structure, configurations,
+            several, effects, asking, chains, output.order,
         )  # fmt: skip
-        if memo is not None and questions[0, 0] > 0:  # whatever else it came to, answers are missing
+        if asking is not None and asking.questions[0, 0] > 0:  # whatever else it came to, answers are missing
             count = np.int64(-NEED_ANSWERS)
         if chains is not None and chains[0, CHAINS_FULL] != 0:
             count = np.int64(-GROW_CHAINS)
-        if count < 0:
-            st[ACCEPTED] = logged
-            st[ANSWERS] = answered
-            return -count
         if count == 0:
             st[ROW] = k + 1
             continue
-        status = apply_planned(nodes, cells, entries, st, checks, moves, count, position, low, keep, outs, runs, order)
+        status = -count
+        if count > 0:
+            status = apply_planned(structure, runs, count, position, low, keep, output.order)
         if status != DONE:
             st[ACCEPTED] = logged
             st[ANSWERS] = answered
             return status
         st[ROW] = k + 1
-        free_left(cells, configurations, held, st, moves, count, levels)
+        free_left(structure, configurations, several, count)
         if st[OUTS] > 0:
             if consume == CONSUME_ANY:
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
                 floors[key] = position + 1
-            status = finish_event(nodes, st, outs, stack, path, matches, places, heap, lists, write, order, limit)
+            status = finish_event(structure, output, recent)
             if status != DONE:
                 return status
     return DONE

@@ -65,7 +65,7 @@ from spaseq.core.tecs.kernels.layout import DONE
 
 @hot
 def admits(symbol, left, right):
-    """Whether `left symbol right` is known to hold, or has nothing to compare."""
+    """True if `left symbol right` is known to hold, or has nothing to compare."""
     if left == NOTHING or right == NOTHING:
         return symbol < STRICT
     symbol = symbol & 7
@@ -231,20 +231,21 @@ def remember_answers(memo, questions):
 
 
 @kernel
-def granted(ops, o, values, row, memo, questions, stack):
-    """Whether the question in row `o` of `ops` has the answer yes, by its program or by `memo`. If neither says so, it
+def granted(ops, o, values, row, asking):
+    """True if the question in row `o` of `ops` has the answer yes, by its program or by `memo`. If neither says so, it
     is noted in `questions`, and the answer is no for now.
 
     `memo` (int64, (slots, 2 + codes)): the question's number from 1 on, or 0 for a free slot, its answer, and what it
     is about. `questions` likewise, from row 1 on; [0, 0] says how many. Where there is no room for more, they come up
     again.
     """
+    memo, questions = asking.memo, asking.questions
     last = o + 1 + ops[o, COLUMN]
     if ops[o, SYMBOL] == LENIENT:
         for i in range(o + 1, last):
             if ops[i, OP] <= EITHER and operand_of(ops, i, values, row) == NOTHING:
                 return True
-    found = decide(ops, o + 1, last, values, row, stack)
+    found = decide(ops, o + 1, last, values, row, asking.figures)
     if found >= 0:
         return found > 0
     count = questions[0, 0]
@@ -347,9 +348,9 @@ def chain_elements(chains, numbers, ends, elements):
 
 
 @inlined
-def follow(ops, first, last, values, row, memo, questions, stack, chains):
-    """Do ops[first:last] to a row of registers: 1, 0 where a test fails, REJECT where the transition must not fire,
-    CLASH, or MANY at an EACH of several values."""
+def follow(ops, first, last, values, row, asking, chains):
+    """Do ops[first:last] to a row of registers: 1, 0 if a test fails, REJECT if the transition must not fire, CLASH, or
+    MANY at an EACH of several values."""
     o = first
     while o < last:
         kind = ops[o, OP]
@@ -358,16 +359,16 @@ def follow(ops, first, last, values, row, memo, questions, stack, chains):
             holds = True
             while o < stop:
                 o += 1
-                if memo is not None and ops[o, OP] == ASK:
-                    holds = holds and granted(ops, o, values, row, memo, questions, stack)
+                if asking is not None and ops[o, OP] == ASK:
+                    holds = holds and granted(ops, o, values, row, asking)
                     o += ops[o, COLUMN]
                     continue
                 left = row[ops[o, REGISTER]] if ops[o, OP] == TEST else values[ops[o, REGISTER]]
                 holds = holds and admits(ops[o, SYMBOL], left, values[ops[o, COLUMN]])
             if holds:
                 return REJECT
-        elif memo is not None and kind == ASK:
-            if not granted(ops, o, values, row, memo, questions, stack):
+        elif asking is not None and kind == ASK:
+            if not granted(ops, o, values, row, asking):
                 return 0
             o += ops[o, COLUMN]
         elif kind == TEST:
