@@ -1,564 +1,588 @@
-"""Arithmetic, casts and string functions by the rules of SPARQL 1.1 §17 and XPath, in place of rdflib's.
+"""The functions of SPARQL 1.1 §17.4, each once: `FUNCTIONS` has a row for every name, `CASTS` for every cast (§17.5).
 
-rdflib computes some sums and products of integers as decimals and the other way round, has no xsd:float, casts values
-that have no such cast, ignores some flags of REGEX, counts SUBSTR positions below 1 from the end, cannot round
-infinity, accepts any argument of STR and STRDT, and takes dates and NaN as true. `replacement` gives the function of
-this module for an expression; both evaluators of patterns use it.
+A function of terms works on their keys (`spaseq.rdf.term_key`): `<iri>`, `_:label`, `"text"`, `"text"@tag`,
+`"text"^^<iri>`. It gives a key or a truth value, and raises SPARQLError for an error. Batches call it for each distinct
+choice of arguments (`spaseq.gpm.columnar.texts`), and `spaseq.gpm.expressions` for a single solution. Functions that
+work on whole columns of keys at once (regular expressions, CONCAT) have one of these beside it.
+
+A function of numbers works on rdflib's literal, whose value is parsed. Batches have it over columns of numbers besides
+(`spaseq.gpm.columnar.amounts`). What is evaluated in a way of its own, as IF is, has a row without a function: that way
+is in `spaseq.gpm.expressions`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
+import random
 import re
-from collections.abc import Callable, Sequence
-from decimal import ROUND_DOWN, Context, Decimal, InvalidOperation, Overflow
-from decimal import localcontext as decimal_context
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import ROUND_DOWN, Decimal
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
+from urllib.parse import quote
+from uuid import uuid4
 
-import numpy as np
-from rdflib.namespace import XSD
-from rdflib.plugins.sparql import operators
-from rdflib.plugins.sparql.evalutils import _eval
-from rdflib.plugins.sparql.parserutils import Expr
-from rdflib.plugins.sparql.sparql import SPARQLError
-from rdflib.term import BNode, Literal, URIRef
+from rdflib.namespace import RDF, XSD
+from rdflib.plugins.sparql.sparql import Prologue, SPARQLError
+from rdflib.term import Literal, URIRef
+from rdflib.xsd_datetime import parse_datetime, parse_xsd_date
 
-from spaseq.core.watch import made_text
+from spaseq.core.watch import made_text, to_hold
+from spaseq.gpm import numbers
 from spaseq.gpm import regex as expressions
+from spaseq.gpm.numbers import TYPES, decimal_text, double_text, number_of, number_text
+from spaseq.rdf import term_from_key
 
-__all__ = [
-    "arithmetic", "cast_to", "concatenation", "double_text", "effective_truth", "is_function", "mean", "number_of",
-    "quotient_text", "replacement", "total",
-]  # fmt: skip
+__all__ = ["CASTS", "FRESH", "FUNCTIONS", "Function"]
 
-_INTEGERS: Final = frozenset({
-    XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
-    XSD.unsignedLong, XSD.unsignedInt, XSD.unsignedShort, XSD.unsignedByte, XSD.long, XSD.int, XSD.short, XSD.byte,
-})  # fmt: skip
-_TYPES: Final = (XSD.integer, XSD.decimal, XSD.float, XSD.double)
-"""The types of results, in order of promotion (XPath §6.2, B.1)."""
-_FLOAT, _DOUBLE = 2, 3
+Key = str
+_Keys = Sequence[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A row of the table.
+
+    `section`: the function's place in https://www.w3.org/TR/sparql11-query/. `least`, `most`: how many arguments it
+    takes. At most one of these is there: `of_keys` and `of_number`, see the module. `of_columns`: `of_keys` for
+    columns of keys, which gives the SPARQLError in place of the value of a row. `resolves`: True if `of_keys` gets the
+    query's prologue before the keys.
+    """
+
+    section: str
+    least: int
+    most: int
+    of_keys: Callable[..., Key | bool] | None = None
+    of_number: Callable[[Any], Literal] | None = None
+    of_columns: Callable[..., list[Any]] | None = None
+    resolves: bool = False
+
+    def on_columns(self, prologue: Prologue) -> Callable[[Sequence[_Keys]], list[Any]] | None:
+        """The function of columns of keys: a key or a truth value for each row, or the SPARQLError. None if there is no
+        function of keys."""
+        if self.of_columns is not None:
+            return self.of_columns
+        if self.of_keys is None:
+            return None
+        function = partial(self.of_keys, prologue) if self.resolves else self.of_keys
+
+        def values(columns: Sequence[_Keys]) -> list[Any]:
+            found: list[Any] = []
+            for keys in zip(*columns, strict=True):
+                try:
+                    found.append(function(*keys))
+                except SPARQLError as error:
+                    found.append(error)
+            return found
+
+        return values
+
+
+# -- keys
+
+
+def _parts(key: Key) -> tuple[str, str]:
+    """(text, what follows the text) of a literal. SPARQLError for another term."""
+    if key[0] != '"':
+        raise SPARQLError(f"{key} is no literal")
+    if key[-1] == '"':
+        return key[1:-1], ""
+    end = key.rindex('"')
+    return key[1:end], key[end + 1 :]
+
+
+def _string(key: Key) -> tuple[str, str]:
+    """(text, tag with its @) of a string."""
+    if key[0] == key[-1] == '"':
+        return key[1:-1], ""
+    text, suffix = _parts(key)
+    if suffix and suffix[0] != "@":
+        raise SPARQLError(f"{key} is no string")
+    return text, suffix
+
+
+def _simple(key: Key) -> str:
+    """The text of a string without a tag."""
+    text, tag = _string(key)
+    if tag:
+        raise SPARQLError(f"{key} has a language")
+    return text
+
+
+def _alike(key: Key, part: Key) -> tuple[str, str, str]:
+    """(text, its tag, text) of two strings that may be compared (SPARQL 1.1 §17.4.3.1.2)."""
+    (text, tag), (searched, other) = _string(key), _string(part)
+    if other and tag != other:
+        raise SPARQLError(f"{key} and {part} have different languages")
+    return text, tag, searched
+
+
+def _integer_key(value: int) -> Key:
+    return f'"{value}"^^<{XSD.integer}>'
+
+
+# -- terms
+
+
+def _str(key: Key) -> Key:
+    if key[0] == "<":
+        return f'"{key[1:-1]}"'
+    return f'"{_parts(key)[0]}"'
+
+
+def _lang(key: Key) -> Key:
+    suffix = _parts(key)[1]
+    return f'"{suffix[1:]}"' if suffix[:1] == "@" else '""'
+
+
+def _datatype(key: Key) -> Key:
+    suffix = _parts(key)[1]
+    if not suffix:
+        return f"<{XSD.string}>"
+    return f"<{RDF.langString}>" if suffix[0] == "@" else suffix[2:]
+
+
+def _is_numeric(key: Key) -> bool:
+    return key[0] == '"' and key[-1] == ">" and numbers.is_numeric(_parts(key)[1][3:-1])
+
+
+def _iri(prologue: Prologue, key: Key) -> Key:
+    if key[0] == "<":
+        return key
+    return f"<{prologue.absolutize(URIRef(_parts(key)[0]))}>"
+
+
+def _typed(key: Key, datatype: Key) -> Key:
+    text = _simple(key)
+    if datatype[0] != "<":
+        raise SPARQLError("STRDT takes a string and an IRI")
+    return f'"{text}"' if datatype == f"<{XSD.string}>" else f'"{text}"^^{datatype}'
+
+
 _TAG: Final = re.compile(r"[a-zA-Z]{1,8}(?:-[a-zA-Z0-9]{1,8})*")
-_PRECISION: Final = Context(prec=28)
-_DIGITS: Final = 4_300
-"""Digits of an integer or a decimal before or behind its point, at most: as many as Python reads. More are an overflow,
-which is an error (XPath §4.2, FOAR0002); a decimal that is nearer to 0 is 0."""
-_BITS: Final = 14_284
-"""An integer of no more has no more than `_DIGITS` digits."""
-
-_Function = Callable[[Expr, Any], Any]
 
 
-def replacement(value: Expr) -> _Function | None:
-    """The function to evaluate an expression with in place of rdflib's; None if rdflib's is correct."""
-    if value.name == "Function":
-        return _CASTS.get(dict.get(value, "iri"))
-    return _FUNCTIONS.get(value.name)
+def _tagged(key: Key, tag: Key) -> Key:
+    text, language = _simple(key), _string(tag)[0]
+    if not _TAG.fullmatch(language):
+        raise SPARQLError("STRLANG takes a string and a language tag")
+    return f'"{text}"@{language}'
 
 
-def is_function(iri: str) -> bool:
-    """Whether `iri` names a cast or a function: one of SPARQL's, or one that was registered with rdflib."""
-    return URIRef(iri) in operators._CUSTOM_FUNCTIONS
+# -- strings
 
 
-# -- truth
+def _with_text(change: Callable[[str], str]) -> Callable[[Key], Key]:
+    """The function that changes the text of a string and keeps its tag."""
+
+    def of(key: Key) -> Key:
+        text, tag = _string(key)
+        return f'"{change(text)}"{tag}'
+
+    return of
 
 
-def effective_truth(value: Any) -> bool:
-    """The effective boolean value (SPARQL 1.1 §17.2.2): a string is true if it is not empty, a number if it is neither
-    zero nor NaN; a boolean or number with an invalid text is false. SPARQLError for everything else: IRIs, blank nodes,
-    dates, unbound variables and errors."""
-    if isinstance(value, Literal):
-        if value.datatype is None or value.datatype == XSD.string:
-            return len(value) > 0
-        if value.datatype == XSD.boolean:
-            return value.value is True
-        if _rank(value.datatype) is not None:
-            return bool(value.value) and value.value == value.value
-    raise SPARQLError(f"{value!r} is neither true nor false")
+def _from_text(change: Callable[[str], str]) -> Callable[[Key], Key]:
+    """The function that gives another string, without a tag, for the text of a string."""
+    return lambda key: f'"{change(_string(key)[0])}"'
 
 
-def _chosen(expression: Expr, context: Any) -> Any:
-    chosen = "arg2" if effective_truth(_eval(dict.__getitem__(expression, "arg1"), context)) else "arg3"
-    return _eval(dict.__getitem__(expression, chosen), context)
+def _compared(test: Callable[[str, str], bool]) -> Callable[[Key, Key], bool]:
+    def of(key: Key, part: Key) -> bool:
+        text, _, searched = _alike(key, part)
+        return test(text, searched)
+
+    return of
 
 
-def _negated(expression: Expr, context: Any) -> Literal:
-    return Literal(not effective_truth(_eval(dict.__getitem__(expression, "expr"), context)))
+def _contains(text: str, searched: str) -> bool:
+    return searched in text
 
 
-# -- numbers
+def _before(key: Key, part: Key) -> Key:
+    text, tag, searched = _alike(key, part)
+    place = text.find(searched)
+    return f'"{text[:place]}"{tag}' if place >= 0 else '""'
 
 
-def number_of(term: Any) -> tuple[int, int | Decimal | float]:
-    """(rank of its type in `_TYPES`, value) of a numeric literal. SPARQLError for other terms."""
-    if isinstance(term, Literal) and term.datatype is not None:
-        rank = _rank(term.datatype)
-        value = term.value
-        if rank is not None and isinstance(value, (int, Decimal, float)) and not isinstance(value, bool):
-            return rank, value
-    raise SPARQLError(f"{term!r} is not a number")
+def _after(key: Key, part: Key) -> Key:
+    text, tag, searched = _alike(key, part)
+    place = text.find(searched)
+    return f'"{text[place + len(searched) :]}"{tag}' if place >= 0 else '""'
 
 
-def _rank(datatype: Any) -> int | None:
-    if datatype in _INTEGERS:
-        return 0
-    return _TYPES.index(datatype) if datatype in _TYPES else None
+def _part(key: Key, start: Key, length: Key | None = None) -> Key:
+    """SUBSTR. Positions count from 1; there are no characters at positions below (XPath §5.4.3)."""
+    text, tag = _string(key)
+    first = _place(start)
+    stop = len(text) + 1 if length is None else first + _place(length)
+    return f'"{text[max(first, 1) - 1 : max(stop - 1, 0)]}"{tag}'
 
 
-def _literal(rank: int, value: int | Decimal | float) -> Literal:
-    """A number as a literal of its type."""
-    if rank == _FLOAT:
-        with np.errstate(over="ignore"):
-            value = float(str(np.float32(value)))
-    if rank == 0:
-        text = str(_bounded(cast("int", value)))
-    else:
-        text = double_text(value) if isinstance(value, float) else _decimal_text(value)
-    return Literal(text, datatype=_TYPES[rank], normalize=False)
+def _place(key: Key) -> int:
+    rank, value = _number(key)
+    if rank:
+        raise SPARQLError(f"{key} is no integer")
+    return int(value)
 
 
-def _decimal_text(value: Any) -> str:
-    """The canonical text of a decimal (XML Schema 1.1 §3.3.3): no exponent, no trailing zeros or point."""
-    whole, _, part = format(Decimal(value), "f").partition(".")
-    digits = part.rstrip("0")
-    return f"{whole}.{digits}" if digits else "0" if whole == "-0" else whole
+def _in_range(tag: Key, wanted: Key) -> bool:
+    """LANGMATCHES: the basic filter of RFC 4647, whose range may have * for a subtag."""
+    text, accepted = _string(tag)[0], _string(wanted)[0].strip().lower().split("-")
+    own = text.strip().lower().split("-")
+    return bool(text) and len(accepted) <= len(own) and all(r in ("*", t) for r, t in zip(accepted, own, strict=False))
 
 
-def double_text(value: float) -> str:
-    """The text of a double in a result of arithmetic."""
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "INF" if value > 0 else "-INF"
-    return repr(value)
+def _digest(name: str) -> Callable[[Key], Key]:
+    made = partial(hashlib.new, name, usedforsecurity=False)
+    return _from_text(lambda text: made(text.encode()).hexdigest())
 
 
-def _bounded(value: int) -> int:
-    if value.bit_length() > _BITS:
-        raise SPARQLError(f"an integer of more than {_DIGITS} digits")
-    return value
+def _escaped(text: str) -> str:
+    return quote(text.encode(), safe="")
 
 
-def _as_float(value: int | Decimal | float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+_COPIES: Final = 3
+"""How often a text that is made is in memory: as made, as a key, and as its bytes."""
 
 
-def _combined(sign: str, left: tuple[int, Any], right: tuple[int, Any]) -> tuple[int, Any]:
-    """The rank of the type and the value of `left sign right` (SPARQL 1.1 §17.4.1, XPath op:numeric-*)."""
-    rank = max(left[0], right[0])
-    if rank >= _FLOAT:
-        return rank, _double(sign, _as_float(left[1]), _as_float(right[1]))
-    a, b = left[1], right[1]
-    if sign == "/":
-        rank = 1
-        if not b:
-            raise SPARQLError("division by zero")
-    try:
-        if rank == 0:
-            return 0, _bounded(a + b if sign == "+" else a - b if sign == "-" else a * b)
-        with decimal_context(_PRECISION):
-            x, y = Decimal(a), Decimal(b)
-            found = x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y
-        if found and abs(found.adjusted()) >= _DIGITS:
-            if found.adjusted() > 0:
-                raise SPARQLError(f"a decimal of more than {_DIGITS} digits")
-            return 1, Decimal(0)
-        return 1, found
-    except (InvalidOperation, Overflow) as error:
-        raise SPARQLError(str(error)) from None
+def _joined(*keys: Key) -> Key:
+    """CONCAT; the result has the language tag that all arguments share, if they do."""
+    strings = [_string(key) for key in keys]
+    text, tags = "".join([text for text, _ in strings]), {tag for _, tag in strings}
+    made_text(len(text))
+    return f'"{text}"{tags.pop() if len(tags) == 1 else ""}'
 
 
-def quotient_text(whole: int, scale: int, divisor: int) -> str:
-    """The text of the decimal whole / 10**scale / divisor."""
-    with decimal_context(_PRECISION):
-        return _decimal_text(Decimal(whole).scaleb(-scale) / divisor)
+def _all_joined(columns: Sequence[_Keys]) -> list[Any]:
+    to_hold(_COPIES * sum(sum(map(len, keys)) for keys in columns))  # texts that double in each of many BINDs
+    return list(map(_attempt(_joined), *columns))
 
 
-def _double(sign: str, a: float, b: float) -> float:
-    with np.errstate(all="ignore"):
-        x, y = np.float64(a), np.float64(b)
-        return float(x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y)
+def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, but a SPARQLError that it raises is given."""
+
+    def of(*given: Any) -> Any:
+        try:
+            return function(*given)
+        except SPARQLError as error:
+            return error
+
+    return of
 
 
-def _arithmetic(original: _Function) -> _Function:
-    """The function for sums or products: numbers from left to right; times and durations by rdflib's `original`."""
+def _found(columns: Sequence[_Keys]) -> list[Any]:
+    """REGEX: each pattern is searched in all of its texts at once."""
 
-    def evaluate(expression: Expr, context: Any) -> Any:
-        first, others = expression.expr, expression.other
-        if others is None:
-            return first
-        if isinstance(first, Literal) and first.datatype is not None and _rank(first.datatype) is None:
-            return _of_times(original, expression, context)
-        return arithmetic(expression.op, (first, *others))
+    def found(strings: list[tuple[str, str]], pattern: str, flags: str = "") -> Iterable[Any]:
+        return expressions.found_in(expressions.pattern_of(pattern, flags), [text for text, _ in strings])
 
-    return evaluate
+    return _by_pattern(columns, found)
 
 
-def arithmetic(signs: Sequence[str], terms: Sequence[Any]) -> Literal | None:
-    """Sums or products of terms from left to right, as `replacement` of the expression has them; None where they may be
-    times. SPARQLError where a term is no number."""
-    first = terms[0]
-    if isinstance(first, Literal) and first.datatype is not None and _rank(first.datatype) is None:
-        return None
-    found = number_of(first)
-    for sign, other in zip(signs, terms[1:], strict=True):
-        found = _combined(str(sign), found, number_of(other))
-    return _literal(*found)
+def _replaced(columns: Sequence[_Keys]) -> list[Any]:
+    """REPLACE: each pattern and replacement in all of its texts at once."""
+
+    def replaced(strings: list[tuple[str, str]], pattern: str, new: str, flags: str = "") -> Iterable[Any]:
+        made, texts = expressions.pattern_of(pattern, flags), [text for text, _ in strings]
+        values = expressions.replaced_in(made, texts, new, literal="q" in flags)
+        return [f'"{value}"{tag}' for value, (_, tag) in zip(values, strings, strict=True)]
+
+    return _by_pattern(columns, replaced)
 
 
-def _of_times(original: _Function, expression: Expr, context: Any) -> Any:
-    """rdflib's arithmetic of times. It raises any exception for other values, which becomes a SPARQLError here."""
-    if any(isinstance(term, Literal) and term.value is None for term in (expression.expr, *expression.other)):
-        raise SPARQLError("a literal without a value has no sum or difference")
-    try:
-        return original(expression, context)
-    except (AttributeError, TypeError, ValueError, ArithmeticError, KeyError) as error:
-        raise SPARQLError(f"no sum or difference of these: {error}") from None
-
-
-def total(terms: list[Any]) -> Literal:
-    """The sum of numbers (SPARQL 1.1 §18.5.1.3). SPARQLError if a term is not a number."""
-    return _literal(*_sum(terms))
-
-
-def mean(terms: list[Any]) -> Literal:
-    """The mean of numbers, 0 without any (SPARQL 1.1 §18.5.1.4). SPARQLError if a term is not a number."""
-    return _literal(*_combined("/", _sum(terms), (0, len(terms)))) if terms else _literal(0, 0)
-
-
-def concatenation(terms: list[Any], separator: str) -> Literal:
-    """The texts of terms joined by `separator` (SPARQL 1.1 §18.5.1.7). SPARQLError for a blank node."""
-    if any(isinstance(term, BNode) for term in terms):
-        raise SPARQLError("a blank node has no text")
-    made_text(sum(map(len, terms)) + len(separator) * max(len(terms) - 1, 0))
-    return Literal(separator.join(map(str, terms)))
-
-
-def _sum(terms: list[Any]) -> tuple[int, Any]:
-    found: tuple[int, Any] = (0, 0)
-    for term in terms:
-        found = _combined("+", found, number_of(term))
+def _by_pattern(columns: Sequence[_Keys], values_of: Callable[..., Iterable[Any]]) -> list[Any]:
+    """What `values_of` gives for the strings that share all other arguments, for each choice of these."""
+    keys, *others = columns
+    found: list[Any] = [SPARQLError("no string")] * len(keys)
+    by_pattern: dict[tuple[Key, ...], list[int]] = {}
+    for place, pattern in enumerate(zip(*others, strict=True)):
+        by_pattern.setdefault(pattern, []).append(place)
+    string = _attempt(_string)
+    for pattern, places in by_pattern.items():
+        strings = [(place, own) for place in places if isinstance(own := string(keys[place]), tuple)]
+        try:
+            values = values_of([own for _, own in strings], *(_string(key)[0] for key in pattern))
+        except SPARQLError:
+            continue
+        for (place, _), value in zip(strings, values, strict=True):
+            found[place] = value
     return found
 
 
-def _minus(expression: Expr, context: Any) -> Literal:
-    rank, value = number_of(expression.expr)
-    return _literal(rank, -value)
+def _singly(of_columns: Callable[[Sequence[_Keys]], list[Any]]) -> Callable[..., Any]:
+    """The function of keys, given that of columns."""
+
+    def of(*keys: Key) -> Any:
+        (found,) = of_columns([[key] for key in keys])
+        if isinstance(found, SPARQLError):
+            raise found
+        return found
+
+    return of
 
 
-def _plus(expression: Expr, context: Any) -> Literal:
-    return _literal(*number_of(expression.expr))
+# -- times
+
+_DATE_TIME: Final = f"^^<{XSD.dateTime}>"
+_DATE: Final = f"^^<{XSD.date}>"
+_DATE_TEXT: Final = re.compile(r"(-?\d{4,}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)?")
 
 
-# -- casts (SPARQL 1.1 §17.5, XPath §17.1)
+def _day(key: Key) -> date:
+    """The value of a dateTime or a date."""
+    text, suffix = _parts(key)
+    read = parse_datetime if suffix == _DATE_TIME else parse_xsd_date if suffix == _DATE else None
+    if read is None:
+        raise SPARQLError(f"{key} is no date")
+    try:
+        found: date = read(text)
+    except (ValueError, OverflowError):
+        raise SPARQLError(f"{key} has no value") from None
+    return found
 
+
+def _time(key: Key) -> datetime:
+    """The value of a dateTime."""
+    found = _day(key)
+    if not isinstance(found, datetime):
+        raise SPARQLError(f"{key} is no time")
+    return found
+
+
+def _seconds(key: Key) -> Key:
+    time = _time(key)
+    return f'"{decimal_text(time.second + Decimal(time.microsecond) / 1_000_000)}"^^<{XSD.decimal}>'
+
+
+def _zone(key: Key) -> Key:
+    """TZ."""
+    name = _time(key).tzname() or ""
+    return f'"{"Z" if name == "UTC" else name.removeprefix("UTC")}"'
+
+
+def _offset(key: Key) -> Key:
+    """TIMEZONE."""
+    offset = _time(key).utcoffset()
+    if offset is None:
+        raise SPARQLError("the time names no zone")
+    minutes = round(offset.total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    text = (f"{hours}H" if hours else "") + (f"{rest}M" if rest else "") or "0S"
+    return f'"{"-" if minutes < 0 else ""}PT{text}"^^<{XSD.dayTimeDuration}>'
+
+
+# -- numbers and casts (SPARQL 1.1 §17.5, XPath §17.1)
+
+_READ: Final[dict[str, tuple[int, re.Pattern[str], Callable[[str], Any]]]] = {
+    f"^^<{XSD.integer}>": (0, re.compile(r"[+-]?[0-9]{1,18}"), int),
+    f"^^<{XSD.decimal}>": (1, re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?"), Decimal),
+    f"^^<{XSD.double}>": (3, re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?"), float),
+}
+"""By what follows the text: the rank of the type, and how the usual texts are read, as rdflib reads them."""
 _LEXICAL: Final = {
     XSD.integer: re.compile(r"[+-]?\d+"),
     XSD.decimal: re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)"),
     XSD.double: re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN"),
     XSD.boolean: re.compile(r"true|false|0|1"),
 }
-_DATE: Final = re.compile(r"(-?\d{4,}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)?")
 
 
-def cast_to(iri: Any) -> Callable[[Any], Literal] | None:
-    """The cast that an IRI names, of a term; SPARQLError where it has no such value. None if it names another
-    function."""
-    return partial(_converted, target=iri) if iri in _CASTS else None
+def _number(key: Key) -> tuple[int, Any]:
+    """`number_of` of the literal with this key."""
+    text, suffix = _parts(key)
+    rank, usual, read = _READ.get(suffix, _READ_NONE)
+    return (rank, read(text)) if usual.fullmatch(text) else number_of(term_from_key(key))
 
 
-def _cast(target: URIRef) -> _Function:
-    def evaluate(expression: Expr, context: Any) -> Literal:
-        arguments = expression.expr
-        if not isinstance(arguments, list) or len(arguments) != 1:
-            raise SPARQLError("a cast has one argument")
-        return _converted(arguments[0], target)
-
-    return evaluate
+_READ_NONE: Final = (0, re.compile(r"(?!)"), int)
 
 
-def _converted(term: Any, target: URIRef) -> Literal:
-    if isinstance(term, URIRef) and target == XSD.string:
-        return Literal(str(term))
-    if not isinstance(term, Literal) or (term.language and target != XSD.string):
-        raise SPARQLError(f"{term!r} cannot be cast")
+def _cast(target: URIRef, key: Key) -> Key | bool:
     if target == XSD.string:
-        return Literal(_text_of(term))
-    if term.datatype is None or term.datatype == XSD.string:
-        return _read(str(term).strip(), target)
-    if term.value is None:
-        raise SPARQLError(f"{term!r} has no value")
+        return f'"{key[1:-1] if key[0] == "<" else _canonical(key)}"'
+    text, suffix = _parts(key)
+    if suffix[:1] == "@":
+        raise SPARQLError(f"{key} cannot be cast")
+    if not suffix:
+        return _read(text.strip(), target)
     if target == XSD.dateTime:
-        return _date_time(term)
-    if term.datatype == XSD.boolean:
-        truth = bool(term.value)
-        return _truth(truth) if target == XSD.boolean else _number_as(target, 0, int(truth))
-    rank, value = number_of(term)
+        return _as_time(text, suffix)
+    if suffix == _BOOLEAN:
+        truth = _truth(key)
+        return truth if target == XSD.boolean else _as_number(target, 0, int(truth))
+    rank, value = _number(key)
     if target == XSD.boolean:
-        return _truth(bool(value) and value == value)
-    return _number_as(target, rank, value)
+        return bool(value) and value == value
+    return _as_number(target, rank, value)
 
 
-def _truth(value: bool) -> Literal:
-    return Literal("true" if value else "false", datatype=XSD.boolean)
+_BOOLEAN: Final = f"^^<{XSD.boolean}>"
 
 
-def _number_as(target: URIRef, rank: int, value: int | Decimal | float) -> Literal:
+def _truth(key: Key) -> bool:
+    term = term_from_key(key)
+    if not isinstance(term, Literal) or not isinstance(term.value, bool):
+        raise SPARQLError(f"{key} has no value")
+    return term.value
+
+
+def _as_number(target: URIRef, rank: int, value: Any) -> Key:
     if target in (XSD.double, XSD.float):
-        return _literal(_TYPES.index(target), _as_float(value))
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return _number_key(TYPES.index(target), numbers.as_double(value))
+    if isinstance(value, float) and not math.isfinite(value):
         raise SPARQLError(f"{value} is no {target}")
     if target == XSD.integer:
-        return _literal(0, int(Decimal(value).to_integral_value(ROUND_DOWN)))
-    return _literal(1, Decimal(repr(value)) if isinstance(value, float) else Decimal(value))
+        return _number_key(0, int(Decimal(value).to_integral_value(ROUND_DOWN)))
+    return _number_key(1, Decimal(repr(value)) if isinstance(value, float) else Decimal(value))
 
 
-def _read(text: str, target: URIRef) -> Literal:
+def _number_key(rank: int, value: Any) -> Key:
+    return f'"{number_text(rank, value)}"^^<{TYPES[rank]}>'
+
+
+def _read(text: str, target: URIRef) -> Key | bool:
     """The literal of type `target` that a text denotes. SPARQLError if it is not a text of that type."""
     if target == XSD.dateTime:
-        return _date_time(Literal(text, datatype=XSD.dateTime, normalize=False))
+        return _as_time(text, _DATE_TIME)
     if not _LEXICAL[XSD.double if target == XSD.float else target].fullmatch(text):
         raise SPARQLError(f"{text!r} is no {target}")
     if target == XSD.boolean:
-        return _truth(text in ("true", "1"))
+        return text in ("true", "1")
     if target == XSD.integer:
         try:
-            return _literal(0, int(text))
+            return _number_key(0, int(text))
         except ValueError as error:  # of more digits than Python reads
             raise SPARQLError(str(error)) from None
-    if target == XSD.decimal:
-        return _literal(1, Decimal(text))
-    return _literal(_TYPES.index(target), float(text))
+    return _number_key(TYPES.index(target), Decimal(text) if target == XSD.decimal else float(text))
 
 
-def _date_time(term: Literal) -> Literal:
-    if term.datatype == XSD.dateTime and term.value is not None:
-        return term
-    found = _DATE.fullmatch(str(term)) if term.datatype == XSD.date else None
+def _as_time(text: str, suffix: str) -> Key:
+    key = f'"{text}"{suffix}'
+    day = _day(key)
+    if suffix == _DATE_TIME:
+        return key
+    found = _DATE_TEXT.fullmatch(text)
     if found is None:
-        raise SPARQLError(f"{term!r} cannot be cast to a time")
-    return Literal(f"{found[1]}T00:00:00{found[2] or ''}", datatype=XSD.dateTime, normalize=False)
+        raise SPARQLError(f"{day} cannot be cast to a time")
+    return f'"{found[1]}T00:00:00{found[2] or ""}"{_DATE_TIME}'
 
 
-def _text_of(term: Literal) -> str:
+def _canonical(key: Key) -> str:
     """The canonical text of a number or a truth value; the text of other literals as it is."""
-    value = term.value
-    if term.datatype == XSD.boolean and value is not None:
-        return "true" if value else "false"
+    text, suffix = _parts(key)
     try:
-        rank, number = number_of(term)
+        if suffix == _BOOLEAN:
+            return "true" if _truth(key) else "false"
+        rank, number = _number(key)
     except SPARQLError:
-        return str(term)
+        return text
     if not isinstance(number, float):
-        return str(number) if rank == 0 else _decimal_text(number)
-    if number != number or abs(number) == float("inf"):
+        return str(number) if rank == 0 else decimal_text(number)
+    if not math.isfinite(number):
         return double_text(number)
     if number == 0 or 1e-6 <= abs(number) < 1e6:
-        return _decimal_text(Decimal(repr(number)))
+        return decimal_text(Decimal(repr(number)))
     mantissa, exponent = f"{Decimal(repr(number)).normalize():E}".split("E")
     return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
 
 
-# -- strings
+# -- another value each time
 
 
-def _string(term: Any) -> Literal:
-    if not isinstance(term, Literal) or (term.datatype is not None and term.datatype != XSD.string):
-        raise SPARQLError(f"{term!r} is no string")
-    return term
+def _random_numbers(count: int) -> list[Key]:
+    return [f'"{random.random()!r}"^^<{XSD.double}>' for _ in range(count)]
 
 
-def _matches(expression: Expr, context: Any) -> Literal:
-    flags = "" if expression.flags is None else str(_string(expression.flags))
-    pattern = expressions.pattern_of(str(_string(expression.pattern)), flags)
-    return Literal(expressions.found(pattern, str(_string(expression.text))))
+def _random_names(first: str, last: str, count: int) -> list[Key]:
+    """UUIDs of version 4 (RFC 9562 §5.4), between `first` and `last`."""
+    made = []
+    text = os.urandom(16 * count).hex()
+    for at in range(0, 32 * count, 32):
+        whole = text[at : at + 32]
+        variant = "89ab"[int(whole[16], 16) & 3]
+        made.append(f"{first}{whole[:8]}-{whole[8:12]}-4{whole[13:16]}-{variant}{whole[17:20]}-{whole[20:]}{last}")
+    return made
 
 
-def _replace(expression: Expr, context: Any) -> Literal:
-    text = _string(expression.arg)
-    flags = "" if expression.flags is None else str(_string(expression.flags))
-    pattern = expressions.pattern_of(str(_string(expression.pattern)), flags)
-    new = expressions.replaced(pattern, str(text), str(_string(expression.replacement)), literal="q" in flags)
-    return Literal(new, lang=text.language)
+def _fresh_nodes(count: int) -> list[Key]:
+    """So many new blank nodes. No other process makes one of these."""
+    prefix = f"_:N{uuid4().hex}x"
+    return [f"{prefix}{place}" for place in range(count)]
 
 
-def _substring(expression: Expr, context: Any) -> Literal:
-    """SUBSTR. Positions count from 1; there are no characters at positions below (XPath §5.4.3)."""
-    text = _string(expression.arg)
-    start = _place(expression.start)
-    stop = len(text) + 1 if expression.length is None else start + _place(expression.length)
-    return Literal(str(text)[max(start, 1) - 1 : max(stop - 1, 0)], lang=text.language)
-
-
-def _place(term: Any) -> int:
-    rank, value = number_of(term)
-    if rank:
-        raise SPARQLError(f"{term!r} is no integer")
-    return int(value)
-
-
-def _text(expression: Expr, context: Any) -> Any:
-    """STR of an IRI or a literal; an error for a blank node (SPARQL 1.1 §17.4.2.5)."""
-    if isinstance(expression.arg, BNode):
-        raise SPARQLError("a blank node has no text")
-    return operators.Builtin_STR(expression, context)
-
-
-def _typed(expression: Expr, context: Any) -> Literal:
-    text = _string(expression.arg1)
-    if text.language or not isinstance(expression.arg2, URIRef):
-        raise SPARQLError("STRDT takes a string and an IRI")
-    return Literal(str(text), datatype=expression.arg2, normalize=False)
-
-
-def _tagged(expression: Expr, context: Any) -> Literal:
-    text, tag = _string(expression.arg1), _string(expression.arg2)
-    if text.language or not _TAG.fullmatch(tag):
-        raise SPARQLError("STRLANG takes a string and a language tag")
-    return Literal(str(text), lang=str(tag))
-
-
-def _concatenated(expression: Expr, context: Any) -> Literal:
-    """CONCAT; the result has the language tag that all arguments share, if they do."""
-    given = dict.get(expression, "arg")
-    arguments = [_string(term) for term in (expression.arg if isinstance(given, list) else [])]
-    tags = {term.language for term in arguments}
-    made_text(sum(map(len, arguments)))
-    return Literal("".join(map(str, arguments)), lang=tags.pop() if len(tags) == 1 else None)
-
-
-def _first_value(expression: Expr, context: Any) -> Any:
-    if not isinstance(dict.get(expression, "arg"), list):  # an empty list is rdf:nil
-        raise SPARQLError("COALESCE of nothing")
-    return operators.Builtin_COALESCE(expression, context)
-
-
-def _folded(settled: bool) -> _Function:
-    """The function for `||` (`settled` True) or `&&` (`settled` False): if an argument has the truth value `settled`,
-    that is the result, whatever errors others have (SPARQL 1.1 §17.2)."""
-
-    def evaluate(expression: Expr, context: Any) -> Literal:
-        error: SPARQLError | None = None
-        for item in (dict.__getitem__(expression, "expr"), *(dict.get(expression, "other") or ())):
-            try:
-                if effective_truth(_eval(item, context)) is settled:
-                    return Literal(settled)
-            except SPARQLError as caught:
-                error = caught
-        if error is not None:
-            raise error
-        return Literal(not settled)
-
-    return evaluate
-
-
-def _exists(expression: Expr, context: Any) -> Literal:
-    """EXISTS, evaluated by the context of the bindings (`spaseq.gpm.reference`). rdflib's own passes outer bindings
-    into scopes that they do not reach."""
-    found: bool = context.ctx.exists(vars(expression)["graph"], context)
-    return Literal(found is (expression.name == "Builtin_EXISTS"))
-
-
-def _time_zone(expression: Expr, context: Any) -> Literal:
-    offset = operators.datetime(expression.arg).utcoffset()
-    if offset is None:
-        raise SPARQLError("the time names no zone")
-    minutes = round(offset.total_seconds() / 60)
-    hours, rest = divmod(abs(minutes), 60)
-    text = (f"{hours}H" if hours else "") + (f"{rest}M" if rest else "") or "0S"
-    return Literal(f"{'-' if minutes < 0 else ''}PT{text}", datatype=XSD.dayTimeDuration, normalize=False)
-
-
-_CASTS: Final[dict[Any, _Function]] = {
-    target: _cast(target)
-    for target in (XSD.string, XSD.boolean, XSD.integer, XSD.decimal, XSD.float, XSD.double, XSD.dateTime)
+FRESH: Final[dict[str, Callable[[int], list[Key]]]] = {
+    "RAND": _random_numbers,
+    "UUID": partial(_random_names, "<urn:uuid:", ">"),
+    "STRUUID": partial(_random_names, '"', '"'),
+    "BNODE": _fresh_nodes,
 }
+"""The functions whose value differs from one solution to the next: so many values, if they have no arguments."""
 
+# -- the table
 
-def _of_value(function: _Function) -> _Function:
-    """rdflib's function of a number or a time, but an error for a literal whose text does not fit its type."""
+_MANY: Final = 1 << 30
 
-    def checked(expression: Expr, context: Any) -> Any:
-        if isinstance(expression.arg, Literal) and expression.arg.value is None:
-            raise SPARQLError(f"{expression.arg!r} has no value")
-        return function(expression, context)
-
-    return checked
-
-
-def _whole(rounded: Callable[[Any], int]) -> _Function:
-    """The function for CEIL, FLOOR or ROUND: `rounded` on finite numbers; infinities and NaN are not changed."""
-
-    def of(expression: Expr, context: Any) -> Literal:
-        term = expression.arg
-        _, value = number_of(term)
-        if isinstance(value, float) and not math.isfinite(value):
-            return term
-        return Literal(
-            str(_bounded(rounded(value))), datatype=term.datatype, normalize=False
-        )  # its value is that of its text
-
-    return of
-
-
-def _nearest(value: int | Decimal | float) -> int:
-    """The nearest whole number; of two equally near ones the greater (XPath §4.4.4)."""
-    return math.floor(Fraction(value) + Fraction(1, 2))
-
-
-def _of_terms(function: _Function) -> _Function:
-    """rdflib's function of terms of any kind, but an error if an argument is one; rdflib takes the error for a term."""
-
-    def checked(expression: Expr, context: Any) -> Any:
-        for name in ("arg", "arg1", "arg2"):
-            if name in expression and isinstance(term := getattr(expression, name), SPARQLError):
-                raise term
-        return function(expression, context)
-
-    return checked
-
-
-def _absolute(expression: Expr, context: Any) -> Literal:
-    rank, value = number_of(expression.arg)
-    return _literal(rank, cast("int | Decimal | float", abs(value)))
-
-
-_OF_VALUES: Final = ("YEAR", "MONTH", "DAY", "HOURS", "MINUTES", "SECONDS", "TZ")
-_OF_TERMS: Final[dict[str, _Function]] = {
-    "isIRI": operators.Builtin_isIRI, "isURI": operators.Builtin_isIRI, "isBLANK": operators.Builtin_isBLANK,
-    "isLITERAL": operators.Builtin_isLITERAL, "isNUMERIC": operators.Builtin_isNUMERIC,
-    "sameTerm": operators.Builtin_sameTerm,
+FUNCTIONS: Final[dict[str, Function]] = {
+    "BOUND": Function("func-bound", 1, 1),
+    "IF": Function("func-if", 3, 3),
+    "COALESCE": Function("func-coalesce", 0, _MANY),
+    "sameTerm": Function("func-sameTerm", 2, 2),
+    "isIRI": Function("func-isIRI", 1, 1, lambda key: key[0] == "<"),
+    "isURI": Function("func-isIRI", 1, 1, lambda key: key[0] == "<"),
+    "isBLANK": Function("func-isBlank", 1, 1, lambda key: key[0] == "_"),
+    "isLITERAL": Function("func-isLiteral", 1, 1, lambda key: key[0] == '"'),
+    "isNUMERIC": Function("func-isNumeric", 1, 1, _is_numeric),
+    "STR": Function("func-str", 1, 1, _str),
+    "LANG": Function("func-lang", 1, 1, _lang),
+    "DATATYPE": Function("func-datatype", 1, 1, _datatype),
+    "IRI": Function("func-iri", 1, 1, _iri, resolves=True),
+    "URI": Function("func-iri", 1, 1, _iri, resolves=True),
+    "BNODE": Function("func-bnode", 0, 1),
+    "STRDT": Function("func-strdt", 2, 2, _typed),
+    "STRLANG": Function("func-strlang", 2, 2, _tagged),
+    "UUID": Function("func-uuid", 0, 0),
+    "STRUUID": Function("func-struuid", 0, 0),
+    "STRLEN": Function("func-strlen", 1, 1, lambda key: _integer_key(len(_string(key)[0]))),
+    "SUBSTR": Function("func-substr", 2, 3, _part),
+    "UCASE": Function("func-ucase", 1, 1, _with_text(str.upper)),
+    "LCASE": Function("func-lcase", 1, 1, _with_text(str.lower)),
+    "STRSTARTS": Function("func-strstarts", 2, 2, _compared(str.startswith)),
+    "STRENDS": Function("func-strends", 2, 2, _compared(str.endswith)),
+    "CONTAINS": Function("func-contains", 2, 2, _compared(_contains)),
+    "STRBEFORE": Function("func-strbefore", 2, 2, _before),
+    "STRAFTER": Function("func-strafter", 2, 2, _after),
+    "ENCODE_FOR_URI": Function("func-encode", 1, 1, _from_text(_escaped)),
+    "CONCAT": Function("func-concat", 0, _MANY, _joined, of_columns=_all_joined),
+    "LANGMATCHES": Function("func-langMatches", 2, 2, _in_range),
+    "REGEX": Function("func-regex", 2, 3, _singly(_found), of_columns=_found),
+    "REPLACE": Function("func-replace", 3, 4, _singly(_replaced), of_columns=_replaced),
+    "ABS": Function("func-abs", 1, 1, of_number=numbers.absolute),
+    "ROUND": Function("func-round", 1, 1, of_number=partial(numbers.rounded, numbers.nearest)),
+    "CEIL": Function("func-ceil", 1, 1, of_number=partial(numbers.rounded, math.ceil)),
+    "FLOOR": Function("func-floor", 1, 1, of_number=partial(numbers.rounded, math.floor)),
+    "RAND": Function("idp2130040", 0, 0),
+    "NOW": Function("func-now", 0, 0),
+    "YEAR": Function("func-year", 1, 1, lambda key: _integer_key(_day(key).year)),
+    "MONTH": Function("func-month", 1, 1, lambda key: _integer_key(_day(key).month)),
+    "DAY": Function("func-day", 1, 1, lambda key: _integer_key(_day(key).day)),
+    "HOURS": Function("func-hours", 1, 1, lambda key: _integer_key(_time(key).hour)),
+    "MINUTES": Function("func-minutes", 1, 1, lambda key: _integer_key(_time(key).minute)),
+    "SECONDS": Function("func-seconds", 1, 1, _seconds),
+    "TIMEZONE": Function("func-timezone", 1, 1, _offset),
+    "TZ": Function("func-tz", 1, 1, _zone),
+    **{name.upper(): Function(f"func-{name}", 1, 1, _digest(name))
+       for name in ("md5", "sha1", "sha256", "sha384", "sha512")},
+    "minus": Function("OperatorMapping", 1, 1, of_number=numbers.negate),
+    "plus": Function("OperatorMapping", 1, 1, of_number=numbers.keep_sign),
 }  # fmt: skip
-_FUNCTIONS: Final[dict[str, _Function]] = {
-    **{f"Builtin_{name}": _of_value(getattr(operators, f"Builtin_{name}")) for name in _OF_VALUES},
-    **{f"Builtin_{name}": _of_terms(function) for name, function in _OF_TERMS.items()},
-    "Builtin_ABS": _of_value(_absolute),
-    "Builtin_IF": _chosen,
-    "UnaryNot": _negated,
-    "AdditiveExpression": _arithmetic(operators.AdditiveExpression),
-    "MultiplicativeExpression": _arithmetic(operators.MultiplicativeExpression),
-    "UnaryMinus": _minus,
-    "UnaryPlus": _plus,
-    "ConditionalAndExpression": _folded(False),
-    "ConditionalOrExpression": _folded(True),
-    "Builtin_REGEX": _matches,
-    "Builtin_REPLACE": _replace,
-    "Builtin_STR": _text,
-    "Builtin_STRDT": _typed,
-    "Builtin_EXISTS": _exists,
-    "Builtin_NOTEXISTS": _exists,
-    "Builtin_STRLANG": _tagged,
-    "Builtin_CONCAT": _concatenated,
-    "Builtin_COALESCE": _first_value,
-    "Builtin_TIMEZONE": _of_value(_time_zone),
-    "Builtin_CEIL": _whole(math.ceil),
-    "Builtin_FLOOR": _whole(math.floor),
-    "Builtin_ROUND": _whole(_nearest),
-    "Builtin_SUBSTR": _substring,
+"""By name; the operators `-x` and `+x` as minus and plus."""
+
+CASTS: Final[dict[URIRef, Function]] = {
+    target: Function("FunctionMapping", 1, 1, partial(_cast, target))
+    for target in (XSD.string, XSD.boolean, XSD.integer, XSD.decimal, XSD.float, XSD.double, XSD.dateTime)
 }

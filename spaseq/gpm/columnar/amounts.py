@@ -17,7 +17,7 @@ from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.integers import different, first_of_each
 from spaseq.gpm.columnar.kernels import OPEN
 from spaseq.gpm.columnar.table import Space
-from spaseq.gpm.functions import double_text, quotient_text
+from spaseq.gpm.numbers import double_text, quotient_text
 from spaseq.rdf.columns import Kinds, LiteralColumns
 
 __all__ = [
