@@ -22,7 +22,7 @@ from spaseq.core.errors import InternalError
 from spaseq.gpm.algebra import Aggregate, Expression, Term
 from spaseq.gpm.comparison import term_place
 from spaseq.gpm.expressions import Row, value_or_none
-from spaseq.gpm.numbers import concatenation, mean, total
+from spaseq.gpm.functions.numbers import concatenation, mean, total
 from spaseq.rdf import plain_literal
 
 __all__ = ["LENIENT", "PLACES", "aggregated", "combined", "in_row_order"]

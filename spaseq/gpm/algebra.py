@@ -22,7 +22,7 @@ from rdflib.term import Identifier, URIRef, Variable
 
 from spaseq.core.errors import InternalError, UnsupportedFeature
 from spaseq.core.pattern import balanced
-from spaseq.gpm.functions import FUNCTIONS
+from spaseq.gpm.functions.table import FUNCTIONS
 from spaseq.gpm.inline import InlineTerms
 
 __all__ = [
@@ -90,8 +90,8 @@ class Term(Expression):
 class Call(Expression):
     """An operator or function on its arguments in order.
 
-    `name`: that of `spaseq.gpm.functions.FUNCTIONS`; a sign (`=`, `<`, `IN`, `&&`, `!`); or `Function`, whose first
-    argument is the IRI of a cast or a registered function.
+    `name`: one of `FUNCTIONS` (`spaseq.gpm.functions.table`); a sign (`=`, `<`, `IN`, `&&`, `!`); or `Function`, whose
+    first argument is the IRI of a cast or a registered function.
     """
 
     name: str

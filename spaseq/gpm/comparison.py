@@ -1,8 +1,5 @@
-"""Comparisons by the rules of SPARQL 1.1 §17.3, in place of rdflib's.
-
-rdflib orders any two literals (by the order that ORDER BY needs), so `"text" > 1` is true in rdflib and an error in
-SPARQL. Its numbers are exact, so `0.1 <= 0.1e0` is false in rdflib and true in SPARQL, which promotes both to double.
-"""
+"""Comparisons by the rules of SPARQL 1.1 §17.3: values of different kinds have no order, so `"text" > 1` is an error.
+If one number is a double, both become doubles, so `0.1 <= 0.1e0` is true."""
 
 from __future__ import annotations
 

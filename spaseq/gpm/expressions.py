@@ -1,7 +1,10 @@
 """Expressions on one solution (SPARQL 1.1 §17): their values, and the truth of conditions.
 
-The functions are those of `spaseq.gpm.functions`; here is what is evaluated in a way of its own: logic with errors,
+`spaseq.gpm.functions.table` has the functions. Here is what is evaluated in a way of its own: logic with errors,
 comparisons, IN, IF, COALESCE, BOUND, arithmetic, and what differs from one solution to the next.
+
+PERF: on a graph that is pushed, FILTERs and BINDs are evaluated here: rdflib's evaluator takes some 40 µs for a product
+of two variables, this 10.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ from rdflib.term import Literal, Variable
 
 from spaseq.gpm.algebra import SIGNS, Arithmetic, Call, Exists, Expression, Term
 from spaseq.gpm.comparison import compares
-from spaseq.gpm.foreign import call_registered, sum_times
-from spaseq.gpm.functions import CASTS, FRESH, FUNCTIONS, Function
-from spaseq.gpm.numbers import arithmetic, effective_truth
+from spaseq.gpm.functions.numbers import arithmetic, effective_truth
+from spaseq.gpm.functions.registered import call_registered, sum_times
+from spaseq.gpm.functions.table import CASTS, FRESH, FUNCTIONS, Function
 from spaseq.rdf import plain_literal, term_from_key, term_key
 
 __all__ = ["Row", "is_true", "value", "value_or_none", "verdict"]

@@ -26,7 +26,7 @@ from rdflib.term import URIRef, Variable
 from spaseq.core.errors import QuerySemanticsError, UnsupportedFeature
 from spaseq.core.watch import check
 from spaseq.gpm import algebra
-from spaseq.gpm.foreign import is_registered
+from spaseq.gpm.functions.registered import is_registered
 from spaseq.gpm.sparql import Piece, Source, settled, translated
 
 __all__ = [

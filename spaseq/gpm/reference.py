@@ -131,8 +131,8 @@ def solution(context: Context, terms: _Terms, nodes: Any = None) -> Row:
 
 @contextmanager
 def evaluating() -> Iterator[None]:
-    """A context in which rdflib evaluates: one thread at a time, without warnings about literals, and with rdflib's
-    exceptions turned into `InternalError`."""
+    """A context in which expressions and patterns are evaluated: one thread at a time, without warnings about literals,
+    and with exceptions of rdflib and of registered functions turned into `InternalError`."""
     with _LOCK, quiet_literals():
         try:
             yield

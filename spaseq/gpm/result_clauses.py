@@ -265,7 +265,7 @@ def _is_triple(s: Any, p: Any, o: Any) -> bool:
 
 
 def in_columns(node: algebra.Values) -> bool:
-    """Whether a VALUES behind WHERE is joined as columns in the order, and with the terms, that rdflib's algebra gives:
+    """Whether a VALUES behind WHERE is joined as columns in the order, and with the terms, that the reference gives:
     not with UNDEF, nor with tags of texts, of which the case is that of VALUES there."""
     width = len(algebra.visible(node))
     terms = (term for row in node.rows for _, term in row)

@@ -261,7 +261,7 @@ class Unsolved:
 class BatchEvaluator:
     """The GPMs of one stream, compiled for batches of its events.
 
-    A GPM that the plan does not cover, and with `reference` every GPM, is evaluated by rdflib's evaluator, on each
+    A GPM that the plan does not cover, and with `reference` every GPM, is evaluated by the reference, on each
     event that has its required predicates.
     """
 

@@ -333,7 +333,7 @@ class Graphs:
     def whole(self) -> KnowledgeColumns | KnowledgeOnDemand | None:
         """The solutions of the GPM's knowledge parts, joined, as a set; None if it has no knowledge parts.
 
-        A part that the plan covers is evaluated by it, with the graph as one event; other parts by rdflib.
+        A part that the plan covers is evaluated by it, with the graph as one event; other parts by the reference.
         """
         parts = self._evaluator.pattern.knowledge
         if not parts:

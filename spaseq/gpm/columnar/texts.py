@@ -1,14 +1,13 @@
-"""The keys of terms in columns, for the functions of `spaseq.gpm.functions`, and new terms in columns."""
+"""The keys of terms in columns, for the functions of `spaseq.gpm.functions.table`, and new terms in columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
 from spaseq.gpm.columnar.table import Space
-from spaseq.gpm.functions import FRESH
+from spaseq.gpm.functions.table import FRESH
 from spaseq.rdf import term_from_key
 from spaseq.rdf.columns import Kinds
 
@@ -26,15 +25,14 @@ def keys_of(numbers: np.ndarray, space: Space) -> list[str]:
 
 
 def numbers_of(keys: Sequence[str], space: Space) -> np.ndarray:
-    """The numbers of terms given by their keys: int32. Tags stay as they are written."""
-    found = space.numbers_of_keys([key.encode() for key in keys])
-    for place, key in enumerate(keys):
-        if key[-1] not in '">' or key.endswith(_LANG_STRING):
-            found[place] = space.number(term_from_key(key))
+    """The numbers of terms given by their keys: int32. Tags stay as they are written, unless the term is there."""
+    odd = [place for place, key in enumerate(keys) if key[-1] not in '">' and not key.rpartition("@")[2].islower()]
+    if not odd:
+        return space.numbers_of_keys([key.encode() for key in keys])
+    found, left = np.empty(len(keys), np.int32), np.delete(np.arange(len(keys)), odd)
+    found[left] = space.numbers_of_keys([keys[place].encode() for place in left.tolist()])
+    found[odd] = [space.number(term_from_key(keys[place])) for place in odd]
     return found
-
-
-_LANG_STRING: Final = "langString>"
 
 
 def fresh_values(name: str, count: int, space: Space) -> np.ndarray:

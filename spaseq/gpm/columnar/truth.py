@@ -5,9 +5,9 @@ numbers, with arithmetic, are computed by a kernel in float64 with a bound on th
 ties.
 
 Values of expressions are numbers of terms, made from the inside outwards (`computed`): arithmetic on columns of numbers
-(`amounts`), IF and COALESCE by choosing rows, functions of keys once for each distinct choice of arguments
-(`spaseq.gpm.functions`). Everything else, and the rows that those leave open, is evaluated by `spaseq.gpm.expressions`,
-once for each distinct choice of terms.
+(`amounts`), IF and COALESCE by choosing rows, functions of keys (`spaseq.gpm.functions.table`) once for each distinct
+choice of arguments. Everything else, and the rows that those leave open, is evaluated by `spaseq.gpm.expressions`, once
+for each distinct choice of terms.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from spaseq.gpm.columnar.named import exists_inside, with_variables
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import fresh_values, keys_of, nodes_of, numbers_of
 from spaseq.gpm.expressions import Row, value_or_none, verdict
-from spaseq.gpm.functions import CASTS, FRESH, FUNCTIONS
-from spaseq.gpm.numbers import effective_truth
+from spaseq.gpm.functions.numbers import effective_truth
+from spaseq.gpm.functions.table import CASTS, FRESH, FUNCTIONS
 from spaseq.gpm.reference import Context, evaluating
 from spaseq.rdf.columns import Kinds, number_of_term
 
@@ -104,6 +104,8 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
         case algebra.Call(name, arguments) if not _is_small(count, expression):
             if name == "sameTerm":
                 return _same(*(computed(argument, scope) for argument in arguments))
+            if name == "isNUMERIC":
+                return _numeric(expression, computed(arguments[0], scope), scope)
             if name in ("IF", "COALESCE"):
                 return _effective(computed(expression, scope), scope)
             if (called := _of_keys(expression, scope)) is not None:
@@ -119,6 +121,17 @@ FEW: Final = 3
 def _same(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """sameTerm of terms given by number: equal terms have equal numbers."""
     return np.where((left < 0) | (right < 0), ERROR, left == right).astype(np.int8)
+
+
+def _numeric(expression: algebra.Expression, numbers: np.ndarray, scope: Scope) -> np.ndarray:
+    """isNUMERIC of terms given by number; values of other types than the columns hold are asked."""
+    literals = scope.space.literals()
+    found = literals.numeric(numbers).astype(np.int8)
+    rows = np.flatnonzero(np.isin(literals.kind[numbers], (Kinds.OTHER, Kinds.ILL_TYPED)) & (numbers >= 0))
+    if len(rows):
+        found[rows] = _each(expression, scope, rows)
+    found[numbers < 0] = ERROR
+    return found
 
 
 def _effective(numbers: np.ndarray, scope: Scope) -> np.ndarray:
@@ -232,7 +245,7 @@ def _comparison(
     sign: str, left: algebra.Expression, right: algebra.Expression, whole: algebra.Expression, scope: Scope
 ) -> np.ndarray:
     """The truth of a comparison. A kernel decides the rows in which both sides are numbers and no near tie, or terms
-    for which equality is clear; the other rows are evaluated by rdflib for each distinct choice of terms."""
+    for which equality is clear; the other rows are evaluated once for each distinct choice of terms."""
     made = scope.ready.get(id(whole))
     if made is None:
         made = scope.ready[id(whole)] = whole, _compared(sign, left, right)
@@ -399,7 +412,7 @@ def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
     return _evaluated(expression, scope, np.arange(count))
 
 
-_CONDITIONS: Final = algebra.SIGNS | {"&&", "||", "!", "IN", "NOT IN", "BOUND", "sameTerm"}
+_CONDITIONS: Final = algebra.SIGNS | {"&&", "||", "!", "IN", "NOT IN", "BOUND", "sameTerm", "isNUMERIC"}
 """The names of expressions whose value is the literal of their truth."""
 
 

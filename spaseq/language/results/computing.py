@@ -45,7 +45,7 @@ class Computation:
 
     @staticmethod
     def of(clauses: Clauses) -> Computation | None:
-        """None if they need rdflib's evaluator: keys of GROUP BY and ORDER BY that are another value each time, values
+        """None if they need the reference: keys of GROUP BY and ORDER BY that are another value each time, values
         that are so beside EXISTS, and some VALUES (`in_columns`)."""
         plan = clauses.plan
         if plan is None:

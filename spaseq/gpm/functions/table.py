@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import ROUND_DOWN, Decimal
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -32,9 +32,9 @@ from rdflib.term import Literal, URIRef
 from rdflib.xsd_datetime import parse_datetime, parse_xsd_date
 
 from spaseq.core.watch import made_text, to_hold
-from spaseq.gpm import numbers
-from spaseq.gpm import regex as expressions
-from spaseq.gpm.numbers import TYPES, decimal_text, double_text, number_of, number_text
+from spaseq.gpm.functions import numbers
+from spaseq.gpm.functions import regex as expressions
+from spaseq.gpm.functions.numbers import TYPES, decimal_text, double_text, number_of, number_text
 from spaseq.rdf import term_from_key
 
 __all__ = ["CASTS", "FRESH", "FUNCTIONS", "Function"]
@@ -84,6 +84,17 @@ class Function:
 
 # -- keys
 
+# PERF: constants, since a name of rdflib's XSD takes a microsecond and a term in an f-string another: casts of 20,000
+# literals took 650 ms in place of 200.
+_TYPES: Final = tuple(f"^^<{datatype}>" for datatype in TYPES)
+"""What follows the text of a number, by the rank of its type."""
+_INTEGER, _DECIMAL, _, _DOUBLE = _TYPES
+_BOOLEAN, _DATE_TIME, _DATE, _DURATION = (
+    f"^^<{datatype}>" for datatype in (XSD.boolean, XSD.dateTime, XSD.date, XSD.dayTimeDuration)
+)
+_STRING_TYPE: Final = f"<{XSD.string}>"
+_TAGGED_TYPE: Final = f"<{RDF.langString}>"
+
 
 def _parts(key: Key) -> tuple[str, str]:
     """(text, what follows the text) of a literal. SPARQLError for another term."""
@@ -122,7 +133,7 @@ def _alike(key: Key, part: Key) -> tuple[str, str, str]:
 
 
 def _integer_key(value: int) -> Key:
-    return f'"{value}"^^<{XSD.integer}>'
+    return f'"{value}"{_INTEGER}'
 
 
 # -- terms
@@ -142,8 +153,8 @@ def _lang(key: Key) -> Key:
 def _datatype(key: Key) -> Key:
     suffix = _parts(key)[1]
     if not suffix:
-        return f"<{XSD.string}>"
-    return f"<{RDF.langString}>" if suffix[0] == "@" else suffix[2:]
+        return _STRING_TYPE
+    return _TAGGED_TYPE if suffix[0] == "@" else suffix[2:]
 
 
 def _is_numeric(key: Key) -> bool:
@@ -160,7 +171,7 @@ def _typed(key: Key, datatype: Key) -> Key:
     text = _simple(key)
     if datatype[0] != "<":
         raise SPARQLError("STRDT takes a string and an IRI")
-    return f'"{text}"' if datatype == f"<{XSD.string}>" else f'"{text}"^^{datatype}'
+    return f'"{text}"' if datatype == _STRING_TYPE else f'"{text}"^^{datatype}'
 
 
 _TAG: Final = re.compile(r"[a-zA-Z]{1,8}(?:-[a-zA-Z0-9]{1,8})*")
@@ -328,8 +339,6 @@ def _singly(of_columns: Callable[[Sequence[_Keys]], list[Any]]) -> Callable[...,
 
 # -- times
 
-_DATE_TIME: Final = f"^^<{XSD.dateTime}>"
-_DATE: Final = f"^^<{XSD.date}>"
 _DATE_TEXT: Final = re.compile(r"(-?\d{4,}-\d\d-\d\d)(Z|[+-]\d\d:\d\d)?")
 
 
@@ -356,7 +365,7 @@ def _time(key: Key) -> datetime:
 
 def _seconds(key: Key) -> Key:
     time = _time(key)
-    return f'"{decimal_text(time.second + Decimal(time.microsecond) / 1_000_000)}"^^<{XSD.decimal}>'
+    return f'"{decimal_text(time.second + Decimal(time.microsecond) / 1_000_000)}"{_DECIMAL}'
 
 
 def _zone(key: Key) -> Key:
@@ -373,99 +382,101 @@ def _offset(key: Key) -> Key:
     minutes = round(offset.total_seconds() / 60)
     hours, rest = divmod(abs(minutes), 60)
     text = (f"{hours}H" if hours else "") + (f"{rest}M" if rest else "") or "0S"
-    return f'"{"-" if minutes < 0 else ""}PT{text}"^^<{XSD.dayTimeDuration}>'
+    return f'"{"-" if minutes < 0 else ""}PT{text}"{_DURATION}'
 
 
 # -- numbers and casts (SPARQL 1.1 §17.5, XPath §17.1)
 
-_READ: Final[dict[str, tuple[int, re.Pattern[str], Callable[[str], Any]]]] = {
-    f"^^<{XSD.integer}>": (0, re.compile(r"[+-]?[0-9]{1,18}"), int),
-    f"^^<{XSD.decimal}>": (1, re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?"), Decimal),
-    f"^^<{XSD.double}>": (3, re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?"), float),
+_READ: Final[dict[str, tuple[int, Callable[[str], Any]]]] = {
+    _INTEGER: (0, int),
+    _DECIMAL: (1, Decimal),
+    _DOUBLE: (3, float),
 }
-"""By what follows the text: the rank of the type, and how the usual texts are read, as rdflib reads them."""
-_LEXICAL: Final = {
-    XSD.integer: re.compile(r"[+-]?\d+"),
-    XSD.decimal: re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)"),
-    XSD.double: re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN"),
-    XSD.boolean: re.compile(r"true|false|0|1"),
-}
+"""By what follows the text: the rank of the type, and how rdflib reads the text."""
+_REAL_TEXT: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN")
+_LEXICAL: Final = (re.compile(r"[+-]?\d+"), re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)"), _REAL_TEXT, _REAL_TEXT)
+"""By the rank of a type, the texts that a string may have to be cast to it."""
 
 
 def _number(key: Key) -> tuple[int, Any]:
     """`number_of` of the literal with this key."""
+    return _number_in(*_parts(key))
+
+
+def _number_in(text: str, suffix: str) -> tuple[int, Any]:
+    if (known := _READ.get(suffix)) is None:
+        return number_of(term_from_key(f'"{text}"{suffix}'))
+    try:
+        return known[0], known[1](text)
+    except (ValueError, ArithmeticError):
+        raise SPARQLError(f"{text!r} has no value") from None
+
+
+def _to_string(key: Key) -> Key:
+    return f'"{key[1:-1] if key[0] == "<" else _canonical(key)}"'
+
+
+def _to_boolean(key: Key) -> bool:
     text, suffix = _parts(key)
-    rank, usual, read = _READ.get(suffix, _READ_NONE)
-    return (rank, read(text)) if usual.fullmatch(text) else number_of(term_from_key(key))
-
-
-_READ_NONE: Final = (0, re.compile(r"(?!)"), int)
-
-
-def _cast(target: URIRef, key: Key) -> Key | bool:
-    if target == XSD.string:
-        return f'"{key[1:-1] if key[0] == "<" else _canonical(key)}"'
-    text, suffix = _parts(key)
-    if suffix[:1] == "@":
-        raise SPARQLError(f"{key} cannot be cast")
-    if not suffix:
-        return _read(text.strip(), target)
-    if target == XSD.dateTime:
-        return _as_time(text, suffix)
     if suffix == _BOOLEAN:
-        truth = _truth(key)
-        return truth if target == XSD.boolean else _as_number(target, 0, int(truth))
-    rank, value = _number(key)
-    if target == XSD.boolean:
+        return _truth(key)
+    if suffix:
+        _, value = _number_in(text, suffix)
         return bool(value) and value == value
-    return _as_number(target, rank, value)
+    if text.strip() not in _BOOLEANS:
+        raise SPARQLError(f"{key} is no boolean")
+    return _BOOLEANS[text.strip()]
 
 
-_BOOLEAN: Final = f"^^<{XSD.boolean}>"
+_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _truth(key: Key) -> bool:
+    """The value of a boolean."""
     term = term_from_key(key)
     if not isinstance(term, Literal) or not isinstance(term.value, bool):
         raise SPARQLError(f"{key} has no value")
     return term.value
 
 
-def _as_number(target: URIRef, rank: int, value: Any) -> Key:
-    if target in (XSD.double, XSD.float):
-        return _number_key(TYPES.index(target), numbers.as_double(value))
-    if isinstance(value, float) and not math.isfinite(value):
-        raise SPARQLError(f"{value} is no {target}")
-    if target == XSD.integer:
-        return _number_key(0, int(Decimal(value).to_integral_value(ROUND_DOWN)))
-    return _number_key(1, Decimal(repr(value)) if isinstance(value, float) else Decimal(value))
+def _to_number(rank: int, key: Key) -> Key:
+    text, suffix = _parts(key)
+    value: Any
+    if not suffix:
+        value = _read(rank, text.strip())
+    elif suffix == _BOOLEAN:
+        value = int(_truth(key))
+    else:
+        _, value = _number_in(text, suffix)
+    if rank > 1:
+        value = numbers.as_double(value)
+    elif not isinstance(value, int) and not math.isfinite(value):
+        raise SPARQLError(f"{key} is not finite")
+    elif rank == 0:
+        value = int(value)
+    else:
+        return f'"{decimal_text(value)}"{_DECIMAL}'
+    return f'"{number_text(rank, value)}"{_TYPES[rank]}'
 
 
-def _number_key(rank: int, value: Any) -> Key:
-    return f'"{number_text(rank, value)}"^^<{TYPES[rank]}>'
+def _read(rank: int, text: str) -> Any:
+    """The number that a string denotes, if it is a text of the type."""
+    if not _LEXICAL[rank].fullmatch(text):
+        raise SPARQLError(f"{text!r} is no {TYPES[rank]}")
+    try:
+        return int(text) if rank == 0 else Decimal(text) if rank == 1 else float(text)
+    except ValueError as error:  # of more digits than Python reads
+        raise SPARQLError(str(error)) from None
 
 
-def _read(text: str, target: URIRef) -> Key | bool:
-    """The literal of type `target` that a text denotes. SPARQLError if it is not a text of that type."""
-    if target == XSD.dateTime:
-        return _as_time(text, _DATE_TIME)
-    if not _LEXICAL[XSD.double if target == XSD.float else target].fullmatch(text):
-        raise SPARQLError(f"{text!r} is no {target}")
-    if target == XSD.boolean:
-        return text in ("true", "1")
-    if target == XSD.integer:
-        try:
-            return _number_key(0, int(text))
-        except ValueError as error:  # of more digits than Python reads
-            raise SPARQLError(str(error)) from None
-    return _number_key(TYPES.index(target), Decimal(text) if target == XSD.decimal else float(text))
-
-
-def _as_time(text: str, suffix: str) -> Key:
-    key = f'"{text}"{suffix}'
-    day = _day(key)
+def _to_time(key: Key) -> Key:
+    text, suffix = _parts(key)
+    if not suffix:
+        text, suffix = text.strip(), _DATE_TIME
+    time = f'"{text}"{suffix}'
+    day = _day(time)
     if suffix == _DATE_TIME:
-        return key
+        return time
     found = _DATE_TEXT.fullmatch(text)
     if found is None:
         raise SPARQLError(f"{day} cannot be cast to a time")
@@ -486,7 +497,7 @@ def _canonical(key: Key) -> str:
     if not math.isfinite(number):
         return double_text(number)
     if number == 0 or 1e-6 <= abs(number) < 1e6:
-        return decimal_text(Decimal(repr(number)))
+        return decimal_text(number)
     mantissa, exponent = f"{Decimal(repr(number)).normalize():E}".split("E")
     return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
 
@@ -495,7 +506,7 @@ def _canonical(key: Key) -> str:
 
 
 def _random_numbers(count: int) -> list[Key]:
-    return [f'"{random.random()!r}"^^<{XSD.double}>' for _ in range(count)]
+    return [f'"{random.random()!r}"{_DOUBLE}' for _ in range(count)]
 
 
 def _random_names(first: str, last: str, count: int) -> list[Key]:
@@ -583,6 +594,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
 """By name; the operators `-x` and `+x` as minus and plus."""
 
 CASTS: Final[dict[URIRef, Function]] = {
-    target: Function("FunctionMapping", 1, 1, partial(_cast, target))
-    for target in (XSD.string, XSD.boolean, XSD.integer, XSD.decimal, XSD.float, XSD.double, XSD.dateTime)
+    XSD.string: Function("FunctionMapping", 1, 1, _to_string),
+    XSD.boolean: Function("FunctionMapping", 1, 1, _to_boolean),
+    XSD.dateTime: Function("FunctionMapping", 1, 1, _to_time),
+    **{type_: Function("FunctionMapping", 1, 1, partial(_to_number, rank)) for rank, type_ in enumerate(TYPES)},
 }

@@ -96,7 +96,13 @@ def _literal(rank: int, value: int | Decimal | float) -> Literal:
 
 
 def decimal_text(value: Any) -> str:
-    """The canonical text of a decimal (XML Schema 1.1 §3.3.3): no exponent, no trailing zeros or point."""
+    """The canonical text of a decimal (XML Schema 1.1 §3.3.3): no exponent, no trailing zeros or point. Of a double,
+    which is finite, that of the shortest decimal that is nearest to it."""
+    if isinstance(value, float):
+        text = repr(value or 0.0)
+        if "e" not in text:
+            return text.removesuffix(".0")
+        value = text
     whole, _, part = format(Decimal(value), "f").partition(".")
     digits = part.rstrip("0")
     return f"{whole}.{digits}" if digits else "0" if whole == "-0" else whole
@@ -104,11 +110,9 @@ def decimal_text(value: Any) -> str:
 
 def double_text(value: float) -> str:
     """The text of a double in a result of arithmetic."""
-    if value != value:
-        return "NaN"
-    if value in (float("inf"), float("-inf")):
-        return "INF" if value > 0 else "-INF"
-    return repr(value)
+    if math.isfinite(value):
+        return repr(value)
+    return "NaN" if value != value else "INF" if value > 0 else "-INF"
 
 
 def _bounded(value: int) -> int:
