@@ -426,7 +426,7 @@ def _walk_value(value: object, into_graphs: bool) -> Iterator[Node]:
 
 
 def depth(node: Node) -> int:
-    """How many operators stand inside each other at most, EXISTS and conditions left out. Not recursive."""
+    """The most operators that stand inside each other, EXISTS and conditions left out. Not recursive."""
     deepest, level = 0, [node]
     while level:
         deepest += 1
@@ -541,7 +541,7 @@ def expression_variables(expression: Expression) -> frozenset[str]:
 
 
 def has_exists(expression: Expression) -> bool:
-    """Whether the expression holds an EXISTS."""
+    """True if the expression holds an EXISTS."""
     match expression:
         case Exists():
             return True

@@ -242,7 +242,7 @@ def _is_true(condition: Condition, mapping: Mapping, context: Context) -> bool:
 
 
 def holds(condition: Condition, mapping: Mapping, prologue: Prologue) -> bool:
-    """Whether a condition without EXISTS is true for a mapping. An error, for example an unbound variable, is not."""
+    """True if a condition without EXISTS is true for a mapping; False if it is an error, as an unbound variable is."""
     return _is_true(condition, mapping, Context(prologue=prologue))
 
 

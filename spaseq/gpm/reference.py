@@ -181,7 +181,7 @@ def _basic(node: algebra.BGP, context: Context) -> list[Row]:
 
 
 def _is_open(term: Any, outer: _Terms) -> bool:
-    """Whether a term of a pattern is open: a variable without an outer term, or a blank node, which acts as one."""
+    """True if a term of a pattern is open: a variable without an outer term, or a blank node, which acts as one."""
     return isinstance(term, BNode) or (isinstance(term, Variable) and str(term) not in outer)
 
 
@@ -327,7 +327,7 @@ def _slice(node: algebra.Sliced, context: Context) -> list[Row]:
 
 
 def _is_ordered(node: algebra.Node) -> bool:
-    """Whether an ORDER BY has ordered the solutions of a node."""
+    """True if an ORDER BY has ordered the solutions of a node."""
     while isinstance(node, (algebra.Projected, algebra.Distinct, algebra.Sliced, algebra.Extend, algebra.Filter)):
         node = node.child
     return isinstance(node, algebra.Ordered)

@@ -74,7 +74,7 @@ def _each_of(
 
 
 def _is_alone(expression: algebra.Expression) -> bool:
-    """Whether an expression needs nothing but the terms of its variables. BNODE makes a node for each solution."""
+    """True if an expression needs nothing but the terms of its variables. BNODE makes a node for each solution."""
     match expression:
         case algebra.Call(name, arguments):
             return name != "BNODE" and all(map(_is_alone, arguments))
@@ -236,7 +236,7 @@ def compile_solutions(
 
 
 def _over_rounds(aggregates: Sequence[algebra.Aggregate], iterated: frozenset[str]) -> bool:
-    """Whether every aggregate names a variable of an iteration; if there are only samples, whether all of them do."""
+    """True if every aggregate names a variable of an iteration; if there are only samples, if all of them do."""
     proper = [a for a in aggregates if a.name != "Sample"] or list(aggregates)
     return bool(proper) and all(iterated & _variables(a) for a in proper)
 

@@ -218,7 +218,7 @@ def _is_literal(term: Any) -> bool:
 
 
 def _is_plain(literal: Any) -> bool:
-    """Whether a literal is a string without a tag."""
+    """True if a literal is a string without a tag."""
     return literal.datatype is None and not literal.language
 
 

@@ -57,7 +57,7 @@ def inward(name: URIRef, node: algebra.Node) -> algebra.Node:
 
 
 def reads_knowledge(node: algebra.Node) -> bool:
-    """Whether there is a GRAPH in a pattern, outside of EXISTS."""
+    """True if there is a GRAPH in a pattern, outside of EXISTS."""
     match node:
         case algebra.GraphNode():
             return True

@@ -76,7 +76,7 @@ class Scope:
 
 
 def _is_small(count: int, expression: algebra.Expression) -> bool:
-    """Whether an expression is evaluated row by row."""
+    """True if an expression is evaluated row by row."""
     return count <= FEW and not unsteady(expression)
 
 

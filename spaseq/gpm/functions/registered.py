@@ -1,4 +1,4 @@
-"""What rdflib computes in expressions: functions that a user has registered with it, and sums of times.
+"""Functions that a user has registered with rdflib, and sums of times: these are computed by rdflib.
 
 These take rdflib's expressions; they are made here, of terms, and nowhere else.
 """

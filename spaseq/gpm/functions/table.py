@@ -87,7 +87,7 @@ class Function:
 # PERF: constants, since a name of rdflib's XSD takes a microsecond and a term in an f-string another: casts of 20,000
 # literals took 650 ms in place of 200.
 _TYPES: Final = tuple(f"^^<{datatype}>" for datatype in TYPES)
-"""What follows the text of a number, by the rank of its type."""
+"""The end of a key, behind the text of a number, by the rank of its type."""
 _INTEGER, _DECIMAL, _, _DOUBLE = _TYPES
 _BOOLEAN, _DATE_TIME, _DATE, _DURATION = (
     f"^^<{datatype}>" for datatype in (XSD.boolean, XSD.dateTime, XSD.date, XSD.dayTimeDuration)
@@ -258,7 +258,7 @@ def _escaped(text: str) -> str:
 
 
 _COPIES: Final = 3
-"""How often a text that is made is in memory: as made, as a key, and as its bytes."""
+"""The copies of a text that is made: as made, as a key, and as its bytes."""
 
 
 def _joined(*keys: Key) -> Key:
@@ -307,7 +307,7 @@ def _replaced(columns: Sequence[_Keys]) -> list[Any]:
 
 
 def _by_pattern(columns: Sequence[_Keys], values_of: Callable[..., Iterable[Any]]) -> list[Any]:
-    """What `values_of` gives for the strings that share all other arguments, for each choice of these."""
+    """The values that `values_of` gives for the strings that share all other arguments, for each choice of these."""
     keys, *others = columns
     found: list[Any] = [SPARQLError("no string")] * len(keys)
     by_pattern: dict[tuple[Key, ...], list[int]] = {}
