@@ -22,7 +22,7 @@ from rdflib.term import Identifier, URIRef, Variable
 
 from spaseq.core.errors import InternalError, UnsupportedFeature
 from spaseq.core.pattern import balanced
-from spaseq.gpm.functions.table import FUNCTIONS
+from spaseq.gpm.functions import FUNCTIONS
 from spaseq.gpm.inline import InlineTerms
 
 __all__ = [

@@ -18,9 +18,9 @@ from rdflib.term import Literal, Variable
 
 from spaseq.gpm.algebra import SIGNS, Arithmetic, Call, Exists, Expression, Term
 from spaseq.gpm.comparison import compares
+from spaseq.gpm.functions import CASTS, FRESH, FUNCTIONS, Function
 from spaseq.gpm.functions.numbers import arithmetic, effective_truth
 from spaseq.gpm.functions.registered import call_registered, sum_times
-from spaseq.gpm.functions.table import CASTS, FRESH, FUNCTIONS, Function
 from spaseq.rdf import plain_literal, term_from_key, term_key
 
 __all__ = ["Row", "is_true", "value", "value_or_none", "verdict"]

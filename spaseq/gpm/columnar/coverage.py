@@ -15,7 +15,7 @@ from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.term import URIRef
 
 from spaseq.gpm import algebra
-from spaseq.gpm.functions.table import FRESH
+from spaseq.gpm.functions import FRESH
 from spaseq.gpm.pattern import GraphPattern
 
 __all__ = [

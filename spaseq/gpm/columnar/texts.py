@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spaseq.gpm.columnar.table import Space
-from spaseq.gpm.functions.table import FRESH
+from spaseq.gpm.functions import FRESH
 from spaseq.rdf import term_from_key
 from spaseq.rdf.columns import Kinds
 

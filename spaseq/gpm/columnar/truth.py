@@ -32,8 +32,8 @@ from spaseq.gpm.columnar.named import exists_inside, with_variables
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import fresh_values, keys_of, nodes_of, numbers_of
 from spaseq.gpm.expressions import Row, value_or_none, verdict
+from spaseq.gpm.functions import CASTS, FRESH, FUNCTIONS
 from spaseq.gpm.functions.numbers import effective_truth
-from spaseq.gpm.functions.table import CASTS, FRESH, FUNCTIONS
 from spaseq.gpm.reference import Context, evaluating
 from spaseq.rdf.columns import Kinds, number_of_term
 

@@ -9,3 +9,9 @@ Modules:
 * `registered` (`call_registered`, `is_registered`, `sum_times`): Functions that a user has registered with rdflib, and
   sums of times: these are computed by rdflib.
 """
+
+from __future__ import annotations
+
+from spaseq.gpm.functions.table import CASTS, FRESH, FUNCTIONS, Function
+
+__all__ = ["CASTS", "FRESH", "FUNCTIONS", "Function"]
