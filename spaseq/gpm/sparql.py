@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import InvalidOperation
+from decimal import localcontext as decimal_context
 from typing import Any, Final
 
 import rdflib
@@ -101,7 +103,9 @@ def translated(
             _name_keys(tree[1])
             _values_inside(tree[1])
             _values_of_nothing(tree[1])
-            query = translateQuery(tree, base=source.base)
+            with decimal_context() as order:  # of triples by their terms, which a decimal and NaN do not have
+                order.traps[InvalidOperation] = False
+                query = translateQuery(tree, base=source.base)
     except ParseBaseException as error:
         raise _syntax_error(source, pieces, offsets[min(max(error.loc, 0), len(text))]) from None
     except SpaseqError:
