@@ -2,8 +2,8 @@
 
 `compile_pattern` turns a group graph pattern into a `GraphPattern`; `Knowledge` is the background dataset. There are
 two evaluators. The plan over columns (`columnar/`) computes a pattern's mapping sets on all events of a batch, which
-may be one event. `PatternEvaluator` computes the mapping set on one event with rdflib's algebra: for patterns that the
-plan does not cover, and as the reference that tests compare the plan with.
+may be one event. `PatternEvaluator` computes the mapping set on one event by definition: for patterns that the plan
+does not cover, and as the reference that tests compare the plan with.
 
 The way of a pattern: `sparql` has rdflib parse it, and checks the rules of `legal`; `pattern` compiles its `algebra`;
 `columnar/` evaluates it on batches, `evaluate` on one event, by the rules of `reference`.
@@ -11,13 +11,11 @@ The way of a pattern: `sparql` has rdflib parse it, and checks the rules of `leg
 Modules:
 
 * `algebra`: The SPARQL algebra as our own frozen, typed nodes (SPARQL 1.1 §18.2).
-* `regex` (`Pattern`, `found`, `pattern_of`, `replaced`): Regular expressions of REGEX and REPLACE (XPath Functions
-  §5.6.1), in time linear in the text.
-* `functions`: Arithmetic, casts and string functions by the rules of SPARQL 1.1 §17 and XPath, in place of rdflib's.
-* `comparison` (`SIGNS`, `compares`, `order_place`, `settle`, `term_place`): Comparisons by the rules of SPARQL 1.1
-  §17.3, in place of rdflib's.
-* `aggregates` (`LENIENT`, `PLACES`, `Aggregate`, `aggregate_of`, `aggregated`, `combined`): The rules of aggregates
-  (SPARQL 1.1 §18.5.1), for both evaluators and for the result clauses.
+* `functions/`: The functions of SPARQL expressions, of terms and of numbers: one table, a row each.
+* `expressions` (`Row`, `is_true`, `value`, `value_or_none`, `verdict`): Expressions on one solution (SPARQL 1.1 §17).
+* `comparison` (`compares`, `order_place`, `term_place`): Comparisons by the rules of SPARQL 1.1 §17.3.
+* `aggregates` (`LENIENT`, `PLACES`, `aggregated`, `combined`, `in_row_order`): The rules of aggregates (SPARQL 1.1
+  §18.5.1), for both evaluators and for the result clauses.
 * `mappings`: Solution mappings and sets of them ([SPAseq] §5, Definition 5).
 * `legal` (`PLACED`, `UNGROUPED`, `Breach`, `breaches`, `check_labels`): The rules of SPARQL 1.1 that its grammar does
   not express, checked on rdflib's parse tree.
@@ -25,14 +23,13 @@ Modules:
   fewer alternatives.
 * `sparql` (`Piece`, `Source`, `literals_as_written`, `prepared`, `settled`, `translated`): From SPARQL in a query's
   text to rdflib's algebra; only here rdflib parses and translates.
-* `pattern` (`Condition`, `GraphPattern`, `Part`, `Source`, `compile_pattern`, `with_answers`): Compile the group
+* `pattern` (`Condition`, `GraphPattern`, `Source`, `compile_pattern`, `with_answers`): Compile the group
   graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
 * `property_paths`: Property paths as values, and questions about them that need no graph.
 * `ways` (`ways`): Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.
-* `reference`: Evaluates rdflib's algebra as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and the
+* `reference`: Evaluates graph patterns as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and the
   evaluator for patterns that the plan does not cover.
-* `evaluate`: Evaluates compiled GPMs by `reference`, one event graph at a time, and expressions on one mapping
-  (`holds`, `verdict`).
+* `evaluate`: Evaluates compiled GPMs by `reference`, one event graph at a time, and conditions on one mapping.
 * `columnar/`: Graph patterns over whole batches of events: tables of numbered terms instead of a mapping at a time.
 * `inline`: Rows of inline data that are kept as columns, for VALUES of many IRIs.
 * `entail` (`Schema`, `close_knowledge`, `entailed`): RDFS entailment: the background knowledge is closed and graph

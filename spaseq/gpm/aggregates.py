@@ -13,19 +13,19 @@ the order of solutions; so do SUM and AVG, whose rounding of xsd:double depends 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from rdflib.plugins.sparql.evalutils import _eval
-from rdflib.plugins.sparql.sparql import NotBoundError, SPARQLError
-from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
+from rdflib.plugins.sparql.sparql import SPARQLError
+from rdflib.term import Identifier, Literal
 
 from spaseq.core.errors import InternalError
+from spaseq.gpm.algebra import Aggregate, Expression, Term
 from spaseq.gpm.comparison import term_place
-from spaseq.gpm.functions import concatenation, mean, total
+from spaseq.gpm.expressions import Row, value_or_none
+from spaseq.gpm.functions.numbers import concatenation, mean, total
 from spaseq.rdf import plain_literal
 
-__all__ = ["LENIENT", "PLACES", "Aggregate", "aggregate_of", "aggregated", "combined"]
+__all__ = ["LENIENT", "PLACES", "aggregated", "combined", "in_row_order"]
 
 LENIENT: Final = frozenset({"Count", "Sample"})
 """The aggregates that ignore errors."""
@@ -33,35 +33,17 @@ PLACES: Final = {"Sample": 0, "Min": 0, "Max": -1}
 """The aggregates whose result is one of the values: its index among the values in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One aggregate of a SELECT or HAVING.
-
-    `over` is its argument as rdflib's expression, None for `*`; `once` stands for DISTINCT; `separator` is read by
-    GROUP_CONCAT only.
-    """
-
-    kind: str
-    over: Any
-    once: bool
-    separator: str
-
-
-def aggregate_of(handle: Any) -> Aggregate:
-    """One of rdflib's aggregates as an `Aggregate`. `vars`, `distinct` and `separator` are read as dictionary items,
-    because for a missing attribute rdflib returns its name."""
-    over, separator = dict.get(handle, "vars"), dict.get(handle, "separator")
-    return Aggregate(
-        str(handle.name).removeprefix("Aggregate_"),
-        None if over == "*" else over,
-        bool(dict.get(handle, "distinct")),
-        " " if separator is None else str(separator),
-    )
+def in_row_order(aggregate: Aggregate, *, ordered: bool, behind_where: bool) -> bool:
+    """True if an aggregate takes its values in the order of rows; else in the order of terms. `ordered`: an ORDER BY
+    has ordered the rows."""
+    if aggregate.name == "Count" or (ordered and aggregate.name == "GroupConcat"):
+        return True
+    return behind_where and aggregate.name not in ("Min", "Max")
 
 
 def combined(aggregate: Aggregate, terms: Sequence[Any]) -> Identifier:
     """The value of an aggregate over `terms` without errors; sorted for Min and Max. SPARQLError if there is none."""
-    match aggregate.kind:
+    match aggregate.name:
         case "Count":
             return Literal(len(terms))
         case "Sum":
@@ -80,43 +62,38 @@ def combined(aggregate: Aggregate, terms: Sequence[Any]) -> Identifier:
 
 
 def aggregated(
-    handles: Sequence[Any], rows: Sequence[Any], *, ordered: bool, behind_where: bool
-) -> dict[Variable, Identifier]:
-    """The values of rdflib's aggregates over `rows`, by their variables; those that are errors are left out.
+    results: Sequence[tuple[str, Aggregate]], rows: Sequence[Row], *, ordered: bool, behind_where: bool
+) -> dict[str, Identifier]:
+    """The values of aggregates over `rows`, by their variables; those that are errors are left out.
 
     `ordered`: whether an ORDER BY has ordered the rows.
     """
-    found: dict[Variable, Identifier] = {}
-    for handle in handles:
-        aggregate = aggregate_of(handle)
-        by_row = aggregate.kind == "Count" or (ordered and aggregate.kind == "GroupConcat")
-        by_row |= behind_where and aggregate.kind not in ("Min", "Max")
+    found: dict[str, Identifier] = {}
+    for name, aggregate in results:
+        by_row = in_row_order(aggregate, ordered=ordered, behind_where=behind_where)
         try:
-            found[handle.res] = plain_literal(_result(aggregate, rows, by_row, behind_where))
+            found[name] = plain_literal(_result(aggregate, rows, by_row, behind_where))
         except SPARQLError:
             continue
     return found
 
 
-def _result(aggregate: Aggregate, rows: Sequence[Any], by_row: bool, behind_where: bool) -> Any:
+def _result(aggregate: Aggregate, rows: Sequence[Row], by_row: bool, behind_where: bool) -> Any:
     if aggregate.over is None:
-        return Literal(len({frozenset(row.items()) for row in rows} if aggregate.once else rows))
+        return Literal(len({frozenset(row.terms.items()) for row in rows} if aggregate.once else rows))
     values = list(_values(aggregate.over, rows, behind_where))
     if aggregate.once:
         values = list(dict.fromkeys(values))
     known = [term for term in values if term is not None]
-    if len(known) < len(values) and aggregate.kind not in LENIENT:
+    if len(known) < len(values) and aggregate.name not in LENIENT:
         raise SPARQLError("an aggregate over an error")
     return combined(aggregate, known if by_row else sorted(known, key=term_place))
 
 
-def _values(expression: Any, rows: Sequence[Any], behind_where: bool) -> Iterator[Identifier | None]:
+def _values(expression: Expression, rows: Sequence[Row], behind_where: bool) -> Iterator[Identifier | None]:
     """The values of an expression; None is an error."""
     for row in rows:
-        try:
-            term = _eval(expression, row)
-        except NotBoundError:  # a variable alone; inside an expression it is an error
-            if not behind_where:
-                yield None
-            continue
-        yield plain_literal(term) if isinstance(term, (URIRef, BNode, Literal)) else None
+        term = value_or_none(expression, row)
+        # An unbound variable alone is left out behind WHERE; inside an expression it is an error.
+        if term is not None or not (behind_where and isinstance(expression, Term)):
+            yield term

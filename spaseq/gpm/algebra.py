@@ -2,30 +2,36 @@
 
 rdflib parses a group graph pattern and translates it to an algebra of `CompValue`s: dictionaries with a name, in which
 a misspelt attribute reads as None, and which hold mutable state while they are evaluated. `convert` reads that tree
-once, at compile time, into the nodes below. A node or expression with an unknown name raises `InternalError` with that
-name; SERVICE raises `UnsupportedFeature`. The functions below analyse these nodes (which variables a pattern binds,
-which graphs it reads, which predicates an event must have), and the plan over columns evaluates them;
-`spaseq.gpm.reference` evaluates rdflib's tree itself.
+once, at compile time, into the nodes below; nothing of it is kept. A node or expression with an unknown name raises
+`InternalError` with that name; SERVICE raises `UnsupportedFeature`. The functions below analyse these nodes (which
+variables a pattern binds, which graphs it reads, which predicates an event must have). The plan over columns evaluates
+them, and `spaseq.gpm.reference` by definition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from operator import itemgetter
 from typing import Any, Final
 
+from rdflib.namespace import RDF
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
-from rdflib.plugins.sparql.parserutils import CompValue, Expr
+from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Identifier, URIRef, Variable
 
 from spaseq.core.errors import InternalError, UnsupportedFeature
 from spaseq.core.pattern import balanced
-from spaseq.gpm.inline import InlineBindings, InlineTerms
+from spaseq.gpm.functions import FUNCTIONS
+from spaseq.gpm.inline import InlineTerms
 
 __all__ = [
+    "ALWAYS",
     "BGP",
+    "SIGNS",
+    "Aggregate",
     "Aggregated",
+    "Arithmetic",
     "Call",
     "Distinct",
     "Exists",
@@ -53,8 +59,10 @@ __all__ = [
     "functions_called",
     "graph_names",
     "has_exists",
+    "mentioned",
     "patterns_inside",
     "predicates_named",
+    "rebuilt",
     "required_predicates",
     "visible",
     "walk",
@@ -80,12 +88,34 @@ class Term(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expression):
-    """An operator or function, by rdflib's name for it, on its arguments in order."""
+    """An operator or function on its arguments in order.
+
+    `name`: one of `FUNCTIONS` (`spaseq.gpm.functions.table`); a sign (`=`, `<`, `IN`, `&&`, `!`); or `Function`, whose
+    first argument is the IRI of a cast or a registered function.
+    """
 
     name: str
     arguments: tuple[Expression, ...]
-    handle: Any = field(default=None, compare=False, repr=False)
-    """rdflib's own expression, for its evaluator. `handle` of the nodes below likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Call):
+    """Sums (`+`) or products (`*`) from left to right; `signs` stand between the arguments."""
+
+    signs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Call):
+    """An aggregate, of its argument, or of `*` without one. `once`: DISTINCT. `separator` is that of GROUP_CONCAT."""
+
+    once: bool
+    separator: str
+
+    @property
+    def over(self) -> Expression | None:
+        """The argument; None for `*`."""
+        return self.arguments[0] if self.arguments else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +234,13 @@ class Aggregated(Node):
     """The aggregates over the groups of its child; each binds a variable."""
 
     child: Node
-    results: tuple[tuple[str, Expression], ...]
+    results: tuple[tuple[str, Aggregate], ...]
 
+
+ALWAYS: Final = Call("true", ())
+"""The condition of an OPTIONAL that has no FILTER."""
+SIGNS: Final = frozenset({"<", "<=", ">", ">=", "=", "!="})
+"""The names of comparisons."""
 
 # -- reading rdflib's tree
 
@@ -263,7 +298,7 @@ def _convert_subquery(value: CompValue) -> Node:
         case "Group":
             return Grouped(convert(value.p), tuple(convert_expression(e) for e in value.expr or ()))
         case "AggregateJoin":
-            return Aggregated(convert(value.p), tuple((str(a.res), convert_expression(a)) for a in value.A))
+            return Aggregated(convert(value.p), tuple((str(a.res), _aggregate(a)) for a in value.A))
         case "ServiceGraphPattern":
             raise UnsupportedFeature("SERVICE is refused: a query never opens a connection")
         case name:
@@ -277,8 +312,6 @@ def _multiset(value: Any) -> Node:
     """The node for a subquery or for inline data, which is `values` in rdflib."""
     if value.name != "values":
         return convert(value)
-    if isinstance(value.res, InlineBindings):
-        return Values(value.res.rows)
     rows = tuple(
         tuple(sorted(((str(k), v) for k, v in row.items() if type(v) is not str or v != "UNDEF"), key=_NAME))
         for row in value.res
@@ -291,27 +324,80 @@ def convert_expression(value: Any) -> Expression:
     """Our node for an expression of rdflib's."""
     if isinstance(value, Identifier):
         return Term(value)
-    if isinstance(value, CompValue):
-        if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS"):
+    if not isinstance(value, CompValue):
+        raise InternalError(f"rdflib gave {type(value).__name__} where an expression was expected")
+    match value.name:
+        case "Builtin_EXISTS" | "Builtin_NOTEXISTS":
             return Exists(convert(value.graph), value.name == "Builtin_NOTEXISTS")
-        if isinstance(value, Expr) or value.name == "TrueFilter" or value.name.startswith("Aggregate_"):
-            return Call(_call_name(value), tuple(_arguments(value)), value)
+        case "AdditiveExpression" | "MultiplicativeExpression":
+            name = "+" if value.name == "AdditiveExpression" else "*"
+            return Arithmetic(name, tuple(_arguments(value)), tuple(map(str, value.op)))
+        case "RelationalExpression":
+            return Call(value.op, tuple(_arguments(value)))
+        case "TrueFilter":
+            return ALWAYS
+        case name if name in _OPERATORS:
+            return Call(_OPERATORS[name], tuple(_arguments(value)))
+    name, arguments = value.name.removeprefix("Builtin_"), tuple(_arguments(value))
+    row = FUNCTIONS.get(name)
+    if row is None or not row.least <= len(arguments) <= row.most:
         raise InternalError(f"a SPARQL expression {value.name!r} that this version does not know")
-    raise InternalError(f"rdflib gave {type(value).__name__} where an expression was expected")
+    return Call(name, arguments)
 
 
-def _call_name(value: CompValue) -> str:
-    operator = dict.get(value, "op")  # rdflib's own `get` gives the key where there is no value
-    return f"{value.name} {operator}" if isinstance(operator, str) and operator else value.name
+_OPERATORS: Final = {
+    "ConditionalAndExpression": "&&",
+    "ConditionalOrExpression": "||",
+    "UnaryNot": "!",
+    "UnaryMinus": "minus",
+    "UnaryPlus": "plus",
+    "Function": "Function",
+}
+
+
+def _aggregate(value: CompValue) -> Aggregate:
+    # rdflib's own `get` gives the key if there is no value
+    over, separator = dict.get(value, "vars"), dict.get(value, "separator")
+    return Aggregate(
+        str(value.name).removeprefix("Aggregate_"),
+        () if over == "*" else (convert_expression(over),),
+        bool(dict.get(value, "distinct")),
+        " " if separator is None else str(separator),
+    )
 
 
 def _arguments(value: CompValue) -> Iterator[Expression]:
+    """The arguments in order. An empty list of them, which rdflib has as rdf:nil, has none."""
+    listed = value.name in ("Builtin_CONCAT", "Builtin_COALESCE") or dict.get(value, "op") in ("IN", "NOT IN")
     for name, argument in value.items():
-        if name in ("res", "_vars", "op", "distinct") or argument is None:
+        if name in ("op", "distinct") or argument is None or (listed and name != "expr" and argument == RDF.nil):
             continue
         for item in argument if isinstance(argument, list) else [argument]:
             if isinstance(item, (Identifier, CompValue)):
                 yield convert_expression(item)
+
+
+# -- other nodes in their place
+
+
+def rebuilt(value: Any, change: Callable[[Node], Node]) -> Any:
+    """`value`, a node or an expression, with `change` applied to the nodes directly below it, also inside EXISTS."""
+    match value:
+        case Node() | Exists() | Call():
+            changed = {part.name: _rebuilt_child(getattr(value, part.name), change) for part in fields(value)}
+            return replace(value, **changed)
+        case _:
+            return value
+
+
+def _rebuilt_child(value: Any, change: Callable[[Node], Node]) -> Any:
+    match value:
+        case Node():
+            return change(value)
+        case tuple():
+            return tuple(_rebuilt_child(item, change) for item in value)
+        case _:
+            return rebuilt(value, change)
 
 
 # -- questions
@@ -340,7 +426,7 @@ def _walk_value(value: object, into_graphs: bool) -> Iterator[Node]:
 
 
 def depth(node: Node) -> int:
-    """How many operators stand inside each other at most, EXISTS and conditions left out. Not recursive."""
+    """The most operators that stand inside each other, EXISTS and conditions left out. Not recursive."""
     deepest, level = 0, [node]
     while level:
         deepest += 1
@@ -455,7 +541,7 @@ def expression_variables(expression: Expression) -> frozenset[str]:
 
 
 def has_exists(expression: Expression) -> bool:
-    """Whether the expression holds an EXISTS."""
+    """True if the expression holds an EXISTS."""
     match expression:
         case Exists():
             return True
@@ -469,7 +555,7 @@ def functions_called(value: object) -> Iterator[str]:
     """The IRIs of the functions that the expressions in a node or an expression call, with repetitions."""
     if isinstance(value, Call):
         if value.name == "Function":
-            yield str(dict.get(value.handle, "iri"))
+            yield from (str(iri.value) for iri in value.arguments[:1] if isinstance(iri, Term))
         yield from functions_called(value.arguments)
     elif isinstance(value, Node | Exists):
         for part in fields(value):
@@ -488,6 +574,28 @@ def patterns_inside(expression: Expression) -> list[Node]:
             return [node for argument in arguments for node in patterns_inside(argument)]
         case _:
             return []
+
+
+def mentioned(node: Node) -> frozenset[str]:
+    """All variables that occur anywhere in a pattern."""
+    found: set[str] = set()
+    for inner in walk(node):
+        match inner:
+            case BGP() | Values():
+                found |= visible(inner)
+            case GraphNode(Variable() as name, _):
+                found.add(str(name))
+            case Extend(_, variable, value):
+                found |= {variable} | expression_variables(value)
+            case Filter(_, condition) | LeftJoin(_, _, condition):
+                found |= expression_variables(condition)
+            case Ordered(_, keys) | Grouped(_, keys):
+                found |= frozenset().union(*map(expression_variables, keys))
+            case Aggregated(_, results):
+                found |= frozenset().union(*(expression_variables(value) for _, value in results))
+            case _:
+                pass
+    return frozenset(found)
 
 
 def condition_scopes(node: Node) -> Iterator[tuple[str, frozenset[str], frozenset[str]]]:

@@ -1,10 +1,5 @@
-"""Comparisons by the rules of SPARQL 1.1 §17.3, in place of rdflib's.
-
-rdflib orders any two literals (by the order that ORDER BY needs), so `"text" > 1` is true in rdflib and an error in
-SPARQL. Its numbers are exact, so `0.1 <= 0.1e0` is false in rdflib and true in SPARQL, which promotes both to double.
-Its IN compares terms, so `1.0 IN (1)` is false in rdflib and true in SPARQL. `settle` replaces the functions of an
-rdflib expression by those of this module.
-"""
+"""Comparisons by the rules of SPARQL 1.1 §17.3: values of different kinds have no order, so `"text" > 1` is an error.
+If one number is a double, both become doubles, so `0.1 <= 0.1e0` is true."""
 
 from __future__ import annotations
 
@@ -15,20 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import total_ordering
-from types import MethodType
 from typing import Any, Final
 
 from rdflib.namespace import XSD
-from rdflib.plugins.sparql.evalutils import _eval
-from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
-from spaseq.gpm.functions import replacement
 from spaseq.rdf.terms import is_held, value_of_literal
 
-__all__ = ["SIGNS", "compares", "order_place", "settle", "term_place"]
+__all__ = ["compares", "order_place", "term_place"]
 
 _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt,
@@ -38,9 +29,7 @@ _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-SIGNS: Final = frozenset({*_ORDER, "=", "!="})
-_ARITHMETIC: Final = frozenset({"AdditiveExpression", "MultiplicativeExpression", "UnaryMinus", "Builtin_ABS",
-                                "Builtin_CEIL", "Builtin_FLOOR", "Builtin_ROUND"})  # fmt: skip
+_ARITHMETIC: Final = frozenset({"+", "*", "minus", "ABS", "CEIL", "FLOOR", "ROUND"})
 
 
 def compares(sign: str, left: Any, right: Any) -> bool:
@@ -48,22 +37,6 @@ def compares(sign: str, left: Any, right: Any) -> bool:
     if sign in _ORDER:
         return _in_order(_ORDER[sign], left, right)
     return _equal(left, right) is (sign == "=")
-
-
-def settle(value: CompValue) -> None:
-    """Replaces the function that evaluates `value`, if this module or `spaseq.gpm.functions` has one for it."""
-    if not isinstance(value, Expr):
-        return
-    if (own := replacement(value)) is not None:
-        value._evalfn = MethodType(own, value)
-    if value.name != "RelationalExpression":
-        return
-    if value.get("op") in _ORDER:
-        value._evalfn = MethodType(_ordered, value)
-    elif value.get("op") in ("=", "!="):
-        value._evalfn = MethodType(_equality, value)
-    elif value.get("op") in ("IN", "NOT IN"):
-        value._evalfn = MethodType(_one_of, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +55,9 @@ def compared_sides(expression: algebra.Expression) -> tuple[Side, str, Side] | N
     """(left, sign, right) if the expression is a comparison whose sides are each computed from one variable, a
     different one on each side; else None."""
     match expression:
-        case algebra.Call(name, (left, right)):
-            kind, _, sign = name.partition(" ")
+        case algebra.Call(sign, (left, right)) if sign in algebra.SIGNS:
             sides = _side(left), _side(right)
-            if kind == "RelationalExpression" and sign in SIGNS and sides[0] is not None and sides[1] is not None:
+            if sides[0] is not None and sides[1] is not None:
                 return sides[0], sign, sides[1]
     return None
 
@@ -94,18 +66,17 @@ Program = tuple[float | str, ...]
 """An expression in postfix notation: numbers, variables as `?name`, `+ - * / neg abs`, comparisons, `not`, `and` and
 `or`."""
 
-_LOGIC: Final = {"ConditionalAndExpression": "and", "ConditionalOrExpression": "or"}
+_LOGIC: Final = {"&&": "and", "||": "or"}
 
 
 def number_program(expression: algebra.Expression) -> Program | None:
     """The expression as a program, if it consists of comparisons of arithmetic on numbers; else None."""
     match expression:
-        case algebra.Call(name, (left, right)) if name.startswith("RelationalExpression "):
-            sign, sides = name.split(" ", 1)[1], (_value_program(left), _value_program(right))
-            return _postfix(sides, (sign,)) if sign in SIGNS else None
+        case algebra.Call(sign, (left, right)) if sign in algebra.SIGNS:
+            return _postfix((_value_program(left), _value_program(right)), (sign,))
         case algebra.Call(name, arguments) if name in _LOGIC:
             return _postfix(map(number_program, arguments), (_LOGIC[name],) * (len(arguments) - 1))
-        case algebra.Call("UnaryNot", (argument,)):
+        case algebra.Call("!", (argument,)):
             return _postfix((number_program(argument),), ("not",))
     return None
 
@@ -117,15 +88,14 @@ def _value_program(expression: algebra.Expression) -> Program | None:
         case algebra.Term(Literal() as literal):
             number = near_number(literal)
             return None if number is None else (number,)
-        case algebra.Call("AdditiveExpression" | "MultiplicativeExpression", (first, *others), handle):
-            signs = list(dict.get(handle, "op") or ())
+        case algebra.Arithmetic(_, (first, *others), signs):
             program = _value_program(first)
             for sign, other in zip(signs, others, strict=True):
-                program = _postfix((program, _value_program(other)), (str(sign),))
+                program = _postfix((program, _value_program(other)), (sign,))
             return program
-        case algebra.Call("UnaryMinus", (argument,)):
+        case algebra.Call("minus", (argument,)):
             return _postfix((_value_program(argument),), ("neg",))
-        case algebra.Call("Builtin_ABS", (argument,)):
+        case algebra.Call("ABS", (argument,)):
             return _postfix((_value_program(argument),), ("abs",))
     return None
 
@@ -156,14 +126,6 @@ def _computed_from(expression: algebra.Expression) -> frozenset[str] | None:
             found = [_computed_from(argument) for argument in arguments]
             return None if None in found else frozenset().union(*(names for names in found if names is not None))
     return None
-
-
-def _ordered(expression: Expr, context: Any) -> Literal:
-    return Literal(_in_order(_ORDER[expression.op], expression.expr, expression.other))
-
-
-def _equality(expression: Expr, context: Any) -> Literal:
-    return Literal(_equal(expression.expr, expression.other) is (expression.op == "="))
 
 
 def _in_order(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
@@ -364,22 +326,3 @@ class _Date:
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(Z|[+-]\d\d:\d\d)?")
-
-
-def _one_of(expression: Expr, context: Any) -> Literal:
-    """`x IN (a, b)` is `x = a || x = b`: true if one is equal, else an error if one comparison is an error."""
-    wanted = expression.expr
-    items = dict.__getitem__(expression, "other")
-    error: SPARQLError | None = None
-    for item in items if isinstance(items, list) else []:  # an empty list is rdf:nil
-        try:
-            given = _eval(item, context)
-            if isinstance(given, SPARQLError):
-                raise given
-            if _equal(wanted, given):
-                return Literal(expression.op == "IN")
-        except SPARQLError as caught:
-            error = caught
-    if error is not None:
-        raise error
-    return Literal(expression.op == "NOT IN")

@@ -10,26 +10,36 @@ looked up there, so its cost does not grow with the schema. These VALUES stay co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import reduce
 from hashlib import sha256
 from typing import Any, Final
 
 import numpy as np
-from pyparsing import ParseResults
 from rdflib.namespace import RDF
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
-from rdflib.plugins.sparql.algebra import translateQuery
-from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue, Expr
 from rdflib.term import BNode, URIRef, Variable
 
 from spaseq.core.errors import UnsupportedFeature
 from spaseq.core.pattern import balanced
 from spaseq.gpm import algebra
-from spaseq.gpm.inline import InlineBindings, InlineTerms
-from spaseq.gpm.pattern import Condition, GraphPattern, Part
+from spaseq.gpm.algebra import (
+    BGP,
+    Call,
+    Distinct,
+    Extend,
+    Filter,
+    GraphNode,
+    Join,
+    Node,
+    Projected,
+    Term,
+    Union,
+    Values,
+)
+from spaseq.gpm.inline import InlineTerms
+from spaseq.gpm.pattern import Condition, GraphPattern
 from spaseq.rdf import GraphColumns, SchemaColumns, close_rdfs, term_bytes
 
 __all__ = ["Schema", "close_knowledge", "entailed"]
@@ -97,15 +107,14 @@ def entailed(pattern: GraphPattern, schema: Schema) -> GraphPattern:
     `UnsupportedFeature` for rdf:type inside a property path, and for a negated property set.
     """
     rewriter = _Rewriter(pattern, schema)
-    handle = rewriter.rewrite(pattern.event.handle)
+    event = rewriter.rewrite(pattern.event)
     local, correlated = (tuple(map(rewriter.condition, group)) for group in (pattern.local, pattern.correlated))
     if not rewriter.changed:
         return pattern
-    names = [Variable(name) for name in sorted(algebra.visible(pattern.event.node))]
-    handle = _subselect(handle, names)  # hides the variables that replace blank nodes
-    node = algebra.convert(handle)
-    required = algebra.required_predicates(node)
-    return replace(pattern, event=Part(node, handle), local=local, correlated=correlated, required=required)
+    # The subquery hides the variables that replace blank nodes.
+    event = algebra.Projected(event, tuple(sorted(algebra.visible(pattern.event))))
+    required = algebra.required_predicates(event)
+    return replace(pattern, event=event, local=local, correlated=correlated, required=required)
 
 
 class _Rewriter:
@@ -115,54 +124,42 @@ class _Rewriter:
         self._fresh = 0
         self.changed = False
 
-    def rewrite(self, value: Any) -> Any:
-        """A copy of the algebra (or expression) with its basic graph patterns rewritten."""
-        if isinstance(value, CompValue):
-            if value.name == "Graph":
-                return value
-            if value.name == "BGP":
-                return self._basic(value)
-            copy = CompValue(value.name) if not isinstance(value, Expr) else Expr(value.name, _function(value))
-            for name, child in value.items():
-                copy[name] = self.rewrite(child)
-            for name, child in vars(value).items():  # rdflib keeps the pattern of EXISTS as an attribute
-                if name not in ("name", "ctx", "_evalfn"):
-                    setattr(copy, name, self.rewrite(child))
-            return copy
-        if isinstance(value, (list, ParseResults)):
-            return [self.rewrite(child) for child in value]
-        return value
+    def rewrite(self, node: Node) -> Node:
+        """The pattern with its basic graph patterns rewritten."""
+        match node:
+            case GraphNode():
+                return node
+            case BGP(triples):
+                return self._basic(triples)
+            case _:
+                found: Node = algebra.rebuilt(node, self.rewrite)
+                return found
 
     def condition(self, condition: Condition) -> Condition:
         """A condition with the patterns of its EXISTS rewritten."""
-        if not algebra.has_exists(condition.expression):
-            return condition
-        handle = self.rewrite(condition.handle)
-        return replace(condition, expression=algebra.convert_expression(handle), handle=handle)
+        return Condition.of(algebra.rebuilt(condition.expression, self.rewrite))
 
-    def _basic(self, node: CompValue) -> CompValue:
+    def _basic(self, triples: Iterable[Triple]) -> Node:
         kept, joined = [], []
-        for triple in node.triples:
+        for triple in triples:
             s, p, o = (Variable(f"__b{term}") if isinstance(term, BNode) else term for term in triple)
             if isinstance(p, Path):
                 p = self._path(p)
             found = list(self._alternatives(s, p, o)) if not isinstance(p, Path) else []
             if len(found) > 1:
-                names = [term for term in (s, p, o) if isinstance(term, Variable)]
-                joined.append(_subselect(_union(found), list(dict.fromkeys(names)), distinct=True))
+                names = [str(term) for term in (s, p, o) if isinstance(term, Variable)]
+                joined.append(Distinct(Projected(balanced(Union, found), tuple(dict.fromkeys(names)))))
                 self.changed = True
             else:
                 kept.append((s, p, o))
-        whole = _bgp(kept)
-        for part in joined:
-            whole = part if whole.name == "BGP" and not whole.triples else _binary("Join", whole, part)
-        return whole
+        parts: list[Node] = [BGP(tuple(kept))] if kept or not joined else []
+        return reduce(Join, [*parts, *joined])
 
     # -- the triples that entail a triple
 
-    def _alternatives(self, s: Any, p: Any, o: Any) -> Iterator[CompValue]:
+    def _alternatives(self, s: Any, p: Any, o: Any) -> Iterator[Node]:
         """A pattern for each way to entail `s p o`, the triple itself first."""
-        yield _bgp([(s, p, o)])
+        yield _bgp((s, p, o))
         if not isinstance(p, Variable):
             yield from self._derived(s, p, o)
             return
@@ -178,29 +175,29 @@ class _Rewriter:
             for pattern in self._typed(s_now, o_now) if many else self._derived(s_now, name, o_now):
                 yield _extended(pattern, p, name)
 
-    def _derived(self, s: Any, p: URIRef, o: Any) -> Iterator[CompValue]:
+    def _derived(self, s: Any, p: URIRef, o: Any) -> Iterator[Node]:
         """A pattern for each other way to entail `s p o`, p being known."""
         below = self._schema.below(self._schema.columns.properties, p)
         yield from self._each_of(_with_predicate(s, o), below, _PROPERTIES)
         if p == RDF.type or RDF.type in self._schema.terms(below):
             yield from self._typed(s, o)
 
-    def _each_of(self, triple: Callable[[Any], Triple], terms: np.ndarray, most: int) -> Iterator[CompValue]:
+    def _each_of(self, triple: Callable[[Any], Triple], terms: np.ndarray, most: int) -> Iterator[Node]:
         """Patterns for the triples with any of `terms`, numbers of the schema: one each, or if there are more than
         `most` one for all."""
         if len(terms) > most:
             yield self._looked_up(triple, (), terms[:, np.newaxis])
         else:
-            yield from (_bgp([triple(term)]) for term in self._schema.terms(terms))
+            yield from (_bgp(triple(term)) for term in self._schema.terms(terms))
 
-    def _looked_up(self, triple: Callable[[Any], Triple], names: tuple[Variable, ...], rows: np.ndarray) -> CompValue:
+    def _looked_up(self, triple: Callable[[Any], Triple], names: tuple[Variable, ...], rows: np.ndarray) -> Node:
         """The triples with the first term of a row, and for each the row's other terms as `names`. `rows`: numbers of
         the schema, (n, 1 + names)."""
         term = self._new()
         columns = {str(name): rows[:, i] for i, name in enumerate((term, *names))}
-        return _binary("Join", _bgp([triple(term)]), _inline(InlineTerms(self._schema.columns.keys, columns)))
+        return Join(_bgp(triple(term)), Values(InlineTerms(self._schema.columns.keys, columns)))
 
-    def _typed(self, s: Any, o: Any) -> Iterator[CompValue]:
+    def _typed(self, s: Any, o: Any) -> Iterator[Node]:
         """A pattern for each way to entail `s rdf:type o` by the schema's classes."""
         if not isinstance(o, Variable):
             yield from self._instances(s, o)
@@ -218,18 +215,16 @@ class _Rewriter:
         """rdf:type and the properties below it."""
         return [RDF.type, *self._schema.terms(self._schema.below(self._schema.columns.properties, RDF.type))]
 
-    def _all_of(
-        self, triple: Callable[[Any], Triple], name: Variable, pairs: np.ndarray, most: int
-    ) -> Iterator[CompValue]:
+    def _all_of(self, triple: Callable[[Any], Triple], name: Variable, pairs: np.ndarray, most: int) -> Iterator[Node]:
         """Patterns for the triples with the first term of any of `pairs`, the second being `name`."""
         if len(pairs) > most:
             yield self._looked_up(triple, (name,), pairs)
             return
         for term, value in zip(*(self._schema.terms(pairs[:, i]) for i in (0, 1)), strict=True):
             s, p, o = (value if end == name else end for end in triple(term))
-            yield _extended(_bgp([(s, p, o)]), name, value)
+            yield _extended(_bgp((s, p, o)), name, value)
 
-    def _instances(self, s: Any, kind: Any) -> Iterator[CompValue]:
+    def _instances(self, s: Any, kind: Any) -> Iterator[Node]:
         schema, columns = self._schema, self._schema.columns
         below = schema.below(columns.classes, kind)
         for name in self._kinds():
@@ -273,17 +268,11 @@ class _Rewriter:
         )
 
 
-# -- rdflib's algebra
+# -- the nodes of patterns
 
 
-def _bgp(triples: list[Triple]) -> CompValue:
-    names = {term for triple in triples for term in triple if isinstance(term, Variable)}
-    return CompValue("BGP", triples=triples, _vars=names)
-
-
-def _binary(name: str, left: CompValue, right: CompValue) -> CompValue:
-    more = {"lazy": False} if name == "Join" else {}
-    return CompValue(name, p1=left, p2=right, _vars=set(left._vars or ()) | set(right._vars or ()), **more)
+def _bgp(triple: Triple) -> Node:
+    return BGP((triple,))
 
 
 def _with_predicate(s: Any, o: Any) -> Callable[[Any], Triple]:
@@ -294,36 +283,9 @@ def _with_object(s: Any, p: Any) -> Callable[[Any], Triple]:
     return lambda term: (s, p, term)
 
 
-def _inline(rows: InlineTerms) -> CompValue:
-    """VALUES."""
-    names = set(map(Variable, rows.names))
-    return CompValue("ToMultiSet", p=CompValue("values", res=InlineBindings(rows)), _vars=names)
+def _extended(node: Node, name: Variable, term: Any) -> Node:
+    return Extend(node, str(name), Term(term))
 
 
-def _union(parts: list[CompValue]) -> CompValue:
-    return balanced(partial(_binary, "Union"), parts)
-
-
-def _extended(node: CompValue, name: Variable, term: Any) -> CompValue:
-    return CompValue("Extend", p=node, expr=term, var=name, _vars=set(node._vars or ()) | {name})
-
-
-def _subselect(node: CompValue, names: list[Variable], *, distinct: bool = False) -> CompValue:
-    inner = CompValue("Project", p=node, PV=names, _vars=set(names))
-    if distinct:
-        inner = CompValue("Distinct", p=inner, _vars=set(names))
-    return CompValue("ToMultiSet", p=inner, _vars=set(names))
-
-
-def _no_literal(node: CompValue, name: Variable) -> CompValue:
-    return CompValue("Filter", p=node, expr=_not_literal(str(name)), _vars=set(node._vars or ()))
-
-
-def _function(expression: Any) -> Any:
-    """The function that evaluates an expression of rdflib, unbound, for a copy of the expression."""
-    return getattr(expression._evalfn, "__func__", expression._evalfn)
-
-
-def _not_literal(name: str) -> Any:
-    query = translateQuery(parseQuery(f"SELECT * WHERE {{ ?{name} ?__p ?__o FILTER (!isLiteral(?{name})) }}"))
-    return query.algebra.p.p.expr
+def _no_literal(node: Node, name: Variable) -> Node:
+    return Filter(node, Call("!", (Call("isLITERAL", (Term(name),)),)))

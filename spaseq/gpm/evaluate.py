@@ -1,5 +1,4 @@
-"""Evaluates compiled GPMs by `spaseq.gpm.reference`, one event graph at a time, and expressions on one mapping
-(`holds`, `verdict`).
+"""Evaluates compiled GPMs by `spaseq.gpm.reference`, one event graph at a time, and conditions on one mapping.
 
 This is for patterns that the columnar plan does not cover, and the reference that tests compare the plan with. A
 pattern is parsed and translated once (`spaseq.gpm.pattern`) and evaluated with the event graph as the default graph and
@@ -13,21 +12,19 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 from rdflib import Graph
-from rdflib.plugins.sparql.evalutils import _eval
-from rdflib.plugins.sparql.parserutils import Expr
-from rdflib.plugins.sparql.sparql import FrozenBindings, Prologue, QueryContext, SPARQLError
-from rdflib.term import Identifier, URIRef, Variable
+from rdflib.plugins.sparql.sparql import Prologue
+from rdflib.term import Identifier, URIRef
 
 from spaseq.core.errors import OptionError
-from spaseq.gpm import algebra
-from spaseq.gpm.comparison import SIGNS, Side, compares
-from spaseq.gpm.functions import arithmetic, effective_truth
+from spaseq.gpm.algebra import Node
+from spaseq.gpm.comparison import Side
+from spaseq.gpm.expressions import Row, is_true, value_or_none
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, Mapping, MappingSet, freeze
-from spaseq.gpm.pattern import Condition, GraphPattern, Part
-from spaseq.gpm.reference import Context, NamedGraphs, Row, evaluating, is_true, solutions, value_in
+from spaseq.gpm.pattern import Condition, GraphPattern
+from spaseq.gpm.reference import Context, NamedGraphs, evaluating, solutions
 from spaseq.rdf import GraphColumns, Triple, graph_of, plain_literal
 
 __all__ = [
@@ -35,11 +32,9 @@ __all__ = [
     "EventGraph",
     "Knowledge",
     "PatternEvaluator",
-    "evaluated",
     "event_graph",
     "holds",
     "value_of",
-    "verdict",
 ]
 
 
@@ -187,10 +182,10 @@ class PatternEvaluator:
 
     def derived(self, kind: str, make: Callable[[], Any]) -> Any:
         """The result of `make()`, computed from the knowledge for this pattern; called once for all its evaluators. The
-        handles of the pattern's parts are kept alive, since they are identified by `id`."""
-        handles = tuple(part.handle for _, part in self.pattern.knowledge)
-        key = (kind, *(iri for iri, _ in self.pattern.knowledge), *map(id, handles))
-        return self._given.derived(key, lambda: (handles, make()))[1]
+        pattern's parts are kept alive, since they are identified by `id`."""
+        parts = tuple(part for _, part in self.pattern.knowledge)
+        key = (kind, *(iri for iri, _ in self.pattern.knowledge), *map(id, parts))
+        return self._given.derived(key, lambda: (parts, make()))[1]
 
     @property
     def _knowledge(self) -> IndexedMappings | None:
@@ -205,9 +200,9 @@ class PatternEvaluator:
             found = IndexedMappings(found).join(self.of_part(iri, part))
         return IndexedMappings(found)
 
-    def of_part(self, iri: str, part: Part) -> MappingSet:
+    def of_part(self, iri: str, part: Node) -> MappingSet:
         """The solutions of a knowledge part on a registered graph."""
-        return _solutions(part.handle, Context(self.graph(iri), self._named, self.pattern.prologue))
+        return _solutions(part, Context(self.graph(iri), self._named, self.pattern.prologue))
 
     def solve(
         self, facts: EventGraph, predicates: frozenset[Any], budget: int | None = None
@@ -229,96 +224,32 @@ class PatternEvaluator:
     def by_rdflib(self, facts: EventGraph, budget: int | None = None) -> MappingSet:
         """The event part's mapping set."""
         context = Context(facts.graph, self._named, self.pattern.prologue, budget=budget)
-        return _solutions(self.pattern.event.handle, context)
+        return _solutions(self.pattern.event, context)
 
     def _holds(self, condition: Condition, mapping: Mapping, facts: EventGraph) -> bool:
-        return _true(condition, mapping, Context(facts.graph, self._named, self.pattern.prologue))
+        return _is_true(condition, mapping, Context(facts.graph, self._named, self.pattern.prologue))
 
 
-def _solutions(handle: Any, context: Context) -> MappingSet:
-    """The solutions of an algebra node."""
+def _solutions(node: Node, context: Context) -> MappingSet:
+    """The solutions of a pattern."""
     with evaluating():
-        return frozenset(freeze((str(name), term) for name, term in row.items()) for row in solutions(handle, context))
+        return frozenset(freeze(row.terms.items()) for row in solutions(node, context))
 
 
-def _true(condition: Condition, mapping: Mapping, context: Context) -> bool:
-    row = Row(context, {Variable(name): term for name, term in mapping})
+def _is_true(condition: Condition, mapping: Mapping, context: Context) -> bool:
     with evaluating():
-        return is_true(condition.handle, row, context)
+        return is_true(condition.expression, Row(dict(mapping), context))
 
 
 def holds(condition: Condition, mapping: Mapping, prologue: Prologue) -> bool:
-    """Whether a condition without EXISTS is true for a mapping. An error, for example an unbound variable, is not."""
-    with evaluating():
-        try:
-            return verdict(condition.expression, dict(mapping), Context(prologue=prologue))
-        except SPARQLError:
-            return False
-
-
-def verdict(expression: algebra.Expression, mapping: dict[str, Any], context: QueryContext) -> bool:
-    """The truth of an expression for one mapping; SPARQLError if it is an error. Call it inside `evaluating()`."""
-    match expression:
-        case algebra.Call(name, (algebra.Term(left), algebra.Term(right))) if name.removeprefix(_RELATION) in SIGNS:
-            return compares(name.removeprefix(_RELATION), _term_of(left, mapping), _term_of(right, mapping))
-        case _:
-            return effective_truth(evaluated(expression, mapping, context))
-
-
-def evaluated(expression: algebra.Expression, mapping: dict[str, Any], context: QueryContext) -> Any:
-    """The value of an expression for one mapping: a term, a Python value, or None for an unbound variable. SPARQLError
-    if it is an error. Call it inside `evaluating()`."""
-    match expression:
-        case algebra.Term(value):
-            return _term_of(value, mapping)
-        case algebra.Call(name, arguments, handle):
-            # PERF: rdflib's evaluator takes some 40 µs for a product of two variables, this 10.
-            if name in _ARITHMETIC and (terms := _operands(arguments, mapping, context)) is not None:
-                number = arithmetic(dict.get(handle, "op") or (), terms)
-                if number is not None:
-                    return number
-            bindings = FrozenBindings(context, {Variable(name): term for name, term in mapping.items()})
-            found = handle.eval(bindings) if isinstance(handle, Expr) else _eval(handle, bindings)
-            if isinstance(found, SPARQLError):
-                raise found
-            return found
-        case _:
-            raise SPARQLError("no value")
-
-
-_ARITHMETIC: Final = frozenset({"AdditiveExpression", "MultiplicativeExpression"})
-
-
-def _operands(
-    arguments: tuple[algebra.Expression, ...], mapping: dict[str, Any], context: QueryContext
-) -> list[Any] | None:
-    """The terms of several operands that are variables, constants or arithmetic on these; else None."""
-    found = []
-    for argument in arguments:
-        match argument:
-            case algebra.Term(value):
-                found.append(_term_of(value, mapping))
-            case algebra.Call(name) if name in _ARITHMETIC:
-                found.append(evaluated(argument, mapping, context))
-            case _:
-                return None
-    return found if len(found) > 1 else None
-
-
-def _term_of(term: Identifier, mapping: dict[str, Any]) -> Any:
-    return mapping.get(str(term)) if isinstance(term, Variable) else term
-
-
-_RELATION: Final = "RelationalExpression "
+    """True if a condition without EXISTS is true for a mapping; False if it is an error, as an unbound variable is."""
+    return _is_true(condition, mapping, Context(prologue=prologue))
 
 
 def value_of(side: Side, term: Identifier, prologue: Prologue) -> Identifier | None:
     """The value of a side of a comparison with `term` for its variable; None if it is an error."""
-    match side.expression:
-        case algebra.Call(handle=handle):
-            context = Context(prologue=prologue)
-            with evaluating():
-                found: Identifier | None = value_in(handle, Row(context, {Variable(side.name): term}), context)
-            return found
-        case _:
-            return term
+    if side.is_variable:
+        return term
+    with evaluating():
+        found: Identifier | None = value_or_none(side.expression, Row({side.name: term}, Context(prologue=prologue)))
+    return found

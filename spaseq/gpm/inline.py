@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from rdflib.term import URIRef, Variable
+from rdflib.term import URIRef
 
-__all__ = ["InlineBindings", "InlineTerms"]
+__all__ = ["InlineTerms"]
 
 
 class InlineTerms:
@@ -33,17 +33,3 @@ class InlineTerms:
         columns = [[(name, place) for place in column.tolist()] for name, column in self.columns.items()]
         for row in zip(*columns, strict=True):
             yield tuple((name, URIRef(self.keys[place][1:-1].decode())) for name, place in row)
-
-
-class InlineBindings:
-    """The same rows as rdflib's algebra has them, for the evaluator that reads it."""
-
-    def __init__(self, rows: InlineTerms) -> None:
-        self.rows: InlineTerms = rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[dict[Variable, URIRef]]:
-        for row in self.rows:
-            yield {Variable(name): term for name, term in row}

@@ -16,7 +16,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from functools import reduce
+from typing import Any, Final, TypeGuard
 
 from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
@@ -25,13 +26,12 @@ from rdflib.term import URIRef, Variable
 from spaseq.core.errors import QuerySemanticsError, UnsupportedFeature
 from spaseq.core.watch import check
 from spaseq.gpm import algebra
-from spaseq.gpm.functions import is_function
+from spaseq.gpm.functions.registered import is_registered
 from spaseq.gpm.sparql import Piece, Source, settled, translated
 
 __all__ = [
     "Condition",
     "GraphPattern",
-    "Part",
     "Source",
     "compile_pattern",
     "with_answers",
@@ -43,20 +43,16 @@ _HINT: Final = "it holds triple patterns that end with '.', FILTER ( … ), OPTI
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a pattern: our node, and rdflib's (`handle`), for its evaluator."""
-
-    node: algebra.Node
-    handle: Any = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Condition:
-    """A conjunct of a top-level FILTER: its expression, the variables it names, and rdflib's expression."""
+    """A conjunct of a top-level FILTER: its expression, and the variables it names."""
 
     expression: algebra.Expression
     variables: frozenset[str]
-    handle: Any = field(compare=False, repr=False)
+
+    @staticmethod
+    def of(expression: algebra.Expression) -> Condition:
+        """The condition with an expression."""
+        return Condition(expression, algebra.expression_variables(expression))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +67,8 @@ class GraphPattern:
 
     name: str
     streams: tuple[str, ...]
-    event: Part
-    knowledge: tuple[tuple[str, Part], ...]
+    event: algebra.Node
+    knowledge: tuple[tuple[str, algebra.Node], ...]
     local: tuple[Condition, ...]
     correlated: tuple[Condition, ...]
     binds: frozenset[str]
@@ -90,10 +86,10 @@ class GraphPattern:
     @property
     def unknown_functions(self) -> frozenset[str]:
         """The IRIs of functions that its expressions call and that are not defined: every call is an error."""
-        nodes = [self.event.node, *(part.node for _, part in self.knowledge)]
+        nodes = [self.event, *(part for _, part in self.knowledge)]
         conditions = [condition.expression for condition in (*self.local, *self.correlated)]
         called = frozenset(algebra.functions_called((*nodes, *conditions)))
-        return frozenset(iri for iri in called if not is_function(iri))
+        return frozenset(iri for iri in called if not is_registered(iri))
 
     @property
     def mentions(self) -> frozenset[str]:
@@ -109,9 +105,7 @@ def with_answers(
     parts = []
     for (iri, _), (names, rows) in zip(pattern.knowledge, answers, strict=True):
         unbound = frozenset(names) - {name for row in rows for name, _ in row}
-        inline = CompValue("values", res=[{Variable(name): term for name, term in row} for row in rows])
-        node = algebra.Values(tuple(map(tuple, rows)), unbound)
-        parts.append((iri, Part(node, CompValue("ToMultiSet", p=inline))))
+        parts.append((iri, algebra.Values(tuple(map(tuple, rows)), unbound)))
     return replace(pattern, knowledge=tuple(parts))
 
 
@@ -123,21 +117,19 @@ def compile_pattern(source: Source, streams: tuple[str, ...]) -> GraphPattern:
     check()
     group = Piece(source.start, source.end, f"the graph pattern of GPM {source.name}", _HINT)
     prologue, query, _ = translated(source, ["SELECT * WHERE ", group])
-    root = settled(query.p.p)
-    conditions, body = _conditions(root)
+    whole = _node(settled(query.p.p), source)
+    conditions, body = _conditions(whole)
     leaves = tuple(_leaves(body))
-    knowledge = [leaf for leaf in leaves if _is_knowledge(leaf)]
-    event = _joined([leaf for leaf in leaves if not _is_knowledge(leaf)])
-    whole = _node(root, source)
+    event = [leaf for leaf in leaves if not _is_knowledge(leaf)]
+    event_node = reduce(algebra.Join, event) if event else algebra.BGP(())
     names = algebra.graph_names(whole)
     binds = algebra.visible(whole)
-    sorted_conditions = [_condition(c) for c in conditions]
-    event_node = algebra.convert(event)
+    sorted_conditions = list(map(Condition.of, conditions))
     return GraphPattern(
         name=source.name,
         streams=streams,
-        event=Part(event_node, event),
-        knowledge=tuple((str(leaf.term), Part(algebra.convert(leaf.p), leaf.p)) for leaf in knowledge),
+        event=event_node,
+        knowledge=tuple((str(leaf.name), leaf.child) for leaf in leaves if _is_knowledge(leaf)),
         local=tuple(c for c in sorted_conditions if c.variables <= binds),
         correlated=tuple(c for c in sorted_conditions if not c.variables <= binds),
         binds=binds,
@@ -180,45 +172,29 @@ def _too_deep(source: Source, how: str) -> QuerySemanticsError:
 # -- splitting the group
 
 
-def _conditions(root: CompValue) -> tuple[list[Any], CompValue]:
+def _conditions(root: algebra.Node) -> tuple[list[algebra.Expression], algebra.Node]:
     """The conjuncts of the group's own FILTERs, and the pattern below them."""
-    if root.name != "Filter":
+    if not isinstance(root, algebra.Filter):
         return [], root
-    return list(_conjuncts(root.expr)), root.p
+    return list(_conjuncts(root.condition)), root.child
 
 
-def _conjuncts(expression: Any) -> Iterator[Any]:
-    if isinstance(expression, CompValue) and expression.name == "ConditionalAndExpression":
-        yield from _conjuncts(expression.expr)
-        for other in expression.other or ():
-            yield from _conjuncts(other)
+def _conjuncts(expression: algebra.Expression) -> Iterator[algebra.Expression]:
+    if isinstance(expression, algebra.Call) and expression.name == "&&":
+        for argument in expression.arguments:
+            yield from _conjuncts(argument)
     else:
         yield expression
 
 
-def _condition(handle: Any) -> Condition:
-    expression = algebra.convert_expression(handle)
-    return Condition(expression, algebra.expression_variables(expression), handle)
-
-
-def _leaves(body: CompValue) -> Iterator[CompValue]:
+def _leaves(body: algebra.Node) -> Iterator[algebra.Node]:
     """The operands of the joins at the top of the group."""
-    if body.name == "Join":
-        yield from _leaves(body.p1)
-        yield from _leaves(body.p2)
+    if isinstance(body, algebra.Join):
+        yield from _leaves(body.left)
+        yield from _leaves(body.right)
     else:
         yield body
 
 
-def _is_knowledge(leaf: CompValue) -> bool:
-    return leaf.name == "Graph" and isinstance(leaf.term, URIRef)
-
-
-def _joined(leaves: list[CompValue]) -> CompValue:
-    """The join of algebra nodes, in order; the empty pattern if there are none."""
-    if not leaves:
-        return CompValue("BGP", triples=[], _vars=set())
-    first, *rest = leaves
-    for leaf in rest:
-        first = CompValue("Join", p1=first, p2=leaf, lazy=False, _vars=set(first._vars or ()) | set(leaf._vars or ()))
-    return first
+def _is_knowledge(leaf: algebra.Node) -> TypeGuard[algebra.GraphNode]:
+    return isinstance(leaf, algebra.GraphNode) and isinstance(leaf.name, URIRef)

@@ -1,27 +1,25 @@
 """SELECT expressions, aggregates, GROUP BY, HAVING and ORDER BY over solutions, and CONSTRUCT templates.
 
-rdflib parses and translates them as one SPARQL query over inline data; `SolutionPlan` evaluates that query's algebra
-with the solutions in place of the data. The caller decides which solutions a clause ranges over
+They are parsed and translated as one SPARQL query over inline data; `SolutionPlan` evaluates that query's algebra with
+the solutions in place of the data. The caller decides which solutions a clause ranges over
 (`spaseq.language.results.results`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, TypeGuard
 
-from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Literal, URIRef, Variable
 
 from spaseq.core.errors import InternalError
 from spaseq.gpm import algebra
 from spaseq.gpm.comparison import order_place
-from spaseq.gpm.evaluate import evaluated
+from spaseq.gpm.expressions import Row, value_or_none
 from spaseq.gpm.legal import UNGROUPED
-from spaseq.gpm.reference import Context, Row, evaluating, value_in
+from spaseq.gpm.reference import Context, evaluating
 from spaseq.gpm.reference import solutions as solved
 from spaseq.gpm.sparql import Piece, Source, settled, translated
 from spaseq.rdf import plain_literal
@@ -42,7 +40,7 @@ class _Each:
     """A row computed of each solution by itself. `values`: variables and their expressions, in order; `keys`: those of
     ORDER BY.
 
-    PERF: rdflib's algebra over one solution takes 100 µs, this some 2 and what the expressions take.
+    PERF: the reference over one solution takes 100 µs, this some 2 and what the expressions take.
     """
 
     values: tuple[tuple[str, algebra.Expression], ...]
@@ -51,44 +49,35 @@ class _Each:
     def row(self, solution: Bindings, context: Context) -> tuple[Bindings, tuple[Any, ...]]:
         """As of `SolutionPlan.rows`."""
         terms = {name: plain_literal(term) for name, term in solution.items() if name != ROUNDS}
+        row = Row(terms, context)
         for name, expression in self.values:
-            term = _value(expression, terms, context)
+            term = value_or_none(expression, row)
             if term is not None:
                 terms[name] = term
-        return terms, tuple(order_place(_value(key, terms, context)) for key in self.keys)
+        return terms, tuple(order_place(value_or_none(key, row)) for key in self.keys)
 
 
-def _value(expression: algebra.Expression, terms: Bindings, context: Context) -> Any:
-    """The value of an expression as a term; None if it is an error."""
-    try:
-        found = evaluated(expression, terms, context)
-    except SPARQLError:
-        return None
-    if found is None:
-        return None
-    return plain_literal(found if isinstance(found, (URIRef, BNode, Literal)) else Literal(found))
-
-
-def _each_of(node: CompValue, leaf: CompValue, order: Sequence[tuple[Any, bool]]) -> _Each | None:
+def _each_of(
+    node: algebra.Node, leaf: algebra.Values, order: Sequence[tuple[algebra.Expression, bool]]
+) -> _Each | None:
     """The values and keys, if rows are computed of each solution by itself: no HAVING, no VALUES, no pattern."""
     values = []
-    while node.name == "Extend":
-        values.append((str(node.var), node.expr))
-        node = node.p
-    if node.name == "Join" and node.p1.name == "BGP" and not node.p1.triples:
-        node = node.p2
-    if node.name != "ToMultiSet" or node.p is not leaf:
+    while isinstance(node, algebra.Extend):
+        values.append((node.variable, node.value))
+        node = node.child
+    if isinstance(node, algebra.Join) and node.left == algebra.BGP(()):
+        node = node.right
+    if node is not leaf:
         return None
-    each = tuple((name, algebra.convert_expression(value)) for name, value in reversed(values))
-    keys = tuple(algebra.convert_expression(key) for key, _ in order)
-    return _Each(each, keys) if all(map(_is_alone, [*(value for _, value in each), *keys])) else None
+    keys = tuple(key for key, _ in order)
+    return _Each(tuple(reversed(values)), keys) if all(map(_is_alone, [*(v for _, v in values), *keys])) else None
 
 
 def _is_alone(expression: algebra.Expression) -> bool:
-    """Whether an expression needs nothing but the terms of its variables. BNODE makes a node for each solution."""
+    """True if an expression needs nothing but the terms of its variables. BNODE makes a node for each solution."""
     match expression:
         case algebra.Call(name, arguments):
-            return name != "Builtin_BNODE" and all(map(_is_alone, arguments))
+            return name != "BNODE" and all(map(_is_alone, arguments))
         case algebra.Term():
             return True
         case _:
@@ -99,11 +88,11 @@ def _is_alone(expression: algebra.Expression) -> bool:
 class SolutionPlan:
     """Computes result rows from solutions.
 
-    `each`: how a row is computed of each solution by itself, None where rdflib's algebra is needed.
+    `each`: how a row is computed of each solution by itself, None if the whole algebra is needed.
     `grouped`: whether a row is computed from a group of solutions (there is an aggregate or a GROUP BY). `keys`: the
     variables of GROUP BY. `aggregated`: the variables in aggregates. `over_rounds`: whether aggregates range over the
     rounds of one solution's iterations (its `ROUNDS`), each of which binds the variables `iterated`. `node`, `leaf`,
-    `group`, `order`, `prologue`: parts of rdflib's algebra; the solutions replace the inline data of `leaf`.
+    `group`, `order`, `prologue`: parts of the algebra; the solutions replace the inline data `leaf`.
     """
 
     grouped: bool
@@ -111,10 +100,10 @@ class SolutionPlan:
     aggregated: frozenset[str]
     over_rounds: bool
     iterated: frozenset[str]
-    node: Any = field(repr=False)
-    leaf: Any = field(repr=False)
-    group: Any = field(repr=False)
-    order: tuple[tuple[Any, bool], ...] = field(repr=False)
+    node: algebra.Node = field(repr=False)
+    leaf: algebra.Values = field(repr=False)
+    group: algebra.Grouped | None = field(repr=False)
+    order: tuple[tuple[algebra.Expression, bool], ...] = field(repr=False)
     prologue: Any = field(repr=False)
     each: _Each | None = field(repr=False)
 
@@ -129,14 +118,13 @@ class SolutionPlan:
                 return [self.each.row(solution, context) for solution in solutions]
         own: Bindings = {}
         if self.over_rounds:  # the one solution's own bindings can be named outside of aggregates
-            own = {Variable(name): term for name, term in solutions[0].items() if name != ROUNDS}
+            own = {name: term for name, term in solutions[0].items() if name != ROUNDS}
             solutions = [row for solution in solutions for row in self._rounds(solution)]
         context = self._context(solutions)
         with evaluating():
-            rows = [Row(context, {**own, **row.terms}, row.nodes) for row in solved(self.node, context)]
+            rows = [Row({**own, **row.terms}, context, row.nodes) for row in solved(self.node, context)]
             return [
-                (_bindings(row), tuple(order_place(value_in(key, row, context)) for key, _ in self.order))
-                for row in rows
+                (_bindings(row), tuple(order_place(value_or_none(key, row)) for key, _ in self.order)) for row in rows
             ]
 
     def _rounds(self, solution: Bindings) -> list[Bindings]:
@@ -159,14 +147,14 @@ class SolutionPlan:
 
     def groups(self, solutions: Sequence[Bindings]) -> list[list[int]]:
         """The indices of the solutions of each group, in order of first appearance; one group without GROUP BY."""
-        if self.group is None or self.group.expr is None:
+        if self.group is None or not self.group.keys:
             return [list(range(len(solutions)))] if solutions else []
         found: dict[Any, list[int]] = {}
         with evaluating():
             for index, solution in enumerate(solutions):
                 context = self._context([solution])
-                for row in solved(self.group.p, context):
-                    key = tuple(value_in(expression, row, context) for expression in self.group.expr)
+                for row in solved(self.group.child, context):
+                    key = tuple(value_or_none(expression, row) for expression in self.group.keys)
                     found.setdefault(key, []).append(index)
         return list(found.values())
 
@@ -178,12 +166,12 @@ class SolutionPlan:
 
     def _context(self, solutions: Sequence[Bindings]) -> Context:
         """A context in which the solutions replace the inline data."""
-        rows = [{Variable(n): term for n, term in solution.items() if n != ROUNDS} for solution in solutions]
+        rows = [{n: term for n, term in solution.items() if n != ROUNDS} for solution in solutions]
         return Context(prologue=self.prologue, inline=(self.leaf, rows), behind_where=True)
 
 
 def _bindings(row: Any) -> Bindings:
-    return {str(name): plain_literal(term) for name, term in row.terms.items() if not name.startswith("__agg_")}
+    return {name: plain_literal(term) for name, term in row.terms.items() if not name.startswith("__agg_")}
 
 
 def compile_solutions(
@@ -202,58 +190,55 @@ def compile_solutions(
     data = f" WHERE {{ VALUES (?{_NO_VARIABLE}) {{ (UNDEF) }} }} "
     parts = ["SELECT ", *(select or ("*",)), data, *modifiers]
     prologue, query, ungrouped = translated(source, parts, allowed=frozenset({UNGROUPED}))
-    root = settled(query.p)
-    order: tuple[tuple[Any, bool], ...] = ()
-    while root.name in ("Project", "OrderBy"):
-        if root.name == "OrderBy":
-            order = tuple((c.expr, c.order == "DESC") for c in root.expr)
-        root = root.p
-    aggregates = [a for node in _nodes(root) if node.name == "AggregateJoin" for a in node.A]
+    root = algebra.convert(settled(query.p))
+    order: tuple[tuple[algebra.Expression, bool], ...] = ()
+    while isinstance(root, (algebra.Projected, algebra.Ordered)):
+        if isinstance(root, algebra.Ordered):
+            order = tuple(zip(root.keys, root.descending, strict=True))
+        root = root.child
     # If a later expression names a computed variable, rdflib takes it for a variable of the group and samples it.
-    renamed = {a.res: a.vars for a in aggregates if a.name == "Aggregate_Sample" and str(a.vars) in computed}
-    node = _renamed(root, renamed)
-    order = tuple((_renamed(expression, renamed), descending) for expression, descending in order)
-    leaves = [n for n in _nodes(node) if n.name == "values" and any(Variable(_NO_VARIABLE) in row for row in n.res)]
-    groups = [n for n in _nodes(node) if n.name == "Group"]
-    joins = [n for n in _nodes(node) if n.name == "AggregateJoin"]
-    if len(leaves) != 1 or len(groups) > 1 or len(joins) != len(groups):
+    renamed = {name: sampled for name, a in _aggregates(root) if (sampled := _sampled(a)) and sampled in computed}
+    if renamed:
+        root, order = _renamed(root, renamed), _renamed(order, renamed)
+    aggregates = [a for _, a in _aggregates(root)]
+    groups = [node for node in algebra.walk(root) if isinstance(node, algebra.Grouped)]
+    joins = [node for node in algebra.walk(root) if isinstance(node, algebra.Aggregated)]
+    if len(groups) > 1 or len(joins) != len(groups):
         raise InternalError("the algebra of the result clauses is not as expected")
-    ranged = frozenset(
-        str(name)
-        for a in aggregates
-        if a.res not in renamed
-        for name in _variables(a.vars)
-        if a.name != "Aggregate_Sample" or not groups or a.vars not in (groups[0].expr or ())
-    )
     group = groups[0] if groups else None
-    keys = frozenset(str(key) for key in (group.expr if group else None) or () if isinstance(key, Variable))
-    over_rounds = not (group and group.expr) and _over_rounds(aggregates, iterated)
+    ranged = frozenset().union(
+        *(_variables(a) for a in aggregates if a.name != "Sample" or group is None or a.over not in group.keys)
+    )
+    keys = frozenset(str(key.value) for key in (group.keys if group else ()) if _is_variable(key))
+    over_rounds = not (group and group.keys) and _over_rounds(aggregates, iterated)
     if ungrouped and not over_rounds:
         raise ungrouped[0]
     if over_rounds:
-        for aggregate in aggregates:
-            if aggregate.name == "Aggregate_Sample" and isinstance(aggregate.vars, Variable):
-                aggregate["vars"] = Variable(_LAST + aggregate.vars)  # outside aggregates, a variable is its last value
-        ranged = frozenset(str(name) for a in aggregates for name in _variables(a.vars) if not name.startswith(_LAST))
+        root = _of_last(root)
+        ranged = frozenset().union(*(_variables(a) for _, a in _aggregates(root)))
+        ranged = frozenset(name for name in ranged if not name.startswith(_LAST))
+    leaves = [node for node in algebra.walk(root) if isinstance(node, algebra.Values) and SolutionPlan.is_leaf(node)]
+    if len(leaves) != 1:
+        raise InternalError("the algebra of the result clauses is not as expected")
     return SolutionPlan(
         grouped=bool(groups),
         keys=keys,
         aggregated=ranged,
         over_rounds=over_rounds,
         iterated=iterated,
-        node=node,
+        node=root,
         leaf=leaves[0],
         group=group,
         order=order,
         prologue=prologue,
-        each=None if groups or over_rounds else _each_of(node, leaves[0], order),
+        each=None if groups or over_rounds else _each_of(root, leaves[0], order),
     )
 
 
-def _over_rounds(aggregates: Sequence[Any], iterated: frozenset[str]) -> bool:
-    """Whether every aggregate names a variable of an iteration; if there are only samples, whether all of them do."""
-    proper = [a for a in aggregates if a.name != "Aggregate_Sample"] or list(aggregates)
-    return bool(proper) and all(iterated & {str(name) for name in _variables(a.vars)} for a in proper)
+def _over_rounds(aggregates: Sequence[algebra.Aggregate], iterated: frozenset[str]) -> bool:
+    """True if every aggregate names a variable of an iteration; if there are only samples, if all of them do."""
+    proper = [a for a in aggregates if a.name != "Sample"] or list(aggregates)
+    return bool(proper) and all(iterated & _variables(a) for a in proper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +265,7 @@ def _is_triple(s: Any, p: Any, o: Any) -> bool:
 
 
 def in_columns(node: algebra.Values) -> bool:
-    """Whether a VALUES behind WHERE is joined as columns in the order, and with the terms, that rdflib's algebra gives:
+    """Whether a VALUES behind WHERE is joined as columns in the order, and with the terms, that the reference gives:
     not with UNDEF, nor with tags of texts, of which the case is that of VALUES there."""
     width = len(algebra.visible(node))
     terms = (term for row in node.rows for _, term in row)
@@ -293,29 +278,50 @@ def compile_template(source: Source, template: Piece) -> Template:
     return Template(tuple((s, p, o) for s, p, o in made.template or ()))
 
 
-def _nodes(root: Any) -> Iterator[CompValue]:
-    if isinstance(root, CompValue):
-        yield root
-        for child in root.values():
-            yield from _nodes(child)
-    elif isinstance(root, (list, tuple)):
-        for child in root:
-            yield from _nodes(child)
+def _aggregates(root: algebra.Node) -> list[tuple[str, algebra.Aggregate]]:
+    return [one for node in algebra.walk(root) if isinstance(node, algebra.Aggregated) for one in node.results]
 
 
-def _variables(root: Any) -> Iterator[Any]:
-    if isinstance(root, Variable):
-        yield root
-    for child in root.values() if isinstance(root, CompValue) else root if isinstance(root, (list, tuple)) else ():
-        yield from _variables(child)
+def _is_variable(expression: algebra.Expression | None) -> TypeGuard[algebra.Term]:
+    return isinstance(expression, algebra.Term) and isinstance(expression.value, Variable)
 
 
-def _renamed(root: Any, names: MappingABC[Any, Any]) -> Any:
-    """The algebra with variables renamed in its expressions."""
-    if isinstance(root, CompValue):
-        for name, child in list(root.items()):
-            root[name] = _renamed(child, names)
-        return root
-    if isinstance(root, list):
-        return [_renamed(child, names) for child in root]
-    return names.get(root, root) if isinstance(root, Variable) else root
+def _sampled(aggregate: algebra.Aggregate) -> str | None:
+    """The variable that an aggregate samples."""
+    over = aggregate.over
+    return str(over.value) if aggregate.name == "Sample" and _is_variable(over) else None
+
+
+def _variables(aggregate: algebra.Aggregate) -> frozenset[str]:
+    """The variables of an aggregate, those inside EXISTS too."""
+    inside = (node for argument in aggregate.arguments for node in algebra.patterns_inside(argument))
+    return algebra.expression_variables(aggregate).union(*map(algebra.mentioned, inside))
+
+
+def _renamed(value: Any, names: MappingABC[str, str]) -> Any:
+    """A node or an expression with variables renamed in its expressions, and aggregates."""
+    match value:
+        case algebra.Term(Variable() as name):
+            return algebra.Term(Variable(names.get(str(name), str(name))))
+        case algebra.Aggregated(child, results):
+            own = tuple((names.get(name, name), _renamed(aggregate, names)) for name, aggregate in results)
+            return algebra.Aggregated(_renamed(child, names), own)
+        case algebra.Node() | algebra.Call() | algebra.Exists():
+            return replace(value, **{part.name: _renamed(getattr(value, part.name), names) for part in fields(value)})
+        case tuple():
+            return tuple(_renamed(item, names) for item in value)
+        case _:
+            return value
+
+
+def _of_last(node: algebra.Node) -> algebra.Node:
+    """The node with samples of a solution's own values: outside aggregates, a variable is its last value."""
+    node = algebra.rebuilt(node, _of_last)
+    if not isinstance(node, algebra.Aggregated):
+        return node
+    results = []
+    for name, aggregate in node.results:
+        if (sampled := _sampled(aggregate)) is not None:
+            aggregate = replace(aggregate, arguments=(algebra.Term(Variable(_LAST + sampled)),))
+        results.append((name, aggregate))
+    return replace(node, results=tuple(results))

@@ -17,7 +17,7 @@ def hidden_variables(pattern: GraphPattern) -> Iterator[tuple[str, frozenset[str
     unbound and the condition an error; inside EXISTS it would be a fresh variable, while a reader may expect the value
     that another GPM binds it to.
     """
-    for node in (pattern.event.node, *(part.node for _, part in pattern.knowledge)):
+    for node in (pattern.event, *(part for _, part in pattern.knowledge)):
         yield from _conditions(node, pattern)
         for inner in algebra.walk(node):
             yield from _expressions(inner, pattern)

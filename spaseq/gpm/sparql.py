@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import InvalidOperation
+from decimal import localcontext as decimal_context
 from typing import Any, Final
 
 import rdflib
@@ -23,7 +25,6 @@ from rdflib.term import Literal, URIRef, Variable
 
 from spaseq.core.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span, SpaseqError
 from spaseq.core.text import ESCAPE, check_escapes, unescaped
-from spaseq.gpm import comparison
 from spaseq.gpm.grammar import Query
 from spaseq.gpm.legal import Breach, breaches
 from spaseq.rdf import plain_literal, quiet_literals
@@ -102,7 +103,9 @@ def translated(
             _name_keys(tree[1])
             _values_inside(tree[1])
             _values_of_nothing(tree[1])
-            query = translateQuery(tree, base=source.base)
+            with decimal_context() as order:  # of triples by their terms, which a decimal and NaN do not have
+                order.traps[InvalidOperation] = False
+                query = translateQuery(tree, base=source.base)
     except ParseBaseException as error:
         raise _syntax_error(source, pieces, offsets[min(max(error.loc, 0), len(text))]) from None
     except SpaseqError:
@@ -303,9 +306,8 @@ def _without_tabs(match: re.Match[str]) -> str:
 
 
 def settled(value: Any) -> Any:
-    """An algebra tree with SPARQL's rules for comparisons and functions, with `"x"^^xsd:string` as `"x"` (one term in
-    RDF 1.1, two in rdflib), and with EXISTS outside FILTER and BIND translated and inline data without rows as inline
-    data, which rdflib does not do."""
+    """An algebra tree with `"x"^^xsd:string` as `"x"` (one term in RDF 1.1, two in rdflib), and with EXISTS outside
+    FILTER and BIND translated and inline data without rows as inline data, which rdflib does not do."""
     if isinstance(value, CompValue):
         if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS") and "graph" not in vars(value):
             value.graph = translateGroupGraphPattern(traverse(dict.get(value, "graph"), visitPost=translatePath))
@@ -319,7 +321,6 @@ def settled(value: Any) -> Any:
             for name in ("start", "length"):
                 if isinstance(dict.get(value, name), Literal):  # of more digits than rdflib reads
                     value[name] = _BEYOND
-        comparison.settle(value)
         return value
     if isinstance(value, (list, ParseResults)):
         return [settled(item) for item in value]

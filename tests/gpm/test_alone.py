@@ -103,8 +103,8 @@ def _ones(evaluator: BatchEvaluator, events: list[GraphEvent]) -> list[set[Any]]
 def _solved_alone(group: str, graph: list[Any]) -> bool:
     """Whether a graph is solved by itself, by a GPM without background knowledge."""
     compiled = _pattern(group)
-    places = {str(iri): place for place, iri in enumerate(sorted(algebra.predicates_named(compiled.event.node)))}
-    alone = prepared(compiled.event.node, [c.expression for c in compiled.local], compiled.prologue, places)
+    places = {str(iri): place for place, iri in enumerate(sorted(algebra.predicates_named(compiled.event)))}
+    alone = prepared(compiled.event, [c.expression for c in compiled.local], compiled.prologue, places)
     own = [places.get(str(predicate)) for _, predicate, _ in graph]
     return alone is not None and alone.solve(listed(graph, own, every=True)) is not None
 
@@ -120,7 +120,7 @@ def test_a_graph_alone_is_a_batch_of_one(group: str, graphs: list[Any]) -> None:
     compiled = _pattern(group)
     for own, graph in zip(found, graphs, strict=True):
         oracle = algebra_by_definition.Oracle(list(dict.fromkeys(graph)), compiled.prologue, {})
-        solutions = oracle.value(compiled.event.node)
+        solutions = oracle.value(compiled.event)
         true = [m for m in solutions if all(oracle.truth(c.expression, m) is True for c in compiled.local)]
         assert {m for m, _ in own} == {tuple(sorted(m.items())) for m in solutions}
         assert {m for m, kept in own if kept} == {tuple(sorted(m.items())) for m in true}

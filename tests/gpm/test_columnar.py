@@ -15,7 +15,7 @@ from rdflib import Literal, URIRef
 
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.jit import Kernel
-from spaseq.gpm import Knowledge, PatternEvaluator, Source, algebra, compile_pattern, evaluate, event_graph
+from spaseq.gpm import Knowledge, PatternEvaluator, Source, algebra, compile_pattern, event_graph, expressions
 from spaseq.gpm.columnar import basic, kernels, plan, read_predicates, truth, uncovered_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.gpm.columnar.keys import Keys
@@ -190,9 +190,9 @@ def graph(rng: random.Random) -> list[Any]:
 
 def by_definition(compiled: Any, triples: list[Any], graphs: Any = None) -> tuple[set[Any], set[Any]]:
     oracle = algebra_by_definition.Oracle(triples, compiled.prologue, graphs)
-    before = oracle.value(compiled.event.node)
+    before = oracle.value(compiled.event)
     for iri, part in compiled.knowledge:
-        known = oracle.value(algebra.GraphNode(URIRef(iri), part.node))
+        known = oracle.value(algebra.GraphNode(URIRef(iri), part))
         before = [{**m, **o} for m in before for o in known if all(o.get(n, t) == t for n, t in m.items())]
     after = [m for m in before if all(oracle.truth(c.expression, m) is True for c in compiled.local)]
     return {tuple(sorted(m.items())) for m in before}, {tuple(sorted(m.items())) for m in after}
@@ -405,7 +405,7 @@ def test_the_rows_of_solutions_have_a_budget() -> None:
 )
 def test_the_predicates_a_pattern_can_use(text: str, names: set[str] | None) -> None:
     compiled = pattern(text)
-    nodes = [compiled.event.node, *(c.expression.pattern for c in compiled.local)]
+    nodes = [compiled.event, *(c.expression.pattern for c in compiled.local)]
     found = [read_predicates(node) for node in nodes]
     known = [read for read in found if read is not None]
     whole = frozenset[URIRef]().union(*known) if len(known) == len(found) else None
@@ -440,13 +440,13 @@ def test_a_bind_is_worked_out_where_the_filters_leave_a_row(monkeypatch: pytest.
     graphs = [[(URIRef(E + "a"), URIRef(E + "p"), Literal(i))] for i in range(50)]
     compiled = pattern("{ ?a :p ?x FILTER (?x > 46) FILTER (?y - ?x = 4 && ?y < 53) BIND (?x + 4 AS ?y) }")
     added: list[Any] = []
-    arithmetic = evaluate.arithmetic
+    arithmetic = expressions.arithmetic
 
     def counted(signs: Any, terms: Any) -> Any:
         added.append(terms)
         return arithmetic(signs, terms)
 
-    monkeypatch.setattr(evaluate, "arithmetic", counted)
+    monkeypatch.setattr(expressions, "arithmetic", counted)
     (solutions,) = BatchEvaluator([PatternEvaluator(compiled, Knowledge())]).solve(batch(graphs)).values()
     kept = [solutions.mapping(row, ("y",)) for row in range(50) if solutions.kept[row]]
     assert kept == [(("y", Literal(51)),), (("y", Literal(52)),)]

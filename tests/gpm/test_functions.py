@@ -214,3 +214,19 @@ def test_negated_property_sets_with_inverses() -> None:
     for text, pairs in (("!^:p", {(a, b)}), ("!(:p|^:q)", {(b, a)}), ("!(^:p|^:q)", set())):
         found = solved(pattern(f"{{ ?x {text} ?y }}"), [graph])[0][1]
         assert {(dict(m)["x"], dict(m)["y"]) for m in found} == pairs, text
+
+
+def test_a_registered_function_is_not_called_with_an_error() -> None:
+    from rdflib.plugins.sparql.operators import register_custom_function, unregister_custom_function
+
+    name = URIRef("http://example.org/joined")
+    register_custom_function(name, lambda *terms: Literal("|".join(terms)))
+    try:
+        graph = [(URIRef("http://example.org/a"), URIRef("http://example.org/p"), Literal(1))]
+        for argument, values in (("STR(?v)", {"1|x"}), ("STR(?none)", set()), ("?none", set())):
+            made = pattern(f"{{ ?a :p ?v BIND (<{name}>({argument}, 'x') AS ?r) }}")
+            for reference in (False, True):
+                (mapping,) = solved(made, [graph], reference=reference)[0][1]
+                assert {str(term) for variable, term in mapping if variable == "r"} == values
+    finally:
+        unregister_custom_function(name)

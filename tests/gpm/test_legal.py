@@ -142,7 +142,7 @@ def test_what_only_sparql_1_2_has_is_told_so(group: str) -> None:
 
 
 def patterns(text: str) -> str:
-    return repr(spaseq.compile(text).checked.patterns["A"].event.node)
+    return repr(spaseq.compile(text).checked.patterns["A"].event)
 
 
 @pytest.mark.parametrize(

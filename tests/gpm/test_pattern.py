@@ -107,7 +107,7 @@ def test_background_knowledge(group: str, expected: list[dict[str, str]]) -> Non
 def test_knowledge_joined_at_the_top_is_taken_out() -> None:
     found = pattern("{ ?a :p ?x GRAPH :kb { ?a :in ?r } FILTER (?r = :X) }")
     assert [iri for iri, _ in found.knowledge] == [KB]
-    assert not algebra.graph_names(found.event.node)
+    assert not algebra.graph_names(found.event)
     nested = pattern("{ ?a :p ?x OPTIONAL { GRAPH :kb { ?a :in ?r } } }")
     assert not nested.knowledge and nested.graphs == (KB,)
 

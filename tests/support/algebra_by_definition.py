@@ -12,12 +12,12 @@ from itertools import groupby, product
 from typing import Any
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
-from rdflib.plugins.sparql.evalutils import _eval
 from rdflib.plugins.sparql.operators import EBV
-from rdflib.plugins.sparql.sparql import FrozenBindings, SPARQLError
+from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
+from spaseq.gpm.expressions import Row, value
 from spaseq.gpm.reference import Context
 from spaseq.rdf import plain_literal
 
@@ -100,14 +100,13 @@ class Oracle:
         return [self.group(members, results, outer, ordered) for members in found.values()]
 
     def group(self, rows: list[Mapping], results: Any, outer: Mapping, ordered: bool) -> Mapping:
-        made = ((name, self.aggregate(call.handle, rows, outer, ordered)) for name, call in results)
+        made = ((name, self.aggregate(one, rows, outer, ordered)) for name, one in results)
         return {name: plain_literal(term) for name, term in made if term is not None}
 
-    def aggregate(self, handle: Any, rows: list[Mapping], outer: Mapping, ordered: bool) -> Any:
-        kind, once = handle.name.removeprefix("Aggregate_"), bool(handle.distinct)
-        if handle.vars == "*":
+    def aggregate(self, aggregate: algebra.Aggregate, rows: list[Mapping], outer: Mapping, ordered: bool) -> Any:
+        kind, once, argument = aggregate.name, aggregate.once, aggregate.over
+        if argument is None:
             return Literal(len({frozenset(m.items()) for m in rows} if once else rows))
-        argument = algebra.convert_expression(handle.vars)
         values = [self.attempt(argument, {**outer, **row}) for row in rows]
         values = list(dict.fromkeys(values)) if once else values
         known = [v for v in values if v is not None]
@@ -122,20 +121,17 @@ class Oracle:
         if kind in ("Min", "Max"):
             return (known[0] if kind == "Min" else known[-1]) if known else None
         if kind == "GroupConcat":
-            separator = " " if handle.separator is None else str(handle.separator)
-            return Literal(separator.join(str(v) for v in known))
+            return Literal(aggregate.separator.join(str(v) for v in known))
         return _of_numbers(kind, known)
 
     def attempt(self, expression: Any, mapping: Mapping) -> Any:
         """The value, None for an error."""
         try:
             match expression:
-                case algebra.Exists() | algebra.Call(
-                    "ConditionalAndExpression" | "ConditionalOrExpression" | "UnaryNot", _
-                ):
+                case algebra.Exists() | algebra.Call("&&" | "||" | "!", _):
                     decided = self.truth(expression, mapping)
                     return None if decided is None else Literal(decided)
-                case algebra.Call("Builtin_IF", (condition, yes, no)):
+                case algebra.Call("IF", (condition, yes, no)):
                     decided = self.truth(condition, mapping)
                     return None if decided is None else self.attempt(yes if decided else no, mapping)
                 case _:
@@ -215,18 +211,18 @@ class Oracle:
     def truth(self, expression: Any, mapping: Mapping) -> bool | None:
         """True, False, or None for an error."""
         match expression:
-            case algebra.Call("TrueFilter"):
+            case algebra.Call("true"):
                 return True
-            case algebra.Call("ConditionalAndExpression", arguments):
+            case algebra.Call("&&", arguments):
                 parts = [self.truth(a, mapping) for a in arguments]
                 return False if False in parts else None if None in parts else True
-            case algebra.Call("ConditionalOrExpression", arguments):
+            case algebra.Call("||", arguments):
                 parts = [self.truth(a, mapping) for a in arguments]
                 return True if True in parts else None if None in parts else False
-            case algebra.Call("UnaryNot", (argument,)):
+            case algebra.Call("!", (argument,)):
                 inner = self.truth(argument, mapping)
                 return None if inner is None else not inner
-            case algebra.Call("Builtin_IF", (condition, yes, no)):
+            case algebra.Call("IF", (condition, yes, no)):
                 decided = self.truth(condition, mapping)
                 return None if decided is None else self.truth(yes if decided else no, mapping)
             case algebra.Exists(pattern, negated):
@@ -238,12 +234,7 @@ class Oracle:
                     return None
 
     def term(self, expression: Any, mapping: Mapping) -> Any:
-        bindings = FrozenBindings(Context(prologue=self.prologue), {Variable(n): t for n, t in mapping.items()})
-        handle: Any = expression.value if isinstance(expression, algebra.Term) else expression.handle
-        found = _eval(handle, bindings)
-        if isinstance(found, SPARQLError):
-            raise found
-        return found if isinstance(found, (URIRef, BNode, Literal)) else Literal(found)
+        return value(expression, Row(mapping, Context(prologue=self.prologue)))
 
 
 def _of_numbers(kind: str, terms: list[Any]) -> Any:

@@ -19,15 +19,15 @@ Modules:
 * `basic` (`BasicPattern`, `basic_pattern`, `match`): Matches basic graph patterns on a batch of events.
 * `coverage`: Which patterns the columnar plan covers, and which triples of an event a pattern can use.
 * `keys` (`Keys`): The partitions of one evaluation, numbered as they occur, over all batches and streams.
-* `named` (`inward`, `mapped_expression`, `mentioned`, `reads_knowledge`, `with_known_graphs`): Rewrites GRAPH for the
-  plan: constant names only, and moved inwards where needed.
+* `named` (`exists_inside`, `inward`, `reads_knowledge`, `with_known_graphs`, `with_variables`): Rewrites GRAPH and
+  EXISTS for the plan: constant names only, moved inwards if needed, and variables for operands.
 * `order` (`by_all_terms`, `by_keys`, `ranks`): The order of terms and of solution rows (SPARQL 1.1 §15.1).
 * `truth`: Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
 * `amounts` (`Amounts`, `Numbers`, `amounts_of`, `by_kind`, `combined`, `compared`, `decimal_digits`, `divided`,
   `rounded`, `signed`, `term_numbers`): Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, the
   literals it gives, and comparisons that the values' kinds decide.
-* `texts` (`ASK`, `NO_VALUE`, `Given`, `cast_terms`, `fresh_nodes`, `fresh_values`, `nodes_of`, `values_of`): Functions
-  of terms over columns: of texts, of what a term is, of the parts of times (SPARQL 1.1 §17.4), casts, and new values.
+* `texts` (`fresh_values`, `keys_of`, `nodes_of`, `numbers_of`): The keys of terms in columns, for functions of keys,
+  and new terms in columns.
 * `groups` (`aggregated`): Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
 * `plan` (`Evaluation`, `KnowledgeRows`, `KnowledgeSource`): The columnar plan of a graph pattern: the algebra evaluated
   bottom up over all events of a batch at once.

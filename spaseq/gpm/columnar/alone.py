@@ -23,8 +23,8 @@ from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import error_of
 from spaseq.gpm.columnar.basic import BasicPattern, basic_pattern
-from spaseq.gpm.columnar.truth import ERROR, FALSE, TRUE, is_arithmetic, relation
-from spaseq.gpm.evaluate import verdict
+from spaseq.gpm.columnar.truth import ERROR, FALSE, TRUE, is_arithmetic
+from spaseq.gpm.expressions import Row, verdict
 from spaseq.gpm.mappings import Mapping as Solution
 from spaseq.gpm.reference import Context, evaluating
 from spaseq.rdf import Triple, plain_literal
@@ -150,16 +150,16 @@ def prepared(
 def _test(expression: algebra.Expression, slots: Mapping[str, int], prologue: Prologue) -> _Test:
     """`truth` of a condition for one row."""
     match expression:
-        case algebra.Call("TrueFilter"):
+        case algebra.Call("true"):
             return lambda row: TRUE
-        case algebra.Call("ConditionalAndExpression", arguments):
+        case algebra.Call("&&", arguments):
             return _folded([_test(a, slots, prologue) for a in arguments], FALSE)
-        case algebra.Call("ConditionalOrExpression", arguments):
+        case algebra.Call("||", arguments):
             return _folded([_test(a, slots, prologue) for a in arguments], TRUE)
-        case algebra.Call("UnaryNot", (argument,)):
+        case algebra.Call("!", (argument,)):
             inner = _test(argument, slots, prologue)
             return lambda row: found if (found := inner(row)) == ERROR else 1 - found
-        case algebra.Call(name, (algebra.Term(left), algebra.Term(right))) if (sign := relation(name)) is not None:
+        case algebra.Call(sign, (algebra.Term(left), algebra.Term(right))) if sign in algebra.SIGNS:
             return _comparison(sign, left, right, slots, _asked(expression, slots, prologue))
         case _:
             return _asked(expression, slots, prologue)
@@ -218,18 +218,19 @@ def _is_literal(term: Any) -> bool:
 
 
 def _is_plain(literal: Any) -> bool:
-    """Whether a literal is a string without a tag."""
+    """True if a literal is a string without a tag."""
     return literal.datatype is None and not literal.language
 
 
 def _asked(expression: algebra.Expression, slots: Mapping[str, int], prologue: Prologue) -> _Test:
-    """The truth of any other expression, by rdflib."""
+    """The truth of any other expression."""
     names = [(name, slots[name]) for name in sorted(algebra.expression_variables(expression)) if name in slots]
 
     def test(row: _Row) -> int:
         with evaluating():
             try:
-                return int(verdict(expression, {name: row[slot] for name, slot in names}, Context(prologue=prologue)))
+                terms = {name: row[slot] for name, slot in names}
+                return int(verdict(expression, Row(terms, Context(prologue=prologue))))
             except SPARQLError:
                 return ERROR
 

@@ -2,7 +2,7 @@
 
 Integers and decimals are whole numbers with a count of digits behind the point, doubles are doubles. Where 64 bits do
 not hold a value (long integers, decimals of many digits, quotients that do not end), and for times, the row is left
-*open*: the caller asks `spaseq.gpm.functions`, whose results these are.
+*open*: the caller asks `spaseq.gpm.functions.table`, whose results these are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.integers import different, first_of_each
 from spaseq.gpm.columnar.kernels import OPEN
 from spaseq.gpm.columnar.table import Space
-from spaseq.gpm.functions import double_text, quotient_text
+from spaseq.gpm.functions.numbers import double_text, quotient_text
 from spaseq.rdf.columns import Kinds, LiteralColumns
 
 __all__ = [

@@ -9,26 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.term import URIRef
 
 from spaseq.gpm import algebra
+from spaseq.gpm.functions import FRESH
 from spaseq.gpm.pattern import GraphPattern
 
 __all__ = [
-    "UNSTEADY", "counts", "joins_alike", "named_nodes", "names_apart", "read_by", "read_predicates", "uncovered",
+    "counts", "joins_alike", "named_nodes", "names_apart", "read_by", "read_predicates", "uncovered",
     "uncovered_pattern", "unsteady",
 ]  # fmt: skip
-
-UNSTEADY: Final = frozenset({"Builtin_RAND", "Builtin_UUID", "Builtin_STRUUID", "Builtin_BNODE"})
-"""The functions whose value differs from one solution to the next."""
 
 
 def uncovered_pattern(pattern: GraphPattern) -> str | None:
     """The reason why the plan does not cover a GPM; None if it does."""
-    root, local = pattern.event.node, [condition.expression for condition in pattern.local]
+    root, local = pattern.event, [condition.expression for condition in pattern.local]
     inside = [node for condition in local for node in algebra.patterns_inside(condition)]
     inside += [node for inner in algebra.walk(root) if isinstance(inner, algebra.GraphNode) for node in [inner.child]]
     own = [expression for inner in algebra.walk(root) for expression in _expressions(inner)]
@@ -74,7 +72,7 @@ def named_nodes(node: algebra.Node) -> list[algebra.Node]:
 
 def _names_nodes(expression: algebra.Expression) -> bool:
     match expression:
-        case algebra.Call("Builtin_BNODE", (_,)):
+        case algebra.Call("BNODE", (_,)):
             return True
         case algebra.Call(_, arguments):
             return any(map(_names_nodes, arguments))
@@ -104,7 +102,7 @@ def unsteady(expression: algebra.Expression) -> bool:
     """Whether the value of an expression may differ from one evaluation to the next; patterns in EXISTS are ignored."""
     match expression:
         case algebra.Call(name, arguments):
-            return name in UNSTEADY or any(map(unsteady, arguments))
+            return name in FRESH or any(map(unsteady, arguments))
         case _:
             return False
 
@@ -141,7 +139,7 @@ def joins_alike(node: algebra.Node) -> bool:
 def read_by(*patterns: GraphPattern) -> frozenset[URIRef] | None:
     """The predicates whose triples in an event some GPM can use; None if one may use triples of any predicate."""
     inside = (c.expression for pattern in patterns for c in pattern.local)
-    nodes = (*(pattern.event.node for pattern in patterns), *chain.from_iterable(map(algebra.patterns_inside, inside)))
+    nodes = (*(pattern.event for pattern in patterns), *chain.from_iterable(map(algebra.patterns_inside, inside)))
     return _any_of(map(read_predicates, nodes))
 
 

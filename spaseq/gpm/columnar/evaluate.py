@@ -19,7 +19,7 @@ from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern, uns
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.gpm.columnar.knowledge import Graphs
 from spaseq.gpm.columnar.lists import Lists
-from spaseq.gpm.columnar.named import mapped_expression, with_known_graphs
+from spaseq.gpm.columnar.named import with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.pushed import PushedTerms
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
@@ -261,7 +261,7 @@ class Unsolved:
 class BatchEvaluator:
     """The GPMs of one stream, compiled for batches of its events.
 
-    A GPM that the plan does not cover, and with `reference` every GPM, is evaluated by rdflib's evaluator, on each
+    A GPM that the plan does not cover, and with `reference` every GPM, is evaluated by the reference, on each
     event that has its required predicates.
     """
 
@@ -414,7 +414,7 @@ def value_on(evaluator: PatternEvaluator, graph: Iterable[Triple]) -> MappingSet
 def _constant_predicates(evaluator: PatternEvaluator) -> frozenset[URIRef]:
     """The predicates that a GPM's patterns name, also inside paths: those that get lists."""
     pattern = evaluator.pattern
-    nodes = [pattern.event.node]
+    nodes = [pattern.event]
     nodes += [inner for c in pattern.local for inner in algebra.patterns_inside(c.expression)]
     return frozenset().union(*(algebra.predicates_named(node) for node in nodes))
 
@@ -522,8 +522,9 @@ def _with_known_graphs(evaluator: PatternEvaluator) -> tuple[algebra.Node, tuple
     """The event part and the local conditions, rewritten so that every GRAPH has a constant name."""
     pattern, names = evaluator.pattern, evaluator.graphs
     conditions = (_known_inside(c.expression, names) for c in pattern.local)
-    return with_known_graphs(pattern.event.node, names), tuple(conditions)
+    return with_known_graphs(pattern.event, names), tuple(conditions)
 
 
 def _known_inside(expression: algebra.Expression, names: Sequence[str]) -> algebra.Expression:
-    return mapped_expression(expression, lambda node: with_known_graphs(node, names))
+    found: algebra.Expression = algebra.rebuilt(expression, lambda node: with_known_graphs(node, names))
+    return found

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 from rdflib.plugins.sparql.sparql import SPARQLError
-from rdflib.term import Identifier, Literal, Variable
+from rdflib.term import Identifier, Literal
 
 from spaseq.core.errors import InternalError
 from spaseq.core.integers import different
 from spaseq.core.watch import made_text
 from spaseq.gpm import algebra
-from spaseq.gpm.aggregates import LENIENT, PLACES, aggregate_of, combined
+from spaseq.gpm.aggregates import LENIENT, PLACES, combined, in_row_order
 from spaseq.gpm.columnar.amounts import (
     DOUBLE,
     MOST_DIGITS,
@@ -59,7 +59,7 @@ def aggregated(
         raise InternalError(f"aggregates over {type(grouping).__name__}")
     groups = _grouped(table, [computed(key, scope) for key in grouping.keys], events)
     columns = {
-        name: _result(expression, table, scope, groups, ordered, behind_where) for name, expression in node.results
+        name: _result(aggregate, table, scope, groups, ordered, behind_where) for name, aggregate in node.results
     }
     return Table(groups.events, columns)
 
@@ -73,33 +73,30 @@ def _grouped(table: Table, keys: Sequence[np.ndarray], events: np.ndarray) -> _G
 
 
 def _result(
-    expression: algebra.Expression, table: Table, scope: Scope, groups: _Groups, ordered: bool, behind_where: bool
+    aggregate: algebra.Aggregate, table: Table, scope: Scope, groups: _Groups, ordered: bool, behind_where: bool
 ) -> np.ndarray:
     """The value of an aggregate for each group, as numbers of terms: int32 (groups,)."""
-    if not isinstance(expression, algebra.Call):
-        raise InternalError(f"{type(expression).__name__} where an aggregate was expected")
-    aggregate, space = aggregate_of(expression.handle), scope.space
+    space = scope.space
     if aggregate.over is None:
         rows = np.arange(len(table))
         if aggregate.once:
             rows, _ = distinct([groups.of, *table.columns.values()], len(table))
         return _counted(groups.of[rows], groups, space)
-    by_row = aggregate.kind == "Count" or (ordered and aggregate.kind == "GroupConcat")
-    by_row |= behind_where and aggregate.kind not in ("Min", "Max")
-    numbers = computed(algebra.convert_expression(aggregate.over), scope)
-    if behind_where and isinstance(aggregate.over, Variable):
+    by_row = in_row_order(aggregate, ordered=ordered, behind_where=behind_where)
+    numbers = computed(aggregate.over, scope)
+    if behind_where and isinstance(aggregate.over, algebra.Term):
         bound = np.flatnonzero(numbers >= 0)
         groups, numbers = _Groups(groups.of[bound], groups.events), numbers[bound]
     values = _Values.of(numbers, groups, space, aggregate.once, by_row)
-    if aggregate.kind in LENIENT:
+    if aggregate.name in LENIENT:
         values = values.only_known()
-    if aggregate.kind == "Count":
+    if aggregate.name == "Count":
         return _counted(values.groups, groups, space)
-    if aggregate.kind in PLACES:
-        return values.sound(values.last() if PLACES[aggregate.kind] else values.first())
-    if aggregate.kind in ("Sum", "Avg"):
-        found, is_open = values.totals(space) if aggregate.kind == "Sum" else values.means(space)
-    elif aggregate.kind == "GroupConcat":
+    if aggregate.name in PLACES:
+        return values.sound(values.last() if PLACES[aggregate.name] else values.first())
+    if aggregate.name in ("Sum", "Avg"):
+        found, is_open = values.totals(space) if aggregate.name == "Sum" else values.means(space)
+    elif aggregate.name == "GroupConcat":
         found, is_open = values.concatenated(aggregate.separator, space), np.zeros(len(values.broken), bool)
     else:
         found, is_open = np.full(len(values.broken), UNBOUND, np.int32), np.ones(len(values.broken), bool)

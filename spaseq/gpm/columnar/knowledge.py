@@ -28,7 +28,6 @@ from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.evaluate import PatternEvaluator
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet
-from spaseq.gpm.pattern import Part
 from spaseq.rdf import GraphBatch, GraphColumns, TermTable, plain_literal
 
 __all__ = ["Graphs", "KnowledgeColumns", "KnowledgeOnDemand"]
@@ -334,26 +333,26 @@ class Graphs:
     def whole(self) -> KnowledgeColumns | KnowledgeOnDemand | None:
         """The solutions of the GPM's knowledge parts, joined, as a set; None if it has no knowledge parts.
 
-        A part that the plan covers is evaluated by it, with the graph as one event; other parts by rdflib.
+        A part that the plan covers is evaluated by it, with the graph as one event; other parts by the reference.
         """
         parts = self._evaluator.pattern.knowledge
         if not parts:
             return None
         if any(iri not in self._evaluator.graphs for iri, _ in parts):
             return KnowledgeColumns.of(frozenset())
-        if len(parts) == 1 and uncovered(parts[0][1].node) is None:
+        if len(parts) == 1 and uncovered(parts[0][1]) is None:
             iri, part = parts[0]
-            node = with_known_graphs(part.node, self._evaluator.graphs)
+            node = with_known_graphs(part, self._evaluator.graphs)
             return KnowledgeOnDemand(self._evaluator.columns(iri), node, partial(self._once, iri, node))
         found = IDENTITY
         for iri, part in parts:
             found = IndexedMappings(found).join(self._mappings_of(iri, part))
         return KnowledgeColumns.of(found)
 
-    def _mappings_of(self, iri: str, part: Part) -> MappingSet:
-        if uncovered(part.node) is not None:
+    def _mappings_of(self, iri: str, part: algebra.Node) -> MappingSet:
+        if uncovered(part) is not None:
             return self._evaluator.of_part(iri, part)
-        node = with_known_graphs(part.node, self._evaluator.graphs)
+        node = with_known_graphs(part, self._evaluator.graphs)
         table, space = _each_once(*self._solved(iri, node, self._budget))
         columns = [(name, column.tolist()) for name, column in sorted(table.columns.items())]
         return frozenset(

@@ -34,10 +34,10 @@ from spaseq.gpm.columnar.coverage import joins_alike, named_nodes
 from spaseq.gpm.columnar.groups import aggregated
 from spaseq.gpm.columnar.joins import InlineRows, equal_pairs, expanded, join, left_join, minus, pairs, semi_join
 from spaseq.gpm.columnar.lists import Lists
-from spaseq.gpm.columnar.named import mentioned, reads_knowledge
+from spaseq.gpm.columnar.named import reads_knowledge
 from spaseq.gpm.columnar.order import by_all_terms, by_keys
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
-from spaseq.gpm.columnar.texts import fresh_nodes
+from spaseq.gpm.columnar.texts import fresh_values
 from spaseq.gpm.columnar.truth import ROW, TRUE, Ready, Scope, computed, truth
 from spaseq.gpm.inline import InlineTerms
 from spaseq.rdf import term_bytes
@@ -294,7 +294,7 @@ class Evaluation:
             beside = _without(beside, node.variable) if isinstance(node, algebra.Extend) else beside
             node = node.child
         table = self.table(node, beside)
-        table = table.with_column(ROW, fresh_nodes(len(table), self.lists.space))
+        table = table.with_column(ROW, fresh_values("BNODE", len(table), self.lists.space))
         for link in reversed(links):
             if isinstance(link, algebra.Filter):
                 table = table.take(self._holds(link.condition, table))
@@ -335,11 +335,11 @@ class Evaluation:
         """For which rows of `table` the pattern has a solution, bool (rows,). The rows include the outer terms."""
         while isinstance(pattern, algebra.Join) and _EMPTY in (pattern.left, pattern.right):
             pattern = pattern.right if pattern.left == _EMPTY else pattern.left
-        if isinstance(pattern, algebra.GraphNode) and not mentioned(pattern) & table.columns.keys():
+        if isinstance(pattern, algebra.GraphNode) and not algebra.mentioned(pattern) & table.columns.keys():
             return np.full(len(table), self.graphs.columns(pattern).count(self.lists.budget) > 0)
         if joins_alike(pattern):
             return semi_join(table, self.table(pattern, (table,)), self.lists.budget)
-        names = mentioned(pattern) & table.columns.keys()
+        names = algebra.mentioned(pattern) & table.columns.keys()
         columns = {name: table.columns[name] for name in sorted(names)}
         first, codes = distinct([table.events, *columns.values()], len(table))
         events = table.events[first]

@@ -5,9 +5,9 @@ numbers, with arithmetic, are computed by a kernel in float64 with a bound on th
 ties.
 
 Values of expressions are numbers of terms, made from the inside outwards (`computed`): arithmetic on columns of numbers
-(`amounts`), IF and COALESCE by choosing rows, functions of texts and times once for each distinct choice of arguments
-(`texts`). Everything else, and the rows that those leave open, is evaluated by rdflib, once for each distinct choice of
-terms (`spaseq.gpm.evaluate.verdict`).
+(`amounts`), IF and COALESCE by choosing rows, functions of keys (`spaseq.gpm.functions.table`) once for each distinct
+choice of arguments. Everything else, and the rows that those leave open, is evaluated by `spaseq.gpm.expressions`, once
+for each distinct choice of terms.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from rdflib.namespace import RDF, XSD
-from rdflib.plugins.sparql.parserutils import CompValue
-from rdflib.plugins.sparql.sparql import Prologue, QueryContext, SPARQLError
+from rdflib.namespace import XSD
+from rdflib.plugins.sparql.sparql import Prologue, SPARQLError
 from rdflib.term import Identifier, Literal, URIRef, Variable
 
 from spaseq.core.integers import different
@@ -28,15 +27,14 @@ from spaseq.core.jit import attempt_rows
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combined, rounded, signed
-from spaseq.gpm.columnar.coverage import UNSTEADY, unsteady
+from spaseq.gpm.columnar.coverage import unsteady
 from spaseq.gpm.columnar.named import exists_inside, with_variables
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
-from spaseq.gpm.columnar.texts import ASK, NO_VALUE, Given, cast_terms, fresh_values, nodes_of, values_of
-from spaseq.gpm.comparison import SIGNS
-from spaseq.gpm.evaluate import evaluated, verdict
-from spaseq.gpm.functions import cast_to, effective_truth
+from spaseq.gpm.columnar.texts import fresh_values, keys_of, nodes_of, numbers_of
+from spaseq.gpm.expressions import Row, value_or_none, verdict
+from spaseq.gpm.functions import CASTS, FRESH, FUNCTIONS
+from spaseq.gpm.functions.numbers import effective_truth
 from spaseq.gpm.reference import Context, evaluating
-from spaseq.rdf import plain_literal
 from spaseq.rdf.columns import Kinds, number_of_term
 
 __all__ = [
@@ -48,14 +46,12 @@ __all__ = [
     "Scope",
     "computed",
     "is_arithmetic",
-    "relation",
     "truth",
 ]
 
 TRUE: Final = 1
 FALSE: Final = 0
 ERROR: Final = -1
-_RELATION: Final = "RelationalExpression "
 ROW: Final = "__row"
 """The column in which a table may have a node for each solution, from which BNODE makes those of texts."""
 
@@ -80,7 +76,7 @@ class Scope:
 
 
 def _is_small(count: int, expression: algebra.Expression) -> bool:
-    """Whether an expression is evaluated row by row."""
+    """True if an expression is evaluated row by row."""
     return count <= FEW and not unsteady(expression)
 
 
@@ -88,42 +84,36 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
     """The truth of a condition for each row of the scope's table: int8 (r,)."""
     count = len(scope.table)
     match expression:
-        case algebra.Call("TrueFilter"):
+        case algebra.Call("true"):
             return np.full(count, TRUE, np.int8)
-        case algebra.Call("ConditionalAndExpression", arguments):
+        case algebra.Call("&&", arguments):
             return _folded(arguments, scope, FALSE)
-        case algebra.Call("ConditionalOrExpression", arguments):
+        case algebra.Call("||", arguments):
             return _folded(arguments, scope, TRUE)
-        case algebra.Call("UnaryNot", (argument,)):
+        case algebra.Call("!", (argument,)):
             inner = truth(argument, scope)
             return np.where(inner == ERROR, inner, 1 - inner).astype(np.int8)
         case algebra.Exists(pattern, negated):
             return (scope.exists(pattern, scope.table) != negated).astype(np.int8)
-        case algebra.Call(name, (left, right)) if (sign := relation(name)) is not None:
+        case algebra.Call(sign, (left, right)) if sign in algebra.SIGNS:
             return _comparison(sign, left, right, expression, scope)
-        case algebra.Call("RelationalExpression IN" | "RelationalExpression NOT IN", (wanted, *items)):
-            return _membership(expression, wanted, items, scope)
-        case algebra.Call("Builtin_BOUND", (algebra.Term(value),)) if isinstance(value, Variable):
+        case algebra.Call("IN" | "NOT IN" as name, (wanted, *items)):
+            return _membership(expression, wanted, items, name == "NOT IN", scope)
+        case algebra.Call("BOUND", (algebra.Term(value),)) if isinstance(value, Variable):
             return (scope.table.column(str(value)) >= 0).astype(np.int8)
-        case algebra.Call(name, arguments, handle) if not _is_small(count, expression):
-            if name == "Builtin_sameTerm" and len(arguments) == 2:
+        case algebra.Call(name, arguments) if not _is_small(count, expression):
+            if name == "sameTerm":
                 return _same(*(computed(argument, scope) for argument in arguments))
-            if name in ("Builtin_IF", "Builtin_COALESCE"):
-                return _effective(computed(expression, scope), scope)
-            if name == "Builtin_isNUMERIC" and len(arguments) == 1:
+            if name == "isNUMERIC":
                 return _numeric(expression, computed(arguments[0], scope), scope)
-            function = values_of(name, handle)
-            if function is not None and name in _TRUTHS:
-                return _by_texts(function, expression, arguments, scope)[1]
-            return _each(expression, scope, np.arange(count))
-        case _:
-            return _each(expression, scope, np.arange(count))
+            if name in ("IF", "COALESCE"):
+                return _effective(computed(expression, scope), scope)
+            if (called := _of_keys(expression, scope)) is not None:
+                places, values = _values(*called, scope)
+                return _verdicts(values, scope)[places]
+    return _each(expression, scope, np.arange(count))
 
 
-_TRUTHS: Final = frozenset({"Builtin_CONTAINS", "Builtin_STRSTARTS", "Builtin_STRENDS", "Builtin_REGEX",
-                            "Builtin_isIRI", "Builtin_isURI", "Builtin_isBLANK", "Builtin_isLITERAL",
-                            "Builtin_LANGMATCHES"})  # fmt: skip
-"""The functions of `texts` that give truth values."""
 FEW: Final = 3
 """So many rows are evaluated one by one. PERF: a sum over three rows takes 100 µs as columns, 30 one by one."""
 
@@ -156,9 +146,13 @@ def _effective(numbers: np.ndarray, scope: Scope) -> np.ndarray:
 
 
 def _membership(
-    whole: algebra.Expression, wanted: algebra.Expression, items: Sequence[algebra.Expression], scope: Scope
+    whole: algebra.Expression,
+    wanted: algebra.Expression,
+    items: Sequence[algebra.Expression],
+    negated: bool,
+    scope: Scope,
 ) -> np.ndarray:
-    """IN and NOT IN. Against a list of IRIs, strings and exact numbers, by look-up; else as `_each`."""
+    """IN and NOT IN (`negated`). Against a list of IRIs, strings and exact numbers, by look-up; else as `_each`."""
     count, space = len(scope.table), scope.space
     made = scope.ready.get(id(whole))
     if made is None:
@@ -167,11 +161,9 @@ def _membership(
     rows = np.arange(count)
     if terms is None and parts and count > FEW:
         held = _folded(parts, scope, TRUE)
-        is_negated = isinstance(whole, algebra.Call) and whole.name.endswith("NOT IN")
-        return np.where(held == ERROR, held, 1 - held).astype(np.int8) if is_negated else held
+        return np.where(held == ERROR, held, 1 - held).astype(np.int8) if negated else held
     if terms is None or count <= FEW:
         return _each(whole, scope, rows)
-    negated = isinstance(whole, algebra.Call) and whole.name.endswith("NOT IN")
     numbers, constants, literals = computed(wanted, scope), space.constants(terms), space.literals()
     kind = literals.kind[numbers]
     numeric = literals.numeric(constants)
@@ -195,7 +187,7 @@ def _equalities(wanted: algebra.Expression, items: Sequence[algebra.Expression])
     """IN as the `=` that it stands for, where it is short and of variables and constants; else none."""
     if len(items) > _SHORT or not all(isinstance(part, algebra.Term) for part in (wanted, *items)):
         return ()
-    return tuple(algebra.Call(f"{_RELATION}=", (wanted, item)) for item in items)
+    return tuple(algebra.Call("=", (wanted, item)) for item in items)
 
 
 _SHORT: Final = 8
@@ -204,7 +196,7 @@ _SHORT: Final = 8
 def _listed(items: Sequence[algebra.Expression]) -> tuple[Identifier, ...] | None:
     """The terms of a list for `_membership`; None if one of them is something else."""
     found = tuple(item.value for item in items if isinstance(item, algebra.Term))
-    if len(found) < len(items) or not all(map(_is_simple, found)) or found == (RDF.nil,):
+    if len(found) < len(items) or not all(map(_is_simple, found)):
         return None
     return found
 
@@ -237,18 +229,12 @@ def _folded(parts: Sequence[algebra.Expression], scope: Scope, settled: int) -> 
 # -- comparisons
 
 
-def relation(name: str) -> str | None:
-    """The sign of a comparison, given rdflib's name of the expression; None if it is something else."""
-    sign = name.removeprefix(_RELATION)
-    return sign if sign in SIGNS else None
-
-
 def is_arithmetic(expression: algebra.Expression) -> bool:
     """Whether `truth` computes sums or products of numbers, for a comparison in a condition."""
     match expression:
-        case algebra.Call("ConditionalAndExpression" | "ConditionalOrExpression" | "UnaryNot", arguments):
+        case algebra.Call("&&" | "||" | "!", arguments):
             return any(map(is_arithmetic, arguments))
-        case algebra.Call(name, (left, right)) if (sign := relation(name)) is not None:
+        case algebra.Call(sign, (left, right)) if sign in algebra.SIGNS:
             program = _compiled(sign, left, right)
             return program is not None and program.computes
         case _:
@@ -259,7 +245,7 @@ def _comparison(
     sign: str, left: algebra.Expression, right: algebra.Expression, whole: algebra.Expression, scope: Scope
 ) -> np.ndarray:
     """The truth of a comparison. A kernel decides the rows in which both sides are numbers and no near tie, or terms
-    for which equality is clear; the other rows are evaluated by rdflib for each distinct choice of terms."""
+    for which equality is clear; the other rows are evaluated once for each distinct choice of terms."""
     made = scope.ready.get(id(whole))
     if made is None:
         made = scope.ready[id(whole)] = whole, _compared(sign, left, right)
@@ -319,7 +305,7 @@ def _compared(sign: str, left: algebra.Expression, right: algebra.Expression) ->
             continue
         sides.append((f"{_SIDE}{place}", side))
         terms.append(algebra.Term(Variable(sides[-1][0])))
-    return _Compared(_compiled(sign, *terms), tuple(sides), algebra.Call(_RELATION + sign, tuple(terms)))
+    return _Compared(_compiled(sign, *terms), tuple(sides), algebra.Call(sign, tuple(terms)))
 
 
 _SIDE: Final = "__side_"
@@ -360,18 +346,15 @@ def _postfix(
             return [(k.VARIABLE, names.setdefault(str(value), len(names)))]
         case algebra.Term(value):
             return [(k.TERM, terms.setdefault(value, len(terms)))]
-        case algebra.Call(name, (first, *others)) if name in ("AdditiveExpression", "MultiplicativeExpression"):
-            signs = list(dict.get(expression.handle, "op") or ())  # from left to right, as they are written
+        case algebra.Arithmetic(_, (first, *others), signs):
             steps = _postfix(first, names, terms)
-            if len(signs) != len(others):
-                return None
             for sign, other in zip(signs, others, strict=True):
                 more = _postfix(other, names, terms)
                 if steps is None or more is None:
                     return None
-                steps = [*steps, *more, (k.OPERATIONS.index(str(sign)), 0)]
+                steps = [*steps, *more, (k.OPERATIONS.index(sign), 0)]
             return steps
-        case algebra.Call("UnaryMinus", (argument,)):
+        case algebra.Call("minus", (argument,)):
             steps = _postfix(argument, names, terms)
             return None if steps is None else [*steps, (k.OPERATIONS.index("neg"), 0)]
         case _:
@@ -389,9 +372,9 @@ def _each(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.
     """The truth of `expression` at `rows`, evaluated once for each distinct choice of terms."""
     expression, scope = _without_exists(expression, scope)
 
-    def ask(mapping: dict[str, Any], context: QueryContext) -> int:
+    def ask(row: Row) -> int:
         try:
-            return int(verdict(expression, mapping, context))
+            return int(verdict(expression, row))
         except SPARQLError:
             return ERROR
 
@@ -409,38 +392,28 @@ def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
             return np.full(count, scope.space.number(value), np.int32)
         case algebra.Exists():
             return _truth_terms(truth(expression, scope), scope.space)
-        case algebra.Call(name, ()) if name in UNSTEADY:
+        case algebra.Call(name, ()) if name in FRESH:
             return fresh_values(name, count, scope.space)
-        case algebra.Call("Builtin_BNODE", (argument,)):
+        case algebra.Call("BNODE", (argument,)):
             return nodes_of(computed(argument, scope), scope.table.columns.get(ROW), scope.space)
-        case algebra.Call() if _is_small(count, expression):
-            return _evaluated(expression, scope, np.arange(count))
-        case algebra.Call(name, arguments, handle):
-            if _is_truth(name):
+        case algebra.Call(name, arguments) if not _is_small(count, expression):
+            if name in _CONDITIONS:
                 return _truth_terms(truth(expression, scope), scope.space)
-            if name == "Builtin_IF" and len(arguments) == 3:
+            if name == "IF":
                 return _chosen(arguments, scope)
-            if name == "Builtin_COALESCE" and isinstance(dict.get(handle, "arg"), list):
+            if name == "COALESCE":
                 return _first_of(arguments, scope)
-            if name in _NUMERIC and isinstance(handle, CompValue):
+            if name in _NUMERIC:
                 amounts = _amounts(expression, scope)
-                numbers = amounts.terms(scope.space)
-                return _completed(numbers, amounts.open, expression, scope)
-            function = values_of(name, handle) if isinstance(handle, CompValue) else None
-            if function is not None:
-                return _by_texts(function, expression, arguments, scope)[0]
-            if name == "Function" and len(arguments) == 2 and isinstance(arguments[0], algebra.Term):
-                cast = cast_to(arguments[0].value)
-                if cast is not None:
-                    return cast_terms(arguments[0].value, cast, computed(arguments[1], scope), scope.space)
+                return _completed(amounts.terms(scope.space), amounts.open, expression, scope)
+            if (called := _of_keys(expression, scope)) is not None:
+                places, values = _values(*called, scope)
+                return _numbers(values, scope)[places]
     return _evaluated(expression, scope, np.arange(count))
 
 
-def _is_truth(name: str) -> bool:
-    """Whether the value of such an expression is the literal of its truth."""
-    named = ("ConditionalAndExpression", "ConditionalOrExpression", "UnaryNot", "Builtin_isNUMERIC", "Builtin_BOUND",
-             "Builtin_sameTerm")  # fmt: skip
-    return name in named or name.startswith(_RELATION)
+_CONDITIONS: Final = algebra.SIGNS | {"&&", "||", "!", "IN", "NOT IN", "BOUND", "sameTerm", "isNUMERIC"}
+"""The names of expressions whose value is the literal of their truth."""
 
 
 def _completed(numbers: np.ndarray, is_open: np.ndarray, expression: algebra.Expression, scope: Scope) -> np.ndarray:
@@ -473,59 +446,72 @@ def _first_of(arguments: Sequence[algebra.Expression], scope: Scope) -> np.ndarr
     return found
 
 
-_ROUNDED: Final = frozenset({"Builtin_CEIL", "Builtin_FLOOR", "Builtin_ROUND"})
-_SIGNED: Final = {"UnaryMinus": "neg", "UnaryPlus": "plus", "Builtin_ABS": "abs"}
-_COMBINED: Final = frozenset({"AdditiveExpression", "MultiplicativeExpression"})
-_NUMERIC: Final = _ROUNDED | _SIGNED.keys() | _COMBINED
+_ROUNDED: Final = frozenset({"CEIL", "FLOOR", "ROUND"})
+_SIGNED: Final = {"minus": "neg", "plus": "plus", "ABS": "abs"}
+_NUMERIC: Final = _ROUNDED | _SIGNED.keys() | {"+", "*"}
 
 
 def _amounts(expression: algebra.Expression, scope: Scope) -> Amounts:
     """The value of an expression for each row, as numbers."""
     match expression:
-        case algebra.Call(name, (first, *others), handle) if name in _COMBINED:
-            signs = list(dict.get(handle, "op") or ())  # from left to right, as they are written
+        case algebra.Arithmetic(_, (first, *others), signs):
             found = _amounts(first, scope)
-            if len(signs) == len(others):
-                for sign, other in zip(signs, others, strict=True):
-                    found = combined(str(sign), found, _amounts(other, scope))
-                return found
+            for sign, other in zip(signs, others, strict=True):
+                found = combined(sign, found, _amounts(other, scope))
+            return found
         case algebra.Call(name, (argument,)) if name in _SIGNED:
             return signed(_SIGNED[name], _amounts(argument, scope))
         case algebra.Call(name, (argument,)) if name in _ROUNDED:
-            plain = isinstance(argument, algebra.Call) and argument.name in _COMBINED | _SIGNED.keys()
-            return rounded(name.removeprefix("Builtin_"), _amounts(argument, scope), plain=plain)
+            plain = isinstance(argument, algebra.Call) and argument.name in _NUMERIC - _ROUNDED
+            return rounded(name, _amounts(argument, scope), plain=plain)
     return amounts_of(computed(expression, scope), scope.space)
 
 
-_Texts = Callable[[list[Given]], list[Any]]
+# -- functions of keys
 
 
-def _by_texts(
-    function: _Texts, expression: algebra.Expression, arguments: Sequence[algebra.Expression], scope: Scope
-) -> tuple[np.ndarray, np.ndarray]:
-    """The values of a function of `texts`: (numbers of terms, or -1; where it gives truth values, these)."""
-    places, values = _values(function, arguments, scope)
-    terms, truths = np.full(len(values), UNBOUND, np.int32), np.full(len(values), ERROR, np.int8)
-    keyed = [place for place, value in enumerate(values) if isinstance(value, str)]
-    if keyed:
-        terms[keyed] = scope.space.numbers_of_keys([values[place].encode() for place in keyed])
-    known = [place for place, value in enumerate(values) if isinstance(value, bool)]
+_OfKeys = Callable[[Sequence[Sequence[str]]], list[Any]]
+
+
+def _of_keys(expression: algebra.Expression, scope: Scope) -> tuple[_OfKeys, Sequence[algebra.Expression]] | None:
+    """The function of columns of keys that an expression calls, or the cast, and its arguments; else None."""
+    match expression:
+        case algebra.Call("Function", (algebra.Term(URIRef() as iri), argument)) if iri in CASTS:
+            row, arguments = CASTS[iri], (argument,)
+        case algebra.Call(name, arguments) if name in FUNCTIONS and arguments:
+            row = FUNCTIONS[name]
+        case _:
+            return None
+    function = row.on_columns(scope.prologue)
+    return None if function is None else (function, arguments)
+
+
+def _numbers(values: Sequence[Any], scope: Scope) -> np.ndarray:
+    """Values of a function of keys, as numbers of terms: int32, -1 for an error."""
+    keys = [_BOOLEAN_KEYS[value] if isinstance(value, bool) else value for value in values]
+    known = [place for place, key in enumerate(keys) if isinstance(key, str)]
+    terms = np.full(len(values), UNBOUND, np.int32)
     if known:
-        truths[known] = [values[place] for place in known]
-        terms[known] = _truth_terms(truths[known], scope.space)
-    rows = _asked_for(places, values)
-    terms, truths = terms[places], truths[places]
-    if len(rows):
-        terms[rows] = _evaluated(expression, scope, rows)
-        truths[rows] = _effective(terms[rows], scope)
-    return terms, truths
+        terms[known] = numbers_of([keys[place] for place in known], scope.space)
+    return terms
 
 
-def _values(function: _Texts, arguments: Sequence[algebra.Expression], scope: Scope) -> tuple[np.ndarray, list[Any]]:
-    """The values of a function of `texts` for the distinct choices of its arguments, and the place of each row's."""
+_BOOLEAN_KEYS: Final = tuple(f'"{text}"^^<{XSD.boolean}>' for text in ("false", "true"))
+
+
+def _verdicts(values: Sequence[Any], scope: Scope) -> np.ndarray:
+    """The effective boolean values of values of a function of keys: int8."""
+    if all(isinstance(value, (bool, SPARQLError)) for value in values):
+        return np.array([value if isinstance(value, bool) else ERROR for value in values], np.int8)
+    return _effective(_numbers(values, scope), scope)
+
+
+def _values(function: _OfKeys, arguments: Sequence[algebra.Expression], scope: Scope) -> tuple[np.ndarray, list[Any]]:
+    """The place of each row's value among the values of a function of keys, and these: one for each distinct choice of
+    arguments, a SPARQLError if an argument is an error."""
     given = [_given(argument, scope) for argument in arguments]
     if len(given) == 1:
-        places, count = given[0][0], len(given[0][1].keys) + 1
+        places, count = given[0][0], len(given[0][1]) + 1
         chosen = [np.arange(-1, count - 1)]
         places = places + 1
     else:
@@ -535,65 +521,49 @@ def _values(function: _Texts, arguments: Sequence[algebra.Expression], scope: Sc
     for codes in chosen:
         bound &= codes >= 0
     some = np.flatnonzero(bound)
-    values: list[Any] = [NO_VALUE] * count
+    values: list[Any] = [_NO_VALUE] * count
     if len(some):
-        own = function([texts.take(codes[some]) for codes, (_, texts) in zip(chosen, given, strict=True)])
-        for place, value in zip(some.tolist(), own, strict=True):
+        columns = [
+            [keys[code] for code in codes[some].tolist()] for codes, (_, keys) in zip(chosen, given, strict=True)
+        ]
+        for place, value in zip(some.tolist(), function(columns), strict=True):
             values[place] = value
     return places, values
 
 
-def _given(argument: algebra.Expression, scope: Scope) -> tuple[np.ndarray, Given]:
-    """The values of an argument, and for each row the index of its own, -1 for an error: int64.
+_NO_VALUE: Final = SPARQLError("an argument is an error")
 
-    PERF: what a function of texts gives another one is no term in between: SUBSTR(STR(?t), 3) of 25,000 IRIs takes two
+
+def _given(argument: algebra.Expression, scope: Scope) -> tuple[np.ndarray, list[str]]:
+    """For each row the index of an argument's value, -1 for an error, int64; and the keys of the values.
+
+    PERF: what a function of keys gives another one is no term in between: SUBSTR(STR(?t), 3) of 25,000 IRIs takes two
     thirds of the time.
     """
-    match argument:
-        case algebra.Call(name, arguments, handle) if isinstance(handle, CompValue) and name not in _TRUTHS:
-            small = _is_small(len(scope.table), argument)
-            function = None if small or not arguments else values_of(name, handle)
-            if function is not None:
-                places, values = _values(function, arguments, scope)
-                if not len(_asked_for(places, values)):
-                    keyed = np.array([isinstance(value, str) for value in values], bool)
-                    codes = np.where(keyed, np.cumsum(keyed) - 1, -1)
-                    return codes[places], Given([v for v in values if isinstance(v, str)], None, scope.space)
+    if not _is_small(len(scope.table), argument) and (called := _of_keys(argument, scope)) is not None:
+        places, values = _values(*called, scope)
+        keys = [_BOOLEAN_KEYS[value] if isinstance(value, bool) else value for value in values]
+        keyed = np.array([isinstance(key, str) for key in keys], bool)
+        codes = np.where(keyed, np.cumsum(keyed) - 1, -1)
+        return codes[places], [key for key in keys if isinstance(key, str)]
     used, places = different(computed(argument, scope))
     unbound = int(len(used) > 0 and used[0] < 0)
-    return places - unbound, Given.of(used[unbound:], scope.space)
-
-
-def _asked_for(places: np.ndarray, values: list[Any]) -> np.ndarray:
-    """The rows whose value is not said."""
-    asked = [place for place, value in enumerate(values) if value is ASK]
-    return np.flatnonzero(np.isin(places, asked)) if asked else np.zeros(0, np.int64)
+    return places - unbound, keys_of(used[unbound:], scope.space)
 
 
 def _evaluated(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.ndarray:
-    """As `computed` at `rows`, by rdflib."""
+    """As `computed` at `rows`, one solution at a time."""
     expression, scope = _without_exists(expression, scope)
 
-    def ask(mapping: dict[str, Any], context: QueryContext) -> int:
-        try:
-            found = evaluated(expression, mapping, context)
-        except SPARQLError:
-            return UNBOUND
-        return UNBOUND if found is None else scope.space.number(plain_literal(_as_term(found)))
+    def ask(row: Row) -> int:
+        found = value_or_none(expression, row)
+        return UNBOUND if found is None else scope.space.number(found)
 
     return _asked(expression, scope, rows, ask, np.int32)
 
 
-def _as_term(value: Any) -> Any:
-    return value if isinstance(value, Identifier) else Literal(value)
-
-
 def _asked(
-    expression: algebra.Expression,
-    scope: Scope,
-    rows: np.ndarray,
-    ask: Callable[[dict[str, Any], QueryContext], int],
-    dtype: Any,
+    expression: algebra.Expression, scope: Scope, rows: np.ndarray, ask: Callable[[Row], int], dtype: Any
 ) -> np.ndarray:
     """The result of `ask` for each of `rows`; called once for each distinct choice of terms for the expression's
     variables, or for each row, where it is another one each time."""
@@ -608,7 +578,7 @@ def _asked(
         for place in first.tolist():
             terms = ((name, int(column[place])) for name, column in zip(names, columns, strict=True))
             mapping = {name: scope.space.term(number) for name, number in terms if number >= 0}
-            answers.append(ask(mapping, context))
+            answers.append(ask(Row(mapping, context)))
     return np.array(answers, dtype)[codes]
 
 
@@ -618,7 +588,7 @@ def _asked(
 def _without_exists(expression: algebra.Expression, scope: Scope) -> tuple[algebra.Expression, Scope]:
     """`expression` with each EXISTS replaced by a new variable, and the scope with a column for its truth.
 
-    For expressions that rdflib evaluates, which cannot evaluate a pattern on a batch.
+    For expressions that are evaluated on one solution, where the batch's patterns cannot be.
     """
     found = exists_inside(expression)
     if not found or not isinstance(expression, algebra.Call):
@@ -627,8 +597,7 @@ def _without_exists(expression: algebra.Expression, scope: Scope) -> tuple[algeb
     for i, inner in enumerate(found):
         names.append(Variable(f"{_EXISTS}{i}"))
         table = table.with_column(str(names[-1]), _truth_terms(truth(inner, scope), scope.space))
-    handle = with_variables(expression.handle, iter(names))
-    return algebra.convert_expression(handle), replace(scope, table=table)
+    return with_variables(expression, iter(names)), replace(scope, table=table)
 
 
 _EXISTS: Final = "__exists_"

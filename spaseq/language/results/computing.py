@@ -45,13 +45,12 @@ class Computation:
 
     @staticmethod
     def of(clauses: Clauses) -> Computation | None:
-        """None if they need rdflib's evaluator: keys of GROUP BY and ORDER BY that are another value each time, values
+        """None if they need the reference: keys of GROUP BY and ORDER BY that are another value each time, values
         that are so beside EXISTS, and some VALUES (`in_columns`)."""
         plan = clauses.plan
         if plan is None:
             return Computation(clauses, few=clauses.few) if clauses.by_window or clauses.lists else None
-        tree = algebra.convert(plan.node)
-        order = tuple((algebra.convert_expression(key), descending) for key, descending in plan.order)
+        tree, order = plan.node, plan.order
         inside = [pattern for key, _ in order for pattern in algebra.patterns_inside(key)]  # their graph is empty
         nodes = [node for part in (tree, *inside) for node in algebra.walk(part)]
         inline = [node for node in nodes if isinstance(node, algebra.Values)]

@@ -57,7 +57,7 @@ class Clauses:
     def one_group(self) -> bool:
         """True if all solutions of a window are one group, which is there without a solution, too (SPARQL 1.1
         §18.5)."""
-        return self.groups and self.plan is not None and (self.plan.group is None or self.plan.group.expr is None)
+        return self.groups and self.plan is not None and (self.plan.group is None or not self.plan.group.keys)
 
     @property
     def last(self) -> int | None:

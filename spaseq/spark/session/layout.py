@@ -103,8 +103,8 @@ def late_conditions(pattern: GraphPattern) -> tuple[Condition, ...]:
 
 def _waits(pattern: GraphPattern, condition: Condition) -> bool:
     """Whether a condition's truth may depend on the knowledge: it may bind one of the variables."""
-    told = frozenset().union(*(visible(part.node) for _, part in pattern.knowledge))
-    return bool(condition.variables & told - certain(pattern.event.node))
+    told = frozenset().union(*(visible(part) for _, part in pattern.knowledge))
+    return bool(condition.variables & told - certain(pattern.event))
 
 
 def knowledge_parts(pattern: GraphPattern) -> Iterator[tuple[str, GraphPattern]]:
@@ -119,7 +119,7 @@ def _is_joinable(pattern: GraphPattern) -> bool:
     Not where a GRAPH is nested in the event part or in a GRAPH, or a condition holds an EXISTS: those need both at
     once.
     """
-    nodes = [pattern.event.node, *(part.node for _, part in pattern.knowledge)]
+    nodes = [pattern.event, *(part for _, part in pattern.knowledge)]
     nested = any(isinstance(inner, GraphNode) for node in nodes for inner in walk(node))
     exists = any(has_exists(condition.expression) for condition in pattern.local)
     return bool(pattern.knowledge) and not nested and not exists

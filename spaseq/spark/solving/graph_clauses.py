@@ -24,8 +24,8 @@ from pyspark.sql import functions as F
 from spaseq.core.errors import InternalError, UnsupportedFeature
 from spaseq.gpm import Condition, GraphPattern, holds
 from spaseq.gpm.algebra import (
+    ALWAYS,
     BGP,
-    Call,
     Distinct,
     Expression,
     Filter,
@@ -33,10 +33,8 @@ from spaseq.gpm.algebra import (
     LeftJoin,
     Node,
     Projected,
-    Term,
     Union,
     certain,
-    expression_variables,
     has_exists,
     visible,
     walk,
@@ -73,7 +71,7 @@ class Place:
 
     def node(self, query: QueryText) -> Node:
         """The clause."""
-        return self.pattern(query).knowledge[self.part][1].node
+        return self.pattern(query).knowledge[self.part][1]
 
 
 def column_of(name: str) -> str:
@@ -143,7 +141,7 @@ class _Translation:
                 return self.of(left)
             case Join(left, right):
                 return _join(self.of(left), self.of(right), certain(left) & certain(right), "inner")
-            case LeftJoin(left, right, condition) if _is_true(condition):
+            case LeftJoin(left, right, condition) if condition == ALWAYS:
                 return _join(self.of(left), self.of(right), certain(left) & certain(right), "left_outer")
             case Union(left, right):
                 return self.of(left).unionByName(self.of(right), allowMissingColumns=True)
@@ -260,10 +258,6 @@ def _column(term: Any) -> str:
     return column_of(str(term)) if _is_variable(term) else f"b_{_cased(term)}"
 
 
-def _is_true(condition: Expression) -> bool:
-    return isinstance(condition, Call) and condition.name == "TrueFilter"
-
-
 def _join(left: DataFrame, right: DataFrame, sure: frozenset[str], how: str) -> DataFrame:
     """Compatible solutions, merged; `sure`: bound in all of both."""
     shared = [name for name in left.columns if name in right.columns]
@@ -286,7 +280,7 @@ def _keep(
     if not isinstance(node, Filter):
         raise InternalError(f"node {number} of a GRAPH clause is no FILTER")
     pattern = place.pattern(query)
-    condition = _condition(node.condition)
+    condition = Condition.of(node.condition)
     names = list(map(variable_of, columns))
     for batch in batches:
         mask = []
@@ -294,11 +288,6 @@ def _keep(
             bound = sorted((n, term_from_key(key)) for n, key in zip(names, row, strict=True) if n and key is not None)
             mask.append(holds(condition, tuple(bound), pattern.prologue))
         yield batch.filter(pa.array(mask, pa.bool_()))
-
-
-def _condition(expression: Expression) -> Condition:
-    handle = expression.value if isinstance(expression, Term) else getattr(expression, "handle", None)
-    return Condition(expression, expression_variables(expression), handle)
 
 
 _NAMES: Final = {

@@ -78,7 +78,7 @@ def sides_of(
     found: dict[str, tuple[Side, ...]] = {}
     with clear_errors():
         for name in layout.joined:
-            sure = certain(patterns[name].event.node)
+            sure = certain(patterns[name].event)
             sides = []
             for number in range(len(patterns[name].knowledge)):
                 sides.append(_side(spark, query, Place(name, number), sure, known, rows, way))
@@ -142,7 +142,7 @@ def _answered_here(query: QueryText, place: Place, known: Known) -> tuple[pa.Tab
     columns = [[term_key(s[name]) if name in s else None for s in solutions] for name in names]
     columns = columns or [[None] * len(solutions)]
     table = pa.table({f"v{i}": pa.array(column, pa.string()) for i, column in enumerate(columns)})
-    return table, names, certain(part.event.node) | {n for n in names if all(n in s for s in solutions)}
+    return table, names, certain(part.event) | {n for n in names if all(n in s for s in solutions)}
 
 
 def joined_terms(

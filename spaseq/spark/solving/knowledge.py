@@ -204,8 +204,8 @@ def _clauses(pattern: GraphPattern, iri: str) -> Iterator[Node]:
     inside = [node for condition in conditions for node in patterns_inside(condition.expression)]
     for name, part in pattern.knowledge:
         if name == iri:
-            yield part.node
-    for node in (pattern.event.node, *(part.node for _, part in pattern.knowledge), *inside):
+            yield part
+    for node in (pattern.event, *(part for _, part in pattern.knowledge), *inside):
         for inner in walk(node):
             if isinstance(inner, GraphNode) and (visible(GraphNode(inner.name, BGP(()))) or str(inner.name) == iri):
                 yield inner.child

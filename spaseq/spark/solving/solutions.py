@@ -123,7 +123,7 @@ def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, sides: Si
     for place in places:
         pattern = checked.patterns[layout.gpms[place]]
         piece = table.where(F.col("gpm") == place)
-        sure = certain(pattern.event.node)
+        sure = certain(pattern.event)
         for side in sides[pattern.name]:
             piece = _joined(piece, layout.variables[place], sure, side)
             sure |= side.sure

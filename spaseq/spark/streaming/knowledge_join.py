@@ -43,7 +43,7 @@ def attach_knowledge(
     patterns = query.compiled().checked.patterns
     for name in layout.joined:
         pattern, place = patterns[name], layout.gpms.index(name)
-        sure = certain(pattern.event.node)
+        sure = certain(pattern.event)
         for side in sides[name]:
             mixed = _joined(mixed, place, layout.variables[place], sure, side.kept(tasks))
             sure |= side.sure
