@@ -25,6 +25,7 @@ compares all of them.
 * `oracle_spaseq_text`: A reader of SPAseq queries and of Turtle-like graphs for the naive evaluator, independent of the
   engine's parsers.
 * `oracle_tokens`: What the oracles' readers of query texts have in common: tokens, and arithmetic over them.
+* `prose`: A counter of unclear prose in docstrings, comments, names and documents (`tests/test_words.py`).
 * `proof`: The standing proof: random queries on every road of `roads.py`, against the definitions. Deterministic by
   seed.
 * `rma_expressions`: Random bounded expressions as the oracle's tuples, and their translation to the library's nodes.
@@ -51,6 +52,7 @@ __all__ = [
     "oracle_spaseq_text",
     "oracle_tokens",
     "proof",
+    "prose",
     "rma_expressions",
     "roads",
     "snapshots",
