@@ -63,11 +63,12 @@ class Place(NamedTuple):
 
 def paragraphs(text: str) -> Iterator[tuple[int, str]]:
     """(line from 0, text on one line) of each paragraph and item of a list; code, doctests and tables are left out."""
-    at, lines, fenced, indented = 0, list[str](), False, False
+    at, lines, fenced, indented, table = 0, list[str](), False, False, False
     for number, line in enumerate([*text.expandtabs().splitlines(), ""]):
         bare = line.strip()
         indented = bool(bare) and line.startswith("    ") and (indented or not lines)
-        code = fenced or indented or bare.startswith(("```", ">>>", "...", "|", "$ "))
+        table = bool(bare) and (bare.startswith("====") or (table and not lines))
+        code = fenced or indented or table or bare.startswith(("```", ">>>", "...", "|", "$ "))
         fenced ^= bare.startswith("```")
         if lines and (not bare or code or re.match(r"([-*]|\d+\.) ", bare)):
             yield at, " ".join(lines)
@@ -78,8 +79,8 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def sentences(paragraph: str) -> Iterator[str]:
-    """The sentences of a paragraph. What is quoted as code counts as one word; a colon ends no sentence."""
-    plain = re.sub(r"`+[^`]*`+", "`code`", paragraph)
+    """The sentences of a paragraph. A list of names in code counts as one word; a colon ends no sentence."""
+    plain = re.sub(r"`+[^`]*`+(?:, `+[^`]*`+)*", "`code`", paragraph)
     plain = re.sub(r"\b(e\.g|i\.e|cf|vs|etc)\.", r"\1", plain)
     yield from re.split(r"""(?:(?<=[.!?])|(?<=[.!?][)"']))\s+(?=[A-Z`\[("'Α-Ωσ⟨{\d*])""", plain)
 

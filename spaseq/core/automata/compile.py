@@ -1,10 +1,10 @@
 """Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 
-The construction is the paper's, by induction on the pattern, with two differences. Final states are the target
-`ACCEPT` (see `spaseq.core.automata.cea`). And for a sequence of φ and ψ, where the paper leads every transition into a
-final state of φ to each initial state of ψ, here ψ's initial states are joined into one waiting state. Its loop is the
-place for what may lie in between, and with `Skip.NEXT` it has to see all transitions of ψ's first event. At the end,
-states with the same future are merged.
+The construction is the paper's, by induction on the pattern, with two differences. Final states are the target `ACCEPT`
+(see `spaseq.core.automata.cea`). In a sequence of φ and ψ, the paper leads every transition into a final state of φ to
+each initial state of ψ. Here ψ's initial states are joined into one waiting state. Its loop passes over the events in
+between, and with `Skip.NEXT` it has to see all transitions of ψ's first event. At the end, states with the same future
+are merged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A diagram in the language of Graphviz, written so that labels stay short: what is long is a note in the legend."""
+"""A diagram in the language of Graphviz, written so that labels stay short: long texts become notes in the legend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spaseq.core.drawing.diagram import Diagram, Edge, Lit, Node, edge_class, no
 __all__ = ["to_dot"]
 
 _FONT: Final = 'fontname="Helvetica,Arial,sans-serif"'
-"""Graphviz knows the widths of these, also where no font is installed."""
+"""Graphviz knows the widths of these fonts, even if no font is installed."""
 _LABEL: Final = 28
 """Letters of a line of an edge's label."""
 _LEGEND: Final = 90
@@ -108,7 +108,7 @@ def _labelled(edge: Edge, notes: dict[str, int]) -> str:
 
 
 def _times(count: int) -> list[str]:
-    """How often, if that is known."""
+    """The number of times, if known."""
     return [f"{count:,}×"] if count else []
 
 

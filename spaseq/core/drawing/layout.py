@@ -85,6 +85,6 @@ def _rendered(dot: str) -> str:
         ) from None
     try:
         return render(dot, backend="wasmtime").decode()
-    except Exception as error:  # of Graphviz, of its package or of what runs it
+    except Exception as error:  # of Graphviz, its package or its runtime
         reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
         raise OptionError(f"Graphviz cannot lay it out: {reason}", "--format dot writes it for another one") from None

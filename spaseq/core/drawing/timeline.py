@@ -1,7 +1,7 @@
 """Matches on a time axis, as SVG: a row for each match, a line from its start to its end, a mark for each event.
 
-The picture is complete without a script: marks say what they are as tooltips, and to screen readers. Text is measured
-by its characters, wide ones as two, so that a browser's font may differ from ours without labels meeting.
+The picture is complete without a script: tooltips describe the marks, also to screen readers. Text is measured in
+characters, wide ones as two, so that labels do not overlap if the browser's font differs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Mark", "Span", "Timeline", "timeline_of"]
 MOST: Final = 200
 """Matches in a picture, if nobody says how many."""
 _MARKS: Final = 400
-"""Of one match; what is left out lies between the first and the last."""
+"""Marks of one match; marks left out lie between the first and the last."""
 _LABEL: Final = 48
 _CHARACTER: Final = 7.2
 """Pixels of a character at the size of labels, on the wide side."""
@@ -70,7 +70,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What `matches.timeline()` gives; a notebook shows it. `dates`: places are seconds since the epoch."""
+    """The result of `matches.timeline()`; a notebook shows it. `dates`: places are seconds since the epoch."""
 
     spans: tuple[Span, ...]
     title: str = ""
@@ -122,7 +122,9 @@ class Timeline:
         )
 
     def save(self, path: str | Path) -> None:
-        """Writes it to a file, `.svg` or `.html`. Raises `OptionError` for another ending, or where it cannot."""
+        """Writes it to a file, `.svg` or `.html`. Raises `OptionError` for another ending, or if it cannot be
+        written.
+        """
         ending = Path(path).suffix.lower()
         if ending not in (".svg", ".html"):
             raise OptionError(f"cannot tell from {path} what picture to make", "name it with .svg or .html")
@@ -132,7 +134,7 @@ class Timeline:
         return self.svg()
 
     def _legend(self, width: float) -> tuple[list[str], int]:
-        """What names the marks' colours, in as many lines as it takes; and where the rows begin."""
+        """The legend of the marks' colours, in as many lines as it takes, and the height at which the rows begin."""
         lines: list[str] = []
         x, y = float(_MARGIN), _TOP + 8
         for name in self.names[: len(_COLOURS)]:
@@ -166,7 +168,7 @@ class Timeline:
 
 
 def timeline_of(matches: Iterable[Any], labels: Any = None, *, title: str, limit: int = MOST) -> Timeline:
-    """The first `limit` matches of either language as a picture, over time where their events have dates, else over
+    """The first `limit` matches of either language as a picture, over time if their events have dates, else over
     positions. `labels`: the text beside a match; without them its number and times. A pointer shows the positions."""
     expect_count("limit", limit)
     shown = list(islice(matches, min(limit, sys.maxsize)))
@@ -195,7 +197,7 @@ def _positions(match: Any) -> str:
 
 
 def _marks(match: Any, dated: bool) -> Iterator[Mark]:
-    """Those of the steps, where they are known."""
+    """The marks of the steps, if these are known."""
     try:
         steps = match.steps
     except OptionError:
@@ -220,7 +222,7 @@ def _counted(low: float, high: float) -> Ticks:
 
 
 def _dated(low: float, high: float) -> tuple[Ticks, str]:
-    """Ticks at round times, and the text of the axis: what the labels leave out of a date stands there."""
+    """Ticks at round times, and the text of the axis, which has the part of the date that the labels leave out."""
     first, last = (str(np.datetime64(math.floor(at), "s")) for at in (low, high))
     same_day, same_year = first[:10] == last[:10], first[:4] == last[:4]
 

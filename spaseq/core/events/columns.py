@@ -11,11 +11,11 @@ kind            arrays                                 made of
 `MixedColumn`   `values` Python values, or None        values of several of these kinds (`spaseq.core.events.mixed`)
 ==============  =====================================  ==========================================================
 
-`known` is a bool array that is false where the value is NULL, or None where none is.
+`known` is a bool array that is false for NULL, or None if no value is NULL.
 
-Whole numbers and decimals of one column are a `NumberColumn` of doubles, with `whole` for which is what, as long as
-doubles hold them exactly: then only arithmetic tells the two apart. Beyond that they are a `MixedColumn`, as are whole
-numbers from 2^63 on.
+A column of whole numbers and decimals is a `NumberColumn` of doubles if doubles hold all of them exactly. Its `whole`
+marks the whole numbers; only arithmetic treats the two differently. Otherwise it is a `MixedColumn`, as is a column
+with whole numbers from 2^63 on.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ __all__ = ["Column", "Instant", "ListColumn", "MixedColumn", "NumberColumn", "Te
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
-    """`whole`, bool (n,), where `values` are doubles: which of them stand for whole numbers, within 2^53; None: none of
-    them does."""
+    """`whole`, bool (n,), for `values` that are doubles: true for those that stand for whole numbers, within 2^53. None
+    if none does.
+    """
 
     kind: ClassVar[str] = "number"
 
@@ -73,10 +74,10 @@ class TextColumn:
     texts: pa.StringArray
 
     def where(self, answers: np.ndarray) -> np.ndarray:
-        """The truth per row, given the truth per text: bool (n,), false where NULL.
+        """The truth per row, given the truth per text: bool (n,), false for NULL.
 
-        Comparing codes with a few of them is vectorised and several times faster than gathering: done where few texts
-        are true, or few are not.
+        Comparing codes with a few of them is vectorised and several times faster than gathering: this is done if few
+        texts are true, or few are false.
         """
         true = np.flatnonzero(answers)
         if len(true) <= _FEW:
@@ -105,8 +106,9 @@ class ListColumn:
 
 @dataclass(frozen=True, slots=True)
 class MixedColumn:
-    """`values` has an int, float, str, bool, `Instant`, tuple of floats or None per row: what a getter of each of the
-    other columns gives. Conditions are evaluated on such a column value by value."""
+    """`values` has an int, float, str, bool, `Instant`, tuple of floats or None per row, as the getters of the other
+    columns give them. Conditions are evaluated on such a column value by value.
+    """
 
     kind: ClassVar[str] = "mixed"
 
@@ -170,7 +172,7 @@ def mixed_column(values: Sequence[Any]) -> MixedColumn | None:
 def _as_text(array: pa.Array, name: str, source: str) -> pa.Array:
     try:
         return array.cast(pa.string())
-    except pa.ArrowInvalid:  # what is stored as text is such
+    except pa.ArrowInvalid:  # text is stored as strings or binary already
         problem = f"attribute {name} holds bytes that are not UTF-8 text"
         raise EventError(problem, source=source, attribute=name, hint="make texts of them, or leave it out") from None
 
@@ -179,7 +181,7 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -
     """The column of an attribute; None if it is NULL throughout. `EventError`, with the `source` of the events, for a
     type that is no value (durations, lists of texts …)."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks where they would not fit into one array
+    if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks if they would not fit into one array
         array = pa.concat_arrays(array.chunks)
     kind = array.type
     if pa.types.is_union(kind):
@@ -239,10 +241,10 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _filled(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
-    """The numbers of an array of a fixed width, 0 where NULL, as a view where nothing is NULL.
+    """The numbers of an array of a fixed width, 0 for NULL; a view if no value is NULL.
 
-    Off the buffer: making an Arrow scalar, as `fill_null` does, imports pandas where it is installed (half a second).
-    So does `to_pandas_dtype`, which pyarrow 18 cannot do without pandas.
+    Reads the buffer itself: making an Arrow scalar, as `fill_null` does, imports pandas if it is installed (half a
+    second). So does `to_pandas_dtype`, which pyarrow 18 cannot do without pandas.
     """
     data = array.buffers()[1]
     kind = _KINDS[array.type]
@@ -264,7 +266,7 @@ def _text(array: pa.DictionaryArray) -> TextColumn:
 
 
 def _of_union(array: pa.UnionArray, name: str, source: str) -> Column | None:
-    """The column of a union: of numbers a `NumberColumn`, where doubles hold all of them."""
+    """The column of a union: a `NumberColumn` if all values are numbers that doubles hold."""
     parts = [(rows, column_of(child, name, source)) for rows, child in parts_of(array)]
     held = [(rows, column) for rows, column in parts if column is not None]
     if len(held) == 1 and len(held[0][0]) == len(array):
@@ -287,7 +289,7 @@ def _of_union(array: pa.UnionArray, name: str, source: str) -> Column | None:
 
 
 def is_small(column: NumberColumn) -> bool:
-    """Whether doubles hold all numbers of a column exactly."""
+    """True if doubles hold all numbers of a column exactly."""
     values = column.values
     return values.dtype == np.float64 or bool(
         values.min(initial=0) >= -_EXACT and values.max(initial=0) <= _EXACT

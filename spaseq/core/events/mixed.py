@@ -1,9 +1,9 @@
-"""Columns whose values are of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
+"""Columns with values of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
 
-Each value keeps the kind that it has by itself, so that a batch means what its events mean one by one. In a table such
-a column is a dense union of Arrow with a child for each type. Arrow would make one type of whole numbers and decimals:
-`array_of` and `together` do not, as doubles cannot hold every whole number, and arithmetic of whole numbers is exact.
-What reads a union is `spaseq.core.events.columns.column_of`.
+Each value keeps its own kind, so that a batch has the same meaning as its events one by one. In a table such a column
+is a dense union of Arrow with a child for each type. Arrow would give whole numbers and decimals one type. `array_of`
+and `together` do not: doubles cannot hold every whole number, and arithmetic of whole numbers is exact.
+`spaseq.core.events.columns.column_of` reads a union.
 """
 
 from __future__ import annotations
@@ -70,8 +70,9 @@ def array_of(values: Sequence[Any]) -> pa.Array:
 
 
 def _has_numpy_time(value: Any, row: int) -> bool:
-    """Whether one of NumPy's times is in a list or dict, at any depth; `Odd` where it is nested too deep, or in
-    itself."""
+    """True if one of NumPy's times is in a list or dict, at any depth. Raises `Odd` if the value is nested too deeply,
+    or in itself.
+    """
     level, has = [value], False
     for _ in range(DEEPEST):
         items = list(itertools.chain.from_iterable(own.values() if isinstance(own, dict) else own for own in level))
@@ -167,7 +168,7 @@ def parts_of(array: pa.UnionArray) -> Iterator[tuple[np.ndarray, pa.Array]]:
 
 
 def united(columns: Sequence[pa.ChunkedArray]) -> list[pa.Array]:
-    """Columns of several types as arrays of one, a union; `Odd` where that has too many types."""
+    """Columns of several types as arrays of one type, a union. Raises `Odd` if the union has too many types."""
     whole = [column.combine_chunks() for column in columns]
     arrays = [a if isinstance(a, pa.Array) else pa.concat_arrays(a.chunks) for a in whole]
     found: dict[pa.DataType, pa.Array] = {}
@@ -215,13 +216,13 @@ def _as(array: pa.Array, types: dict[pa.DataType, pa.Array]) -> pa.Array:
 
 
 def together(columns: Sequence[pa.ChunkedArray]) -> bool:
-    """Whether columns of one attribute have types that only a union holds, with each value as it is."""
+    """True if columns of one attribute have types that only a union holds, with each value as it is."""
     types = {kind for column in columns for kind in _types(column.type)}
     return len(types) > 1 or any(pa.types.is_union(column.type) for column in columns)
 
 
 def beyond_exact(column: pa.ChunkedArray) -> bool:
-    """Whether some finite value of a column of doubles is so large that it may be a whole number, rounded."""
+    """True if some finite value of a column of doubles is so large that it may be a whole number, rounded."""
     for chunk in column.chunks:
         size = len(chunk)
         values = np.frombuffer(chunk.buffers()[1], np.float64, size, 8 * chunk.offset) if size else np.zeros(0)

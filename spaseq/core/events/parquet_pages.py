@@ -1,8 +1,8 @@
-"""How much memory the pages of a Parquet file take, before they are decompressed.
+"""The memory that the pages of a Parquet file will take, computed before they are decompressed.
 
 A page of some kilobytes can be decompressed to gigabytes, and a text that a dictionary has once can be the value of
-every row. What a file says of itself at its end may be wrong; so the headers of its pages are read, which the reader
-goes by, and the longest text of each dictionary is looked for.
+every row. The totals at the end of a file may be wrong. So the headers of the pages are read, by which the reader
+decompresses them, and the longest text of each dictionary is found.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DICTIONARY: Final = 2
 _CODED: Final = {2, 8}
 """Encodings whose values are places in the dictionary."""
 _WIDTH: Final = 16
-"""Bytes of a value that is no text, with what belongs to it."""
+"""Bytes of a value that is not a text, with its overhead."""
 _LENGTH: Final = struct.Struct("<I")
 _TEXTS: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 
@@ -49,9 +49,10 @@ class _Taken:
 
 
 def rows_at_once(file: Any, source: Any, name: str, wanted: Collection[str] | None, most: int) -> int:
-    """How many rows of a `pyarrow.parquet.ParquetFile` may be read at once, up to `most`. `source`: its path or buffer.
+    """The number of rows of a `pyarrow.parquet.ParquetFile` that may be read at once, at most `most`.
 
-    `LimitReached` or `MemoryError` if they take more than there is; EventError if the pages cannot be told apart.
+    `source`: the file's path or buffer. Raises `LimitReached` or `MemoryError` if the rows take more memory than there
+    is, `EventError` if the pages cannot be told apart.
     """
     taken: list[list[_Taken]] = []
     with pa.OSFile(source) if isinstance(source, str) else nullcontext(source) as bytes_:

@@ -1,10 +1,15 @@
-"""Readers: whatever holds events becomes a run of Arrow tables.
+"""Readers: any source of events becomes a sequence of Arrow tables.
 
-`tables(source)` takes a path (CSV, TSV, JSON Lines, Parquet; `.gz` and `.zst`; a glob; `-` for standard input), several
-paths, a `GrowingFile`, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a list of dicts or
-named tuples, or an iterable of any of these. `held_tables(source)` takes the same but for paths: no file is opened for
-events that are pushed. Files are read in blocks, so that a file larger than memory streams through, and a block or
-two ahead of who uses them, in a thread. Errors name file and record.
+`tables(source)` takes one of these, or an iterable of them:
+
+* a path: CSV, TSV, JSON Lines, Parquet; `.gz` and `.zst`; a glob; `-` for standard input; or several paths;
+* a `GrowingFile`;
+* a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame;
+* a list of dicts or named tuples.
+
+`held_tables(source)` takes the same except paths: no file is opened for events that are pushed. Files are read in
+blocks, so that a file larger than memory streams through. A thread reads a block or two ahead of the consumer. Errors
+name file and record.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ from spaseq.core.measure import shortened
 __all__ = ["FORMATS", "frame_of", "held_tables", "named_tables", "source_name", "tables"]
 
 _EVENTS: Final = "<events>"
-"""What errors call events that come from no file."""
+"""The name in errors of events that come from no file."""
 FORMATS: Final = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -53,7 +58,7 @@ _FORMAT_HINT: Final = "events are read from .csv, .tsv, .jsonl and .parquet file
 
 
 def source_name(source: object) -> str:
-    """What errors call a source."""
+    """The name of a source in errors."""
     if isinstance(source, str | os.PathLike):
         return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
     if isinstance(source, list | tuple) and source and all(isinstance(s, str | os.PathLike) for s in source):
@@ -64,10 +69,10 @@ def source_name(source: object) -> str:
 
 
 def tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
-    """The events of `source` as tables, in order. See the module for what a source may be.
+    """The events of `source` as tables, in order. The module lists the possible sources.
 
-    `wanted` are the columns whose values will be looked at (None: all). Readers of CSV and Parquet files spare
-    themselves the others, which are NULL then.
+    `wanted` are the columns whose values will be used (None: all). Readers of CSV and Parquet files skip the others,
+    which are then NULL.
     """
     return (table for _, table in named_tables(source, wanted))
 
@@ -91,7 +96,8 @@ def named_tables(source: Any, wanted: Collection[str] | None = None) -> Iterator
 
 
 def held_tables(source: Any) -> Iterator[pa.Table]:
-    """As `tables`, of events that are pushed: of what this process holds, never of a file. One event needs no list.
+    """The events of `source`, which are pushed, as `tables` gives them: from memory, never from a file. One event needs
+    no list.
 
     Raises `OptionError` for a text or a path.
     """
@@ -193,7 +199,7 @@ def frame_of(rows: Callable[[], pa.Table]) -> Any:
 
 
 def _mapping(event: Any, record: int) -> Mapping[str, Any]:
-    """An event of a list as a mapping. Raises `EventError` for what is none."""
+    """An event of a list as a mapping. Raises `EventError` if it is none."""
     if isinstance(event, Mapping):
         return event
     if _is_record(event):
@@ -283,7 +289,7 @@ def _growing(source: GrowingFile, wanted: Collection[str] | None) -> Iterator[pa
 def _read(
     stream: IO[bytes] | pa.NativeFile | GrowingBytes, name: str, kind: str | None, wanted: Collection[str] | None
 ) -> Iterator[pa.Table]:
-    """The tables in a stream of bytes; the format is guessed from the first of them where no name tells it."""
+    """The tables in a stream of bytes. If no name gives the format, it is guessed from the first bytes."""
     with _translated(name):
         head = read_some(stream, 1 << 16)
         if kind is None:
@@ -337,7 +343,7 @@ def _parquet(source: Any, name: str, wanted: Collection[str] | None) -> Iterator
 
 @contextlib.contextmanager
 def _translated(name: str) -> Iterator[None]:
-    """Turns what goes wrong in reading bytes into an `EventError` that names the file."""
+    """Turns errors in reading bytes into an `EventError` that names the file."""
     try:
         yield
     except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
@@ -361,8 +367,10 @@ def common_schema(parts: list[pa.Table], source: str) -> pa.Table:
 
 
 def _alike(parts: list[pa.Table], source: str) -> list[pa.Table]:
-    """The same tables; a column of which they have several types as one type that holds all values as they are:
-    dictionaries decoded, and a union where types are not of one kind."""
+    """The same tables, with one type for each column, which holds all values as they are.
+
+    If a column has several types, dictionaries are decoded, and types of different kinds become a union.
+    """
     kinds: dict[str, set[pa.DataType]] = {}
     for table in parts:
         for field in table.schema:

@@ -1,9 +1,13 @@
 """From sources to one stream of event batches: types, times, order, merging.
 
-Per stream, in this order: the type column is looked up (`type`, or the one that was named); every event gets its time,
-from a column or from its place; events that come late are put in order or dropped, as the policy says. Streams are then
-merged by time: equal times keep the order of the streams, then the order in the source. Positions count the merged
-stream from 0.
+Each stream passes these steps in order:
+
+1. The type column is looked up (`type`, or the one that was named).
+2. Every event gets its time, from a column or from its place.
+3. Events that come late are put in order or dropped, as the policy says.
+
+Streams are then merged by time: equal times keep the order of the streams, then the order in the source. Positions
+count the merged stream from 0.
 
 `EventStream` pulls from sources, `EventFeed` is pushed to; both give the same batches for the same events.
 """
@@ -37,14 +41,16 @@ _STREAM: Final = "\0stream"
 
 @dataclass(slots=True)
 class EventCounters(Tells):
-    """What was read: events kept, events dropped as late by stream, and the attributes that any event had.
+    """Counters of the reading: events kept, events dropped as late by stream, and the attributes that any event had.
 
-    `waiting`: events that an interrupt found held back for their order. `forgotten_keys`: keys that were silent for
-    longer than `Settings.forget_keys_after`, so far as it was noticed, one that came back and was silent again once
-    more; `lost_runs`: the runs that ended with them, by the compact structure. `seen` tells the kinds of events that
-    sources held (of pushed events nothing); `untimed`: whether they have the times of their arrival, although nobody
-    said so; `guesses`: a line for each thing that nobody said and that the answer depends on. `memory` tells what the
-    evaluation holds.
+    * `waiting`: events that an interrupt found held back for their order.
+    * `forgotten_keys`: keys noticed to be silent for longer than `Settings.forget_keys_after`. A key that returns and
+      is silent again counts once more. `lost_runs`: the runs that ended with these keys, counted by the compact
+      structure.
+    * `seen`: the kinds of events that sources held (not of pushed events).
+    * `untimed`: True if events have the times of their arrival, although no option asked for that.
+    * `guesses`: a line for each assumption that no option stated and that the answer depends on.
+    * `memory`: the memory that the evaluation holds.
     """
 
     events: int = 0
@@ -205,7 +211,7 @@ def _batch(
 
 
 def _merge(streams: list[Iterator[Part]], names: tuple[str, ...]) -> Iterator[tuple[Part, np.ndarray]]:
-    """Merges streams that are each in order. What is given out is before anything that any stream still has to give."""
+    """Merges streams that are each in order. Rows are yielded once no stream can still give an earlier one."""
     waiting: list[Part | None] = [None] * len(streams)
     open_streams = set(range(len(streams)))
     while True:
@@ -289,7 +295,7 @@ class EventFeed:
 
     @property
     def taken(self) -> int:
-        """How many events were pushed, those that wait or were late among them."""
+        """The number of events pushed, including those that wait or were late."""
         return sum(clock.records for clock in self.clocks.values())
 
     def _place(self, name: str) -> tuple[Any, ...]:
@@ -339,7 +345,7 @@ class EventFeed:
         self.counters.events += len(part)
 
     def snapshot(self) -> dict[str, Any]:
-        """How far the feed has come, and the events held back, as plain values."""
+        """The progress of the feed, and the events held back, as plain values."""
         pending, counters = self.orderer.pending, self.counters
         return {
             "clocks": {name: clock.state() for name, clock in self.clocks.items()},
@@ -377,7 +383,7 @@ def table_bytes(table: pa.Table) -> bytes:
 
 
 def table_of_bytes(blob: bytes) -> pa.Table:
-    """The inverse of `table_bytes`. `pa.ArrowInvalid` for what is no table: all of it is looked at."""
+    """The inverse of `table_bytes`. Raises `pa.ArrowInvalid` if the bytes are no table: all of them are validated."""
     with pa.ipc.open_stream(blob) as reader:
         table = reader.read_all()
     table.validate(full=True)

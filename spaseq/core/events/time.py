@@ -1,8 +1,8 @@
 """Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
 
-Literals are an xsd:dateTime (UTC where it names no zone) or a plain number in a stated unit; durations are numbers
-with a unit. All arithmetic on literals is exact (integers and decimals), so a window's closed end means what it says;
-digits below a nanosecond are cut off.
+A literal is an xsd:dateTime (UTC if it names no zone) or a plain number in a stated unit. A duration is a number with a
+unit. All arithmetic on literals is exact (integers and decimals), so the closed end of a window is exact. Digits below
+a nanosecond are cut off.
 """
 
 from __future__ import annotations
@@ -104,13 +104,13 @@ def is_date(text: str) -> bool:
 
 
 def decimal_times(values: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarray]:
-    """Doubles times `scale`, exactly as their shortest decimal notation says, without what lies below one.
+    """Doubles times `scale`, exactly as their shortest decimal notation says, without the digits below one.
 
-    `values`: float64 (n,). Returns int64 (n,), and bool (n,): of which rows that is known here. It is of all that have
-    at most nine digits behind the point, where doubles lie close enough together. O(n).
+    `values`: float64 (n,). Returns int64 (n,), and bool (n,): true for the rows whose result is exact. These are all
+    values with at most nine digits behind the point, in the range in which doubles lie close enough together. O(n).
 
-    With d digits behind the point, and two doubles or more between two such decimals, at most one of these is
-    rounded to a given double. If one is, the shortest notation of the double is that one.
+    With d digits behind the point, and two doubles or more between two such decimals, at most one of these is rounded
+    to a given double. If one is, the shortest notation of the double is that one.
     """
     times, known = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
     for digits in (3, 6, 9):
@@ -127,7 +127,7 @@ def decimal_times(values: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _scaled(literal: str, scale: int) -> int:
-    """`literal` x `scale`, exactly, without what lies below one."""
+    """`literal` x `scale`, exactly, without the digits below one."""
     if len(literal) <= _WHOLE and literal.lstrip("+-").isdigit():
         return int(literal) * scale
     try:

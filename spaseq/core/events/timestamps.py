@@ -1,6 +1,7 @@
-"""The times of events: where they stand, and what they are as nanoseconds; and the types, which must be there.
+"""The times of events: the columns that hold them, and their values in nanoseconds; and the types, which must be
+present.
 
-A `TimestampAssigner` reads the tables of one stream and gives `Part`s: tables with their times. If nobody gave times
+A `TimestampAssigner` reads the tables of one stream and gives `Part`s: tables with their times. If no times were given
 and the query needs them, the error names the columns that may hold them.
 """
 
@@ -67,7 +68,7 @@ class Part:
         return Part(self.table.take(rows), self.times[rows])
 
     def packed(self) -> Part:
-        """The same, in one piece where it stands in many."""
+        """The same part, in one piece."""
         many = self.table.num_columns and self.table.column(0).num_chunks > _CHUNKS
         return Part(self.table.combine_chunks(), self.times) if many else self
 
@@ -104,8 +105,11 @@ class TimestampAssigner:
         self.guessed: tuple[str, ...] = ()
 
     def choose(self, table: pa.Table) -> None:
-        """Decide by the first events, or by their columns alone, where times stand. `EventError` for events without
-        types, `OptionError` if they have no times and `timed` needs them, or if other streams do have times."""
+        """Find the column of times by the first events, or by their columns alone.
+
+        Raises `EventError` for events without types. Raises `OptionError` if they have no times and `timed` needs them,
+        or if other streams do have times.
+        """
         if self.known:
             return
         self._check_type(table)
@@ -122,7 +126,7 @@ class TimestampAssigner:
         self.column, self.known = column, True
 
     def state(self) -> tuple[int, str | None, bool, bool]:
-        """How far it has come, as plain values."""
+        """The progress, as plain values."""
         return self.records, self.column, self.known, self.iso
 
     def restore(self, state: tuple[int, str | None, bool, bool]) -> None:
@@ -287,7 +291,7 @@ class TimestampAssigner:
         return values.astype(np.int64) * scale
 
     def _each(self, values: Sequence[Any], name: str) -> np.ndarray:
-        """The times of values of several kinds. Anything where there is none."""
+        """The times of values of several kinds; an arbitrary value for a row without one."""
         times, codes = np.zeros(len(values), np.int64), np.full(len(values), -1)
         texts: list[str] = []
         for row, value in enumerate(values):
@@ -311,7 +315,7 @@ class TimestampAssigner:
         )
 
     def _parsed(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
-        """The times of rows that hold a text each; anything where the code is -1."""
+        """The times of rows that hold a text each; an arbitrary value for code -1."""
         values = np.zeros(len(texts) + 1, np.int64)
         used = np.zeros(len(texts) + 1, bool)
         used[codes] = True
@@ -332,7 +336,7 @@ class TimestampAssigner:
 
 
 def _plain(raw: pa.ChunkedArray, column: NumberColumn) -> pa.ChunkedArray:
-    """The numbers as Arrow has them, doubles where they are whole numbers and decimals."""
+    """The numbers as Arrow has them; doubles if they are whole numbers and decimals."""
     if not pa.types.is_union(raw.type):
         return raw
     return pa.chunked_array([pa.array(column.values, mask=None if column.known is None else ~column.known)])
@@ -397,8 +401,9 @@ def _kind(table: pa.Table, name: str) -> str:
 
 
 def counted_hint(word: str, candidates: Iterable[str], *, what: str, placeholder: str) -> str:
-    """The options that take one of the candidates, or count events instead. `word`: the option that names a clock;
-    `what`: the noun for a candidate."""
+    """The hint with the options that take one of the candidates, or count events instead. `word`: the option that names
+    a clock; `what`: the noun for a candidate.
+    """
     first, *others = candidates = list(candidates)[:_SHOWN] or [placeholder]
     if first == placeholder:
         taken = f'{word}="{placeholder}" names the {what} that holds times'

@@ -38,8 +38,11 @@ class ChainLimits:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The steps of a run in one partition: for each event the state after it (`states`, int32 (n,)), its letter
-    (`letters`, int32 (n,)), and whether a match ends at it (`accepted`, bool (n,))."""
+    """The steps of a run in one partition, an element for each event.
+
+    `states`, int32 (n,): the state after it. `letters`, int32 (n,): its letter. `accepted`, bool (n,): true if a match
+    ends at it.
+    """
 
     states: np.ndarray
     letters: np.ndarray
@@ -55,7 +58,7 @@ class Trace:
 class MarkovChain:
     """Transitions as arrays, ordered by source: `source`, `target` int64 (e,), `probability` float64 (e,).
 
-    `final` bool (nodes,): whether a match ends at the event that leads to the node.
+    `final` bool (nodes,): true if a match ends at the event that leads to the node.
     """
 
     nodes: tuple[Node, ...]

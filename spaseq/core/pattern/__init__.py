@@ -6,8 +6,8 @@ and hashable. `push_filters` is the one rewrite applied before compilation.
 Modules:
 
 * `nodes`: The nodes of the pattern algebra.
-* `variables`: Which variables a pattern may bind.
-* `takes` (`all_shown`, `told_by_positions`): Which variables of a match can be told from its positions alone.
+* `variables`: The variables that a pattern may bind.
+* `takes` (`all_shown`, `told_by_positions`): The variables of a match that its positions alone determine.
 * `balanced`: Many parts under one associative operator.
 * `push_filters`: Moves conditions over several variables to the smallest part of a pattern that has all of them.
 """

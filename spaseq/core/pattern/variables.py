@@ -1,4 +1,4 @@
-"""Which variables a pattern may bind."""
+"""The variables that a pattern may bind."""
 
 from __future__ import annotations
 

@@ -1,18 +1,17 @@
 """Plain values as bytes: None, bool, int, float, str, bytes, tuples, lists, sets, dicts, arrays, and named kinds.
 
-Values are written by column, because a snapshot has many of the same type: a list of numbers is one array, a list of
-pairs is two columns, a list of dicts with the same keys one column for each key. Only a list of different types has a
-byte for each element with its type. A single value is a column of length 1. So the work for each value is done by numpy
-and built-in functions, not in a loop here. Whole numbers take as few bytes as their range needs. Every text is written
-once, and referred to by number.
+Values are written by column, because a snapshot has many of the same type. A list of numbers is one array, a list of
+pairs is two columns, and a list of dicts with the same keys is one column for each key. Only a list of different types
+has a byte for each element with its type. A single value is a column of length 1. So the work for each value is done by
+numpy and built-in functions, not in a loop here. Whole numbers take as few bytes as their range needs. Every text is
+written once, and referred to by number.
 
 Lengths are checked against the size of the data before memory is allocated: every value of a column takes at least a
-byte. Damaged data raises `ValueError`, or `TypeError` for elements of sets and keys of dicts that cannot be hashed, or
-whatever the `value` function of a `Kind` raises for a text; `spaseq.core.snapshot.unseal` turns all of these into one
-error.
+byte. Damaged data raises `ValueError`, `TypeError` (elements of sets and keys of dicts that cannot be hashed), or the
+error of a `Kind`'s `value` function. `spaseq.core.snapshot.unseal` turns all of these into one error.
 
-Rejected: pickle and marshal (run code, or crash, on made-up data), JSON (no arrays, tuples, sets), CBOR and msgpack (a
-dependency that writes value by value, knows no arrays and no columns, and leaves the checks to us).
+Rejected: pickle and marshal (run code, or crash, on made-up data); JSON (no arrays, tuples, sets). Also CBOR and
+msgpack: a dependency that writes value by value, has no arrays or columns, and leaves the checks to us.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import numpy as np
 __all__ = ["Kind", "Unwritable", "decode", "encode"]
 
 DEPTH: Final = 64
-"""How deep values may be nested."""
+"""The depth to which values may be nested."""
 _MIXED: Final = 255
 _NONE, _BOOL, _INT, _FLOAT, _TEXT, _BYTES, _TUPLE, _LIST, _SET, _FROZENSET, _DICT, _ARRAY, _SCALAR, _KIND = range(14)
 _BIG, _ALIKE, _KEYED = 20, 21, 22
@@ -58,8 +57,9 @@ class Unwritable(TypeError):
 
 
 class Kind(NamedTuple):
-    """How values of further types are written, as texts. `name` identifies the kind in the data. `value` is the inverse
-    of `text`; for any text, also of a forged snapshot, it must do nothing but make a value or raise an error."""
+    """The text form of values of a further type. `name` identifies the kind in the data. `value` is the inverse of
+    `text`; for any text, also of a forged snapshot, it must do nothing but make a value or raise an error.
+    """
 
     name: str
     types: tuple[type, ...]
@@ -280,7 +280,7 @@ class _Writer:
 
 
 class _Reader:
-    """Reads what `_Writer` wrote. `at`: how many bytes of `data` have been read."""
+    """Reads what `_Writer` wrote. `at`: the number of bytes of `data` that have been read."""
 
     def __init__(self, data: memoryview, kinds: Sequence[Kind]) -> None:
         self.data = data

@@ -99,7 +99,7 @@ class Roots:
         return latest, following
 
     def _begin(self) -> None:
-        """What was measured before counts no longer: the ring may have other nodes in its rows by now."""
+        """Discard the earlier measurements: the ring may have other nodes in its rows by now."""
         self._arena.fit_reach()
         self._progress[k.EPOCH_LOW :] = 0
         self._arena.st[k.HIGH] = k.NIL

@@ -1,10 +1,10 @@
 """From the patterns that queries compile to (`spaseq.core.pattern`) to register match automata.
 
 These patterns have an automaton: events, AS, filters, OR, sequences with `;` and `:`, iterations with either, and
-conditions over several variables, if each variable has exactly one event in the part that the condition filters. That
-is the bounded fragment ([RMA] Definition 3.2) with contiguity added. The others raise `UnsupportedFeature`: AND,
-negation, skip-till-next, SPAseq's joins of mappings, projections that leave an event of the match unmarked, and
-conditions with aggregates.
+conditions over several variables. For these, each variable must have exactly one event in the part that the condition
+filters. That is the bounded fragment ([RMA] Definition 3.2) with contiguity added. The others raise
+`UnsupportedFeature`: AND, negation, skip-till-next, SPAseq's joins of mappings, projections that leave an event of the
+match unmarked, and conditions with aggregates.
 """
 
 from __future__ import annotations
@@ -53,8 +53,11 @@ __all__ = ["Condition", "Guarded", "OfBatch", "SingleEvents", "from_pattern", "t
 Slots = Mapping[str, tuple[str, ...]]
 Choice = tuple[tuple[Any, ...], ...]
 Condition = tuple[Slots, Callable[[Any], "bool | None"]]
-"""The attributes that a condition reads of each variable, and its test: the truth for a `Choice`, which has the values
-of these attributes, a tuple for each variable in order of names."""
+"""The attributes that a condition reads of each variable, and its test.
+
+The test gives the truth for a `Choice`, which has the values of these attributes, a tuple for each variable in order of
+names.
+"""
 
 
 @runtime_checkable
@@ -81,7 +84,7 @@ class OfBatch:
         raise OptionError(f"the condition {self.predicate} cannot be evaluated on a single event", _OF_BATCHES)
 
     def evaluate(self, batch: Any) -> np.ndarray:
-        """Where the predicate holds, per event of `batch`: bool (n,)."""
+        """The truth of the predicate for each event of `batch`: bool (n,)."""
         return self.predicate.evaluate(batch)
 
     def show(self, *names: str) -> str:

@@ -1,22 +1,23 @@
 """Determinisation by minterms ([RMA] Theorem 5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
 
-A state of the deterministic automaton is a set of *threads*. A thread is a state of the given automaton, and for each
-register that can still be read from there, the register of the deterministic automaton that holds its event. For each
-minterm of the formulas of the threads' transitions there is one transition. The event is written to at most one
-register, the first that no thread needs any more. If outputs do not matter, a thread is left out if another one with
-the same registers can do everything that it can (`simulation`): of the runs that wait in one state of a windowed
-sequence only the youngest stays. Transitions with the same effect are joined before minterms are made, so n runs that
-wait for the same event make 2 of them, not 2ⁿ.
+A state of the deterministic automaton is a set of *threads*. A thread is a state of the given automaton and a map of
+registers. The map gives, for each register that can still be read from that state, the register of the deterministic
+automaton that holds its event. For each minterm of the formulas of the threads' transitions there is one transition.
+The event is written to at most one register, the first that no thread needs any more. If outputs do not matter, a
+thread is left out if another one with the same registers can do everything that it can (`simulation`). For example, of
+the runs that wait in one state of a windowed sequence only the youngest stays. Transitions with the same effect are
+joined before minterms are made, so n runs that wait for the same event make 2 of them, not 2ⁿ.
 
 Why registers are renamed. Algorithm 5 keeps the registers as they are: a transition writes every register that one of
 its threads writes. But one thread may write a register that another thread in the set still has to read. The windowed
-automaton for T AS x ; H AS y FILTER x.id = y.id shows it with the stream T(1) T(2) H(1) and w = 3: the loop on its
-start state begins another run at the second T, which overwrites the first T. So does the automaton for (T)+ ; T AS x ;
-(T)+ ; H AS y FILTER x.id = y.id without a window; no number of registers makes that one deterministic, even if
-transitions with different outputs may apply to one event. So Theorem 5.5 holds for determinisation only where this
-construction terminates. With a window it always does, as Corollary 6.7 says: a thread lives for at most w events, and
-two threads of one state that began at the same event and took the same transitions have the same registers.
-`tests/core/automata/test_rma_paper.py` has both examples.
+automaton for `T AS x ; H AS y FILTER x.id = y.id` is an example, with the stream T(1) T(2) H(1) and w = 3. The loop on
+its start state begins another run at the second T, which overwrites the first T.
+
+The automaton for `(T)+ ; T AS x ; (T)+ ; H AS y FILTER x.id = y.id` without a window is another. No number of registers
+makes that one deterministic, even if transitions with different outputs may apply to one event. So Theorem 5.5 holds
+for determinisation only if this construction terminates. With a window it always does, as Corollary 6.7 states: a
+thread lives for at most w events. Two threads of one state that began at the same event and took the same transitions
+have the same registers. `tests/core/automata/test_rma_paper.py` has both examples.
 """
 
 from __future__ import annotations
@@ -223,13 +224,16 @@ def complement(automaton: RMA) -> RMA:
 
 
 def is_complete(automaton: RMA) -> bool:
-    """Whether every event allows a transition of every state, by the formulas alone (`formulas.satisfiable`)."""
+    """True if every event allows a transition of every state, by the formulas alone (`formulas.satisfiable`)."""
     return all(not f.satisfiable(f.negation(f.disjunction(*(t.formula for t in out)))) for out in automaton.leaving)
 
 
 def told_apart(automaton: RMA) -> RMA:
-    """The automaton with each final state that unmarked transitions enter, or that is a start, split in two, a final
-    one for marking transitions and one that is not final: then a run accepts whenever it is in a final state."""
+    """The automaton with a split of each final state that unmarked transitions enter, or that is a start.
+
+    One half, for marking transitions, is final and the other is not. Then a run accepts whenever it is in a final
+    state.
+    """
     doubled = {t.target for t in automaton.transitions if t.target in automaton.finals and not t.marks}
     doubled |= automaton.starts & automaton.finals
     twin = {q: automaton.states + i for i, q in enumerate(sorted(doubled))}

@@ -49,5 +49,5 @@ def to_dot(automaton: RMA, title: str = "") -> str:
 
 
 def to_svg(automaton: RMA, title: str = "") -> str:
-    """The automaton as an SVG document, as `to_dot` has it. Raises `OptionError` where there is no Graphviz."""
+    """The automaton as an SVG document, as `to_dot` has it. Raises `OptionError` if there is no Graphviz."""
     return diagram_svg(_diagram(automaton, title))

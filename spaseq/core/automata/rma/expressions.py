@@ -13,7 +13,7 @@ node                                    in the paper
 `Maybe`                                 `φ` or nothing, so that `Maybe(Plus(φ))` is the Kleene star
 ======================================  =====================================================================
 
-The last two and `adjacent` go beyond core CEPL: with them, `Then`, `Either` and `Plus` are the regular operators, and
+The last two and `adjacent` go beyond core CEPL. With them, `Then`, `Either` and `Plus` are the regular operators, and
 an automaton with given registers can be written as an expression. `check_bounded` tests that finitely many registers
 are enough for the variables (Definition 3.2).
 """
@@ -96,7 +96,7 @@ class Read(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Maybe(Expression):
-    """`child` or nothing; where events may lie before `child`, they may also lie before nothing."""
+    """`child` or nothing. If events may lie before `child`, they may also lie before nothing."""
 
     child: Expression
 

@@ -1,9 +1,9 @@
 """Formulas, the conditions on transitions; their simplification, satisfiability and minterms.
 
 A formula is a Boolean combination of *tests*. A test is a relation applied to arguments. In an expression the arguments
-are variables; on a transition they are registers, or `CURRENT` for the event at hand ([RMA] Definition 4.2; the
-register selection of a transition is the list of its formula's arguments). Tests are two-valued, as minterms need it:
-a comparison with an attribute that an event does not have is false, and its negation is true.
+are variables. On a transition they are registers, or `CURRENT` for the event at hand ([RMA] Definition 4.2). The
+register selection of a transition is the list of its formula's arguments. Tests are two-valued, as minterms need it: a
+comparison with an attribute that an event does not have is false, and its negation is true.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Relation(Protocol):
     """An n-ary predicate on events. Hashable; equal relations must have the same meaning."""
 
     def __call__(self, *events: Any, **_: Any) -> bool:
-        """Whether it holds of these events: as many as it has arguments, by place."""
+        """True if the relation holds of these events: as many as it has arguments, by place."""
         ...
 
     def show(self, *names: str) -> str:
@@ -70,8 +70,8 @@ class Relation(Protocol):
 
     @property
     def excludes(self) -> Hashable | None:
-        """A value that is equal for relations of which at most one holds for the same arguments; None if no such are
-        known."""
+        """A value that is equal for relations of which at most one holds for the same arguments; None if there is no
+        such value."""
         ...
 
 
@@ -193,7 +193,7 @@ FALSE: Final = Some(())
 
 
 def compare(left: str, symbol: str, value: Hashable) -> Formula:
-    """`left symbol value`, where `left` is `variable.attribute`, as in `compare("x.value", "<", -40)`."""
+    """`left symbol value`; `left` is `variable.attribute`, as in `compare("x.value", "<", -40)`."""
     variable, attribute = _place(left)
     return Test(Is(attribute, _symbol(symbol), value), (variable,))
 
@@ -270,7 +270,7 @@ def arguments(formula: Formula) -> tuple[str, ...]:
 
 
 def holds(formula: Formula, truth: Callable[[Test], bool]) -> bool:
-    """Whether the formula holds; `truth` is called for tests until the value is determined."""
+    """True if the formula holds; `truth` is called for tests until the value is determined."""
     match formula:
         case Test():
             return truth(formula)
@@ -314,7 +314,7 @@ def restricted(formula: Formula, known: Mapping[Test, bool]) -> Formula:
 
 
 def satisfiable(formula: Formula) -> bool:
-    """Whether truth values for its tests exist that make it hold, with at most one true test among those that exclude
+    """True if truth values for its tests exist that make it hold, with at most one true test among those that exclude
     each other.
 
     Other dependencies between relations are not considered: two comparisons count as independent. Exponential in the
@@ -332,8 +332,10 @@ def satisfiable(formula: Formula) -> bool:
 
 
 def _propagated(formula: Formula) -> Formula | None:
-    """What is left to be decided once tests are known: those that a conjunction says itself, those that these exclude,
-    and those that may only help to hold or only hinder, whatever the others are. None if they contradict each other.
+    """The formula left after some tests got a value. None if the values contradict each other.
+
+    These are the tests that are parts of a conjunction, and those that they exclude. Also those that occur only
+    positively or only negatively: these get the value that helps, whatever the others are.
 
     PERF: the formulas of runs that wait with different events in their registers are disjunctions of fifty tests, each
     wanted in one way. Without this, a test at a time, a forecast of two conditions took a minute.
@@ -365,7 +367,7 @@ def _propagated(formula: Formula) -> Formula | None:
 
 
 def _conjuncts(formula: Formula) -> Iterator[Formula]:
-    """Formulas that hold together where `formula` does."""
+    """Formulas that all hold if `formula` does."""
     match formula:
         case All(parts):
             for part in parts:

@@ -28,8 +28,10 @@ class _Whole:
 
 
 class Layout:
-    """Which attributes are read of the event at hand, which are kept in each register, and where they are in the
-    tuples. `wide` are the tests that read registers, `place` gives the index of each register."""
+    """The attributes that conditions read of the event at hand and of each register, and their places in the tuples.
+
+    `wide` are the tests that read registers, `place` gives the index of each register.
+    """
 
     def __init__(self, automaton: RMA, wide: tuple[Test, ...], place: dict[str, int]) -> None:
         self._place = place

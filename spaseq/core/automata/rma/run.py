@@ -134,7 +134,7 @@ def show_run(run: Sequence[Configuration]) -> str:
 
 
 class Acceptor:
-    """Reads events one by one and reports for each whether a run accepts at it.
+    """Reads events one by one and reports, for each, if a run accepts at it.
 
     Keeps only the events that are in some register.
     """
@@ -157,7 +157,7 @@ class Acceptor:
         return frozenset(q for q, _ in self._alive)
 
     def push(self, event: Any) -> bool:
-        """Whether a run accepts at this event. Raises `BudgetExceeded` at `max_configurations`."""
+        """True if a run accepts at this event. Raises `BudgetExceeded` at `max_configurations`."""
         return any(t.marks and t.target in self._steps.automaton.finals for t in self.step(event))
 
     def step(self, event: Any) -> list[Transition]:
@@ -177,6 +177,6 @@ class Acceptor:
 
 
 def accepts(automaton: RMA, events: Iterable[Any], *, limits: Limits = Limits()) -> list[bool]:  # noqa: B008 - frozen
-    """For each event whether a run that began at the first one accepts at it."""
+    """For each event: True if a run that began at the first one accepts at it."""
     acceptor = Acceptor(automaton, limits)
     return [acceptor.push(event) for event in events]

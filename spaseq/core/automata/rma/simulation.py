@@ -1,4 +1,4 @@
-"""Which states simulate which others, so that runs that another run covers can be left out."""
+"""The simulation relation between states; runs that another run covers are left out by it."""
 
 from __future__ import annotations
 

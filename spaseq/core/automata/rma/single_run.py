@@ -91,7 +91,7 @@ class SingleRun:
 
     @property
     def has_registers(self) -> bool:
-        """Whether the next state depends on registers too, not on the letter alone."""
+        """True if the next state depends on registers too, not on the letter alone."""
         return self._vocabulary.has_wide
 
     def next_state(self, state: int, letter: int) -> int:

@@ -1,16 +1,16 @@
-"""The automaton of one branch: a chain ([Lazy] §4) or a tree (§7), whose states say which leaves are taken.
+"""The automaton of one branch: a chain ([Lazy] §4) or a tree (§7), whose states are sets of taken leaves.
 
-An instance takes, for the leaf its state asks for, every candidate that the buffer has, and becomes an instance for
-each; it goes on waiting only if an event of that leaf may still come. Chain: the leaf is the next of a fixed order.
-Tree: it is the rarest in the instance's own part of the buffer, asked anew each time, once there is a candidate for
-every leaf.
+The state of an instance selects a leaf. The instance takes every candidate for that leaf in the buffer, and becomes an
+instance for each. It goes on waiting only if an event of that leaf may still come. Chain: the leaf is the next of a
+fixed order. Tree: it is the rarest in the instance's own part of the buffer, selected anew each time, once there is a
+candidate for every leaf.
 
-Why no match is found twice in a tree: an instance remembers for each leaf from where on it has not tried
-events (`Partial.seen`). Asked for the leaf A, it hands all matches with the As there are to those it becomes, which
-inherit what it knew, and keeps those with As to come. So each match belongs to one instance at any time.
+Why no match is found twice in a tree: an instance remembers, for each leaf, the first event that it has not tried
+(`Partial.seen`). At the leaf A, it hands all matches with the As there are to the instances it becomes, which inherit
+its memory. It keeps the matches with As to come. So each match belongs to one instance at any time.
 
-Tree states are made when an instance first reaches them and forgotten with the last. Those that took the same leaves
-in another order behave alike and are one state here.
+Tree states are made when an instance first reaches them, and forgotten with the last instance. States that took the
+same leaves in another order behave alike and are one state here.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Automaton:
                 self._root_seen[leaf] = np.concatenate([seen, np.zeros(2 * count - len(seen), np.int64)])
 
     def _inserted(self, space: Space, state: State) -> tuple[int, ...]:
-        """How many events have come for what the state may ask for."""
+        """The number of events that have come for each leaf that the state may select."""
         leaves = self._wanted(state)
         # A next event that did not come ends the wait: then ask in any case.
         passed = int(space.counts.sum()) if any(a in state for a in self.plan.next_of) else 0
@@ -90,7 +90,8 @@ class Automaton:
         return [leaf for leaf in self.plan.leaves if leaf not in state]
 
     def _ask(self, space: Space, state: State, partial: Partial, again: bool = False) -> Iterator[Partial]:
-        """What `partial` becomes with what the buffer has; those that may still find more wait (`again`: as before)."""
+        """The instances that `partial` becomes with the events in the buffer; those that may still find more wait
+        (`again`: as before)."""
         waiting = self._ask_tree if self.order is None else self._ask_chain
         left = yield from waiting(space, state, partial)
         if state and len(left):
@@ -126,7 +127,7 @@ class Automaton:
         return partial if waits.all() else partial.take(waits)
 
     def _closed(self, space: Space, state: State, partial: Partial, leaf: int) -> np.ndarray:
-        """Where no event of `leaf` may come any more: bool (n,)."""
+        """For each row, True if no event of `leaf` may come any more: bool (n,)."""
         if not self.plan.is_open(leaf, state):
             return np.ones(len(partial), bool)
         closed = np.zeros(len(partial), bool)
@@ -173,7 +174,7 @@ class Automaton:
                 self._asked.pop(state, None)
 
     def snapshot(self) -> dict[str, Any]:
-        """The instances that wait, and what each state has seen, as plain values."""
+        """The waiting instances, and the events that each state has seen, as plain values."""
         return {
             "waiting": [(state, [p.snapshot() for p in parts]) for state, parts in self.waiting.items()],
             "asked": list(self._asked.items()),

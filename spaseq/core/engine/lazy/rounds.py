@@ -1,4 +1,4 @@
-"""The rounds of iterations, generated once everything else of a match is known ([Lazy] §4.5).
+"""The rounds of iterations, generated once the rest of a match is known ([Lazy] §4.5).
 
 A chain of rounds grows backwards from the last round, whose events are leaves. Each step prepends one round that ends
 before the chain starts, so all subsets come out, and each condition is tested as a round is added. A round may be a
@@ -22,7 +22,7 @@ __all__ = ["with_rounds"]
 def with_rounds(space: Space, frames: list[Frame], partial: Partial, inside: int | None = None) -> Iterator[Partial]:
     """`partial`, all of whose leaves are known, with every choice of rounds that its branch allows.
 
-    `inside`: the rounds that the branch is one round of. Yields tables of at most `CHUNK` rows or a row's worth.
+    `inside`: the rounds that the branch is one round of. Yields tables of at most `CHUNK` rows or those of one row.
     """
     yield from _from(space, frames, partial, inside, 0, frozenset(frames[-1][0].leaves))
 
@@ -63,7 +63,7 @@ def _chains(space: Space, frames: list[Frame], partial: Partial, rounds: RoundsP
     todo = [partial]
     while todo:
         chain = todo.pop()
-        yield chain.take(slice(None))  # its own dicts: who gets it changes them
+        yield chain.take(slice(None))  # its own dicts: the consumer changes them
         for branch in rounds.branches:
             todo += [longer for longer in _prepended(space, frames, chain, rounds, branch) if len(longer)]
 

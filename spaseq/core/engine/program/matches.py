@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spaseq.core.tecs import Chunk
 
 Emit = Callable[["Chunk"], None]
-"""Takes what a kernel has enumerated."""
+"""Takes the matches that a kernel has enumerated."""
 
 Labels = tuple[frozenset[str], ...] | None
 """As in `CEA.labels`."""

@@ -1,11 +1,13 @@
 """A pattern as a disjunction of branches, each a conjunction that can be evaluated in any order ([Lazy] §5.2).
 
-A *branch* is a set of leaves, one event each, with the order there is between them, and conditions on tuples of them. A
-sequence is a conjunction with order (the footnote of §5.2), a partial sequence one with less of it (§4.3), so And,
-Sequence and Or distribute as in a Boolean formula. An iteration `φ+` is `φ* ; φ`: its last round becomes leaves of the
-branch like any others and the rounds before it a `Rounds` that is generated once all leaves have their events
-([Lazy] §4.5 puts the iterated type last in the order). Thus whatever is still to be found of an iteration lies
-between events that are known, and only single events are ever waited for.
+A *branch* is a set of leaves, one event each, with a partial order of them, and conditions on tuples of them. A
+sequence is a conjunction with order (the footnote of §5.2), a partial sequence one with less order (§4.3). So And,
+Sequence and Or distribute as in a Boolean formula.
+
+An iteration `φ+` is `φ* ; φ`. Its last round becomes leaves of the branch like any others. The rounds before it become
+a `Rounds`, which is generated once all leaves have their events ([Lazy] §4.5 puts the iterated type last in the order).
+So all missing events of an iteration lie between events that are known, and an instance only ever waits for single
+events.
 
 A variable is the set of leaves it takes. Every leaf has a number of its own, also in each copy of a round.
 """
@@ -53,7 +55,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A guard; for each of its variables the leaves that variable takes where the guard stands.
+    """A guard, and for each of its variables the leaves that the variable takes in the guard's part of the pattern.
 
     Not `whole`: it holds for every choice of one event for each variable. `whole`: it is about all events at once, as
     an aggregate is.
@@ -122,7 +124,7 @@ class Branch:
 
     @property
     def first(self) -> frozenset[int]:
-        """The nodes that may be where the branch starts: rounds that may be none, and what starts it then."""
+        """The nodes that may start the branch: rounds that may be empty, and the nodes that start it in that case."""
         rounds = {r.number for r in self.rounds}
         return self.nodes - {b for a, b in self.before if a not in rounds}
 
@@ -140,7 +142,7 @@ class Branch:
 
     @property
     def is_unique(self) -> bool:
-        """Whether different ways to match are different complex events: a full order, all marked, one iteration."""
+        """True if different ways to match are different complex events: a full order, all marked, one iteration."""
         if not all(leaf.variables for leaf in self.all_leaves()) or len(self.rounds) > 1:
             return False
         if any(len(r.branches) > 1 or len(r.branches[0].leaves) > 1 or r.branches[0].rounds for r in self.rounds):
@@ -150,11 +152,11 @@ class Branch:
 
 
 KindOf = Callable[[Hashable], str | None]
-"""What a guard is about: "tuples", "whole", or None where it can only be decided event by event."""
+"""The scope of a guard: "tuples", "whole", or None if it can only be decided event by event."""
 
 
 def normal_form(pattern: Pattern, kind_of: KindOf) -> tuple[Branch, ...]:
-    """The branches of `pattern`; `UnsupportedFeature` names what lazy evaluation does not take.
+    """The branches of `pattern`; `UnsupportedFeature` names the part that lazy evaluation does not support.
 
     Their number is the product of the alternatives in conjunctions and sequences, at most `BRANCHES`.
     """
@@ -339,7 +341,7 @@ def _renumbered(branch: Branch, numbers: dict[int, int], fresh: Iterator[int]) -
 
 
 def tests_of(branch: Branch) -> Iterator[Test]:
-    """The tests of a branch, those inside rounds too; not those of what must be absent."""
+    """The tests of a branch, those inside rounds too; not those of absences."""
     yield from branch.tests
     for rounds in branch.rounds:
         for inner in rounds.branches:

@@ -1,7 +1,7 @@
-"""Numbers for the partitions of one evaluation; that of one which no run can be in any more is given to another.
+"""Numbers for the partitions of one evaluation. The number of a partition is reused once no run can be in it any more.
 
-A key that is silent for longer than `Settings.forget_keys_after` begins anew: what comes behind the pause has another
-number, so the engine takes it for a key that never was, and no evaluator knows of pauses.
+A key that is silent for longer than `Settings.forget_keys_after` begins anew. Its events behind the pause have another
+number, so the engine takes it for a new key, and evaluators need no rule for pauses.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Partitions:
         self._since = 0
 
     def __len__(self) -> int:
-        """How many keys are held."""
+        """The number of keys held."""
         return len(self._numbers)
 
     def number(self, key: Hashable) -> int:
@@ -82,11 +82,11 @@ class Partitions:
 
     @property
     def pauses(self) -> bool:
-        """Whether keys are forgotten after a pause."""
+        """True if keys are forgotten after a pause."""
         return self._pause is not None
 
     def number_at(self, key: Hashable, position: int, time: int) -> int:
-        """The number of a key that an event at this position and time (ns) has, where keys `pause`. O(1)."""
+        """The number of the key of an event at this position and time (ns), if keys `pause`. O(1)."""
         number = self.number(key)
         assert self._pause is not None
         if self._born[number] < 0:
@@ -97,8 +97,10 @@ class Partitions:
         return number
 
     def lives(self, numbers: np.ndarray, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Of consecutive events, whose keys have these numbers (-1: no key), the numbers that they have with regard to
-        pauses: int64 (n,). The same ones where keys do not `pause`. O(n log n)."""
+        """The numbers of consecutive events with regard to pauses: int64 (n,).
+
+        `numbers`: those of their keys, -1 for no key. They stay the same if keys do not `pause`. O(n log n).
+        """
         if self._pause is None or not len(numbers):
             return numbers
         order = in_order(numbers)
@@ -121,8 +123,10 @@ class Partitions:
         return found
 
     def born(self, numbers: np.ndarray) -> np.ndarray:
-        """The position of the first event since the pause of the keys of these numbers, where keys `pause`; beyond all
-        positions for numbers that are free: int64 (n,)."""
+        """The position of the first event since the pause of the keys of these numbers, if keys `pause`: int64 (n,).
+
+        Beyond all positions for numbers that are free.
+        """
         return self._born[numbers]
 
     def since(self, key: Hashable) -> int:
@@ -135,16 +139,17 @@ class Partitions:
         self._seen[numbers] = True
 
     def reach(self, place: int | float, time: int) -> bool:
-        """No event will come before `place`, in what the window is measured in, nor before `time` (ns). To be called
+        """Note that no event will come before `place`, in the unit of the window, nor before `time` (ns). To be called
         between events.
 
-        Returns whether keys may have been forgotten: a number that the caller keeps for a key is not to be used again.
+        Returns True if keys may have been forgotten. Then a number that the caller keeps for a key must not be used
+        again.
         """
         paused = self._since >= max(self.worth, len(self._numbers) // 4) and self.hush(time)
         return self._turn(place) or paused
 
     def hush(self, time: int) -> bool:
-        """Forget the keys that are silent at `time` for too long; whether there are any. O(keys)."""
+        """Forget the keys that are silent at `time` for too long; True if there are any. O(keys)."""
         if self._pause is None or not self._numbers:
             return False
         self._since = 0
@@ -230,8 +235,11 @@ class Partitions:
         return number
 
     def snapshot(self) -> tuple[Any, ...]:
-        """Keys, their numbers, which of them are marked, the place of the last turn, and how many keys are newer. Where
-        keys pause: when each was last and first seen, the numbers that are not to be used, and counts."""
+        """Keys, their numbers, the marked ones, the place of the last turn, and the number of newer keys.
+
+        If keys pause, also the time of each one's last event and the position of its first, the numbers that must not
+        be used, and counts.
+        """
         numbers = list(self._numbers.values())
         pauses = None
         if self._pause is not None:

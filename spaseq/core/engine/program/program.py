@@ -26,24 +26,27 @@ class Program:
     settings: Settings
     absent: NoneOf | None = None
     lazy: LazyPlan | str | None = None
-    """For the lazy evaluators: a plan; or why "auto" has none; None where they are not asked for."""
+    """For the lazy evaluators: a plan; or the reason why "auto" has none; None if they are not requested."""
     against: Program | None = None
     """Of matches that wait for their windows to close, those with one event more which calls them off."""
 
     @property
     def ends_by_key(self) -> bool:
-        """Whether nothing but a pause of its key ends a run."""
+        """True if only a pause of its key ends a run."""
         return self.settings.forget_keys_after is not None and not self.window.is_bounded
 
     @property
     def keeps_roots(self) -> bool:
         """True if matches wait for their windows to close, and the compact structure holds them: as nodes, not one by
-        one. What follows them decides by where they end and start; with `against` it decides by their positions."""
+        one.
+
+        Events behind them decide by the ends and starts of the matches; with `against`, by their positions.
+        """
         return self.absent is not None and self.against is None
 
     @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
-        """The sets of variables that `MatchBatch.labels` number; None where matches are not valuations."""
+        """The sets of variables that `MatchBatch.labels` number; None if matches are not valuations."""
         return self.cea.labels
 
     def explain(self, per_second: int | None = None) -> str:

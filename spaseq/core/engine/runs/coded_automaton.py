@@ -1,10 +1,12 @@
 """Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 
-A run is in a set of states at once; sets that no run has reached yet are made when one does, with their transitions on
-all symbol classes, as in `spaseq.core.automata.determinise`. Besides the transitions the arrays say which registers a
-state still needs, so that runs which differ in nothing that can matter are one, and how the configurations of a set are
-indexed: where a set waits, and every transition that could move it is under one test, the configurations that the
-test lets pass are looked up, by a hash for `=` and in a skip list for an order, instead of tried one after another.
+A run is in a set of states at once. A set is made when a run first reaches it, with its transitions on all symbol
+classes, as in `spaseq.core.automata.determinise`. Besides the transitions the arrays hold two things for each set.
+
+They hold the registers that a state still needs, so that runs with no difference that can matter are one. They also
+hold the index of the set's configurations. If a set waits, and every transition that could move it is under one test,
+the configurations that pass the test are looked up instead of tried one after another. The index is a hash for `=` and
+a skip list for an order.
 """
 
 from __future__ import annotations
@@ -128,7 +130,7 @@ class GuardedAutomaton:
         return np.array(arcs, np.int64).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
 
     def _index(self, states: frozenset[int]) -> tuple[int, int]:
-        """How the configurations of a set are indexed (`REACH` of its movers), and by which register."""
+        """The kind of index for the configurations of a set (`REACH` of its movers), and its register."""
         found = [test for q in sorted(states) for i in self._out[q] for test, _ in self._looked_up(q, i)]
         for wanted in (("=",), ("<", "<=", ">", ">=")):
             for test in found:
@@ -137,7 +139,8 @@ class GuardedAutomaton:
         return k.ALL_OF_THEM, 0
 
     def _looked_up(self, state: int, i: int) -> list[tuple[Test, ForEachValue | None]]:
-        """The tests that transition i makes of what the registers hold before it, and of which values."""
+        """The tests that transition i makes of the earlier contents of the registers, and the `ForEachValue` of
+        each."""
         found: list[tuple[Test, ForEachValue | None]] = []
         written: set[int] = set()
         each: ForEachValue | None = None
@@ -197,7 +200,7 @@ class GuardedAutomaton:
         return sorted(found, key=lambda i: self._all[i].otherwise)
 
     def _only_ends(self, arcs: list[list[int]]) -> bool:
-        """Whether runs of a set wait where they are, whatever else they do, and all else is to complete."""
+        """True if runs of a set always stay where they are, and all their other transitions complete a match."""
         for mine in arcs:
             moving = [self._all[i] for i in mine if not _is_loop(self._all[i], self._ops[i])]
             if len(moving) == len(mine) or any(t.target != ACCEPT for t in moving):
@@ -205,9 +208,10 @@ class GuardedAutomaton:
         return True
 
     def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int, int, int]:
-        """Which configurations of a set must be tried, the column looked up, and those of its `ForEachValue`, or -1.
+        """The configurations of a set that must be tried, the column looked up, and those of its `ForEachValue`, or -1.
 
-        Not all of them only if a run stays put where nothing else fires, and all else is under the indexed test.
+        Not all of them only if a run stays put when no other transition fires, and all others are under the indexed
+        test.
         """
         kind, register = self._indexed[number]
         columns: list[tuple[int, ForEachValue | None]] = []
@@ -277,7 +281,7 @@ def _operand(operand: Operand, role: int) -> tuple[int, int, int, int]:
 
 
 def _height(program: tuple[Operand | float | str, ...]) -> int:
-    """How many values there are at most at a time."""
+    """The greatest number of values at one time."""
     changes = (1 if not isinstance(s, str) else 0 if s in ("neg", "abs", "not") else -1 for s in program)
     return max(accumulate(changes), default=0)
 

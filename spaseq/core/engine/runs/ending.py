@@ -1,6 +1,6 @@
 """Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
 
-Matches of φ wait here. Where an event of ψ comes behind the end of a waiting match and inside its window, the match is
+Matches of φ wait here. If an event of ψ comes behind the end of a waiting match and inside its window, the match is
 off. When the window's first live start has passed a match's own, its window has closed, and the match is reported. The
 end of the stream closes all windows. The interval of the match is that of φ.
 
@@ -10,9 +10,9 @@ as the root of their nodes, a `MatchBatch` whose only position is the node and w
 first live start passes that bound, the matches that start before it are enumerated, and the root waits on with its next
 start. So n events hold O(n) roots, though 2^n matches may wait.
 
-If ψ has conditions on what φ took, matches with one end differ in what calls them off. `Ending.against` then evaluates
-`φ ; ψ`: its matches are those of φ that are off, with the event of ψ behind them. There, and in the lazy evaluators,
-matches wait one by one, and so within the budget `output_bytes`.
+If ψ has conditions on the events of φ, different events can call off matches with one end. `Ending.against` then
+evaluates `φ ; ψ`: its matches are those of φ that are off, with the event of ψ behind them. In this case, and in the
+lazy evaluators, matches wait one by one, and so within the budget `output_bytes`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Waiting:
 
 
 class Calling(Protocol):
-    """What finds the matches that are off, each with one event more (`spaseq.core.engine.runs.evaluation.Pushed`)."""
+    """Finds the matches that are off, each with one more event (`spaseq.core.engine.runs.evaluation.Pushed`)."""
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]: ...
 
@@ -63,8 +63,8 @@ class Calling(Protocol):
 
 
 class OpenRoots:
-    """What roots stand for. As matches they have one position, their node, and a start that is no later than those of
-    the matches below them. `ends_only`: of each root one match is enough, without positions."""
+    """The matches below roots. As matches, roots have one position, their node, and a start that is no later than those
+    of the matches below them. `ends_only`: one match of each root is enough, without positions."""
 
     def __init__(self, arena: Arena, labels: Labels, *, ends_only: bool) -> None:
         self.nodes: Roots = Roots(arena)
@@ -165,7 +165,8 @@ class Ending:
         return iter((given,)) if self.roots is None else self.roots.matches(_ranges(given, bounds[closed]))
 
     def forget(self, keys: np.ndarray) -> None:
-        """No row of these partitions comes any more: what waits in them is sure, and given with the next matches."""
+        """Note that these partitions get no more rows: matches that wait in them are sure, and given with the next
+        matches."""
         if self.against is not None:
             self.against.forget(keys)
         self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
@@ -204,8 +205,8 @@ class Ending:
         return np.concatenate([matches.start, matches.end, taken])
 
     def take_back(self, matches: MatchBatch, keys: np.ndarray, lows: dict[int, int]) -> None:
-        """What waits from here on (`waiting`), and, where windows are of partitions, the first live start of each of
-        which there were events besides."""
+        """Set the waiting matches (`waiting`) and, if partitions have windows of their own, the first live start of
+        each one that had events meanwhile."""
         self._waiting = _Waiting(matches, keys)
         if lows:
             self._lows = grown(self._lows, max(lows) + 1)
@@ -216,14 +217,14 @@ class Ending:
         return self._given(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
 
     def compact(self, arena: Arena, cell_window_starts: np.ndarray) -> None:
-        """`Arena.compact`, which keeps what the roots stand on."""
+        """`Arena.compact`, which keeps the nodes below the roots."""
         matches = self._waiting.matches
         table = _ranges(matches, matches.end)
         arena.compact(cell_window_starts, table)
         self._waiting.matches = replace(matches, positions=table[:, k.O_NODE].copy())
 
     def snapshot(self) -> Any:
-        """What waits, as plain values, and behind them what `against` has, where that is set."""
+        """The waiting matches, as plain values, and behind them the state of `against`, if it is set."""
         plain = self._waiting.matches.snapshot(), self._waiting.keys, self._lows
         return plain if self.against is None else (*plain, self.against.snapshot())
 
@@ -241,9 +242,9 @@ class Ending:
 
 
 def _called_off(found: Iterable[MatchBatch], matches: MatchBatch, codes: np.ndarray) -> list[int]:
-    """Which of the matches, whose `_codes` are given, are `found` with an event behind them.
+    """The numbers of those matches, whose `_codes` are given, that are `found` with an event behind them.
 
-    O(matches) array operations where any are found, besides a look at those that are.
+    O(matches) array operations if any are found, and a look at those that are.
     """
     off: list[int] = []
     for part in found:  # to its end
@@ -257,7 +258,7 @@ def _called_off(found: Iterable[MatchBatch], matches: MatchBatch, codes: np.ndar
 
 
 def _name(matches: MatchBatch, row: int, behind: int = 0) -> tuple[int, bytes]:
-    """What a match is told apart by, without its last `behind` positions."""
+    """The identity of a match: its start, and its positions without the last `behind`."""
     taken = matches.positions[matches.offsets[row] : matches.offsets[row + 1] - behind]
     return int(matches.start[row]), taken.tobytes()
 
@@ -280,7 +281,7 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 
 def _pick(matches: MatchBatch, wanted: np.ndarray) -> MatchBatch:
-    """The matches where `wanted`, in their order."""
+    """The matches for which `wanted` is true, in their order."""
     index = np.flatnonzero(wanted)
     sizes = np.diff(matches.offsets)
     places = np.repeat(wanted, sizes)

@@ -1,10 +1,9 @@
 """Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s structure).
 
 A run is in a *configuration*, (state, register row). The structure hangs off sets of configurations, as the lazily
-determinised automaton's hangs off sets of states: from one set, an event leads to one set by marking and to one by not
-marking, so no complex event is found twice, and runs that agree on what their registers hold are one however many
-events they took to get there. The moves of an event are worked out here, once per configuration; the kernels do the
-rest.
+determinised automaton's hangs off sets of states. From one set, an event leads to one set by marking and to one by not
+marking it. So no complex event is found twice, and runs with equal registers are one, however many events they took.
+The moves of an event are computed here, once per configuration; the kernels do the rest.
 
 Cost per event: the live configurations whose state can move on the event's symbol class, not the partial matches.
 """
@@ -139,7 +138,7 @@ class RegisterRun(Run):
             stays = step.skip == source
             if not (step.marks or step.skip_rows) and (stays or (source is None and not step.skip)):
                 continue
-            # Under several labels, the source stays where it is in all moves but the last.
+            # With several labels, the source stays where it is in all moves but the last.
             for label, target, rows in step.marks[:-1]:
                 self._move(count, cell, live, label, target, rows, k.NIL if source is None else k.STAY, _NO_ROWS)
                 count += 1
@@ -166,7 +165,7 @@ class RegisterRun(Run):
         self._completed |= bool(rows or skip_rows)
 
     def _can_move(self, states: frozenset[int], c: int) -> bool:
-        """Whether a run in one of `states` may do more than stay put on symbol class c, guards apart."""
+        """True if a run in one of `states` may do more than stay put on symbol class c, ignoring guards."""
         known = self._moves_on.get((states, c))
         if known is None:
             vector = self._vectors[c]
@@ -177,7 +176,7 @@ class RegisterRun(Run):
     def _steps(
         self, moving: list[tuple[int, Any]], event: int, c: int, live: _Live, position: int, low: int
     ) -> list[tuple[int, Any, Step]]:
-        """(cell, set, where it goes) for a run that starts at the event (cell NIL, no set) and for those that move."""
+        """(cell, set, step) for a run that starts at the event (cell NIL, no set) and for those that move."""
         memo: dict[Configuration, Step] = {}
         start = frozenset({(INITIAL, self.registers.empty)})
         found: list[tuple[int, Any, Step]] = [(k.NIL, None, self._step(start, event, c, memo))]
@@ -289,7 +288,7 @@ class RegisterRun(Run):
         self.follow(replace(live, sets=list(map(self._restored, live.sets))), vectors)
 
     def follow(self, live: LiveSets, vectors: list[int]) -> None:
-        """Go on from what is alive. O(cells). Raises `InternalError` where two cells of one partition have one set."""
+        """Go on from the live runs. O(cells). Raises `InternalError` if two cells of one partition have one set."""
         self._take_bounds(live)
         for key, number, cell in zip(live.keys.tolist(), live.numbers.tolist(), live.cells.tolist(), strict=True):
             configurations = live.sets[number]
@@ -325,7 +324,7 @@ def _step_of(fired: list[tuple[Transition, Hashable]]) -> Step:
 
 
 def acted(registers: Registers, row: Hashable, transition: Transition, event: int) -> Hashable | None:
-    """The register row behind a transition on an event of the batch that `registers` have loaded; None where a guard
+    """The register row behind a transition on an event of the batch that `registers` have loaded; None if a guard
     rejects it."""
     for action in transition.actions:
         match action:
@@ -346,7 +345,7 @@ def acted(registers: Registers, row: Hashable, transition: Transition, event: in
 
 
 def registers_of(program: Program) -> Registers:
-    """What the guards of a program mean; of a pattern without guards there is one register row."""
+    """The registers of a program's guards; for a pattern without guards, one register row."""
     if program.registers is None and program.cea.has_registers:
         raise InternalError("a pattern with guards was compiled without registers")
     return program.registers or _NoRegisters()
@@ -369,9 +368,9 @@ class _NoRegisters:
 
 
 class Step:
-    """Where a set of configurations goes on one event: by marking, by skipping, and the rows it accepts with.
+    """The step of a set of configurations on one event: by marking, by skipping, and the rows it accepts with.
 
-    `marks`: (label, where, rows) for each label under which the event can be marked.
+    `marks`: (label, target, rows) for each label under which the event can be marked.
     """
 
     __slots__ = ("marks", "skip", "skip_rows")
@@ -383,12 +382,12 @@ class Step:
 
     @property
     def mark(self) -> list[Any]:
-        """Where it goes by marking, under any label."""
+        """The target by marking, under any label."""
         return [one for _, where, _ in self.marks for one in where]
 
     @property
     def completes(self) -> bool:
-        """Whether it accepts by marking, under any label."""
+        """True if it accepts by marking, under any label."""
         return any(rows for _, _, rows in self.marks)
 
     @staticmethod

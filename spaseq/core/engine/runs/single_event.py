@@ -1,15 +1,15 @@
-"""One event at a time: what a batch does, without arrays for each event.
+"""One event at a time: the steps of a batch, without arrays for each event.
 
 A `Single` drives the same evaluator that batches are pushed to, between `enter` and `leave`. The caller evaluates the
-predicates; here the bits become a symbol class by a dictionary, classes that move nothing end there, and the others are
-one call of the kernel on arrays that are kept. Events that move nothing need not be told to the window, but where it
-counts the events of each partition (`LowsOfOne`): there `pass_by` is told of them.
+predicates. A dictionary turns their bits into a symbol class. Classes that move nothing end there, and the others are
+one call of the kernel on arrays that are kept. The window needs to see inert events only if it counts the events of
+each partition (`LowsOfOne`); then the caller passes them to `pass_by`.
 
-What moves goes to the kernel over symbol classes, or to that over registers with a batch of one row that the caller
-makes, on arrays that are kept. The first event of a partition, and one at which a kernel stops (for want of room, for
-transitions not met yet, for a run beyond it), goes to the evaluator's `move`.
+Other events go to the kernel over symbol classes, or to that over registers with a batch of one row that the caller
+makes, on arrays that are kept. Two kinds of events go to the evaluator's `move`: the first event of a partition, and an
+event at which a kernel stops. A kernel stops if it lacks room or transitions, or if a run is beyond it.
 
-`SingleWaiting` is the same where matches wait for their windows to close (NOT at the end).
+`SingleWaiting` is the same for matches that wait for their windows to close (NOT at the end).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ INERT: Final = -1
 
 
 class _Symbols(dict[int, int]):
-    """Symbol class by bit vector, `INERT` where it moves nothing; worked out when a vector first occurs."""
+    """Symbol class by bit vector, `INERT` if it moves nothing; computed when a vector first occurs."""
 
     def __init__(self, learn: Callable[[int], int]) -> None:
         self._learn = learn
@@ -57,7 +57,7 @@ class Single:
     """
 
     least: Final = 0
-    """Of events of lower partitions (-1: of none) `pass_by` need not be told."""
+    """`pass_by` needs only the events of partitions from this number on; -1: also those of no partition."""
     undecided: Final = None
     """As of `Evaluation`."""
 
@@ -80,11 +80,11 @@ class Single:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """Whether this road exists: for the compact structure, not where matches wait for what comes behind."""
+        """True if an evaluator has this road: the compact structure, if no match waits for events behind it."""
         return isinstance(evaluator, Evaluator) and evaluator.ending is None
 
     def enter(self, partitioned: bool) -> None:
-        """Take over from batches. O(events of the window) where a window was open."""
+        """Take over from batches. O(events of the window) if a window was open."""
         evaluator = self._evaluator
         if evaluator.lows is None:
             evaluator.lows = Lows(evaluator.program.window, partitioned)
@@ -116,8 +116,8 @@ class Single:
     def push(
         self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch], low: int | None = None
     ) -> list[MatchBatch]:
-        """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0.
-        `low` is what `tell` gave, if the event was told."""
+        """The matches that an event completes. `time` is its place in the window, `key` its partition or 0. `low` is
+        the result of `tell` for this event, if that was called."""
         run = self._run
         if low is None:
             low = self._low(position, time, key)
@@ -138,8 +138,11 @@ class Single:
         return self._flushed() if state[k.MATCHES] else []
 
     def _moved(self, batch: Batch) -> list[MatchBatch]:
-        """As a batch of one row: what has registers, the first event of a partition, whose cells must be made, and
-        where the kernel stopped for want of room or of transitions."""
+        """Push the event as a batch of one row.
+
+        This is the road for automata with registers, for the first event of a partition, whose cells must be made, and
+        for events at which the kernel stopped for lack of room or of transitions.
+        """
         evaluator = self._evaluator
         found = evaluator.at_once(evaluator.collect(partial(evaluator.move, batch, (self._event,), write=True)))
         self._take_run()
@@ -157,8 +160,8 @@ class Single:
         self.refresh()
 
     def refresh(self) -> None:
-        """Room for what may move, on arrays that may have been replaced: by growth, by new transitions or classes, or
-        by batches."""
+        """Make room for the moves of an event, on arrays that may have been replaced: by growth, by new transitions or
+        classes, or by batches."""
         if not self.reads:
             self._run.fit()
             self._run.add_moves()
@@ -191,10 +194,11 @@ class Single:
 
 
 class SingleWaiting:
-    """`Single` where matches wait: each event may close windows, and what must not follow a match is looked for, too.
+    """`Single` for matches that wait: each event may close windows, and events that must not follow a match are found,
+    too.
 
-    `symbols[bits]` is a number for what an event is to the pattern, to what must not follow and to `Ending.against`.
-    Its bits are those of `predicates`.
+    `symbols[bits]` is a number for the event's symbol in the pattern, in the absence and in `Ending.against`. Its bits
+    are those of `predicates`.
     """
 
     counts: Final = True
@@ -220,8 +224,8 @@ class SingleWaiting:
 
     @staticmethod
     def predicates(evaluator: Evaluator) -> tuple[Predicate, ...]:
-        """What an event's bits say: the truth of the pattern's predicates, of `Program.absent` and of the predicates of
-        `Program.against`, each once."""
+        """The predicates behind an event's bits: those of the pattern, of `Program.absent` and of `Program.against`,
+        each once."""
         program = evaluator.program
         assert program.absent is not None
         behind = program.against.cea.predicates if program.against else ()
@@ -229,7 +233,7 @@ class SingleWaiting:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """Whether this road exists: for the compact structure, where keys are not forgotten after a pause."""
+        """True if an evaluator has this road: the compact structure, if keys are not forgotten after a pause."""
         if not isinstance(evaluator, Evaluator) or evaluator.ending is None:
             return False
         return evaluator.program.settings.forget_keys_after is None

@@ -1,7 +1,7 @@
 """`Ending` for one event at a time: the same, without an array operation over all matches that wait.
 
-`WaitingOnes` takes what waits over from an `Ending` and gives it back. Between, a match costs a few steps in Python
-when it begins to wait, is called off or is reported, whatever else waits.
+`WaitingOnes` takes the waiting matches over from an `Ending` and gives them back. Meanwhile a match costs a few steps
+in Python when it begins to wait, is called off or is reported, however many others wait.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class WaitingOnes:
 
     def reach(self, low: int, key: int) -> Iterable[MatchBatch]:
         """The matches whose windows are closed at an event of partition `key` whose first live start is `low`. To be
-        called for each event, before what else is known of it."""
+        called for each event, before it is evaluated."""
         if self._by_key:
             self._lows[key] = low
         starts = self._starts.get(key if self._by_key else 0)
@@ -129,7 +129,7 @@ class WaitingOnes:
         return self._open[self._least][1]
 
     def close(self) -> None:
-        """Give back what waits."""
+        """Give back the waiting matches."""
         left = list(self._open.values())
         keys = np.array([key for *_, key in left], np.int64)
         self._ending.take_back(_batch(left), keys, self._lows)
