@@ -52,8 +52,8 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
 
 
 def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
-    """The query that `options` name, compiled; its warnings are printed on stderr. `OptionError` where its file cannot
-    be read."""
+    """The query that `options` name, compiled; its warnings are printed on stderr. Raises `OptionError` if its file
+    cannot be read."""
     from ceql.query import compile_query
 
     text, source = query_text(options.query)
@@ -114,8 +114,11 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def remarks(query: Any, found: Any, written: int | None = None) -> tuple[list[str], list[str]]:
-    """Warnings about a run, and notes: those of `found`, which are the matches or alerts, and, if nothing was
-    `written`, what was read."""
+    """Warnings about a run, and its notes.
+
+    The notes are those of `found`, which are the matches or alerts, and, if nothing was `written`, a report of the
+    input read.
+    """
     notes = list(found.notes)
     if written == 0 and not query.compiled.rewritten.unsatisfiable:  # which has been said
         notes += found.why_none()

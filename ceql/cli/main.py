@@ -1,6 +1,6 @@
 """The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.cli.alerting`).
 
-Exit codes, and what goes to standard output and standard error: see `spaseq.tools.command.frame`.
+For exit codes, standard output and standard error see `spaseq.tools.command.frame`.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _PLACED: Final = ("from", "to", "start", "end", "positions")
 
 
 class Tables(Protocol):
-    """What is asked of matches (`ceql.Matches`)."""
+    """The members of `ceql.Matches` that writers use."""
 
     counters: EventCounters
 
@@ -73,9 +73,12 @@ class FoundMatches(Results):
             yield from self._of(table)
 
     def cells(self) -> Iterator[Sequence[Any]]:
-        """Positions are separated by blanks. With valuations, each variable v has a column `v`, its positions, and
-        columns `v.attribute`, JSON arrays of its events' values: for the attributes that SELECT lists, or all that the
-        events up to the first match have. `EventError` for an attribute that comes later."""
+        """Rows of cells; positions are separated by blanks.
+
+        With valuations, each variable v has a column `v`, its positions, and columns `v.attribute`, JSON arrays of its
+        events' values. The attributes are those that SELECT lists, or all that the events up to the first match have.
+        Raises `EventError` for an attribute that comes later.
+        """
         known: list[str] | None = None
         bound: list[tuple[str, str]] = []
         for table in self._tables():
@@ -103,7 +106,7 @@ class FoundMatches(Results):
         ]
 
     def texts(self) -> Iterator[Sequence[str]]:
-        """With valuations, the first column is of what each variable took."""
+        """With valuations, the first column has the events of each variable."""
         yield [*([] if self._shown is None else ["bindings"]), *_PLACED]
         for match in self.objects():
             positions = _blanks(match["positions"])

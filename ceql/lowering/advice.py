@@ -1,5 +1,7 @@
-"""What is probably not meant, though it can be run: events that nothing relates, and repetitions of which every subset
-is a match. `ceql check` says it."""
+"""Parts of a query that are probably not meant, though they can be run; `ceql check` prints them.
+
+These are events that nothing relates, and repetitions of which every subset is a match.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +74,8 @@ def _read(
     node: Pattern, atoms: list[tuple[algebra.Atom, bool]], links: list[frozenset[str]], names: dict[str, set[int]],
     *, skips: bool,
 ) -> bool:  # fmt: skip
-    """Notes the atoms, whether others may lie before each, what relates them, and the atoms of each variable. False for
-    what is not understood."""
+    """Note the atoms, with a flag for each: true if other events may lie before it. Note also the links between
+    variables, and the atoms of each variable. False for a pattern that is not supported."""
     first = len(atoms)
     match node:
         case algebra.Atom():

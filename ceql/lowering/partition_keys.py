@@ -1,12 +1,12 @@
 """Equalities over all events of a match become a partition: `x.id = y.id AND y.id = z.id` is PARTITION BY [id].
 
 Events with different keys are then in different partitions, and the condition needs no registers. The matches must stay
-the same, so it is done only where all of these hold:
+the same, so it is done only if all of these hold:
 
-* The conditions stand around the whole formula, compare one attribute of two variables with `=`, and join the
-  variables into one group. Each variable of the group takes an event in every match (an empty one would satisfy its
-  conditions and join nothing), and every event of the formula is taken by one of them. Then all events of a match have
-  the same value, not NULL.
+* The conditions stand around the whole formula, compare one attribute of two variables with `=`, and join the variables
+  into one group. Each variable of the group takes an event in every match, as an empty one would satisfy its conditions
+  and join nothing. Every event of the formula is taken by one of them. Then all events of a match have the same value,
+  not NULL.
 * Nothing counts or excludes events by their place in the whole stream: no contiguity (`:`, `:+`, STRICT), no window in
   EVENTS, no NOT between parts or at the end.
 * CONSUME BY PARTITION is not used: with more partitions a match would delete fewer partial matches. CONSUME BY ANY
@@ -48,7 +48,7 @@ def infer_keys(
 
 
 def least(node: Pattern, variable: str | None) -> int:
-    """Whether every match has an event that `variable` takes, as 0 or 1; with None, whether it has an event at all."""
+    """1 if every match has an event that `variable` takes, else 0; with None, 1 if it has an event at all."""
     match node:
         case Atom(_, variables, _):
             return int(variable is None or variable in variables)
@@ -64,7 +64,7 @@ def least(node: Pattern, variable: str | None) -> int:
 
 
 def _is_free(node: Pattern) -> bool:
-    """Whether the pattern allows any events between those of a match, everywhere."""
+    """True if the pattern allows any events between those of a match, everywhere."""
     match node:
         case Sequence(left, right, skip, absent):
             return skip is Skip.ANY and not absent and _is_free(left) and _is_free(right)
@@ -106,7 +106,7 @@ def _groups(pairs: list[tuple[str, str]]) -> list[frozenset[str]]:
 
 
 def _covered(node: Pattern, group: frozenset[str], above: bool) -> bool:
-    """Whether every event that the pattern takes is taken by a variable of `group`. `above`: an AS around the pattern
+    """True if every event that the pattern takes is taken by a variable of `group`. `above`: an AS around the pattern
     has such a variable."""
     match node:
         case Atom(_, variables, _):

@@ -9,9 +9,9 @@
 ======================  ====================================================================  ==================
 
 "Compiled with" rewrites are applied to every query; "offered" ones are functions for the user. The automaton needs
-neither normal form: a condition on one variable becomes a predicate of the transitions that mark the variable, which is
-LP normal form by construction, and a variable that is bound on both sides of a sequence holds the events of both.
-`pop_filters` may copy parts of the formula, which is worth it: the conditions it moves would otherwise need registers.
+neither normal form. A condition on one variable becomes a predicate of the transitions that mark the variable, which is
+LP normal form by construction. A variable that is bound on both sides of a sequence holds the events of both.
+`pop_filters` may copy parts of the formula. This pays, because the conditions it moves would otherwise need registers.
 
 Another module:
 
@@ -50,7 +50,8 @@ __all__ = [
 
 
 DEPTH: Final = 200
-"""How deep a formula may be nested for the rewrites, which are recursive; a deeper one is compiled as written."""
+"""The depth to which a formula may be nested for the rewrites, which are recursive; a deeper one is compiled as
+written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
-"""[CEL] Theorem 2: LP normal form, in which every condition on one variable stands where its events are taken.
+"""[CEL] Theorem 2: LP normal form, in which every condition on one variable stands at its events.
 
-First such conditions are moved out to a scope that defines their variable (`pop_filters`, the proof's step 1), then
-down to the event types that the variable takes (step 2), where they become one condition: `R AS x FILTER P1(x) AND …
-AND Pk(x)`. In [CORE], AS names whole formulas and variables hold sets: a condition on x goes to every event type under
-`… AS x`, as a condition on that type's own variable. Conditions on several variables, and those with aggregates, stay
-where they are.
+First such conditions are moved out to a scope that defines their variable (`pop_filters`, the proof's step 1). Then
+they are moved down to the event types that the variable takes (step 2), and become one condition there: `R AS x FILTER
+P1(x) AND … AND Pk(x)`.
+
+In [CORE], AS names whole formulas and variables hold sets. So a condition on x goes to every event type under `… AS x`,
+as a condition on that type's own variable. Conditions on several variables, and those with aggregates, stay in their
+places.
 """
 
 from __future__ import annotations
@@ -44,8 +46,11 @@ def _too_large(limit: int, used: int, why: str) -> BudgetExceeded:
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """The conditions that are on their way down: those `on` the events of a variable, and those on `every` event of the
-    part, all of whose events the variable `name` takes."""
+    """The conditions that are on their way down.
+
+    `on`: those on the events of a variable. `every`: those on every event of the part, if the variable `name` takes all
+    of them.
+    """
 
     on: tuple[tuple[str, ast.Condition], ...] = ()
     every: tuple[ast.Condition, ...] = ()

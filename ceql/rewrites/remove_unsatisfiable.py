@@ -21,7 +21,7 @@ from spaseq.core.errors import Span
 __all__ = ["Removed", "remove_unsatisfiable"]
 
 WORK = 100_000
-"""How many parts are tested, over all alternatives of FILTERs; parts beyond that are kept untested."""
+"""The number of parts that are tested, over all alternatives of FILTERs; parts beyond that are kept untested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _Search:
         return tuple(self.found[span] for span in sorted(self.found, key=lambda s: (s.start, s.end)))
 
     def prune(self, node: ast.Formula, facts: _Facts) -> bool:
-        """Whether the part can match; adds the parts of it that cannot to `dead`."""
+        """True if the part can match; adds the parts of it that cannot to `dead`."""
         alive = self._prune(node, facts)
         if not alive:
             self.dead.add(id(node))
@@ -155,7 +155,7 @@ class _Search:
         return test if left is test.left and right is test.right else Any(left, right)
 
     def _matches(self, test: Test, child: ast.Formula, variables: frozenset[str], facts: _Facts) -> bool:
-        """Whether `child` can match under one alternative of its FILTER."""
+        """True if `child` can match under one alternative of its FILTER."""
         for part in conjuncts(test):
             facts = _more(facts, part, variables)
         trial = _Search(work=self.work)

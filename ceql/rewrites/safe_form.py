@@ -2,9 +2,9 @@
 
 In the paper a variable holds one position, so a variable on both sides makes a sequence unsatisfiable, and the proof
 removes such branches from a disjunctive normal form. In [CORE], and here, a variable holds a set: `T AS x ; T AS x`
-matches, and x holds both events. So the second x gets a new name, and a condition on x is repeated for both names: it
-ranges over all choices of a position, and each position of x has one of the two names. Only variables of AS outside of
-iterations are renamed (vdef+ in the paper); event types may occur anywhere.
+matches, and x holds both events. So the second x gets a new name. A condition on x is repeated for both names, because
+it ranges over all choices of a position, and each position of x has one of the two names. Only variables of AS outside
+of iterations are renamed (vdef+ in the paper); event types may occur anywhere.
 
 The automaton does not need safe formulas: it marks events with sets of variables. The rewrite is offered for handing
 formulas to other engines, and tests compare it with the formula as written.

@@ -1,4 +1,4 @@
-"""`spaseq knowledge`: background knowledge kept as a file (`spaseq.rdf.columns.kept`), and what is in one."""
+"""`spaseq knowledge`: background knowledge saved as a file (`spaseq.rdf.columns.kept`), and the contents of one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The `spaseq` command: run, check, explain, plot.
 
-How it ends, and what goes where, is as `spaseq.tools.command.frame` says.
+Its exit codes and its output are described in `spaseq.tools.command.frame`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code; never raises what a user can cause."""
+    """Run the command and return its exit code. Errors that a user can cause never raise."""
     return run_main("spaseq", lambda: parser(_run, _check, _explain, _plot), arguments)
 
 
@@ -139,7 +139,7 @@ def _compiled(options: argparse.Namespace, *, warns: bool = True) -> Query:
 def _matches(
     options: argparse.Namespace, query: Query, *, keep_events: bool = False
 ) -> tuple[Iterable[Match], _Source]:
-    """The matches as they are asked for, and what tells what was read by then."""
+    """The matches, lazily, and the source, which counts the input read so far."""
     from spaseq.cli.inputs import spark_settings, stream_files
 
     streams = stream_files(query, options.stream, options.streams)
@@ -182,7 +182,7 @@ def _knowledge(options: argparse.Namespace, query: Query) -> dict[str, Any]:
 
 
 def _refuse(options: argparse.Namespace) -> None:
-    """What cannot be asked for together."""
+    """Refuse options that exclude each other."""
     if options.quarantine and options.engine != "spark":
         raise OptionError("--quarantine needs --engine spark", "--malformed drop leaves such lines out and counts them")
     if options.memory and options.engine == "spark":
@@ -217,7 +217,7 @@ def _stream_options(options: argparse.Namespace) -> StreamOptions:
 
 
 class _Source(Protocol):
-    """What tells what was read."""
+    """Reports the input read."""
 
     @property
     def counters(self) -> Counters: ...
@@ -230,7 +230,7 @@ class _Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _OnSpark:
-    """What Spark tells of what was read."""
+    """Reports the input that Spark read."""
 
     counters: Counters
     query: Query
@@ -245,20 +245,20 @@ class _OnSpark:
         return ()
 
     def why_none(self) -> list[str]:
-        """How much was read; the local engine knows more."""
+        """The amount of input read; the local engine reports more."""
         return [f"{self.counters.events:,} events were read" if self.counters.events else "no event was read"]
 
 
 def _report(source: _Source, written: int | None, left_out: Sequence[str] = ()) -> None:
-    """Warnings about what was read, what was assumed of it, what was found and `left_out` and, where nothing was found
-    and `written`, what was read."""
+    """Report warnings about the input, the assumptions about it, the results and those `left_out`. If nothing was found
+    and `written`, report the input read."""
     warn(source.counters.warnings())
     note(source.notes)
     note(left_out or (source.why_none() if written == 0 else ()))
 
 
 def _held_back(source: _Source) -> list[str]:
-    """What an interrupted run over streams that go on did not write, in words."""
+    """The results that an interrupted run over streams that go on did not write, in words."""
     from spaseq.language.runtime.follow import FollowedMatches
 
     return held_back(source.held_back()) if isinstance(source, FollowedMatches) else []

@@ -5,11 +5,12 @@ instant and the projected mapping, equal ones once. `jsonl` and `parquet` hold o
 interval and positions.
 
 In the solution formats the time is a column named `time` (`_time` if the query selects `?time`). Times from 1973 on are
-written as xsd:dateTime in UTC, smaller ones, which can only be offsets, as a number of seconds; the first one decides
-for the whole output. `jsonl` gives the times of the first and the last matched instant, written alike (numbers as JSON
-numbers); `parquet` gives nanoseconds and terms as text, with `--typed` timestamps, numbers and the like.
+written as xsd:dateTime in UTC. Smaller ones, which can only be offsets, are written as a number of seconds. The first
+one decides for the whole output. `jsonl` gives the times of the first and the last matched instant, written alike
+(numbers as JSON numbers). `parquet` gives nanoseconds and terms as text, with `--typed` timestamps, numbers and the
+like.
 
-An ASK is answered in the solution formats by one boolean: in `json` and `xml` as SPARQL's results have it, in the
+An ASK is answered in the solution formats by one boolean. `json` and `xml` have it in SPARQL's result format, the
 others as `true` or `false` on a line of its own. `jsonl` and `parquet` give the match that it found, if any.
 
 `nquads` is for CONSTRUCT: one named graph for each solution, its time beside it in the default graph as
@@ -64,16 +65,18 @@ _BOOLEANS: Final = {
     "json": '{"head": { }, "boolean": {}}\n',
     "xml": _XML_HEAD + "<head/>\n<boolean>{}</boolean>\n</sparql>\n",
 }
-"""How a format says true or false, for `{}`; the others just say it."""
+"""A format's text for true or false, for `{}`; the others print the word alone."""
 _GENERATED: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 _ROWS: Final = 10_000
 """Matches of one table of `tables`."""
 
 
 class FoundResults(Results):
-    """The first `limit` solutions of matches; `objects` and `tables` are of the matches themselves. With `live`, where
-    the streams go on, each is written to `out`, the file of the writer, as soon as it is known. `typed`: `tables` have
-    numbers and times in place of terms."""
+    """The first `limit` solutions of matches; `objects` and `tables` are of the matches themselves.
+
+    With `live`, for streams that go on, each is written to `out`, the file of the writer, as soon as it is known.
+    `typed`: `tables` have numbers and times in place of terms.
+    """
 
     line_end = "\r\n"
 
@@ -92,7 +95,7 @@ class FoundResults(Results):
         self._clock: Callable[[int], str] | None = None
 
     def left_out(self) -> list[str]:
-        """What was found and not written, in words: solutions of which CONSTRUCT makes no graph."""
+        """The results found and not written, in words: solutions from which CONSTRUCT makes no graph."""
         count = self.without_graph
         if not count:
             return []
@@ -178,8 +181,11 @@ class FoundResults(Results):
             yield [time, *("" if text is None else text for text in texts)]
 
     def rendered(self, of_keys: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[tuple[str, Sequence[str | None]]]:
-        """The time of each solution as text, and what `of_keys` makes of the keys of its terms, in order of the
-        variables; None where one is not bound."""
+        """The time of each solution as text, and the result of `of_keys` for the keys of its terms, in order of the
+        variables.
+
+        None for a variable that is not bound.
+        """
         clauses = self.query.checked.clauses
         if not isinstance(self._matches, Matches) or self.live or clauses.ask or self._limit is not None:
             for time, bindings in self.solutions():
@@ -198,7 +204,7 @@ class FoundResults(Results):
     def _rendered(
         self, matches: Matches, of_keys: Callable[[Sequence[str]], Sequence[str]]
     ) -> Iterator[tuple[str, Sequence[str | None]]]:
-        """PERF: as `_lines`. Where a time has several matches, these are told apart and ordered by their terms."""
+        """PERF: as `_lines`. If a time has several matches, these are made distinct and ordered by their terms."""
         texts = Texts(of_keys)
         clock: Callable[[int], str] | None = None
         ordered = self.query.checked.clauses.ordered
@@ -216,11 +222,11 @@ class FoundResults(Results):
                 yield clock(time), self._texts_of(bindings, of_keys)
 
     def closing(self, written: int) -> str:
-        """Only said where there is nothing above it."""
+        """The text is printed only if no results stand above it."""
         return "" if written else "no match\n"
 
     def tables(self) -> Iterator[pa.Table]:
-        """The columns of `match_table`, first none; or all of `typed_table`, whose types are known when all is."""
+        """The columns of `match_table`, first none; or all of `typed_table`, whose types are known only at the end."""
         import pyarrow as pa
 
         if self.typed:
@@ -260,7 +266,7 @@ class FoundResults(Results):
 
 
 def write_results(form: str, found: FoundResults, out: Any) -> int:
-    """Writes results, or for an ASK whether there is one; `jsonl` and `parquet` give its match. Returns how many."""
+    """Writes results, or for an ASK its boolean; `jsonl` and `parquet` give its match. Returns how many."""
     if found.query.checked.clauses.ask and form not in ("jsonl", "parquet"):
         answer = next(found.solutions(), None) is not None
         out.write(_BOOLEANS.get(form, "{}\n").replace("{}", "true" if answer else "false"))

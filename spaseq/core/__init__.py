@@ -1,20 +1,20 @@
-"""The core: all that both query languages stand on, and nothing of either.
+"""The core: the parts that both query languages use, and nothing of either language.
 
 A front end lowers its queries to `pattern` and gives `engine` batches of `events`; the rest serves these.
 
 Modules:
 
 * `errors`: The exceptions, a class for each party that has to act.
-* `text`: Helpers for the text of queries: where words end, which characters are refused.
+* `text`: Helpers for the text of queries: the ends of words, and refused characters.
 * `words`: The words of both languages, and patterns that find the parts of a query.
-* `watch`: Limits of time and memory, and what looks at them; one thread at a time in a session.
-* `held`: What an evaluation holds in memory, in bytes, by what it is for.
-* `integers`: Integers put in order and told apart by counting, as keys, codes and rows are.
+* `watch`: Limits of time and memory, and their checks; one thread at a time in a session.
+* `held`: The memory that an evaluation holds, in bytes, by its use.
+* `integers`: Integers sorted and made distinct by counting: keys, codes and rows.
 * `jit`: Kernels: how numba compiles them, and the cache of compiled kernels.
 * `lazy_names`: Public names of a package that are loaded when they are first used.
-* `measure`: How wide a text is.
+* `measure`: The width of a text.
 * `steps`: The steps of a match.
-* `sessions`: How an evaluation that events are pushed to ends.
+* `sessions`: The end of an evaluation that events are pushed to.
 * `protocols`: The interface that both languages implement: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.

@@ -1,7 +1,7 @@
-"""The face that both languages show: what a query, its matches and an evaluation in progress are.
+"""The common interface of both languages: a query, its matches and an evaluation in progress.
 
-`ceql.Query` and `spaseq.Query`, and what they give, are classes of their own that have these members with these
-meanings, and some more. Code that takes either language is written against the protocols; one test holds both to them
+`ceql.Query` and `spaseq.Query`, and the classes of their results, have these members with these meanings, and some
+more. Code that takes either language is written against the protocols; one test holds both to them
 (`tests/test_face.py`). Events differ: CEQL takes tuples (dicts, tables, files), SPAseq graphs (`spaseq.GraphEvent`).
 """
 
@@ -24,10 +24,10 @@ __all__ = ["Counters", "Match", "Matches", "Query", "Session"]
 
 
 class Match(Protocol):
-    """A match: an interval of the stream, the positions that were taken there, and what they were taken as.
+    """A match: an interval of the stream, the positions that were taken there, and the meaning of each.
 
     Positions count the stream from 0: events in CEQL, instants (all graphs of one time) in SPAseq. Times are
-    nanoseconds since the epoch, or since the first event where they come from arrival.
+    nanoseconds since the epoch, or since the first event if they come from arrival.
     """
 
     @property
@@ -57,7 +57,7 @@ class Match(Protocol):
 
     @property
     def bindings(self) -> dict[str, Any]:
-        """By variable what it stands for: in CEQL the positions that it took (of valuations), in SPAseq an RDF term."""
+        """The value of each variable: in CEQL the positions that it took (of valuations), in SPAseq an RDF term."""
         ...
 
     @property
@@ -67,12 +67,12 @@ class Match(Protocol):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Which part of the query took which event: a variable in CEQL (of valuations), a GPM in SPAseq."""
+        """The part of the query that took each event: a variable in CEQL (of valuations), a GPM in SPAseq."""
         ...
 
 
 class Counters(Protocol):
-    """What became of the input."""
+    """Counters of the input."""
 
     @property
     def events(self) -> int:
@@ -86,7 +86,7 @@ class Counters(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """What the evaluation holds in memory, in bytes, by what it is for; how many keys and events these are."""
+        """The memory that the evaluation holds, in bytes, by its use; and the numbers of keys and events held."""
         ...
 
     def warnings(self) -> list[str]:
@@ -95,16 +95,17 @@ class Counters(Protocol):
 
 
 class Matches(Protocol):
-    """The matches of a query over events, found as they are asked for. Iterating again reads the events again."""
+    """The matches of a query over events, found during iteration. Iterating again reads the events again."""
 
     @property
     def counters(self) -> Counters:
-        """What was read in the latest use."""
+        """The counters of the latest use."""
         ...
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was guessed in the latest use, as nobody said it: a line each, with the options that say it."""
+        """The assumptions of the latest use that no option stated: a line each, with the options that would state
+        it."""
         ...
 
     def __iter__(self) -> Iterator[Match]: ...
@@ -114,7 +115,7 @@ class Matches(Protocol):
         ...
 
     def count(self) -> int:
-        """How many matches there are."""
+        """The number of matches."""
         ...
 
     def to_arrow(self) -> pa.Table:
@@ -134,16 +135,17 @@ class Session(Protocol):
 
     @property
     def counters(self) -> Counters:
-        """What was pushed so far."""
+        """The counters of the events pushed so far."""
         ...
 
     @property
     def notes(self) -> Sequence[str]:
-        """As of `Matches`, of what was pushed so far."""
+        """As of `Matches`, for the events pushed so far."""
         ...
 
     def push(self, events: Any) -> Sequence[Match]:
-        """The matches that these events complete. Raises an error for what is no event; then none is taken."""
+        """The matches that these events complete. Raises an error for an object that is no event; then none is
+        taken."""
         ...
 
     def advance(self, now: int) -> Sequence[Match]:
@@ -181,7 +183,7 @@ class Query(Protocol):
 
     @property
     def source(self) -> str:
-        """What errors call it."""
+        """Its name in errors."""
         ...
 
     @property
@@ -191,36 +193,39 @@ class Query(Protocol):
 
     @property
     def pattern(self) -> Pattern:
-        """What it means to the engine."""
+        """Its meaning, as the engine's pattern."""
         ...
 
     @property
     def automaton(self) -> CEA:
-        """What the engine makes of `pattern`."""
+        """The engine's automaton of `pattern`."""
         ...
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its author may have overlooked."""
+        """Possible oversights of its author."""
         ...
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What is probably not meant, though it can be run; `check` of both commands says it."""
+        """Parts that are probably not meant, though they can be run; `check` of both commands prints them."""
         ...
 
     @property
     def growth(self) -> tuple[str, ...]:
-        """What makes the memory of a run grow for ever, in words."""
+        """The reasons why the memory of a run grows for ever, in words."""
         ...
 
     def explain(self, format: str = "text") -> str:
-        """How it is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`."""
+        """The plan of its evaluation for people (`text`), its automaton as a picture (`dot`, `svg`), or both as
+        `json`."""
         ...
 
     def picture(self, run: Any = None) -> Picture:
-        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it. Lit by `run`: what `run(…)`
-        gives, a match, or a list of matches."""
+        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it.
+
+        Lit by `run`: the result of `run(…)`, a match, or a list of matches.
+        """
         ...
 
     @property
@@ -229,5 +234,5 @@ class Query(Protocol):
         ...
 
     def open(self, state: bytes | None = None) -> Session:
-        """An evaluation that events are pushed to; with a snapshot, it goes on where that was taken."""
+        """An evaluation that events are pushed to; with a snapshot, it goes on from that state."""
         ...

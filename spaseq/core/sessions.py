@@ -1,7 +1,7 @@
-"""How an evaluation that events are pushed to ends: by `close`, or as the block of its `with` is left.
+"""The end of an evaluation that events are pushed to: by `close`, or at the end of its `with` block.
 
-Both complete the same matches. `close` returns them; a block that is left keeps them as `rest`. They are never lost
-silently: if a session goes while they were not taken, a warning says how many there are.
+Both complete the same matches. `close` returns them; the end of the block keeps them as `rest`. They are never lost
+silently: if a session is deleted before they were taken, a warning gives their number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 class _Rest(Generic[_T]):
-    """The matches that leaving the block completed, and whether the caller has taken them."""
+    """The matches that the end of the block completed, with a flag: true if the caller has taken them."""
 
     __slots__ = ("matches", "taken")
 
@@ -27,7 +27,8 @@ class _Rest(Generic[_T]):
 
 
 class Session(Generic[_T]):
-    """What the sessions of both languages, and alerts in progress, share: their end. `_T` is what a push returns."""
+    """The common part of the sessions of both languages, and of alerts in progress: their end. `_T` is the type that a
+    push returns."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -46,7 +47,7 @@ class Session(Generic[_T]):
             self._leave()
         elif stopped := self._stopped():
             self._leave()
-            if stopped == GeneratorExit.__name__:  # no error has told the caller
+            if stopped == GeneratorExit.__name__:  # no error has reached the caller
                 _warn("the matches of a push were not read to their end, so none of the end of the stream is known")
         else:
             self._rest = _Rest(self._complete())
@@ -55,7 +56,8 @@ class Session(Generic[_T]):
 
     @property
     def rest(self) -> list[_T]:
-        """The matches that the end of the `with` block completed; none before, and none of what `close` returned."""
+        """The matches that the end of the `with` block completed; none before, and none of those that `close`
+        returned."""
         self._rest.taken = True
         return self._rest.matches
 
@@ -73,7 +75,8 @@ class Session(Generic[_T]):
         raise NotImplementedError
 
     def _goes_on(self) -> bool:
-        """True if a snapshot was taken and nothing has come since: the stream goes on where that is opened."""
+        """True if a snapshot was taken and nothing has come since: the stream goes on in the evaluation opened from
+        it."""
         raise NotImplementedError
 
     def _stopped(self) -> str:

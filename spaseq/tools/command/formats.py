@@ -86,4 +86,4 @@ _OTHERS: Final = frozenset((
     *_PACKED, "arrow", "avro", "db", "feather", "html", "ipc", "json", "n3", "nq", "nt", "ods", "orc",
     "parquet", "pdf", "pickle", "pkl", "png", "rdf", "sqlite", "svg", "trig", "ttl", "xls", "xlsx", "xml", "yml",
 ))  # fmt: skip
-"""Suffixes that say a form: what has one of them and is a table of text cannot be read as that."""
+"""Suffixes of other formats: a file with one of them that is a table of text cannot be read as that format."""

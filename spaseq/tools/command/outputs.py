@@ -1,7 +1,7 @@
 """Outputs: each result comes out whole, whatever ends a command, a full disk included.
 
 A format that can be read only once it is complete is written beside its place and renamed
-(`spaseq.core.events.beside`): the name stands for what was there before until then, and if the file cannot be written.
+(`spaseq.core.events.beside`). Until then, and if the file cannot be written, the name stands for the earlier file.
 Other formats are written in place; a regular file that cannot take more is cut back to its last whole result.
 """
 
@@ -50,7 +50,7 @@ codecs.register_error("spaseq-rdf", _as_rdf)
 
 @contextlib.contextmanager
 def opened(path: str | None, form: Format) -> Iterator[Any]:
-    """Open the file that the writer of a format gets, standard output for None and `-`; what was written is flushed.
+    """Open the file that the writer of a format gets, standard output for None and `-`; at the end it is flushed.
 
     `OptionError` if the file cannot be opened, `OSError` with its name if it cannot be written.
     """
@@ -141,7 +141,7 @@ class Whole:
 
     @property
     def columns(self) -> int | None:
-        """The width of the terminal that is written to; None where it is none."""
+        """The width of the terminal that is written to; None if the output is no terminal."""
         return shutil.get_terminal_size().columns if self._file.isatty() else None
 
     def isatty(self) -> bool:
@@ -160,7 +160,7 @@ class Whole:
     def _pass_on(self) -> None:
         with self._unbroken():
             waiting, self._waiting, self._size = self._waiting, [], 0
-            if self._failed:  # what comes would stand behind a gap
+            if self._failed:  # later results would stand behind a gap
                 return
             if self._cleans:
                 waiting = [visible(text.replace("\r\n", "\n")) for text in waiting]
@@ -244,7 +244,7 @@ def _whole(file: Any, form: Format) -> Iterator[Whole]:
 
 
 def discard(file: Any) -> None:
-    """Redirect a file to nowhere, with what it holds back, so that Python does not try to write that again."""
+    """Redirect a file, with its buffered output, to nowhere, so that Python does not try to write that again."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
 

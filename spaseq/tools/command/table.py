@@ -19,7 +19,7 @@ _GAP: Final = 2
 _ONE_LINE: Final = str.maketrans("\t\r\n", "   ")
 """Of a cell; other control characters are made visible."""
 _WHOLE: Final = re.compile(r"[-+]?[\d.,:_]+([eE][-+]?\d+)?%?|\d{4}-\d\d-\d\d\S*|")
-"""What is never shortened: numbers and times."""
+"""Cells that are never shortened: numbers and times."""
 
 
 class Table:
@@ -58,7 +58,7 @@ class Table:
 
     @property
     def left_out(self) -> int:
-        """How many columns are not shown, once the first rows are."""
+        """The number of columns that are not shown, once the first rows are."""
         return 0 if self._widths is None else len(self._widths) - len(self._shown)
 
     def row(self, cells: Sequence[str]) -> None:
@@ -122,7 +122,7 @@ def _shown(cell: str) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """What is told apart by its end, an IRI, keeps that."""
+    """The end of an IRI, which identifies it; the beginning of any other text."""
     if "/" in text or text.startswith("<"):
         while width_of(text) > width - 1:
             text = text[max(1, len(text) - width + 1) if len(text) >= width else 1 :]

@@ -44,8 +44,11 @@ def _language(document: TextDocument) -> str | None:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their ends as the protocol has them. pygls ends them at every sign that Python takes for one, a form
-    feed or U+2028 in a text as well, so it is asked for nothing that counts lines."""
+    """Lines with their ends as the protocol has them.
+
+    pygls ends lines at every sign that Python takes for a line end, also at a form feed or U+2028 in a text. So it is
+    not used to count lines.
+    """
     return _LINE.findall(text)
 
 
@@ -80,7 +83,7 @@ class _Checks:
         """The document that the process is checking."""
 
     async def check(self, uri: str) -> None:
-        """Check a document and publish what is found, unless it has changed meanwhile. A check of an older version is
+        """Check a document and publish the findings, unless it has changed meanwhile. A check of an older version is
         ended."""
         try:
             await self._check(uri)
@@ -187,7 +190,7 @@ def language_server(worker: Worker) -> LanguageServer:
 
 
 def _word_start(text: str, offset: int) -> int:
-    """The start of the word that ends at a place. Editors differ in whether `?` belongs to it."""
+    """The start of the word that ends at a place. Editors differ on `?`: some count it as a part of the word."""
     while offset > 0 and (text[offset - 1].isalnum() or text[offset - 1] in "_-?$"):
         offset -= 1
     return offset

@@ -119,12 +119,12 @@ def _leading_page(address: str, folder: str) -> str:
 
 
 def _bound(port: int) -> socket.socket:
-    """A socket of this machine alone. Raises `OptionError` where the port is taken."""
+    """A socket of this machine alone. Raises `OptionError` if the port is taken."""
     found = socket.socket()
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(("127.0.0.1", port))
-        found.listen(128)  # from now on who opens the address waits for the server, and is not refused
+        found.listen(128)  # from now on a browser that opens the address waits for the server, and is not refused
     except (OSError, OverflowError) as error:
         found.close()
         reason = getattr(error, "strerror", None) or error

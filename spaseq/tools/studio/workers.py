@@ -30,7 +30,7 @@ GRACE: Final = 3.0
 
 
 _START: Final = 120.0
-"""Seconds that a process may take to import what it needs."""
+"""Seconds that a process may take to import its modules."""
 
 
 class Worker:
@@ -46,7 +46,7 @@ class Worker:
         self._closed = False
 
     def warm(self) -> None:
-        """Starts the process and has it import what it needs, in a thread."""
+        """Start the process and have it import its modules, in a thread."""
         threading.Thread(target=self.ask, args=({"do": "warm"}, _START), daemon=True).start()
 
     @property
@@ -77,7 +77,7 @@ class Worker:
             return _CANCELLED if found is None and cancels != self._cancels else found or _ended(process)
 
     def cancel(self) -> None:
-        """Ends what is being done, and what waits. A process that is starting is left for the next request."""
+        """End the present request, and those that wait. A process that is starting is left for the next request."""
         with self._state:
             self._cancels += 1
             if not self._starting:
@@ -91,7 +91,7 @@ class Worker:
             self._end()
 
     def _started(self) -> tuple[bool, subprocess.Popen[bytes]]:
-        """Whether the process is a new one, and the process."""
+        """(True if the process is a new one, the process)."""
         new = self._process is None or self._process.poll() is not None
         if new or self._process is None:
             self._end()
@@ -110,7 +110,7 @@ class Worker:
     def _asked(
         self, process: subprocess.Popen[bytes], request: dict[str, Any], seconds: float
     ) -> dict[str, Any] | None:
-        """The answer; None where the process ended without one."""
+        """The answer; None if the process ended without one."""
         assert process.stdin is not None
         answers = self._answers
         with contextlib.suppress(OSError):  # it has ended, which the next lines find
