@@ -2,9 +2,9 @@
 
     python -m benchmarks.followed [TRIPLES]
 
-Claim: whatever is there at once costs `spaseq run --follow` no more than twice what a run over the file costs. Matches
-are iterated in both; what is followed stands on standard input. The least of three runs each, which take turns; seed
-42, 200,000 triples by default.
+Claim: if all input is there at once, `spaseq run --follow` costs no more than twice as much as a run over the file.
+Matches are iterated in both; the followed stream is standard input. The least of three runs each, which take turns;
+seed 42, 200,000 triples by default.
 """
 
 from __future__ import annotations

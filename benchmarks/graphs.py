@@ -2,12 +2,17 @@
 
 Claim: matching graphs costs less than reading them, and the size of the background knowledge does not matter. The
 streams are those of `reading` (seed 42), smart-grid readings, stock trades and card payments, and reports of eight
-sensors in one graph. The queries are of the kinds of [SPAseq]'s use cases: a join with knowledge and two GPMs that
-share a place; two trades of one company; a small payment behind a large one on one card; and GPMs of several mappings
-an event, of which one sensor's go together. "events" are triples, "matches" results. All ways in one run.
+sensors in one graph. The queries are of the kinds of [SPAseq]'s use cases:
 
-Beside it rdflib, event by event, as its users would write it: the event's triples are the default graph of a dataset,
-the knowledge its named graph, each GPM a prepared query. Nothing is turned away beforehand, no sequence is recognised.
+* a join with knowledge and two GPMs that share a place;
+* two trades of one company;
+* a small payment behind a large one on one card;
+* GPMs of several mappings an event, of which one sensor's go together. "events" are triples, "matches" results. All
+  ways in one run.
+
+The comparison is rdflib, event by event, as its users would write it. The event's triples are the default graph of a
+dataset, the knowledge its named graph, each GPM a prepared query. No event is filtered out beforehand, and no sequence
+is recognised.
 """
 
 from __future__ import annotations
@@ -76,7 +81,7 @@ QUERIES = {"smart grid": SMART_GRID, "stock": STOCK, "card": CARD, "sensors": SE
 
 
 def sensors(rng: random.Random) -> Iterator[str]:
-    """Every second a graph with what eight of 200 sensors measured."""
+    """Every second a graph with the measurements of eight of 200 sensors."""
     number = 0
     while True:
         graph = f"<http://sensors.org/report/{number}>"
@@ -104,7 +109,7 @@ def write(folder: Path, name: str, triples: int) -> str:
 
 @cache
 def knowledge(triples: int) -> Knowledge:
-    """Where the houses are, and so many triples in all about places that no stream names."""
+    """The places of the houses, and so many triples in all about places that no stream names."""
     from rdflib import Graph, URIRef
 
     graph = Graph(bind_namespaces="none")

@@ -4,7 +4,7 @@
 
 Claim: with a second thread that reads and matches ahead of the engine a run takes 1/1.6 of the time, on a machine with
 two processors that are free. The streams are those of `graphs` (smart grid, stock, card: seed 42) and of `spark` (grid,
-stock, there with seeds 1 and 2); both numbers of threads take turns, and the least time of each counts. Every run's
+stock, there with seeds 1 and 2). Both numbers of threads take turns, and the least time of each counts. Every run's
 number of matches is compared. Rows go to results/DATE-threads.csv: seconds by the clock and of processors.
 """
 

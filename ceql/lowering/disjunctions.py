@@ -5,7 +5,7 @@ alternatives, and the automaton has to tell them apart. If these are many, an OR
 variables instead, which is decided with registers.
 
 A FILTER holds for all choices of one event for each variable. So the two mean the same if no variable of two
-alternatives takes several events: (∀x a) OR (∀y b) is ∀x ∀y (a OR b), also if x or y has no event.
+alternatives takes several events. (∀x a) OR (∀y b) is ∀x ∀y (a OR b), also if x or y has no event.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 with parts changed.
 
 A condition of a FILTER may name variables that its own formula does not define. They are then those of the smallest
-surrounding formula that defines all of them, its *scope* ([CEL] §5.1); for a condition inside a NOT between two parts,
-those of the part before it. `rebuilt` visits conditions with their scopes, and replaces or removes parts of a formula.
+surrounding formula that defines all of them, its *scope* ([CEL] §5.1). The scope of a condition inside a NOT between
+two parts is the part before it. `rebuilt` visits conditions with their scopes, and replaces or removes parts of a
+formula.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def defined(node: ast.Formula) -> frozenset[str]:
 
 
 def size(node: ast.Formula) -> int:
-    """How many nodes a formula has, without its conditions."""
+    """The number of nodes of a formula, without its conditions."""
     match node:
         case ast.As(child, _) | ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
             return 1 + size(child)
@@ -64,7 +65,7 @@ def size(node: ast.Formula) -> int:
 
 
 def is_deeper(node: ast.Formula, limit: int) -> bool:
-    """Whether a formula is nested more than `limit` deep. Not recursive, so that any depth can be tested."""
+    """True if a formula is nested more than `limit` deep. Not recursive, so that any depth can be tested."""
     level = [node]
     for _ in range(limit):
         level = [part for parent in level for part in _parts(parent)]
@@ -221,7 +222,7 @@ def _changed(
 
 
 def joined_by(kind: type[ast.And], left: ast.Condition | None, right: ast.Condition | None) -> ast.Condition | None:
-    """`left AND right`; where one is None, the other."""
+    """`left AND right`; if one is None, the other."""
     return right if left is None else left if right is None else kind(left, right)
 
 

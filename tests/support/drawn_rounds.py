@@ -1,4 +1,4 @@
-"""Random queries over the rounds of a Kleene+: lists, aggregates, clauses of a window over them, and what they mean.
+"""Random queries over the rounds of a Kleene+: lists, aggregates, clauses of a window over them, and their meaning.
 
 Written from `docs/semantics.md`, "Aggregates over rounds" and "Lists", on the solutions of `oracle_spaseq`.
 """
@@ -23,12 +23,12 @@ from tests.support.oracle_spaseq import ROUNDS
 LIST = URIRef("http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
 INTEGER = "^^<http://www.w3.org/2001/XMLSchema#integer>"
 Item = tuple[str, str]
-"""What is selected, and of which variable: "last", "list", or an aggregate: COUNT, COUNT DISTINCT or SUM."""
+"""The kind of a selected item, and its variable: "last", "list", or an aggregate: COUNT, COUNT DISTINCT or SUM."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundsCase:
-    """`items`: what is selected, the i-th as ?ri. `having`: of how many rounds there must be more, and the variable.
+    """`items`: the selected items, the i-th as ?ri. `having`: the least number of rounds, exclusive, and the variable.
     `order`: ORDER BY the first item, which is a COUNT, descending or not."""
 
     base: strategies.SpaseqCase
@@ -171,7 +171,7 @@ def rounds_case(rng: random.Random) -> RoundsCase:
 
 
 def _is_over_rounds(drawn: RoundsCase) -> bool:
-    """Whether the engine takes it, as a query over rounds."""
+    """True if the engine accepts it as a query over rounds."""
     try:
         plan = spaseq.compile(drawn.text).checked.clauses.plan
     except SpaseqError:

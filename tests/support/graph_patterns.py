@@ -46,7 +46,7 @@ class PatternCase:
 
     @property
     def graphs(self) -> dict[str, frozenset[Any]]:
-        """What GRAPH names."""
+        """The graphs that GRAPH names."""
         return dict(zip(KNOWN, self.knowledge, strict=True))
 
     @property
@@ -129,7 +129,7 @@ class _Drawing:
             elements.append(self.element(depth - 1, outer))
         if rng.random() < 0.12:
             elements.insert(rng.randrange(len(elements) + 1), self.values())
-        if rng.random() < 0.1:  # what begins with no mapping of its own
+        if rng.random() < 0.1:  # an element that begins with no mapping of its own
             elements = elements[::-1] if not any(e[0] == "triple" for e in elements[1:]) else elements
         if rng.random() < 0.15:
             elements.append(("bind", self.expression(2, outer), self.name("new")))
@@ -320,8 +320,8 @@ class _Drawing:
 
 
 def _legal(group: Group) -> Group:
-    """Without blank nodes whose label stands in two basic graph patterns: where another element comes between, they
-    are other ones."""
+    """The group without blank nodes whose label stands in two basic graph patterns: if another element comes between,
+    they are different nodes."""
     found, block = [], 0
     for element in group:
         if element[0] not in ("triple", "filter"):
@@ -363,7 +363,8 @@ def visible(group: Group) -> set[str]:
 
 
 def known_alone(group: Group) -> Group:
-    """A GPM whose expressions name only what their own group or the whole may bind; others would be of the run."""
+    """A GPM whose expressions name only variables that their own group or the whole may bind; others would be of the
+    run."""
     return _known(group, frozenset(visible(group)))
 
 
@@ -555,7 +556,7 @@ def _smaller_groups(group: Group) -> Iterator[Group]:
 
 
 def _smaller_elements(element: Any) -> Iterator[tuple[Any, ...]]:
-    """What may stand in place of an element."""
+    """The elements that may stand in place of an element."""
     match element:
         case ("group", inner):
             yield inner

@@ -1,9 +1,9 @@
-"""Queries by which somebody who wishes no good might use up time or memory, and what each of them costs.
+"""Hostile queries, which might use up time or memory, and the cost of each.
 
     python -m tests.support.hostile < QUERIES   # in an empty folder
 
-QUERIES is a JSON array of `Query`s as arrays, and what is printed are `Cost`s. Each runs in a child of this process,
-which has run both commands before, so that what is measured is the query's.
+QUERIES is a JSON array of `Query`s as arrays; the output has their `Cost`s. Each runs in a child of this process, which
+has run both commands before, so that the measured cost is the query's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Final
 __all__ = ["LIMITS", "QUERIES", "Cost", "Query", "costs"]
 
 LIMITS: Final = ("--set", "time_limit=4s", "--set", "memory_limit=800MB")
-"""What docs/limits.md says to give to queries of people who are not trusted."""
+"""The options that docs/limits.md recommends for queries of people who are not trusted."""
 _LAST: Final = 60
 """Seconds of processor time after which a child is killed."""
 
@@ -36,7 +36,7 @@ class Query:
     command: str
     text: str
     quick: bool
-    """Whether it is tried in every run of the tests."""
+    """True if it is tried in every run of the tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ QUERIES: Final[Sequence[Query]] = (
 )
 
 
-# -- what they cost
+# -- the costs
 
 
 def _files() -> None:
@@ -300,7 +300,7 @@ def _cost(command: str) -> tuple[int, float, int, str]:
 
 
 def costs(queries: Sequence[Query], folder: Path) -> dict[str, Cost]:
-    """What each query costs, by name."""
+    """The cost of each query, by name."""
     given = json.dumps([astuple(query) for query in queries])
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.hostile"], cwd=folder, input=given, stdout=subprocess.PIPE,

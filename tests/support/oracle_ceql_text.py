@@ -78,7 +78,7 @@ def read(text: str) -> Query:
 
 
 def shown(formula: Formula, named: bool = False) -> frozenset[str]:
-    """The variables of AS, and the types of events that no AS names: what valuations show of `SELECT *`."""
+    """The variables of AS, and the types of events that no AS names: those that valuations of `SELECT *` show."""
     match formula:
         case Type(name):
             return frozenset() if named else frozenset({name})
@@ -216,7 +216,7 @@ class _Reader(Tokens):
         return left
 
     def element(self) -> tuple[bool, Formula]:
-        """Whether it is a NOT, and what stands in it."""
+        """(True for a NOT, the formula in it)."""
         if self.take("NOT"):
             return True, _single(*self.element())
         formula = self.postfix()
@@ -433,7 +433,8 @@ def _single(negated: bool, formula: Formula) -> Formula:
 
 
 def _split(formula: Any) -> tuple[Formula, Formula | None]:
-    """A query's formula without the NOT at its end, and what that is about; AS and FILTER around are about the rest."""
+    """A query's formula without the NOT at its end, and the formula of that NOT; AS and FILTER around belong to the
+    rest."""
     if isinstance(formula, _Ending):
         return formula.rest, formula.absent
     if isinstance(formula, As | Filter):

@@ -1,4 +1,4 @@
-"""What expressions with registers mean, from the definitions of [RMA] §3 and §6, naively; nothing of the engine.
+"""The meaning of expressions with registers, from the definitions of [RMA] §3 and §6, naively; nothing of the engine.
 
 An expression is a nested tuple:
 
@@ -10,11 +10,11 @@ An expression is a nested tuple:
     ("?", e)                          e or nothing
     ("read", condition, registers, marks)   an event under a condition on registers and "~", written to registers
 
-and a condition is ("=" | "!=" | "<" | "<=" | ">" | ">=", (name, attribute), (name, attribute) or a value), or
-("not", c), ("and", c, d), ("or", c, d). What is missing makes a comparison false.
+and a condition is ("=" | "!=" | "<" | "<=" | ">" | ">=", (name, attribute), (name, attribute) or a value), or ("not",
+c), ("and", c, d), ("or", c, d). A missing value makes a comparison false.
 
-An *outcome* of an expression over the stream from index i is (M, v, next, γ): the marked indices, the valuation of the
-variables it binds, the index behind what it has read, and the contents of the registers.
+An *outcome* of an expression over the stream from index i is (M, v, next, γ). These are the marked indices, the
+valuation of the variables it binds, the index behind the events it has read, and the contents of the registers.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _written(registers: frozenset[tuple[str, int]], names: tuple[str, ...], j: i
 
 
 def true(condition: Any, events: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether a condition holds of the events by name."""
+    """True if a condition holds of the events by name."""
     match condition:
         case ("true",):
             return True

@@ -29,7 +29,7 @@ KINDS = {
     "told": "*told*: a part of the program is given a value, reports it, or is notified.",
     "participle": "A function named by a bare participle: use an imperative verb, or the noun of what it gives.",
 }
-"""Kind -> what it is and what to write instead."""
+"""Kind -> its description, and the remedy."""
 
 MOST_WORDS = 30
 _OPENING = re.compile(r"(What|Whether|How|Which|Where|Who)\b")

@@ -1,7 +1,7 @@
 """Railroad diagrams of a lark grammar, as SVG: `python -m tests.support.railroad` writes those of the references.
 
-A rule that begins with itself is drawn as what it begins with, followed by any number of what may come behind. A list
-with a separator is a loop with the separator on the way back.
+A rule that begins with itself is drawn as its first part, followed by any number of the parts that may come behind. A
+list with a separator is a loop with the separator on the way back.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Every way into the engine, as one table: a road takes a case and gives the answers that the engine gives there.
 
-A case runs on all roads of its language. Where a road cannot take one, `LEFT_OUT` says why and how many there are; what
-an engine refuses has to be refused with the words that stand there. A new way in is a new row of `ROADS`.
+A case runs on all roads of its language. If a road cannot take one, `LEFT_OUT` has the reason and the number of such
+cases. A query that an engine refuses has to be refused with the words that stand there. A new way in is a new row of
+`ROADS`.
 
-Answers of CEQL are matches (start, end, positions), or, where a case asks for valuations, (start, end, what each
-variable took); answers of SPAseq are those of `oracle_spaseq`, with one name for all blank
-nodes, whose labels depend on how a stream is cut.
+Answers of CEQL are matches (start, end, positions), or, if a case requires valuations, (start, end, the positions of
+each variable). Answers of SPAseq are those of `oracle_spaseq`, with one name for all blank nodes, whose labels depend
+on the cuts of a stream.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Answers = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Ride:
-    """What a road is given beside the case: its own randomness, a folder for files, and perhaps a session of Spark.
+    """The input of a road besides the case: its own randomness, a folder for files, and perhaps a session of Spark.
 
     `anew`: a snapshot is handed to a query compiled anew, as another process would; else to the one that all roads of
     the case share, as one program would. Compiling takes most of the time of a small case.
@@ -203,7 +204,7 @@ def _ceql_alert_command(case: Case, ride: Ride) -> Answers:
 
 
 def _ceql_command(case: Case, ride: Ride, command: str, more: list[str]) -> list[dict[str, Any]]:
-    """What `ceql` prints: one stream comes on standard input, several are files."""
+    """The output of `ceql`: one stream comes on standard input, several are files."""
     from ceql.cli import main as cli
 
     query = ride.folder / "query.ceql"
@@ -249,7 +250,7 @@ def _printed(main: Callable[[list[str]], int], arguments: list[str], piped: byte
 
 
 def _ceql_refused(case: Case, open_it: Callable[[ceql.Query], Any], evaluator: str = "compact") -> str:
-    """The first line of what the engine says where it does not take the query."""
+    """The first line of the engine's error if it does not take the query."""
     try:
         open_it(_compiled(case, evaluator))
     except UnsupportedFeature as error:
@@ -340,7 +341,7 @@ def _spaseq_threads(case: Case, ride: Ride) -> Answers:
 
 
 def _graph_events(case: Case, ride: Ride) -> tuple[list[Any], dict[str, Any]]:
-    """The events of all streams in order, and what `open` is given."""
+    """The events of all streams in order, and the arguments of `open`."""
     streams, kb = _files(case, ride)
     sources = stream_sources(_spaseq_query(case).checked, streams)
     events, options = open_streams(sources, StreamOptions(), Counters())
@@ -371,7 +372,7 @@ def _single(events: list[Any], rng: random.Random) -> Iterator[list[Any]]:
 
 
 def _spaseq_command(case: Case, ride: Ride, *more: str) -> Answers:
-    """What `spaseq run --format jsonl` prints, its first stream on standard input."""
+    """The output of `spaseq run --format jsonl`, its first stream on standard input."""
     from spaseq.cli.main import main
 
     query = ride.folder / "query.rq"
@@ -382,7 +383,7 @@ def _spaseq_command(case: Case, ride: Ride, *more: str) -> Answers:
     piped = Path(streams[first]).read_bytes()
     arguments += ["--stream", f"{first}=-"]
     for name in others:
-        # A compressed file ends, where --follow waits for another to grow.
+        # A compressed file ends, whereas --follow waits for another to grow.
         path = Path(streams[name] + ".gz")
         path.write_bytes(gzip.compress(Path(streams[name]).read_bytes(), 1, mtime=0))
         arguments += ["--stream", f"{name}={path}"]
@@ -575,7 +576,7 @@ LEFT_OUT: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 1},
     ("spaseq", "spark in slices"): {"without WITHIN a match may begin anywhere": 115},
 }  # fmt: skip
-"""By road, the refusals that are known (regular expressions), and how many cases each is of."""
+"""By road, the known refusals (regular expressions), and the number of cases of each."""
 
 
 def roads(case: Case) -> Iterator[Road]:
