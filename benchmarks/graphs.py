@@ -262,7 +262,7 @@ SHAPES: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def _written(query: spaseq.Query, run: Callable[[], spaseq.Matches], form: str) -> int:
+def _write(query: spaseq.Query, run: Callable[[], spaseq.Matches], form: str) -> int:
     from spaseq.cli.output import FoundResults, write_results
 
     with open(os.devnull, "w") as out:
@@ -283,11 +283,11 @@ def _ways(folder: Path) -> Iterator[tuple[str, str, Callable[[], int]]]:
     for name, (stream, text) in SHAPES.items():
         query, path = spaseq.compile(text), paths[stream]
         run = partial(_matches, query, path, STREAMS[stream][2])
-        yield f"{name}, count", path, partial(_counted, run)
+        yield f"{name}, count", path, partial(_count, run)
         yield f"{name}, Arrow", path, partial(_columns, run)
         if name == "every event a row":
             for form in ("jsonl", "csv", "json"):
-                yield f"{name}, {form}", path, partial(_written, query, run, form)
+                yield f"{name}, {form}", path, partial(_write, query, run, form)
     known = folder / "knowledge.nt"
     with known.open("w") as file:
         for number in range(SHAPE_TRIPLES):
@@ -300,7 +300,7 @@ def _matches(query: spaseq.Query, path: str, options: StreamOptions) -> spaseq.M
     return query.run({"S": path}, {}, options=options, keep_events=False)
 
 
-def _counted(run: Callable[[], spaseq.Matches]) -> int:
+def _count(run: Callable[[], spaseq.Matches]) -> int:
     return run().count()
 
 

@@ -112,14 +112,14 @@ def main() -> None:
             write_stream(stream, triples)
             build_knowledge(str(source), built)
             for what, each in (("source", str(source)), ("built", built)):
-                rows = [_asked(each, str(stream), str(small)) for _ in range(options.runs)]
+                rows = [_ask(each, str(stream), str(small)) for _ in range(options.runs)]
                 best = {column: min(row[column] for row in rows) for column in COLUMNS}
                 row = [what, triples, os.path.getsize(each), *(f"{best[column]:.1f}" for column in COLUMNS)]
                 print(*row)
                 out.writerow([*row, commit.stdout.strip()])
 
 
-def _asked(knowledge: str, stream: str, small: str) -> dict[str, float]:
+def _ask(knowledge: str, stream: str, small: str) -> dict[str, float]:
     """`measure` in a process of its own, in which all kernels are compiled."""
     command = [sys.executable, "-m", "benchmarks.knowledge", "--one", knowledge, stream, small]
     done = subprocess.run(

@@ -182,7 +182,7 @@ def measure(name: str, millions: float) -> tuple[int, list[float], list[float]]:
     so far.
     """
     if name in FOLLOWED:
-        return _followed(name, millions)
+        return _measure_command(name, millions)
     push = (_tuples if name in QUERIES else _columns if name in COLUMNS else _graphs)(name)
     found, most, steps, times = 0, 0.0, [], []
     batches = int(millions * 1e6) // BATCH
@@ -196,13 +196,13 @@ def measure(name: str, millions: float) -> tuple[int, list[float], list[float]]:
     return found, steps, times
 
 
-def _spent(process: int) -> float:
+def _processor_time(process: int) -> float:
     """Seconds of processor time that a process has used."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _followed(name: str, millions: float) -> tuple[int, list[float], list[float]]:
+def _measure_command(name: str, millions: float) -> tuple[int, list[float], list[float]]:
     """`measure` of the command, which is fed by a pipe: it holds that much while the next lines wait."""
     command = [sys.executable, "-m", "spaseq", "run", FOLLOWED[name] + _BODY, "--stream", "S=-", "--format", "jsonl"]
     more = ["--follow", "--event-by", "size:1", "--time-from", "arrival"]
@@ -217,7 +217,7 @@ def _followed(name: str, millions: float) -> tuple[int, list[float], list[float]
             most = max(most, _resident(process.pid))
             if (batch + 1) * _WORTH // batches > batch * _WORTH // batches:
                 steps.append(most)
-                times.append(_spent(process.pid))
+                times.append(_processor_time(process.pid))
                 most = 0.0
         process.stdin.close()
         if process.wait():

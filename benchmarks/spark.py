@@ -135,7 +135,7 @@ def measure(name: str, folder: Path, options: argparse.Namespace, cores: int) ->
     return found
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def _time(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     done = work()
     return time.perf_counter() - start, done
@@ -146,7 +146,7 @@ def _local(query: str, path: str, words: dict[str, Any]) -> dict[str, float]:
 
     run = spaseq.compile(query).run({"S": path}, keep_events=False, **words)
     used = _processor()
-    seconds, matches = _timed(run.count)
+    seconds, matches = _time(run.count)
     return {"local": seconds, "local: processor": _processor() - used, "local: matches": matches}
 
 
@@ -165,7 +165,7 @@ def _rows(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, 
 
 
 def _noop(frame: Any) -> float:
-    return _timed(lambda: frame.write.format("noop").mode("overwrite").save())[0]
+    return _time(lambda: frame.write.format("noop").mode("overwrite").save())[0]
 
 
 def _batch(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, chunk: int) -> dict[str, float]:
@@ -173,8 +173,8 @@ def _batch(spark: Any, query: str, path: str, words: dict[str, Any], cores: int,
 
     reading, solving = (_noop(frame) for frame in _first_stages(spark, query, path, words))
     used = _processor()
-    ready, frame = _timed(lambda: spaseq.spark.run(query, spark, {"S": path}, partitions=cores, plan="table", **words))
-    found, matches = _timed(frame.count)
+    ready, frame = _time(lambda: spaseq.spark.run(query, spark, {"S": path}, partitions=cores, plan="table", **words))
+    found, matches = _time(frame.count)
     return {
         "batch: read": reading,
         "batch: evaluate GPMs": solving - reading,
@@ -194,7 +194,7 @@ def _slices(spark: Any, query: str, path: str, words: dict[str, Any], cores: int
         return int(spaseq.spark.run(query, spark, {"S": path}, partitions=cores, plan="slices", **words).count())
 
     used = _processor()
-    seconds, matches = _timed(count)
+    seconds, matches = _time(count)
     return {"slices": seconds, "slices: processor": _processor() - used, "slices: matches": matches}
 
 
@@ -250,7 +250,7 @@ def _stream(spark: Any, query: str, path: str, words: dict[str, Any], cores: int
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         running = spaseq.spark.start(query, spark, {"S": path}, checkpoint=f"{folder}/state", output=f"{folder}/out",
                                      available_now=True, reading=reading, tasks=cores, **words)  # fmt: skip
-        seconds, _ = _timed(lambda: spaseq.spark.wait(running))
+        seconds, _ = _time(lambda: spaseq.spark.wait(running))
         state = spaseq.spark.progress(running)["state_bytes"]
         told = running.recentProgress
         matches = spark.read.parquet(f"{folder}/out").count()

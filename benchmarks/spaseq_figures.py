@@ -102,16 +102,16 @@ def _folder() -> Path:
 def files(name: str, count: int) -> tuple[str, ...]:
     """`count` streams of a shape, of TRIPLES statements in all."""
     ending, lines, _ = reading.STREAMS[name]
-    return tuple(_written(f"{name}-{i}.{ending}", lines(random.Random(SEED + i)), count) for i in range(count))
+    return tuple(_write(f"{name}-{i}.{ending}", lines(random.Random(SEED + i)), count) for i in range(count))
 
 
 @cache
 def roads(shared: float) -> tuple[str, ...]:
     """The three points, of which each reports at the full second with probability `shared`."""
-    return tuple(_written(f"road-{shared}-{i}.nt", traffic(random.Random(SEED + i), shared), 3) for i in range(3))
+    return tuple(_write(f"road-{shared}-{i}.nt", traffic(random.Random(SEED + i), shared), 3) for i in range(3))
 
 
-def _written(name: str, lines: Iterator[str], streams: int) -> str:
+def _write(name: str, lines: Iterator[str], streams: int) -> str:
     path = _folder() / name.replace(" ", "-")
     path.write_text("".join(next(lines) for _ in range(TRIPLES // streams // 20 * 20)), "ascii")
     return str(path)

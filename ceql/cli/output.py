@@ -53,7 +53,7 @@ class FoundMatches(Results):
         self._unit = unit
 
     def _tables(self) -> Iterable[MatchTable]:
-        return _limited(self._matches.tables(), self._limit)
+        return _limit(self._matches.tables(), self._limit)
 
     def _of(self, table: MatchTable) -> Iterator[dict[str, Any]]:
         show = clock(self._matches.counters.iso_times, self._unit)
@@ -136,7 +136,7 @@ class FoundMatches(Results):
         for table in self._tables():
             columns = table.to_arrow(self._matches.counters.iso_times)
             schema = schema or columns.schema
-            yield columns if columns.schema == schema else _fitted(columns, schema)
+            yield columns if columns.schema == schema else _fit(columns, schema)
             self.written += len(table)
         if schema is None:
             yield empty_table(self._matches.counters.iso_times, self._shown)
@@ -159,7 +159,7 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _limited(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchTable]:
+def _limit(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchTable]:
     """The tables cut to the first `limit` matches; no batch of events after them is evaluated."""
     left = limit
     for table in tables:
@@ -179,7 +179,7 @@ def clock(iso: bool, unit: str) -> Callable[[int], Any]:
     return lambda ns: ns // scale if ns % scale == 0 else ns / scale
 
 
-def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the columns of `schema`, that of the first table; `EventError` for a column that is not in it, or
     of another type."""
     import pyarrow as pa

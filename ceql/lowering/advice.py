@@ -20,7 +20,7 @@ def advice(tree: ast.Query, lowered: Lowered) -> list[str]:
     """A line for each thing that should be looked at."""
     if lowered.choice not in (Choice(), Choice(Selection.ALL)) or tree.limit is not None or lowered.strict:
         return []
-    return [*_subsets(tree), *_unrelated(tree, lowered)]
+    return [*_subsets(tree), *_unrelated_parts(tree, lowered)]
 
 
 def _subsets(tree: ast.Query) -> Iterator[str]:
@@ -46,7 +46,7 @@ def _formulas(node: ast.Formula) -> Iterator[ast.Formula]:
                 yield from _formulas(child)
 
 
-def _unrelated(tree: ast.Query, lowered: Lowered) -> Iterator[str]:
+def _unrelated_parts(tree: ast.Query, lowered: Lowered) -> Iterator[str]:
     """Parts that no condition relates, of a formula without choices and conjunctions, whose parts are not all taken."""
     if lowered.partition:
         return

@@ -514,7 +514,7 @@ class _Lowering:
         else:
             marks = {v: f"{v}#{number}" for v in sorted(inside)}
             for variable, mark in marks.items():
-                pattern = _marked(pattern, variable, mark)
+                pattern = _mark(pattern, variable, mark)
         pending = _Pending(renamed(condition, marks), outside, frozenset(marks.values()), span)
         return dataclasses.replace(part, pattern=pattern, pending=(*part.pending, pending))
 
@@ -527,18 +527,18 @@ def _atom(name: str, stream: ast.Name | None) -> _Part:
     return _Part(algebra.Atom(frozenset((TypeIs(name), StreamIs(stream.text))), variables), variables)
 
 
-def _marked(node: Pattern, variable: str, mark: str) -> Pattern:
+def _mark(node: Pattern, variable: str, mark: str) -> Pattern:
     """The pattern in which the variable `mark` takes the events that `variable` takes."""
     match node:
         case algebra.Atom(predicates, variables, guard) if variable in variables:
             return algebra.Atom(predicates, variables | {mark}, guard)
         case algebra.As(child, name):
-            inner = algebra.As(_marked(child, variable, mark), name)
+            inner = algebra.As(_mark(child, variable, mark), name)
             return algebra.As(inner, mark) if name == variable else inner
         case algebra.Filter(child, _, _) | algebra.Correlate(child, _, _) | algebra.Iterate(child, _, _):
-            return dataclasses.replace(node, child=_marked(child, variable, mark))
+            return dataclasses.replace(node, child=_mark(child, variable, mark))
         case algebra.Or(left, right) | algebra.And(left, right) | algebra.Sequence(left, right, _):
-            return dataclasses.replace(node, left=_marked(left, variable, mark), right=_marked(right, variable, mark))
+            return dataclasses.replace(node, left=_mark(left, variable, mark), right=_mark(right, variable, mark))
     return node
 
 

@@ -40,7 +40,7 @@ def infer_keys(
     keys: list[str] = []
     for attribute in reversed(dict.fromkeys(name for name, _, _ in _equalities(pattern))):  # as they were written
         for group in _groups([(x, y) for name, x, y in _equalities(pattern) if name == attribute]):
-            if all(least(pattern, v) for v in group) and _covered(pattern, group, False):
+            if all(least(pattern, v) for v in group) and _covers(pattern, group, False):
                 pattern = _without(pattern, attribute, group)
                 keys.append(attribute)
                 break
@@ -105,18 +105,18 @@ def _groups(pairs: list[tuple[str, str]]) -> list[frozenset[str]]:
     return groups
 
 
-def _covered(node: Pattern, group: frozenset[str], above: bool) -> bool:
+def _covers(node: Pattern, group: frozenset[str], above: bool) -> bool:
     """True if every event that the pattern takes is taken by a variable of `group`. `above`: an AS around the pattern
     has such a variable."""
     match node:
         case Atom(_, variables, _):
             return above or bool(variables & group)
         case As(child, name):
-            return _covered(child, group, above or name in group)
+            return _covers(child, group, above or name in group)
         case Or(left, right) | And(left, right) | Sequence(left, right, _):
-            return _covered(left, group, above) and _covered(right, group, above)
+            return _covers(left, group, above) and _covers(right, group, above)
         case Filter(child, _, _) | Correlate(child, _, _) | Iterate(child, _, _) | Project(child, _):
-            return _covered(child, group, above)
+            return _covers(child, group, above)
     return False
 
 

@@ -84,7 +84,7 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
     folded = fold_constants(query.where)
     left, removed = remove_unsatisfiable(pop_filters(folded, limit))
     if removed and left is not None:
-        removed = _missed(removed, folded, left)
+        removed = _missing(removed, folded, left)
     if left is None:
         return Rewritten(query, removed, True, unsafe)
     if left is query.where:
@@ -96,7 +96,7 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
     return Rewritten(dataclasses.replace(query, where=left, selection=selection), removed, False, unsafe)
 
 
-def _missed(removed: tuple[Removed, ...], folded: ast.Formula, left: ast.Formula) -> tuple[Removed, ...]:
+def _missing(removed: tuple[Removed, ...], folded: ast.Formula, left: ast.Formula) -> tuple[Removed, ...]:
     """The removed parts that the query as written has. `pop_filters` makes copies of a part for alternatives: if every
     event type has a copy left, only those count that contradict themselves before."""
     if not {atom.span for atom in event_types(folded)} <= {atom.span for atom in event_types(left)}:

@@ -68,17 +68,17 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
     down = functools.partial(_push, above=above, limit=limit)
     match node:
         case ast.EventType(name, _):
-            return _filtered(node, name, above.of(defined(node)))
+            return _filter(node, name, above.of(defined(node)))
         case ast.Without():
             conditions = above.every
-            return _filtered(ast.As(node, ast.Name(above.name)), above.name, conditions) if conditions else node
+            return _filter(ast.As(node, ast.Name(above.name)), above.name, conditions) if conditions else node
         case ast.As(ast.EventType() | ast.Without() as atom, variable):
             names = defined(atom) | {variable.text}
-            return _filtered(node, variable.text, above.under(variable.text).of(names))
+            return _filter(node, variable.text, above.under(variable.text).of(names))
         case ast.As(child, variable):
             return dataclasses.replace(node, child=_push(child, above.under(variable.text), limit))
         case ast.Filter(child, condition):
-            return _pushed(node, child, as_test(condition), above, limit)
+            return _push_filter(node, child, as_test(condition), above, limit)
         case ast.Iterate(child, _) | ast.Repeat(child, _, _):
             return dataclasses.replace(node, child=down(child))
         case ast.Sequence(ast.Sequence(left, ast.Without(), False) as both, right, False):
@@ -90,7 +90,7 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
     return node
 
 
-def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, limit: int) -> ast.Formula:
+def _push_filter(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, limit: int) -> ast.Formula:
     """`child FILTER test`, with the conditions that can move down moved into `child`."""
     split = _first_or(test, child)
     if split is not None:
@@ -98,8 +98,8 @@ def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, lim
         halves = [test if rest is None else All(rest, test) for test in (alternatives.left, alternatives.right)]
         if 2 * size(child) > limit:
             raise _too_large(limit, 2 * size(child), f"an OR of conditions at line {node.span.line}")
-        left = _pushed(node, child, halves[0], above, limit)
-        return ast.Either(left, _pushed(node, fresh(child), halves[1], above, limit))
+        left = _push_filter(node, child, halves[0], above, limit)
+        return ast.Either(left, _push_filter(node, fresh(child), halves[1], above, limit))
     staying: Test | None = None
     for part in conjuncts(test):
         if isinstance(part, Leaf) and is_defined_here(part, child):
@@ -124,7 +124,7 @@ def _first_or(test: Test, child: ast.Formula) -> tuple[Any, Test | None] | None:
     return None
 
 
-def _filtered(node: ast.Formula, variable: str, conditions: tuple[ast.Condition, ...]) -> ast.Formula:
+def _filter(node: ast.Formula, variable: str, conditions: tuple[ast.Condition, ...]) -> ast.Formula:
     """`node FILTER` the conditions, as conditions on `variable`."""
     if not conditions:
         return node

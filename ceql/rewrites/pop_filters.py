@@ -28,7 +28,7 @@ def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
     rest, ending = without_ending(formula)
     found = rest
     while (place := next(borrowed(found), None)) is not None:
-        popped = _popped(found, *place)
+        popped = _pop(found, *place)
         if size(popped) > limit:
             break
         found = popped
@@ -67,7 +67,7 @@ def _is_single(leaf: Leaf) -> bool:
     return len(leaf.variables) == 1 and not any(True for _ in aggregates_of(leaf.condition))
 
 
-def _popped(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) -> ast.Formula:
+def _pop(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) -> ast.Formula:
     """`root` with one condition moved out to `scope`. If the condition is in an OR of its FILTER, that OR is first
     written as an OR of formulas, and nothing is moved yet."""
     together, rest = _split(as_test(node.condition), leaf)

@@ -65,7 +65,9 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     items = query.selection.items
     if items is not None:
         items = tuple(
-            dataclasses.replace(item, variable=name) for item in items for name in _called(rest, item.variable, renamed)
+            dataclasses.replace(item, variable=name)
+            for item in items
+            for name in _names_of(rest, item.variable, renamed)
         )
     return dataclasses.replace(
         query,
@@ -96,7 +98,7 @@ def _bind(node: ast.Formula, taken: frozenset[str], again: Callable[[ast.As], st
     return frozenset()
 
 
-def _called(node: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
+def _names_of(node: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
     """The names that a variable has in a formula after renaming."""
     return tuple(dict.fromkeys(_uses(node, variable, renamed)))
 
@@ -126,7 +128,7 @@ def _said_of_all(
     """A condition, repeated for every combination of the names that its variables have now, joined by AND."""
     scope = scope_of(leaf, child, scopes) or child
     own = defined(child)
-    names = {v: _called(child if v in own else scope, v, renamed) or (v,) for v in sorted(leaf.variables)}
+    names = {v: _names_of(child if v in own else scope, v, renamed) or (v,) for v in sorted(leaf.variables)}
     if all(found == (v,) for v, found in names.items()):
         return leaf.condition
     count = math.prod(map(len, names.values()))
@@ -139,10 +141,10 @@ def _said_of_all(
             f"an aggregate together with {several}, bound on both sides of a sequence, has no safe form", span=leaf.span
         )
     choices = [dict(zip(names, choice, strict=True)) for choice in itertools.product(*names.values())]
-    return functools.reduce(ast.And, [as_written(_renamed(leaf, choice)) for choice in choices])
+    return functools.reduce(ast.And, [as_written(_rename(leaf, choice)) for choice in choices])
 
 
-def _renamed(leaf: Leaf, names: dict[str, str]) -> Leaf:
+def _rename(leaf: Leaf, names: dict[str, str]) -> Leaf:
     condition = with_variables(leaf.condition, lambda own: None if own is None else names[own])
     return Leaf(condition, frozenset(names.values()), leaf.span)
 

@@ -129,7 +129,7 @@ def rebuilt(
             return None if inner is None else _with(node, child=inner)
         case ast.Filter(child, condition):
             inner = down(child, scopes=around)
-            changed = _changed(condition, tests.get(id(node)), lambda leaf: change(leaf, child, around))
+            changed = _change(condition, tests.get(id(node)), lambda leaf: change(leaf, child, around))
             return inner if inner is None or changed is None else _with(node, child=inner, condition=changed)
         case ast.Either(left, right):
             one, two = down(left, scopes=around), down(right, scopes=around)
@@ -196,7 +196,7 @@ def _with(node: ast.Formula, **changes: object) -> ast.Formula:
     return dataclasses.replace(node, **changes)  # type: ignore[arg-type]
 
 
-def _changed(
+def _change(
     condition: ast.Condition, test: Test | None, change: Callable[[Leaf], ast.Condition | None]
 ) -> ast.Condition | None:
     """The condition of a FILTER, or `test` in its place, with `change` applied to its single conditions; the same

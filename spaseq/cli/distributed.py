@@ -94,7 +94,7 @@ def followed_matches(
         )
         try:
             while running.isActive or not found.empty():
-                yield from _arrived(found, query)
+                yield from _arrivals(found, query)
             spark.wait(running)
         finally:
             for name, value in spark.progress(running).items():
@@ -103,7 +103,7 @@ def followed_matches(
             running.stop()
 
 
-def _arrived(found: queue.SimpleQueue[Any], query: Query) -> Iterator[Match]:
+def _arrivals(found: queue.SimpleQueue[Any], query: Query) -> Iterator[Match]:
     """The matches of a batch, if one comes soon. Earlier messages are shown first."""
     sys.stdout.flush()
     try:

@@ -40,7 +40,7 @@ def _build(options: argparse.Namespace) -> int:
 def _info(options: argparse.Namespace) -> int:
     from spaseq.rdf import check_kept
 
-    lines = list(_described(options.file))
+    lines = list(_describe(options.file))
     if options.check:
         check_kept(options.file)
         lines.append("checked: all of it is as it was written")
@@ -48,7 +48,7 @@ def _info(options: argparse.Namespace) -> int:
     return 0
 
 
-def _described(path: str) -> Iterator[str]:
+def _describe(path: str) -> Iterator[str]:
     from spaseq.rdf import described_kept
 
     kept = described_kept(path)

@@ -59,7 +59,7 @@ def entry() -> NoReturn:
 
 def _run(options: argparse.Namespace) -> int:
     _refuse(options)
-    query = _compiled(options)
+    query = _compile(options)
     _settle_format(options, query)
     from spaseq.cli.output import FoundResults
 
@@ -83,7 +83,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    query = _compiled(options)
+    query = _compile(options)
     with bounded(query.settings):
         told = query.closing(_knowledge(options, query), options.entailment)
     note((*query.advice, *query.growth, *told))
@@ -92,7 +92,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    query = _compiled(options, warns=False)
+    query = _compile(options, warns=False)
     if options.engine != "spark":
         if options.spark or (not options.entailment and (options.kb or options.groups)):
             hint = "the plan of the local engine is the same for any knowledge that is not closed"
@@ -115,7 +115,7 @@ def _explain(options: argparse.Namespace) -> int:
 def _plot(options: argparse.Namespace) -> int:
     from spaseq.language.results.timelines import drawn_matches
 
-    query = _compiled(options)
+    query = _compile(options)
     matches, source = _matches(options, query, keep_events=True)
     timeline = drawn_matches(matches, query.checked, options.limit, query.source)
     timeline.save(options.output)
@@ -126,7 +126,7 @@ def _plot(options: argparse.Namespace) -> int:
 # -- their pieces
 
 
-def _compiled(options: argparse.Namespace, *, warns: bool = True) -> Query:
+def _compile(options: argparse.Namespace, *, warns: bool = True) -> Query:
     from spaseq.language.query import compile_query
 
     settings = settings_of(options)

@@ -191,7 +191,7 @@ class FoundResults(Results):
             for time, bindings in self.solutions():
                 yield time, self._texts_of(bindings, of_keys)
             return
-        yield from self._first(self._rendered(self._matches, of_keys))
+        yield from self._first(self._render(self._matches, of_keys))
 
     def _texts_of(
         self, bindings: dict[str, Any], of_keys: Callable[[Sequence[str]], Sequence[str]]
@@ -201,7 +201,7 @@ class FoundResults(Results):
         made = dict(zip(bound, of_keys([term_key(bindings[v]) for v in bound]), strict=True))
         return list(map(made.get, self.variables))
 
-    def _rendered(
+    def _render(
         self, matches: Matches, of_keys: Callable[[Sequence[str]], Sequence[str]]
     ) -> Iterator[tuple[str, Sequence[str | None]]]:
         """PERF: as `_lines`. If a time has several matches, these are made distinct and ordered by their terms."""
@@ -215,7 +215,7 @@ class FoundResults(Results):
                 clock = clock or _clock(int(found.times[0]))
                 columns = [found.texts(v, texts) for v in self.variables]
                 rows = zip(*columns, strict=True) if columns else repeat(())
-                yield from zip(_clocked(clock, found.times), rows, strict=False)
+                yield from zip(_clock_texts(clock, found.times), rows, strict=False)
                 continue
             for time, bindings in distinct_solutions(found, self.variables, ordered=ordered):
                 clock = clock or _clock(time)
@@ -294,13 +294,13 @@ def _clock(first: int) -> Callable[[int], str]:
     return format_time if abs(first) >= CALENDAR else _seconds
 
 
-def _clocked(clock: Callable[[int], str], times: np.ndarray) -> list[str]:
+def _clock_texts(clock: Callable[[int], str], times: np.ndarray) -> list[str]:
     return format_times(times) if clock is format_time else [clock(time) for time in times.tolist()]
 
 
 def _span(clock: Callable[[int], str], times: np.ndarray) -> list[str]:
     """The times as JSON."""
-    texts = _clocked(clock, times)
+    texts = _clock_texts(clock, times)
     return [f'"{text}"' for text in texts] if clock is format_time else [_JSON(json.loads(text)) for text in texts]
 
 

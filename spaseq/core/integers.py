@@ -99,7 +99,7 @@ def different(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if low is None:
         used, places = np.unique(flat, return_inverse=True)  # PERF: which sorts without heed to which is first
         return used, places.reshape(values.shape)
-    at, places = _counted(flat, low)
+    at, places = _count_places(flat, low)
     used = np.flatnonzero(places >= 0)
     places[used] = np.arange(len(used))
     return (used + low).astype(values.dtype), places[at].reshape(values.shape)
@@ -120,7 +120,7 @@ def first_of_each(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         places = np.empty(len(values), np.int64)
         places[order] = np.cumsum(fresh) - 1
         return order[fresh], places
-    at, places = _counted(values, low)
+    at, places = _count_places(values, low)
     used = np.flatnonzero(places >= 0)
     first = places[used]
     places[used] = np.arange(len(used))
@@ -139,7 +139,7 @@ def _dense(values: np.ndarray) -> int | None:
     return low if int(values.max()) - low < _CLOSE * len(values) else None
 
 
-def _counted(values: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray]:
+def _count_places(values: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray]:
     """For each value its place among those from `low` on, int64; and for each place the index of the first value that
     has it, int64, -1 if none has."""
     at = values.astype(np.int64) - low

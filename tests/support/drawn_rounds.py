@@ -40,7 +40,7 @@ class RoundsCase:
 
     @property
     def text(self) -> str:
-        shown = " ".join(f"?{x}" if kind == "last" else f"({_written(kind, x)} AS ?r{i})"
+        shown = " ".join(f"?{x}" if kind == "last" else f"({_write(kind, x)} AS ?r{i})"
                          for i, (kind, x) in enumerate(self.items))  # fmt: skip
         tail = [] if self.having is None else [f"HAVING (COUNT(?{self.having[1]}) > {self.having[0]})"]
         tail += [] if self.order is None else [f"ORDER BY {'DESC' if self.order else 'ASC'}(?r0)"]
@@ -63,7 +63,7 @@ class RoundsCase:
         return Case("a random query", self.text, graphs=self.base.graphs, kb=strategies.BACKGROUND)
 
 
-def _written(kind: str, x: str) -> str:
+def _write(kind: str, x: str) -> str:
     match kind.split():
         case ["list"]:
             return f"?{x}+"
@@ -86,7 +86,7 @@ def answers(drawn: RoundsCase) -> Counter[Any]:
         needed = drawn.aggregated | {x for _, x in drawn.items} | {ROUNDS}
         found = {(f, e, at, frozenset(pair for pair in m if pair[0] in needed)) for f, e, at, m in found}
     if not drawn.by_window:
-        return Counter({(f, e, at, shown) for f, e, at, m in found if (shown := _shown(drawn, m)) is not None})
+        return Counter({(f, e, at, shown) for f, e, at, m in found if (shown := _row(drawn, m)) is not None})
     size, origin, rows = query.window, query.origin, list[Any]()
     ordered = sorted(found, key=lambda answer: (answer[1], answer[0], answer[2], _terms(answer[3])))
     for _, own in groupby(ordered, lambda answer: 0 if size is None else (answer[1] - origin) // size):
@@ -98,7 +98,7 @@ def _of_window(drawn: RoundsCase, matches: list[Any]) -> list[Any]:
     standing: dict[Any, Any] = {}
     for match in matches:
         standing.setdefault((match[1], match[3]), match)
-    rows = [(f, e, at, shown) for f, e, at, m in standing.values() if (shown := _shown(drawn, m)) is not None]
+    rows = [(f, e, at, shown) for f, e, at, m in standing.values() if (shown := _row(drawn, m)) is not None]
     if drawn.distinct:
         first: dict[Any, Any] = {}
         for row in rows:
@@ -123,7 +123,7 @@ def _terms(mapping: oracle_spaseq.Solution) -> Any:
     return rows
 
 
-def _shown(drawn: RoundsCase, mapping: oracle_spaseq.Solution) -> frozenset[Any] | None:
+def _row(drawn: RoundsCase, mapping: oracle_spaseq.Solution) -> frozenset[Any] | None:
     """The row of a solution; None if HAVING is not true."""
     own: dict[str, Any] = dict(mapping)
     rounds = [dict(taken) for taken in own.pop(ROUNDS, ())]

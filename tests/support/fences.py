@@ -146,7 +146,7 @@ def _check(fence: Fence, right: bool, problem: str) -> None:
         raise WrongFence(f"{fence.place}: {problem}")
 
 
-def _promised(fence: Fence, marked: list[tuple[str, str, list[str]]]) -> tuple[str, str, list[str]]:
+def _promise(fence: Fence, marked: list[tuple[str, str, list[str]]]) -> tuple[str, str, list[str]]:
     _check(
         fence, bool(marked) and marked[-1][0] in ("gives", "error"), "the block does not end with -- gives or -- error"
     )
@@ -184,7 +184,7 @@ def _value(word: str) -> Any:
 
 def _ceql(fence: Fence, folder: Folder) -> None:
     text, marked = fence.parts()
-    word, _, expected = _promised(fence, marked)
+    word, _, expected = _promise(fence, marked)
     streams: dict[str, list[dict[str, Any]]] = {}
     for mark, rest, lines in marked[:-1]:
         _check(fence, mark == "over", f"-- {mark} is not for CEQL")
@@ -216,7 +216,7 @@ def _ceql(fence: Fence, folder: Folder) -> None:
 
 def _spaseq(fence: Fence, folder: Folder) -> None:
     text, marked = fence.parts()
-    word, _, expected = _promised(fence, marked)
+    word, _, expected = _promise(fence, marked)
     declared = "".join(
         f"@prefix {name} {iri} .\n" for name, iri in re.findall(r"(?i)\bprefix\s+(\S*:)\s*(<[^>]*>)", text)
     )
@@ -224,7 +224,7 @@ def _spaseq(fence: Fence, folder: Folder) -> None:
     for number, (mark, name, lines) in enumerate(marked[:-1]):
         _check(fence, mark in given, f"-- {mark} is not for SPAseq")
         file = Path(f".fence-{number}.{'trig' if mark == 'stream' else 'ttl'}")
-        file.write_text(declared + _PROV + "\n".join(_timed(lines)) + "\n", encoding="utf-8")
+        file.write_text(declared + _PROV + "\n".join(_time_lines(lines)) + "\n", encoding="utf-8")
         given[mark][name.strip("<>")] = str(file)
     try:
         query = spaseq.compile(text)
@@ -247,7 +247,7 @@ def _spaseq(fence: Fence, folder: Folder) -> None:
     _compared_as_sets(fence, sorted(set(got)), sorted(rows))
 
 
-def _timed(lines: list[str]) -> Iterator[str]:
+def _time_lines(lines: list[str]) -> Iterator[str]:
     """The lines of a stream, those of the form `3 { … }` as TriG."""
     for number, line in enumerate(lines):
         if graph := _GRAPH.match(line):

@@ -57,7 +57,7 @@ def _child(words: tuple[str, ...], out: int) -> None:
     importlib.import_module(f"{words[0]}.cli.main").entry()
 
 
-def _drained(reader: int, gulp: int, pause: float, begun: threading.Event, found: list[bytes]) -> None:
+def _drain(reader: int, gulp: int, pause: float, begun: threading.Event, found: list[bytes]) -> None:
     while piece := os.read(reader, gulp):
         begun.set()
         found.append(piece)
@@ -80,7 +80,7 @@ def _one(rng: random.Random, number: int) -> tuple[str, bool, bytes]:
     if ends[0] is not None:
         pause = 0.002 if into == "slow pipe" else 0.0
         reading = threading.Thread(
-            target=_drained, args=(ends[0], rng.choice((100, 5_000, 1 << 16)), pause, begun, found)
+            target=_drain, args=(ends[0], rng.choice((100, 5_000, 1 << 16)), pause, begun, found)
         )
         reading.start()
         begun.wait(120)

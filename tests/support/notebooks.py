@@ -35,12 +35,14 @@ def executed(path: Path) -> Any:
 def shown(cell: Any) -> list[Any]:
     """The output of a cell: texts, tables, and of drawings the words, since their layout is that of a Graphviz."""
     return [
-        {kind: _drawn(text) for kind, text in output.data.items()} if "data" in output else output.get("text", output)
+        {kind: _drawn_words(text) for kind, text in output.data.items()}
+        if "data" in output
+        else output.get("text", output)
         for output in cell.get("outputs", ())
     ]
 
 
-def _drawn(text: str) -> str:
+def _drawn_words(text: str) -> str:
     return re.sub(r"<svg.*?</svg>", lambda svg: " ".join(sorted(re.findall(r">([^<>]*\S[^<>]*)<", svg[0]))), text,
                   flags=re.DOTALL)  # fmt: skip
 

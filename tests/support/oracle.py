@@ -339,12 +339,12 @@ def holds(condition: tuple[Any, ...], v: Valuation, stream: Sequence[Event]) -> 
         case ("on", variable, expression):
             if not v.of(variable):
                 return True
-            body = _totalled(expression, v, stream)
+            body = _total(expression, v, stream)
             return all(value_of(body, stream[i], {}) is True for i in v.of(variable))
         case ("for all", expression):
             if not all(v.of(name) for name in named(expression)):
                 return True
-            body = _totalled(expression, v, stream)
+            body = _total(expression, v, stream)
             names = sorted(named(body))
             choices = itertools.product(*(sorted(v.of(name)) for name in names))
             return all(
@@ -354,7 +354,7 @@ def holds(condition: tuple[Any, ...], v: Valuation, stream: Sequence[Event]) -> 
     raise AssertionError(condition)
 
 
-def _totalled(expression: Any, v: Valuation, stream: Sequence[Event]) -> Any:
+def _total(expression: Any, v: Valuation, stream: Sequence[Event]) -> Any:
     """The expression with each aggregate as the value it has over the positions of its variable, in order."""
     match expression:
         case ("total", function, variable, inner):
@@ -362,7 +362,7 @@ def _totalled(expression: Any, v: Valuation, stream: Sequence[Event]) -> Any:
         case ("value" | "of" | "attribute", *_):
             return expression
         case (sign, *parts):
-            return (sign, *(_totalled(part, v, stream) for part in parts))
+            return (sign, *(_total(part, v, stream) for part in parts))
     return expression
 
 
@@ -594,7 +594,7 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
         found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
-    return sorted(_reported(query, by_end))
+    return sorted(_report(query, by_end))
 
 
 def _not_followed(
@@ -614,7 +614,7 @@ def _not_followed(
     ]
 
 
-def _reported(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -> Iterator[Match]:
+def _report(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -> Iterator[Match]:
     """Event by event: the matches that are not forgotten, SELECT, LIMIT, CONSUME BY.
 
     `by_end` has for each end its substream's number and positions, and complex events in positions of the substream.

@@ -285,7 +285,7 @@ class _Reader(Tokens):
     def single(self) -> tuple[Any, ...]:
         """`x[…]`, a comparison over `x.a`, or a condition in parentheses; NOT of these goes inward."""
         if self.take("NOT"):
-            return _negated(self.single())
+            return _negate(self.single())
         streamed = self.ahead(">", offset=1) and self.ahead("[", offset=3)
         if self.tokens[self.at][0] == "name" and (self.ahead("[", offset=1) or streamed):
             variable = self.next("name")
@@ -417,10 +417,10 @@ class _Reader(Tokens):
         return ("total", function, variable, _own(inner))
 
 
-def _negated(condition: tuple[Any, ...]) -> tuple[Any, ...]:
+def _negate(condition: tuple[Any, ...]) -> tuple[Any, ...]:
     match condition:
         case ("all" | "any" as word, *parts):
-            return ("any" if word == "all" else "all", *map(_negated, parts))
+            return ("any" if word == "all" else "all", *map(_negate, parts))
         case ("on", variable, expression):
             return ("on", variable, ("not", expression))
         case ("for all", expression):

@@ -48,7 +48,7 @@ def outcomes(e: Any, stream: Stream, i: int, waits: bool, registers: frozenset[t
             return {((j,), frozenset({(variable, j)}), j + 1, registers) for j in places if stream[j]["type"] == kind}
         case ("read", condition, written, marks):
             return {
-                ((j,) if marks else (), frozenset(), j + 1, _written(registers, written, j))
+                ((j,) if marks else (), frozenset(), j + 1, _write(registers, written, j))
                 for j in places
                 if true(condition, {**{r: stream[p] for r, p in registers}, "~": stream[j]})
             }
@@ -82,7 +82,7 @@ def _then(first: set[Outcome], e: Any, stream: Stream, waits: bool, keep: bool) 
             yield m1 + m2, (v1 | v2 if keep else frozenset()), k2, g2
 
 
-def _written(registers: frozenset[tuple[str, int]], names: tuple[str, ...], j: int) -> frozenset[tuple[str, int]]:
+def _write(registers: frozenset[tuple[str, int]], names: tuple[str, ...], j: int) -> frozenset[tuple[str, int]]:
     return frozenset({**dict(registers), **dict.fromkeys(names, j)}.items())
 
 

@@ -524,7 +524,7 @@ def _datatype(term: Term) -> Term:
     return f"<{datatype or XSD + 'string'}>"
 
 
-def _concatenated(*terms: Term) -> Term:
+def _concatenate(*terms: Term) -> Term:
     strings = [_string(term) for term in terms]
     tags = {tag for _, tag in strings}
     return text("".join(s for s, _ in strings), tags.pop() if len(tags) == 1 else "")
@@ -562,7 +562,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "sameTerm": lambda a, b: truth_term(a == b),
     "strlen": lambda a: number(len(_string(a)[0])),
     "ucase": lambda a: text(_string(a)[0].upper(), _string(a)[1]),
-    "concat": _concatenated,
+    "concat": _concatenate,
     "contains": lambda a, b: truth_term(_same_tags(a, b)[1] in _same_tags(a, b)[0]),
     "strstarts": lambda a, b: truth_term(_same_tags(a, b)[0].startswith(_same_tags(a, b)[1])),
     "abs": lambda a: number(abs(numeric(a))),

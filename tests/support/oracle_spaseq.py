@@ -594,7 +594,7 @@ def _partitions(
     parts: dict[Solution, list[Instant]] = {}
     gpms = [gpm for element in query.sequence for gpm in _gpms(element.what)]
     for instant in instants:
-        found = (m for gpm in gpms for m in mappings_at(_unfiltered(gpm), instant, knowledge))
+        found = (m for gpm in gpms for m in mappings_at(_without_filters(gpm), instant, knowledge))
         keys = {frozenset(pair for pair in m if pair[0] in names) for m in found}
         for key in keys:
             if len(key) == len(names):
@@ -610,5 +610,5 @@ def _gpms(what: At) -> list[Gpm]:
     return [what] if isinstance(what, Gpm) else _gpms(what.left) + _gpms(what.right)
 
 
-def _unfiltered(gpm: Gpm) -> Gpm:
+def _without_filters(gpm: Gpm) -> Gpm:
     return Gpm(gpm.name, gpm.streams, tuple(e for e in gpm.group if e[0] != "filter"))

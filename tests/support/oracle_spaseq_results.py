@@ -91,7 +91,7 @@ def _compatible(left: Mapping, right: Mapping) -> bool:
     return all(left[name] == term for name, term in right.items() if name in left)
 
 
-def _joined(form: Form, rows: list[Solution]) -> list[Solution]:
+def _join(form: Form, rows: list[Solution]) -> list[Solution]:
     if form.values is None:
         return rows
     names, data = form.values
@@ -132,10 +132,10 @@ def results(form: Form, solutions: Sequence[Solution], last: int = 0) -> list[So
             if _holds(form, mappings):
                 key = {n: t for n in form.group or () if (t := mappings[0].get(n)) is not None}
                 end = max((time for time, _ in group), default=last)
-                rows += [(row, mappings) for row in _joined(form, [(end, key)])]
+                rows += [(row, mappings) for row in _join(form, [(end, key)])]
         rows.sort(key=lambda row: row[0][0])
     else:
-        rows = [(row, []) for row in _joined(form, list(solutions))]
+        rows = [(row, []) for row in _join(form, list(solutions))]
     extended = []
     for (time, mapping), group_ in rows:
         whole = dict(mapping)

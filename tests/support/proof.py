@@ -102,7 +102,7 @@ class _Riding:
         return Ride(random.Random(self.seed), self.folder, self.spark, anew=self.seed % SELDOM == 0)
 
 
-def _asked(kind: Kind, drawn: Any) -> _Asked:
+def _ask(kind: Kind, drawn: Any) -> _Asked:
     return _Asked(drawn, kind.case(drawn), kind.expected(drawn))
 
 
@@ -117,7 +117,7 @@ def check(kind: str, seeds: Sequence[int], only: Sequence[str] = (), spark: Any 
 
 
 def _check(kind: Kind, name: str, only: Sequence[str], riding: _Riding, report: Report) -> None:
-    asked = _asked(kind, kind.draw(random.Random(riding.seed)))
+    asked = _ask(kind, kind.draw(random.Random(riding.seed)))
     for road in _roads_of(kind, asked.case, riding, only):
         problem = _problem(kind, asked, road, riding)
         if problem is None:
@@ -126,7 +126,7 @@ def _check(kind: Kind, name: str, only: Sequence[str], riding: _Riding, report: 
         report.compared[road.name] += 1
         if problem:
             small = _shrunk(kind, asked.drawn, road, riding, problem)
-            report.different[f"{name} {road.name}"] = _told(kind, small, road, riding)
+            report.different[f"{name} {road.name}"] = _describe(kind, small, road, riding)
             break  # other roads may have the same fault: one case is enough
 
 
@@ -168,7 +168,7 @@ def _shrunk(kind: Kind, drawn: Any, road: Road, riding: _Riding, problem: str) -
             if tries > SHRINKING:
                 return drawn
             try:
-                other = _problem(kind, _asked(kind, candidate), road, riding)
+                other = _problem(kind, _ask(kind, candidate), road, riding)
             except (graph_patterns.TooMany, oracle.TooBig):
                 continue
             if other and _kind_of(other) == _kind_of(problem):
@@ -177,8 +177,8 @@ def _shrunk(kind: Kind, drawn: Any, road: Road, riding: _Riding, problem: str) -
     return drawn
 
 
-def _told(kind: Kind, drawn: Any, road: Road, riding: _Riding) -> str:
-    problem = _problem(kind, _asked(kind, drawn), road, riding)
+def _describe(kind: Kind, drawn: Any, road: Road, riding: _Riding) -> str:
+    problem = _problem(kind, _ask(kind, drawn), road, riding)
     said = "\n".join(f"# {line}" for line in f"{road.name}: {problem}".splitlines())
     return f"{said}\n{kind.toml(drawn, f'random {riding.seed}')}"
 

@@ -95,7 +95,7 @@ def _ran(trial: Trial, child: int, reader: int, errors: Any, outcomes: dict[int,
     outcomes[number] = Outcome(code, out.decode(errors="replace"), errors.read().decode(), still == 4)
 
 
-def _started(trial: Trial, path: str) -> tuple[int, int, Any]:
+def _start(trial: Trial, path: str) -> tuple[int, int, Any]:
     """The process, the end of its pipe that is read, and the file of its standard error."""
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - until the end
     os.mkfifo(path)
@@ -116,7 +116,7 @@ def _main() -> None:
     outcomes: dict[int, Outcome] = {}
     for first in range(0, len(trials), _AT_ONCE):
         some = list(enumerate(trials[first : first + _AT_ONCE], first))
-        started = [_started(trial, f"pipe{number}") for number, trial in some]
+        started = [_start(trial, f"pipe{number}") for number, trial in some]
         threads = [threading.Thread(target=_ran, args=(trial, *given, outcomes, number))
                    for (number, trial), given in zip(some, started, strict=True)]  # fmt: skip
         for thread in threads:

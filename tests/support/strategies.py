@@ -95,10 +95,10 @@ def wide_ceql_case(rng: random.Random) -> CeqlCase:
     def found(case: CeqlCase) -> int:
         return len(evaluate(replace(case.query, limit=None), case.stream))
 
-    return interesting(_widened, found, rng)
+    return interesting(_widen, found, rng)
 
 
-def _widened(rng: random.Random) -> CeqlCase:
+def _widen(rng: random.Random) -> CeqlCase:
     case = ceql_case(rng)
     kind = rng.randrange(10)
     if kind < 2:
@@ -532,7 +532,7 @@ def smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
         if simpler != query:
             yield replace(case, query=simpler)
     for formula in _smaller_formulas(query.formula):
-        if _wanted(formula) <= variables_of(formula) and (query.select or frozenset()) <= variables_of(formula):
+        if _free_variables(formula) <= variables_of(formula) and (query.select or frozenset()) <= variables_of(formula):
             yield replace(case, query=replace(query, formula=formula))
     for i, event in enumerate(case.events):
         for name, _ in event:
@@ -541,18 +541,18 @@ def smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
                 yield replace(case, events=(*case.events[:i], shorter, *case.events[i + 1 :]))
 
 
-def _wanted(formula: Formula) -> frozenset[str]:
+def _free_variables(formula: Formula) -> frozenset[str]:
     """The variables that conditions name and their own formula does not define."""
     match formula:
         case Filter(child, condition):
-            return (named(condition) | _wanted(child)) - variables_of(child)
+            return (named(condition) | _free_variables(child)) - variables_of(child)
         case Then(left, right) | Or(left, right) | And(left, right):
-            return (_wanted(left) | _wanted(right)) - variables_of(formula)
+            return (_free_variables(left) | _free_variables(right)) - variables_of(formula)
         case Without(left, absent, right):
-            lost = frozenset(f"{name} of a NOT" for name in _wanted(absent) - variables_of(left))
-            return ((_wanted(left) | _wanted(right)) - variables_of(formula)) | lost
+            lost = frozenset(f"{name} of a NOT" for name in _free_variables(absent) - variables_of(left))
+            return ((_free_variables(left) | _free_variables(right)) - variables_of(formula)) | lost
         case As(child) | Plus(child) | Repeat(child) | Project(child):
-            return _wanted(child)
+            return _free_variables(child)
     return frozenset()
 
 

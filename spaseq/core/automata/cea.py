@@ -126,16 +126,16 @@ def say_action(action: Action) -> str:
     match action:
         case Take(guard, variables):
             names = ", ".join(sorted({name.partition("#")[0] for name in variables} - {""}))
-            return f"{names}: {_said(guard, variables)}" if names else _said(guard, variables)
+            return f"{names}: {_guard_text(guard, variables)}" if names else _guard_text(guard, variables)
         case Avoid(guard, variables):
-            return f"unless {_said(guard, variables)}"
+            return f"unless {_guard_text(guard, variables)}"
         case Leave(guard):
-            return f"decided: {_said(guard)}"
+            return f"decided: {_guard_text(guard)}"
         case Again(what):
-            return f"another round{_said(what)}"
+            return f"another round{_guard_text(what)}"
 
 
-def _said(guard: Hashable, own: frozenset[str] = frozenset()) -> str:
+def _guard_text(guard: Hashable, own: frozenset[str] = frozenset()) -> str:
     """A guard without the names that the compiler gave to events. `own`: those of the transition's event."""
     text = str(getattr(guard, "said", guard))
     text = re.sub(r"`([^`#]+)#\d+`", r"\1", text)

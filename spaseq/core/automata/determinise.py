@@ -234,7 +234,9 @@ class Cache:
         old = self._tables
         if old is None or self._stale:
             init = _flat(self._init, 5) if old is None or len(old.init_from) <= len(self._init) else old[:2]
-            affected = _flat(self._fresh, 6) if old is None else _joined(old.affected_from, old.affected, self._fresh)
+            affected = (
+                _flat(self._fresh, 6) if old is None else _extend_flat(old.affected_from, old.affected, self._fresh)
+            )
             self._fresh = [[] for _ in self._vectors]
             known = np.zeros(len(self._states), bool)
             if old is None:
@@ -292,7 +294,7 @@ def _flat(lists: Sequence[Sequence[tuple[int, ...]]], width: int) -> tuple[np.nd
     return np.cumsum([0, *map(len, lists)]).astype(np.int64), np.array(rows, np.int32).reshape(-1, width)
 
 
-def _joined(
+def _extend_flat(
     offsets: np.ndarray, rows: np.ndarray, lists: Sequence[Sequence[tuple[int, ...]]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """`_flat` of `lists`, whose first lists begin with the rows that `offsets` and `rows` already hold."""

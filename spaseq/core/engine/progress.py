@@ -48,7 +48,7 @@ def progress_of(evaluator: Any) -> Progress | None:
     steps = [t for out in cea.transitions for t in out if t.marks or t.target != t.source]
     unmet = dict.fromkeys(_predicates(cea, t) for t in steps if not met(t))
     reached = evaluator.run.reached
-    return Progress(tuple(unmet), None if not reached else _awaited(cea, steps, reached), reached)
+    return Progress(tuple(unmet), None if not reached else _awaited_steps(cea, steps, reached), reached)
 
 
 def stuck(
@@ -72,7 +72,7 @@ def _predicates(cea: CEA, step: Transition) -> frozenset[Predicate]:
     return frozenset(cea.predicates[p] for p in step.predicates)
 
 
-def _awaited(cea: CEA, steps: list[Transition], reached: frozenset[int]) -> tuple[frozenset[Predicate], ...]:
+def _awaited_steps(cea: CEA, steps: list[Transition], reached: frozenset[int]) -> tuple[frozenset[Predicate], ...]:
     """The steps out of those states that are the nearest to the end, to states that no run was in."""
     distance = {ACCEPT: 0}
     while True:

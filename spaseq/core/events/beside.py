@@ -48,13 +48,13 @@ def write_beside(path: str) -> Iterator[BinaryIO]:
     try:
         there = os.open(path, os.O_WRONLY)  # and so the system says whether a link may be followed here
     except FileNotFoundError:
-        with _renamed(path, None) as file:
+        with _replacement(path, None) as file:
             yield file
         return
     before = os.fstat(there)
     if stat.S_ISREG(before.st_mode):
         os.close(there)
-        with _renamed(os.path.realpath(path), before) as file:
+        with _replacement(os.path.realpath(path), before) as file:
             yield file
     else:
         with os.fdopen(there, "wb") as file:
@@ -135,7 +135,7 @@ def _is_open_file(path: str) -> bool:
 
 
 @contextmanager
-def _renamed(place: str, before: os.stat_result | None) -> Iterator[BinaryIO]:
+def _replacement(place: str, before: os.stat_result | None) -> Iterator[BinaryIO]:
     beside = os.path.join(os.path.dirname(place), f".spaseq-{secrets.token_hex(8)}.part")
     mode = 0o666 if before is None else 0o600  # nobody opens it while it has more rights than the file before
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

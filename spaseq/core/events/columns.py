@@ -196,7 +196,7 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -
         return _text(pc.dictionary_encode(_as_text(array, name, source) if kind != pa.string() else array))
     known = None if array.null_count == 0 else truths_of(pc.is_valid(array))
     if pa.types.is_boolean(kind):
-        return TruthColumn(_filled(array.cast(pa.uint8()), known).astype(bool), known)
+        return TruthColumn(_fill_nulls(array.cast(pa.uint8()), known).astype(bool), known)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return TimeColumn(_nanoseconds(array, name, known, source), known)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -220,7 +220,7 @@ def text_array(texts: Sequence[str]) -> pa.StringArray:
 
 def truths_of(answers: pa.BooleanArray) -> np.ndarray:
     """An Arrow array of truths without NULL as bool; `to_numpy` of one would import pandas if it can."""
-    return _filled(answers.cast(pa.uint8()), None).view(bool)
+    return _fill_nulls(answers.cast(pa.uint8()), None).view(bool)
 
 
 def _is_numbers(kind: pa.DataType) -> bool:
@@ -240,7 +240,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
 
 
-def _filled(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
+def _fill_nulls(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
     """The numbers of an array of a fixed width, 0 for NULL; a view if no value is NULL.
 
     Reads the buffer itself: making an Arrow scalar, as `fill_null` does, imports pandas if it is installed (half a
@@ -255,7 +255,7 @@ def _filled(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
 def _text(array: pa.DictionaryArray) -> TextColumn:
     """The codes and texts of a dictionary array whose dictionary may hold NULL."""
     known = None if array.indices.null_count == 0 else truths_of(pc.is_valid(array.indices))
-    codes = _filled(array.indices.cast(pa.int32()), known)
+    codes = _fill_nulls(array.indices.cast(pa.int32()), known)
     codes = codes if known is None else np.where(known, codes, np.int32(-1))
     texts = array.dictionary if array.dictionary.type == pa.string() else array.dictionary.cast(pa.string())
     if texts.null_count:
@@ -301,8 +301,8 @@ def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn | MixedCo
     if pa.types.is_integer(kind):
         if kind == pa.uint64() and (pc.max(array).as_py() or 0) > _INT64_MAX:
             return mixed_column(array.to_pylist())
-        return NumberColumn(_filled(array.cast(pa.int64(), safe=False), known), known)
-    values = _filled(array.cast(pa.float64(), safe=False), known)
+        return NumberColumn(_fill_nulls(array.cast(pa.int64(), safe=False), known), known)
+    values = _fill_nulls(array.cast(pa.float64(), safe=False), known)
     nan = np.isnan(values)
     if nan.any():
         known = ~nan if known is None else known & ~nan
@@ -319,4 +319,4 @@ def _nanoseconds(array: pa.Array, name: str, known: np.ndarray | None, source: s
             source=source,
             attribute=name,
         ) from error
-    return _filled(stamps.cast(pa.int64()), known)
+    return _fill_nulls(stamps.cast(pa.int64()), known)

@@ -149,11 +149,11 @@ def _line_by_line(
         ) from None
     for column, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
-            table = table.set_column(column, field.name, _inferred(table.column(column).to_pylist()))
+            table = table.set_column(column, field.name, _infer_type(table.column(column).to_pylist()))
     return table
 
 
-def _inferred(texts: list[str | None]) -> pa.ChunkedArray:
+def _infer_type(texts: list[str | None]) -> pa.ChunkedArray:
     """The texts with the type that pyarrow's reader would give them: times if all of them are times."""
     block = "\n".join(f'{{"v":{json.dumps(text)}}}' for text in texts).encode()
     return pa.json.read_json(io.BytesIO(block), read_options=_options(block)).column("v")

@@ -51,13 +51,13 @@ def array_of(values: Sequence[Any]) -> pa.Array:
         odd = {row for row in nested if _has_numpy_time(values[row], row)}
         values = [_python_time(v) if row in odd else v for row, v in enumerate(values)] if odd else values
     if np.datetime64 in found and len(found) > 1:
-        return _mixed(values)
+        return _union_of(values)
     try:
         array = pa.array(values, from_pandas=True)
     except UnicodeEncodeError:
         raise
     except _FAILURES:
-        return _mixed(values)
+        return _union_of(values)
     kind = array.type
     if found == {int, float}:
         return _numbers(values, array)
@@ -65,7 +65,7 @@ def array_of(values: Sequence[Any]) -> pa.Array:
         return array
     other = (str, bool, np.bool_, *(() if pa.types.is_integer(kind) else (int, np.integer)))
     if any(issubclass(t, other) for t in found) or (len(found) > 1 and pa.types.is_temporal(kind)):
-        return _mixed(values)
+        return _union_of(values)
     return array
 
 
@@ -104,7 +104,7 @@ def _numbers(values: Sequence[Any], doubles: pa.Array) -> pa.Array:
     return _union(codes, np.arange(len(values), dtype=np.int32), [doubles, doubles], (pa.int64(), pa.float64()))
 
 
-def _mixed(values: Sequence[Any]) -> pa.Array:
+def _union_of(values: Sequence[Any]) -> pa.Array:
     rows: dict[type, list[int]] = {}
     for row, value in enumerate(values):
         if value is not None:

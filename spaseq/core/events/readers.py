@@ -82,13 +82,13 @@ def named_tables(source: Any, wanted: Collection[str] | None = None) -> Iterator
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if path == "-":
-            yield from _called("<stdin>", _read(sys.stdin.buffer, "<stdin>", None, wanted))
+            yield from _with_name("<stdin>", _read(sys.stdin.buffer, "<stdin>", None, wanted))
         elif isinstance(path, str):
             yield from ahead(lambda: _files(path, wanted))
         else:
             raise _no_events(source)
     elif isinstance(source, GrowingFile):
-        yield from _called(source.name, _growing(source, wanted))
+        yield from _with_name(source.name, _growing(source, wanted))
     elif isinstance(source, Mapping) or _is_record(source):
         raise OptionError(f"a {type(source).__name__} is one event, and a list of events is expected", "give [event]")
     else:
@@ -101,19 +101,19 @@ def held_tables(source: Any) -> Iterator[pa.Table]:
 
     Raises `OptionError` for a text or a path.
     """
-    return (table for _, table in _held(source))
+    return (table for _, table in _tables_in_memory(source))
 
 
-def _held(source: Any) -> Iterator[tuple[str, pa.Table]]:
+def _tables_in_memory(source: Any) -> Iterator[tuple[str, pa.Table]]:
     if isinstance(source, str | os.PathLike | GrowingFile):
         problem = f"a push takes events, and this is a text or a path: {shortened(str(source), 60)!r}"
         raise OptionError(problem, "query.run(path) reads a file; an event is a dict")
     if isinstance(source, Mapping) or _is_record(source):
         yield _EVENTS, from_dicts([source])
     elif isinstance(source, Iterator) and not isinstance(source, pa.RecordBatchReader):
-        yield from _held(list(source))
+        yield from _tables_in_memory(list(source))
     else:
-        yield from _in_memory(source, _held)
+        yield from _in_memory(source, _tables_in_memory)
 
 
 def _in_memory(
@@ -144,7 +144,7 @@ def _in_memory(
         raise _no_events(source)
 
 
-def _called(name: str, found: Iterable[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+def _with_name(name: str, found: Iterable[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
     return ((name, table) for table in found)
 
 
@@ -264,14 +264,14 @@ def _files(pattern: str, wanted: Collection[str] | None) -> Iterator[tuple[str, 
     for path in paths:
         if os.path.isdir(path):
             raise EventError("this is a folder", source=path, hint=f"name the files in it: '{path.rstrip('/')}/*.csv'")
-        yield from _called(path, _file(path, wanted))
+        yield from _with_name(path, _file(path, wanted))
 
 
 def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
     suffixes = [s.lower() for s in Path(path).suffixes]
     compression = _COMPRESSIONS.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSIONS else None
     kind = FORMATS.get(suffixes[-1]) if suffixes else None
-    with _translated(path):
+    with _translate_errors(path):
         if kind == "parquet" and compression is None:
             yield from _parquet(path, path, wanted)
             return
@@ -280,7 +280,7 @@ def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
 
 
 def _growing(source: GrowingFile, wanted: Collection[str] | None) -> Iterator[pa.Table]:
-    with _translated(source.name), contextlib.ExitStack() as stack:
+    with _translate_errors(source.name), contextlib.ExitStack() as stack:
         kind = FORMATS.get(Path(source.path).suffix.lower())
         file = sys.stdin.buffer if source.path == "-" else stack.enter_context(open(source.path, "rb"))
         yield from _read(GrowingBytes(source, file), source.name, kind, wanted)
@@ -290,7 +290,7 @@ def _read(
     stream: IO[bytes] | pa.NativeFile | GrowingBytes, name: str, kind: str | None, wanted: Collection[str] | None
 ) -> Iterator[pa.Table]:
     """The tables in a stream of bytes. If no name gives the format, it is guessed from the first bytes."""
-    with _translated(name):
+    with _translate_errors(name):
         head = read_some(stream, 1 << 16)
         if kind is None:
             while not head.strip(_BLANKS) and (more := read_some(stream, 1 << 16)):
@@ -342,7 +342,7 @@ def _parquet(source: Any, name: str, wanted: Collection[str] | None) -> Iterator
 
 
 @contextlib.contextmanager
-def _translated(name: str) -> Iterator[None]:
+def _translate_errors(name: str) -> Iterator[None]:
     """Turns errors in reading bytes into an `EventError` that names the file."""
     try:
         yield
@@ -377,7 +377,7 @@ def _alike(parts: list[pa.Table], source: str) -> list[pa.Table]:
             kinds.setdefault(field.name, set()).add(field.type)
     for name in (name for name, found in kinds.items() if len(found) > 1):
         having = [i for i, table in enumerate(parts) if name in table.column_names]
-        columns = [_decoded(parts[i].column(name)) for i in having]
+        columns = [_decode(parts[i].column(name)) for i in having]
         if together(columns):
             try:
                 columns = united(columns)
@@ -390,5 +390,5 @@ def _alike(parts: list[pa.Table], source: str) -> list[pa.Table]:
     return parts
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -70,7 +70,7 @@ class Seen:
         text = f"{total:,} event{' was' if total == 1 else 's were'} read"
         text += f": {', '.join(parts)}" if any(parts) else ""
         if self.first is not None and self.last is not None:
-            text += f"; from {_shown(self.first, unit)} to {_shown(self.last, unit)}"
+            text += f"; from {_show_time(self.first, unit)} to {_show_time(self.last, unit)}"
         return text
 
 
@@ -81,7 +81,7 @@ def _counts(codes: np.ndarray, kinds: int) -> list[int]:
     return list(map(int, np.bincount(codes + 1, minlength=kinds + 1)[1:]))
 
 
-def _shown(time: int, unit: str) -> str:
+def _show_time(time: int, unit: str) -> str:
     if abs(time) >= CALENDAR:
         return format_time(time)
     return f"{time / unit_nanoseconds(unit):,.12g} {unit}"

@@ -96,15 +96,15 @@ class _Orderer:
 
         `source`, `first`: the file of the events, and the number there of the first; of the stream if not given."""
         source, first = source or self.source, first or self.reorder.seen + 1
-        whole = part if self.pending is None else _joined([self.pending, part], source)
-        return self._taken(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
+        whole = part if self.pending is None else _join([self.pending, part], source)
+        return self._take(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
 
     def advance(self, now: int) -> Part | None:
         """The events before `now`, of which no more will come: later ones are too late."""
         self.reorder.advance(now)
-        return None if self.pending is None else self._taken(self.pending, self.reorder.push(self.pending.times))
+        return None if self.pending is None else self._take(self.pending, self.reorder.push(self.pending.times))
 
-    def _taken(self, part: Part, found: Released) -> Part:
+    def _take(self, part: Part, found: Released) -> Part:
         if found.error is not None:
             raise found.error
         self.pending = part.take(found.waiting).packed() if self.reorder.held else None
@@ -116,7 +116,7 @@ class _Orderer:
         return None if pending is None else pending.take(self.reorder.push(pending.times, last=True).ready)
 
 
-def _joined(parts: list[Part], source: str) -> Part:
+def _join(parts: list[Part], source: str) -> Part:
     return Part(common_schema([p.table for p in parts], source), np.concatenate([p.times for p in parts]))
 
 
@@ -146,7 +146,7 @@ class EventStream:
 
     def __iter__(self) -> Iterator[EventBatch]:
         position = 0
-        parts = [self._ordered(name) for name in self._names]
+        parts = [self._order(name) for name in self._names]
         stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
         for part, codes in stream:
             if len(part):
@@ -156,7 +156,7 @@ class EventStream:
                 yield batch
                 position += len(part)
 
-    def _ordered(self, name: str) -> Iterator[Part]:
+    def _order(self, name: str) -> Iterator[Part]:
         source = self._sources[name]
         label = source_name(source)
         clock = TimestampAssigner(self._options, label, self._timed, lambda: self._head(source), self._clocks)
@@ -226,7 +226,7 @@ def _merge(streams: list[Iterator[Part]], names: tuple[str, ...]) -> Iterator[tu
                 taken.append((index, part.between(0, cut)))
                 waiting[index] = part.between(cut, len(part)) if cut < len(part) else None
         if any(len(p) for _, p in taken):
-            yield _interleaved(taken, names)
+            yield _interleave(taken, names)
         if mark is None:
             return
         for index in list(open_streams):
@@ -236,7 +236,7 @@ def _merge(streams: list[Iterator[Part]], names: tuple[str, ...]) -> Iterator[tu
                 if more is None:
                     open_streams.discard(index)
                 else:
-                    waiting[index] = _joined([part, more], names[index])
+                    waiting[index] = _join([part, more], names[index])
 
 
 def _fill(stream: Iterator[Part], waiting: list[Part | None], index: int) -> bool:
@@ -246,8 +246,8 @@ def _fill(stream: Iterator[Part], waiting: list[Part | None], index: int) -> boo
     return waiting[index] is not None
 
 
-def _interleaved(taken: list[tuple[int, Part]], names: tuple[str, ...]) -> tuple[Part, np.ndarray]:
-    whole = _joined([p for _, p in taken], ", ".join(names))
+def _interleave(taken: list[tuple[int, Part]], names: tuple[str, ...]) -> tuple[Part, np.ndarray]:
+    whole = _join([p for _, p in taken], ", ".join(names))
     codes = np.concatenate([np.full(len(p), i, np.int32) for i, p in taken])
     order = in_order(whole.times)
     return Part(whole.table.take(order), whole.times[order]), codes[order]
@@ -282,7 +282,7 @@ class EventFeed:
         taken = False
         try:
             parts = [clock.read(table) for table in given]
-            part = parts[0] if len(parts) == 1 else _joined(parts, "<events>")
+            part = parts[0] if len(parts) == 1 else _join(parts, "<events>")
             if len(self._names) > 1:
                 codes = pa.array(np.full(len(part), self._names.index(name), np.int32))
                 part = Part(part.table.append_column(_STREAM, codes), part.times)

@@ -233,14 +233,14 @@ class TimestampAssigner:
         match column:
             case NumberColumn(values, known):
                 self.plain = True
-                times = self._scaled(_plain(table[name], column), values, known, name)
+                times = self._scale(_plain(table[name], column), values, known, name)
             case MixedColumn(values, _):
                 times = self._each(values, name)
             case TimeColumn(values, _):
                 self.iso = True
                 times = values
             case TextColumn(codes, texts):
-                times, unknown = self._parsed(codes, texts, name), codes >= 0
+                times, unknown = self._parse(codes, texts, name), codes >= 0
             case None if table.num_rows == 0:
                 return np.zeros(0, np.int64)
             case None:
@@ -263,7 +263,7 @@ class TimestampAssigner:
             )  # fmt: skip
         return times
 
-    def _scaled(self, raw: pa.ChunkedArray, values: np.ndarray, known: np.ndarray | None, name: str) -> np.ndarray:
+    def _scale(self, raw: pa.ChunkedArray, values: np.ndarray, known: np.ndarray | None, name: str) -> np.ndarray:
         """Numbers in the time unit as ns: integers exactly, others as their shortest decimal notation says.
 
         Anything where a number is not `known`.
@@ -278,7 +278,7 @@ class TimestampAssigner:
             if rest.any():
                 texts = pc.dictionary_encode(pc.cast(raw, pa.string()).combine_chunks())
                 codes = np.where(rest, np.asarray(pc.fill_null(texts.indices, -1)), -1)
-                times = np.where(done, times, self._parsed(codes, texts.dictionary, name))
+                times = np.where(done, times, self._parse(codes, texts.dictionary, name))
             return times
         beyond = ((1 << 63) - 1) // scale + 1
         far = np.flatnonzero((values >= beyond) | (values <= -beyond))
@@ -302,7 +302,7 @@ class TimestampAssigner:
             elif value is not None:
                 codes[row] = len(texts)
                 texts.append(value if isinstance(value, str) else repr(value))
-        return np.where(codes < 0, times, self._parsed(codes, pa.array(texts, pa.string()), name))
+        return np.where(codes < 0, times, self._parse(codes, pa.array(texts, pa.string()), name))
 
     def _no_time(self, row: int, name: str, what: str) -> EventError:
         return EventError(
@@ -314,7 +314,7 @@ class TimestampAssigner:
             hint="--time COLUMN names another column",
         )
 
-    def _parsed(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
+    def _parse(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
         """The times of rows that hold a text each; an arbitrary value for code -1."""
         values = np.zeros(len(texts) + 1, np.int64)
         used = np.zeros(len(texts) + 1, bool)

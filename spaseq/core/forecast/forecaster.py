@@ -79,7 +79,7 @@ class Forecaster:
                 at = steps.keys == key
                 trace = Trace(steps.states[at], steps.letters[at], steps.accepted[at])
                 if key in before:
-                    trace = _joined(before[key], trace)
+                    trace = _join(before[key], trace)
                 nodes[at] = self.model.nodes(trace)[len(trace.states) - int(at.sum()) :]
                 before[key] = trace.last(order)
             yield Forecasts(self._first[nodes], self._last[nodes], self._probability[nodes], steps.accepted)
@@ -95,7 +95,7 @@ class Forecaster:
         return (first, int(self._last[at]), float(self._probability[at])) if first else None
 
 
-def _joined(before: Trace, after: Trace) -> Trace:
+def _join(before: Trace, after: Trace) -> Trace:
     names = ("states", "letters", "accepted")
     return Trace(*(np.concatenate([getattr(before, name), getattr(after, name)]) for name in names))
 

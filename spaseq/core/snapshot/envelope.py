@@ -69,7 +69,7 @@ def unseal(data: Any, identity: Identity, kinds: Sequence[Kind], restore: Callab
     Raises `OptionError` if `data` is no snapshot, is damaged or of another format, if its identity is not `identity`,
     and if `restore` fails on the contents. `BudgetExceeded` if a budget is too small for the state.
     """
-    front, body = _opened(data)
+    front, body = _open(data)
     _compare(front, identity)
     try:
         return restore(decode(body, kinds))
@@ -81,7 +81,7 @@ def unseal(data: Any, identity: Identity, kinds: Sequence[Kind], restore: Callab
         raise damaged("its contents are no state of an evaluation") from error
 
 
-def _opened(data: Any) -> tuple[dict[str, list[str]], memoryview]:
+def _open(data: Any) -> tuple[dict[str, list[str]], memoryview]:
     if not isinstance(data, bytes | bytearray | memoryview):
         raise OptionError(f"a snapshot is bytes, not a {type(data).__name__}", "open takes what snapshot() gave")
     data = memoryview(data).cast("B")

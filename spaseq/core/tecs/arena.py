@@ -131,11 +131,11 @@ class Arena:
             elif status == k.GROW_ENTRIES:
                 self._grow_entries(max(len(self.entries), int(self.st[k.NEEDED])))
             elif status == k.GROW_STACK:
-                self.stack, self.heap = self._doubled(self.stack), self._doubled(self.heap)
+                self.stack, self.heap = self._double(self.stack), self._double(self.heap)
             elif status == k.GROW_PATH:
-                self.path, self.links = self._doubled(self.path), self._doubled(self.links)
+                self.path, self.links = self._double(self.path), self._double(self.links)
             elif status == k.GROW_TODO:
-                self.todo = self._doubled(self.todo)
+                self.todo = self._double(self.todo)
             elif status == k.GROW_RUNS:
                 need = 2 * int(self.st[k.NEEDED])
                 self.runs = np.zeros((need, 2), np.int64)
@@ -192,7 +192,7 @@ class Arena:
         self.matches[2, 0] = 0
         self.places = np.empty(places, np.int64)
 
-    def _doubled(self, array: np.ndarray) -> np.ndarray:
+    def _double(self, array: np.ndarray) -> np.ndarray:
         self._charge(array.nbytes)
         return np.concatenate([array, np.zeros_like(array)])
 

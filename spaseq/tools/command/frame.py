@@ -78,7 +78,7 @@ def _run_main(name: str, parser: Callable[[], argparse.ArgumentParser], argument
     except SpaseqError as error:
         if isinstance(error, QuerySyntaxError) and language_of(error.source) not in (None, name):
             error.add_note(f"hint: by its name {error.source} is for the command {language_of(error.source)}")
-        return _told(limit_reached() or error)
+        return _report(limit_reached() or error)
     except KeyboardInterrupt as error:
         return end_interrupted(error)
     except BrokenPipeError:
@@ -86,19 +86,19 @@ def _run_main(name: str, parser: Callable[[], argparse.ArgumentParser], argument
         return 0
     except MemoryError as error:
         limit = limit_reached()
-        return _out_of_memory(error) if limit is None else _told(limit)
+        return _out_of_memory(error) if limit is None else _report(limit)
     except Exception as error:
         if interrupted():  # and a library made another error of it
             return end_interrupted(error)
         if (limit := limit_reached()) is not None:
-            return _told(limit)
+            return _report(limit)
         if isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError)):
             discard(sys.stdout)
             where = "cannot write the results" if error.filename is None else error.filename
             tell(": ".join([f"{where}: {error.strerror or error}", *getattr(error, "__notes__", ())]))
             return EventError.exit_code
         if isinstance(error, UnicodeEncodeError):
-            return _told(_not_encodable(error))
+            return _report(_not_encodable(error))
         if os.environ.get("SPASEQ_DEBUG"):
             raise
         tell(f"{name} failed: {type(error).__name__}: {error}")
@@ -106,7 +106,7 @@ def _run_main(name: str, parser: Callable[[], argparse.ArgumentParser], argument
         return InternalError.exit_code
 
 
-def _told(error: SpaseqError) -> int:
+def _report(error: SpaseqError) -> int:
     """Report the error that ended the command; returns the exit code."""
     settle_interrupt()
     _flush_output()

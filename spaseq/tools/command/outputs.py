@@ -60,7 +60,7 @@ def opened(path: str | None, form: Format) -> Iterator[Any]:
         return
     try:
         with contextlib.ExitStack() as stack:
-            file = _entered(stack, path, form)
+            file = _enter(stack, path, form)
             yield file if form.binary else stack.enter_context(_whole(file, form))
     except OSError as error:
         if not isinstance(error, BrokenPipeError) and (error.filename is None or error.filename2 is not None):
@@ -70,7 +70,7 @@ def opened(path: str | None, form: Format) -> Iterator[Any]:
         raise
 
 
-def _entered(stack: contextlib.ExitStack, path: str, form: Format) -> Any:
+def _enter(stack: contextlib.ExitStack, path: str, form: Format) -> Any:
     try:
         if not form.whole:
             return stack.enter_context(_in_place(path))
@@ -178,10 +178,10 @@ class Whole:
     def _put(self, texts: Sequence[str]) -> None:
         wrong: UnicodeEncodeError | None = None
         try:
-            data = self._encoded(texts)
+            data = self._encode(texts)
         except UnicodeEncodeError:
             texts, wrong = self._encodable(texts)
-            data = self._encoded(texts)
+            data = self._encode(texts)
         if self._place is None:
             self._file.write(data.decode(self._encoding))
         else:
@@ -189,14 +189,14 @@ class Whole:
         if wrong is not None:
             raise wrong
 
-    def _encoded(self, texts: Iterable[str]) -> bytes:
+    def _encode(self, texts: Iterable[str]) -> bytes:
         return "".join(texts).encode(self._encoding, self._letters)
 
     def _encodable(self, texts: Sequence[str]) -> tuple[Sequence[str], UnicodeEncodeError | None]:
         """The texts before the first that the encoding of the file lacks a letter of, and the error about that."""
         for place, text in enumerate(texts):
             try:
-                self._encoded([text])
+                self._encode([text])
             except UnicodeEncodeError as error:
                 return texts[:place], error
         return texts, None
@@ -209,7 +209,7 @@ class Whole:
             while done < len(data):
                 done += os.write(place, data[done:])
         except BaseException:
-            ends = accumulate(len(self._encoded([text])) for text in texts)
+            ends = accumulate(len(self._encode([text])) for text in texts)
             whole = max((end for end in ends if end <= done), default=0)
             _cut_back(place, done - whole)
             done = whole

@@ -48,7 +48,7 @@ class Table:
         self._right = frozenset(right)
         self._rule = rule
         self._sample = 1 if live else _SAMPLE
-        self._waiting: list[Sequence[str]] = [[_shown(name) for name in head]]
+        self._waiting: list[Sequence[str]] = [[_show(name) for name in head]]
         self._widths: list[int] | None = None
         self._width = width
         self._shown = list(range(len(head)))
@@ -63,7 +63,7 @@ class Table:
 
     def row(self, cells: Sequence[str]) -> None:
         """Adds a row."""
-        self._waiting.append([_shown(cell) for cell in cells])
+        self._waiting.append([_show(cell) for cell in cells])
         if self._widths is not None or len(self._waiting) > self._sample:
             self.flush()
 
@@ -74,13 +74,13 @@ class Table:
             self._widths = [min(_WIDEST, max(map(width_of, column))) for column in columns]
             if self._width is not None:
                 self._fit(self._width, columns)
-            lines = [self._aligned(self._waiting.pop(0))]
+            lines = [self._align(self._waiting.pop(0))]
             if self._styled:
                 lines = [styled(lines[0].rstrip("\n"), "head", self._out) + "\n"]
             if self._rule:
-                lines.append(self._aligned(["-" * width for width in self._widths]))
+                lines.append(self._align(["-" * width for width in self._widths]))
             self._out.writelines(lines)
-        self._out.writelines(map(self._aligned, self._waiting))
+        self._out.writelines(map(self._align, self._waiting))
         self._waiting = []
 
     def _fit(self, width: int, columns: Sequence[Sequence[str]]) -> None:
@@ -104,7 +104,7 @@ class Table:
         while over() > 0 and len(self._shown) > 2:
             self._shown.pop(-2)
 
-    def _aligned(self, cells: Sequence[str]) -> str:
+    def _align(self, cells: Sequence[str]) -> str:
         assert self._widths is not None
         parts = []
         for place in self._shown:
@@ -117,7 +117,7 @@ class Table:
         return (" " * _GAP).join(parts).rstrip() + "\n"
 
 
-def _shown(cell: str) -> str:
+def _show(cell: str) -> str:
     return cell if cell.isprintable() else visible(cell.translate(_ONE_LINE))
 
 

@@ -62,7 +62,7 @@ def remarks(worker: Worker, language: str, text: str, source: str) -> list[Remar
     """The messages of `check`. If it takes longer than `SECONDS`, or the text is too large, one remark says so."""
     if is_large(text):
         size = f"this text has {len(text):,} characters, and queries of at most {QUERY:,} are checked in an editor"
-        return [_unchecked(language, text, size)]
+        return [_unchecked_remark(language, text, size)]
     asked = {
         "do": "check", "language": language, "text": text, "source": source, "shown": [], "groups": {}, "reading": {},
         "valuations": False, "seconds": SECONDS, "memory": MEMORY, "draws": False,
@@ -70,7 +70,7 @@ def remarks(worker: Worker, language: str, text: str, source: str) -> list[Remar
     found = worker.ask(asked, SECONDS)
     for error in found["errors"]:
         if error["kind"] == LimitReached.__name__:
-            return [_unchecked(language, text, f"the check was {error['problem']}")]
+            return [_unchecked_remark(language, text, f"the check was {error['problem']}")]
     said = [_error(error, text) for error in found["errors"]]
     for kind, lines in (("warning", found.get("warnings", ())), ("note", found.get("notes", ()))):
         said += [_line(kind, line, text, source) for line in lines]
@@ -94,7 +94,7 @@ def is_large(text: str) -> bool:
     return len(text) > QUERY
 
 
-def _unchecked(language: str, text: str, why: str) -> Remark:
+def _unchecked_remark(language: str, text: str, why: str) -> Remark:
     return Remark("warning", 0, _first_line(text), f"not checked: {why}\nhint: `{language} check` has no such limit")
 
 
@@ -156,13 +156,13 @@ def words_at(language: str, text: str, offset: int) -> list[Word]:
     before = re.search(r"[?$]?[\w-]*$", text[:offset])
     begun = before[0] if before else ""
     rest = _NOT_CODE[language].sub(" ", text[: offset - len(begun)]) + " " + _NOT_CODE[language].sub(" ", text[offset:])
-    named = list(dict.fromkeys(_named(language, rest)))
+    named = list(dict.fromkeys(_names(language, rest)))
     if begun[:1] in ("?", "$"):
         return [word for word in named if word.kind == "variable"]
     return named + [Word(word.upper() if len(word) > 1 else word, "keyword") for word in keywords(language)]
 
 
-def _named(language: str, text: str) -> Iterator[Word]:
+def _names(language: str, text: str) -> Iterator[Word]:
     for kind, pattern in _MADE[language]:
         for name in re.findall(pattern, text, re.IGNORECASE):
             yield Word(name, kind)

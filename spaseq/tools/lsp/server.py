@@ -106,13 +106,13 @@ class _Checks:
             if not is_latest():
                 return
             text, self._checked = document.source, uri
-            found = await asyncio.to_thread(self._found, uri, language, text)
+            found = await asyncio.to_thread(self._find, uri, language, text)
             self._checked = None
         if is_latest():
             said = _diagnostics(document, language, found)
             self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, said, version))
 
-    def _found(self, uri: str, language: str, text: str) -> list[Remark]:
+    def _find(self, uri: str, language: str, text: str) -> list[Remark]:
         if self._checked != uri:  # stopped before the thread began
             return []
         return remarks(self._worker, language, text, uri.rpartition("/")[2] or "query")

@@ -76,8 +76,8 @@ def check_form(
     form["warnings"] = list(query.warnings)
     form["notes"] = list(map(worded, [*query.advice, *query.growth]))
     if draws:
-        form["explain"] = _bounded(query.explain())
-        form["automaton"] = _drawn(query.picture())
+        form["explain"] = _shorten(query.explain())
+        form["automaton"] = _draw(query.picture())
     return form
 
 
@@ -138,19 +138,19 @@ def _lit(spoken: Language, query: Any, matches: Any, found: Found, settings: Set
             picture, ways = spoken.lit(query, matches, found)
     except SpaseqError:  # the limits are spent: the user wanted the matches
         return {"ways": []}
-    return {"automaton": _drawn(picture), "ways": list(map(list, ways))}
+    return {"automaton": _draw(picture), "ways": list(map(list, ways))}
 
 
-def _drawn(picture: Picture) -> dict[str, str]:
+def _draw(picture: Picture) -> dict[str, str]:
     try:
-        svg = _bounded(picture.svg())
+        svg = _shorten(picture.svg())
     except SpaseqError as error:
         form = error_form(error)
         return {"svg": "", "problem": form["problem"], "hint": form["hint"]}
     return {"svg": svg, "problem": "" if svg else "the drawing is too large to show", "hint": ""}
 
 
-def _bounded(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _SIZE else ""
 
 

@@ -73,7 +73,7 @@ def _serve(options: argparse.Namespace, command: str) -> int:
     known = sorted(examples(words.parse_args), key=lambda setup: setup.language != command)
     token = secrets.token_urlsafe(24)
     app = application(token, ([own] if own else []) + known)
-    listening = _bound(options.port)
+    listening = _bind(options.port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/#token={token}"
     print(f"studio: {address}\nCtrl-C ends it", flush=True)
     app.state.warm()
@@ -118,7 +118,7 @@ def _leading_page(address: str, folder: str) -> str:
     return page.as_uri()
 
 
-def _bound(port: int) -> socket.socket:
+def _bind(port: int) -> socket.socket:
     """A socket of this machine alone. Raises `OptionError` if the port is taken."""
     found = socket.socket()
     try:

@@ -62,13 +62,13 @@ def application(token: str, setups: Iterable[Setup]) -> Starlette:
         Route("/api/run", studio.guarded(studio.run), methods=["POST"]),
         Route("/api/cancel", studio.guarded(studio.cancel), methods=["POST"]),
     ]
-    found = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+    found = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})
     found.state.close = studio.close
     found.state.warm = studio.warm
     return found
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return _answer(failure(error.detail), error.status_code)
 

@@ -130,7 +130,7 @@ def _setup(name: str, about: str, options: argparse.Namespace, command: str) -> 
     language = options.language or language_of(options.query or "") or command
     reading = {word: getattr(options, word) for word in READING[language]}
     inputs = Inputs(
-        groups={iri: given.split(",") for iri, given in map(_named("--groups"), options.groups)},
+        groups={iri: given.split(",") for iri, given in map(_name_parser("--groups"), options.groups)},
         reading={word: str(value) for word, value in reading.items() if value is not None},
         valuations=options.valuations,
     )
@@ -159,11 +159,11 @@ def _files(options: argparse.Namespace) -> Iterator[File]:
             raise OptionError("the studio cannot read events from standard input", "name a file")
         yield File("events", "", path)
     for option, role in (("stream", "stream"), ("kb", "kb")):
-        for name, paths in map(_named(f"--{option}"), getattr(options, option)):
+        for name, paths in map(_name_parser(f"--{option}"), getattr(options, option)):
             yield from (File(role, name.strip("<>"), path) for path in paths.split(",") if path)
 
 
-def _named(option: str) -> Callable[[str], tuple[str, str]]:
+def _name_parser(option: str) -> Callable[[str], tuple[str, str]]:
     def parts(text: str) -> tuple[str, str]:
         name, equals, rest = text.partition("=")
         if not (name and equals and rest):

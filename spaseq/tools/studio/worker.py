@@ -64,7 +64,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         os.chdir(tempfile.gettempdir())  # so that the folder can be removed
 
 
-def _bound(memory: int) -> None:
+def _limit_memory(memory: int) -> None:
     """A wall behind `memory_limit`, which is looked at now and then only."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
@@ -78,7 +78,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="ascii", newline="\n")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    _bound(int(sys.argv[1]))
+    _limit_memory(int(sys.argv[1]))
     for line in sys.stdin.buffer:
         answers.write(json.dumps(answer(json.loads(line))) + "\n")
         answers.flush()

@@ -64,17 +64,17 @@ class Worker:
             with self._state:
                 if cancels != self._cancels or self._closed:
                     return _CANCELLED
-                new, process = self._started()
+                new, process = self._start()
                 self._starting = new
             # A start is not the request's fault. One that was ended meanwhile answers nothing any more.
-            found = self._asked(process, {"do": "warm"}, _START) if new else {}
+            found = self._ask(process, {"do": "warm"}, _START) if new else {}
             with self._state:
                 self._starting = False
                 if cancels != self._cancels:
                     return _CANCELLED
             if found is not None:
-                found = self._asked(process, request, seconds)
-            return _CANCELLED if found is None and cancels != self._cancels else found or _ended(process)
+                found = self._ask(process, request, seconds)
+            return _CANCELLED if found is None and cancels != self._cancels else found or _end_answer(process)
 
     def cancel(self) -> None:
         """End the present request, and those that wait. A process that is starting is left for the next request."""
@@ -90,7 +90,7 @@ class Worker:
             self._cancels += 1
             self._end()
 
-    def _started(self) -> tuple[bool, subprocess.Popen[bytes]]:
+    def _start(self) -> tuple[bool, subprocess.Popen[bytes]]:
         """(True if the process is a new one, the process)."""
         new = self._process is None or self._process.poll() is not None
         if new or self._process is None:
@@ -107,9 +107,7 @@ class Worker:
             threading.Thread(target=_read, args=(self._process, self._answers), daemon=True).start()
         return new, self._process
 
-    def _asked(
-        self, process: subprocess.Popen[bytes], request: dict[str, Any], seconds: float
-    ) -> dict[str, Any] | None:
+    def _ask(self, process: subprocess.Popen[bytes], request: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         """The answer; None if the process ended without one."""
         assert process.stdin is not None
         answers = self._answers
@@ -133,7 +131,7 @@ class Worker:
             process.wait()
 
 
-def _ended(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def _end_answer(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     code = process.wait()
     why = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return failure(f"the evaluation ended early ({why})", "perhaps it needed more memory than it may take")

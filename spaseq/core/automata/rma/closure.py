@@ -25,14 +25,14 @@ def union(left: RMA, right: RMA) -> RMA:
     start = a.states + b.states
     joints = [_epsilon(start, q) for q in a.starts] + [_epsilon(start, q + shift) for q in b.starts]
     finals = a.finals | {q + shift for q in b.finals}
-    return _joined(a, b, frozenset({start}), finals, joints)
+    return _join(a, b, frozenset({start}), finals, joints)
 
 
 def concatenation(left: RMA, right: RMA) -> RMA:
     """The matches M₁·M₂: M₁ of `left`, and M₂ of `right` over the events behind the last one of M₁. Linear."""
     a, b, shift = _apart(left, right)
     joints = [_epsilon(p, q + shift) for p in a.finals for q in b.starts]
-    return _joined(a, b, a.starts, frozenset(q + shift for q in b.finals), joints)
+    return _join(a, b, a.starts, frozenset(q + shift for q in b.finals), joints)
 
 
 def kleene_plus(automaton: RMA) -> RMA:
@@ -60,7 +60,7 @@ def _apart(left: RMA, right: RMA) -> tuple[RMA, RMA, int]:
     return a, with_registers_renamed(b, names), a.states
 
 
-def _joined(a: RMA, b: RMA, starts: frozenset[int], finals: frozenset[int], joints: list[Transition]) -> RMA:
+def _join(a: RMA, b: RMA, starts: frozenset[int], finals: frozenset[int], joints: list[Transition]) -> RMA:
     moved = [replace(t, source=t.source + a.states, target=t.target + a.states) for t in b.transitions]
     names = (*a.names, *(f"{name}′" for name in b.names), "qˢ")
     joined = RMA(names, starts, finals, (*a.registers, *b.registers), (*a.transitions, *moved, *joints))

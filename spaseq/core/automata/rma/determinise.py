@@ -138,7 +138,7 @@ class _Determiniser:
             self._moves += len(moved)
             self._limits.moves(self._moves)
             if moved or self._complete:
-                target, written = self._moved(moved)
+                target, written = self._move(moved)
                 found.append(
                     Transition(
                         self._numbers[threads], term, self._number(target), written,
@@ -168,9 +168,9 @@ class _Determiniser:
             for group in groups.values()
         ]
 
-    def _moved(self, options: list[_Option]) -> tuple[frozenset[_Thread], frozenset[str]]:
+    def _move(self, options: list[_Option]) -> tuple[frozenset[_Thread], frozenset[str]]:
         """The threads after these transitions, and the register that the event is written to, or none."""
-        options = self._needed(options)
+        options = self._drop_simulated(options)
         kept = [dict(o.held) for o in options]
         live = [self._live[o.taken.target] for o in options]
         needed = {where[r] for where, o, names in zip(kept, options, live, strict=True)
@@ -185,16 +185,16 @@ class _Determiniser:
             self._limits.registers(len(needed) + 1)
         return frozenset(threads), frozenset({f"r{fresh + 1}"} if writes else ())
 
-    def _needed(self, options: list[_Option]) -> list[_Option]:
+    def _drop_simulated(self, options: list[_Option]) -> list[_Option]:
         """The options without those to threads that another thread, with the same registers, simulates."""
         if self._simulators is None:
             return options
         groups: dict[tuple[tuple[str, int], ...], dict[int, _Option]] = {}
         for o in options:
             groups.setdefault(self._effect(o), {})[o.taken.target] = o
-        return [o for group in groups.values() for q, o in group.items() if not self._covered(q, group)]
+        return [o for group in groups.values() for q, o in group.items() if not self._is_covered(q, group)]
 
-    def _covered(self, state: int, group: Iterable[int]) -> bool:
+    def _is_covered(self, state: int, group: Iterable[int]) -> bool:
         assert self._simulators is not None
         by = self._simulators[state]
         # Of states that simulate each other, the first is kept.

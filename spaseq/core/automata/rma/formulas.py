@@ -222,15 +222,15 @@ def _symbol(symbol: str) -> str:
 
 def conjunction(*parts: Formula) -> Formula:
     """The conjunction of `parts`, nested conjunctions flattened, each part once; FALSE if a part is FALSE."""
-    return _joined(All, Some, parts)
+    return _join(All, Some, parts)
 
 
 def disjunction(*parts: Formula) -> Formula:
     """The disjunction of `parts`, nested disjunctions flattened, each part once; TRUE if a part is TRUE."""
-    return _joined(Some, All, parts)
+    return _join(Some, All, parts)
 
 
-def _joined(kind: type[All] | type[Some], other: type[All] | type[Some], parts: Sequence[Formula]) -> Formula:
+def _join(kind: type[All] | type[Some], other: type[All] | type[Some], parts: Sequence[Formula]) -> Formula:
     found: dict[Formula, None] = {}
     for part in parts:
         for leaf in part.parts if isinstance(part, kind) else (part,):
@@ -284,23 +284,23 @@ def holds(formula: Formula, truth: Callable[[Test], bool]) -> bool:
             assert_never(formula)  # type: ignore[arg-type]
 
 
-def _mapped(formula: Formula, change: Callable[[Test], Formula]) -> Formula:
+def _map(formula: Formula, change: Callable[[Test], Formula]) -> Formula:
     match formula:
         case Test():
             return change(formula)
         case Not(child):
-            return negation(_mapped(child, change))
+            return negation(_map(child, change))
         case All(parts):
-            return conjunction(*(_mapped(part, change) for part in parts))
+            return conjunction(*(_map(part, change) for part in parts))
         case Some(parts):
-            return disjunction(*(_mapped(part, change) for part in parts))
+            return disjunction(*(_map(part, change) for part in parts))
         case _:
             assert_never(formula)  # type: ignore[arg-type]
 
 
 def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
     """The formula with each argument in `names` renamed to its value there."""
-    return _mapped(formula, lambda t: Test(t.relation, tuple(names.get(a, a) for a in t.arguments)))
+    return _map(formula, lambda t: Test(t.relation, tuple(names.get(a, a) for a in t.arguments)))
 
 
 def restricted(formula: Formula, known: Mapping[Test, bool]) -> Formula:
@@ -310,7 +310,7 @@ def restricted(formula: Formula, known: Mapping[Test, bool]) -> Formula:
         truth = known.get(test)
         return test if truth is None else TRUE if truth else FALSE
 
-    return _mapped(formula, change)
+    return _map(formula, change)
 
 
 def satisfiable(formula: Formula) -> bool:
@@ -320,7 +320,7 @@ def satisfiable(formula: Formula) -> bool:
     Other dependencies between relations are not considered: two comparisons count as independent. Exponential in the
     number of tests at worst.
     """
-    propagated = _propagated(formula)
+    propagated = _propagate(formula)
     if propagated is None:
         return False
     test = next(tests(propagated), None)
@@ -331,7 +331,7 @@ def satisfiable(formula: Formula) -> bool:
     )
 
 
-def _propagated(formula: Formula) -> Formula | None:
+def _propagate(formula: Formula) -> Formula | None:
     """The formula left after some tests got a value. None if the values contradict each other.
 
     These are the tests that are parts of a conjunction, and those that they exclude. Also those that occur only
@@ -354,7 +354,7 @@ def _propagated(formula: Formula) -> Formula | None:
         taken = set(held)
         if len(taken) < len(held):
             return None
-        for test, wanted in _wanted(rest).items():
+        for test, wanted in _useful_values(rest).items():
             group = test.relation.excludes
             if wanted == {False} or (group, test.arguments) in taken:
                 known.setdefault(test, False)
@@ -379,7 +379,7 @@ def _conjuncts(formula: Formula) -> Iterator[Formula]:
             yield formula
 
 
-def _wanted(formulas: Iterable[Formula]) -> dict[Test, set[bool]]:
+def _useful_values(formulas: Iterable[Formula]) -> dict[Test, set[bool]]:
     """For each test of the formulas, which of its truth values can help them to hold."""
     found: dict[Test, set[bool]] = {}
     todo = [(formula, True) for formula in formulas]
@@ -425,15 +425,15 @@ def minterms(formulas: Sequence[Formula], limits: Limits) -> list[tuple[Formula,
                 grown.append(((*literals, negation(formula)) if may else literals, chosen))
         found = grown
         limits.minterms(len(found))
-    return [(conjunction(*_needed(literals)), chosen) for literals, chosen in found]
+    return [(conjunction(*_drop_implied(literals)), chosen) for literals, chosen in found]
 
 
-def _needed(literals: tuple[Formula, ...]) -> tuple[Formula, ...]:
+def _drop_implied(literals: tuple[Formula, ...]) -> tuple[Formula, ...]:
     """The literals without those that follow from the others."""
     for literal in literals:
         others = tuple(o for o in literals if o is not literal)
         if not satisfiable(conjunction(*others, negation(literal))):
-            return _needed(others)
+            return _drop_implied(others)
     return literals
 
 
@@ -446,19 +446,19 @@ def show(formula: Formula, names: Mapping[str, str] | None = None) -> str:
         case Not(Test() as child):
             return f"¬({show(child, given)})"
         case Not(child):
-            return f"¬{_bracketed(child, given)}"
+            return f"¬{_bracket(child, given)}"
         case All(()):
             return "TRUE"
         case Some(()):
             return "FALSE"
         case All(parts):
-            return " ∧ ".join(_bracketed(p, given) if isinstance(p, Some) else show(p, given) for p in parts)
+            return " ∧ ".join(_bracket(p, given) if isinstance(p, Some) else show(p, given) for p in parts)
         case Some(parts):
-            return " ∨ ".join(_bracketed(p, given) if isinstance(p, All) else show(p, given) for p in parts)
+            return " ∨ ".join(_bracket(p, given) if isinstance(p, All) else show(p, given) for p in parts)
         case _:
             assert_never(formula)  # type: ignore[arg-type]
 
 
-def _bracketed(formula: Formula, names: Mapping[str, str]) -> str:
+def _bracket(formula: Formula, names: Mapping[str, str]) -> str:
     text = show(formula, names)
     return text if formula in (TRUE, FALSE) else f"({text})"

@@ -179,7 +179,7 @@ class AutoEvaluator(Pushed):
         elif isinstance(self._current.run, RegisterRun):
             self._kernel = False
         size = self._seen / self._pushes
-        found = self._estimate = self._estimated(size)
+        found = self._estimate = self._estimate_costs(size)
         now = self._cost_now(found)
         best = found.best
         gain = REORDER if best == self._name else ROBUST if self._kernel and self._name == "compact" else GAIN
@@ -218,7 +218,7 @@ class AutoEvaluator(Pushed):
         long = any(len(order) > 2 for order in found.orders)
         return long and found.steps > MATTERS * found.chain and found.chain < found.compact
 
-    def _estimated(self, size: float) -> Estimate:
+    def _estimate_costs(self, size: float) -> Estimate:
         """The costs. With a new sample orders are followed through it, until the one that might be best has been."""
         found = self._costs.estimate(self._statistics, size, kernel=self._kernel)
         if self._sampled is None or not self._depends_on_order(found):
@@ -238,7 +238,7 @@ class AutoEvaluator(Pushed):
         chain."""
         assert isinstance(self._current, LazyEvaluator)
         self._statistics.recount(len(first), self._current.kinds_in(first))
-        found = self._estimate = self._estimated(len(first))
+        found = self._estimate = self._estimate_costs(len(first))
         self._rates, self._orders = self._statistics.rates(), found.orders
         self._current.reorder(found.orders)
 

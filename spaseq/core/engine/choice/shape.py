@@ -49,8 +49,8 @@ class Shape:
         """The conditional absences: the leaves between which an event must not come, the leaves it is compared with,
         and its predicates."""
         self.within: Callable[[int], tuple[int, ...]] = functools.cache(self._within)
-        self.decided: Callable[[int, int], tuple[int, ...]] = functools.cache(self._decided)
-        self.allowed: Callable[[int], float] = functools.cache(self._allowed)
+        self.decided: Callable[[int, int], tuple[int, ...]] = functools.cache(self._completed_tests)
+        self.allowed: Callable[[int], float] = functools.cache(self._allowed_part)
         self.read: Callable[[int], int] = functools.cache(self._read)
         self.moving: Callable[[], tuple[tuple[int, tuple[int, ...]], ...]] = functools.cache(self._moving)
         self._extensions = functools.cache(self._count)
@@ -67,11 +67,11 @@ class Shape:
         """The tests about leaves in `mask` alone."""
         return tuple(t for t, need in enumerate(self.needs) if need and need & mask == need)
 
-    def _decided(self, before: int, leaf: int) -> tuple[int, ...]:
+    def _completed_tests(self, before: int, leaf: int) -> tuple[int, ...]:
         """The tests that `leaf` completes."""
         return tuple(t for t in self.within(before | 1 << leaf) if self.needs[t] >> leaf & 1)
 
-    def _allowed(self, mask: int) -> float:
+    def _allowed_part(self, mask: int) -> float:
         """The part of the orders of `mask` that the pattern allows, a window's worth for each contiguity."""
         count = mask.bit_count()
         return self._extensions(mask) / math.factorial(count) if count <= COUNTED else 1.0

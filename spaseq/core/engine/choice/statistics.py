@@ -144,7 +144,7 @@ class Statistics:
     def joint(self, hopeful: bool = False) -> dict[frozenset[int], float]:
         """For sets of leaves, the measured part of all tuples that pass all tests within."""
         found = self._joint.items()
-        return {leaves: _hoped(part, part * tuples) if hopeful else part for leaves, (part, tuples) in found}
+        return {leaves: _lower_bound(part, part * tuples) if hopeful else part for leaves, (part, tuples) in found}
 
     @property
     def dense(self) -> dict[tuple[frozenset[int], int], float]:
@@ -177,7 +177,7 @@ class Statistics:
         likely."""
         held, tried = self._held.get(test, (0.0, 0.0))
         found = (held + 0.5) / (tried + 1.0)
-        return _hoped(found, held) if hopeful else found
+        return _lower_bound(found, held) if hopeful else found
 
     @property
     def events_in_window(self) -> float:
@@ -243,7 +243,7 @@ def _near(batch: Batch, in_window: float) -> float:
     return in_window if batch.keys is None else math.inf
 
 
-def _hoped(part: float, held: float) -> float:
+def _lower_bound(part: float, held: float) -> float:
     """A part of which so many were seen, less a standard deviation."""
     return part * (1.0 - 1.0 / math.sqrt(held + 2.0))
 

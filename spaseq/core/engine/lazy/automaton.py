@@ -55,7 +55,7 @@ class Automaton:
         """The matches that the events from handle `fresh` on complete. `keys`: their partitions, each once."""
         for state in sorted(self.waiting, key=len, reverse=True):
             parts = self.waiting.pop(state)
-            inserted = self._inserted(space, state)
+            inserted = self._arrivals(space, state)
             if self._asked.get(state) == inserted:
                 self.waiting[state] = parts  # nothing has come that it could take
                 continue
@@ -77,14 +77,14 @@ class Automaton:
             if len(seen) < count:
                 self._root_seen[leaf] = np.concatenate([seen, np.zeros(2 * count - len(seen), np.int64)])
 
-    def _inserted(self, space: Space, state: State) -> tuple[int, ...]:
+    def _arrivals(self, space: Space, state: State) -> tuple[int, ...]:
         """The number of events that have come for each leaf that the state may select."""
-        leaves = self._wanted(state)
+        leaves = self._wanted_leaves(state)
         # A next event that did not come ends the wait: then ask in any case.
         passed = int(space.counts.sum()) if any(a in state for a in self.plan.next_of) else 0
         return (passed, *(space.postings[self.plan.kind[leaf]].inserted for leaf in leaves))
 
-    def _wanted(self, state: State) -> list[int]:
+    def _wanted_leaves(self, state: State) -> list[int]:
         if self.order is not None:
             return [self.order[len(state)]]
         return [leaf for leaf in self.plan.leaves if leaf not in state]
@@ -103,30 +103,30 @@ class Automaton:
         assert self.order is not None
         leaf = self.order[len(state)]
         first, last = space.ranges(partial, self.plan, leaf)
-        yield from self._taken(space, state, partial, leaf, first, last)
+        yield from self._take(space, state, partial, leaf, first, last)
         partial.seen[leaf] = np.full(len(partial), space.rows.end)
-        closed = self._closed(space, state, partial, leaf)
+        closed = self._is_closed(space, state, partial, leaf)
         return partial if not closed.any() else partial.take(~closed)
 
     def _ask_tree(self, space: Space, state: State, partial: Partial) -> Generator[Partial, None, Partial]:
-        leaves = self._wanted(state)
+        leaves = self._wanted_leaves(state)
         bounds = [space.ranges(partial, self.plan, leaf) for leaf in leaves]
         counts = np.stack([last - first for first, last in bounds], axis=1)
         ready = (counts > 0).all(axis=1)
         rarest = np.where(ready, counts.argmin(axis=1), -1)
         waits = np.ones(len(partial), bool)
         for turn, leaf in enumerate(leaves):
-            closed = self._closed(space, state, partial, leaf)
+            closed = self._is_closed(space, state, partial, leaf)
             asked = np.flatnonzero(rarest == turn)
             if len(asked):
                 first, last = bounds[turn]
-                yield from self._taken(space, state, partial.take(asked), leaf, first[asked], last[asked])
+                yield from self._take(space, state, partial.take(asked), leaf, first[asked], last[asked])
                 partial.seen[leaf][asked] = space.rows.end
                 waits &= ~(closed & (rarest == turn))
             waits &= ~(closed & (counts[:, turn] == 0))
         return partial if waits.all() else partial.take(waits)
 
-    def _closed(self, space: Space, state: State, partial: Partial, leaf: int) -> np.ndarray:
+    def _is_closed(self, space: Space, state: State, partial: Partial, leaf: int) -> np.ndarray:
         """For each row, True if no event of `leaf` may come any more: bool (n,)."""
         if not self.plan.is_open(leaf, state):
             return np.ones(len(partial), bool)
@@ -136,7 +136,7 @@ class Automaton:
                 closed |= space.is_past(partial, a)
         return closed
 
-    def _taken(
+    def _take(
         self, space: Space, state: State, partial: Partial, leaf: int, first: np.ndarray, last: np.ndarray
     ) -> Iterator[Partial]:
         after = state | {leaf}
@@ -157,7 +157,7 @@ class Automaton:
         if state not in self.waiting:
             self.waiting[state] = []
             self.states.add(state)
-            self._asked[state] = self._inserted(space, state)
+            self._asked[state] = self._arrivals(space, state)
         self.waiting[state].append(partial)
 
     def evict(self, space: Space) -> None:

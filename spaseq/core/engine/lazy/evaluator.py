@@ -155,7 +155,7 @@ class LazyEvaluator(Evaluation):
         self._automata = [Automaton(plan, order) for plan, order in zip(self._plans, orders, strict=True)]
         self._started = True
 
-    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
+    def _complete(self, batch: Batch) -> Iterator[MatchBatch]:
         self._last = check_order(batch, self._last)
         truth = self._truth(batch)
         self._looked_at = (None, truth)

@@ -36,7 +36,7 @@ class Trace:
     waiting: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
 
-def _counted(tests: Sequence[Test], counts: Sequence[Any]) -> Iterator[tuple[Test, Any]]:
+def _with_counts(tests: Sequence[Test], counts: Sequence[Any]) -> Iterator[tuple[Test, Any]]:
     """The tests that were made, with their counts."""
     return ((test, count) for test, count in zip(tests, counts, strict=True) if count is not None)
 
@@ -90,7 +90,7 @@ class Space:
         expect(len(self.counts) >= least, "a count for each partition")
         expect(len(self.floors) >= (least if self.own_windows else 1), "a first handle for each window")
         self.evaluations, self.instances, self.searches = state["counters"]
-        self.tried = {t: (made, held) for t, (made, held) in _counted(tests, state["tried"])}
+        self.tried = {t: (made, held) for t, (made, held) in _with_counts(tests, state["tried"])}
         self.steps = {(leaves, leaf): (made, held) for leaves, leaf, made, held in state["steps"]}
         pairs = (*self.tried.values(), *self.steps.values())
         counts = (*state["counters"], *(count for pair in pairs for count in pair))
@@ -196,7 +196,7 @@ class Space:
         new.seen.pop(leaf, None)
         np.minimum(new.low, events, out=new.low)
         np.maximum(new.high, events, out=new.high)
-        new = self._tested(new, leaf, frames, len(done) > 2)
+        new = self._apply_tests(new, leaf, frames, len(done) > 2)
         plan, since = frames[-1]
         if len(frames) == 1:
             step = done - {leaf}, leaf
@@ -204,7 +204,7 @@ class Space:
             self.steps[step] = made + len(rows), held + len(new)
         return self.checked(new, plan.ready(leaf, done), since)
 
-    def _tested(self, new: Partial, leaf: int, frames: list[Frame], chosen: bool) -> Partial:
+    def _apply_tests(self, new: Partial, leaf: int, frames: list[Frame], chosen: bool) -> Partial:
         """The rows that pass the tests which `leaf` completes; `chosen`: by other tests before, unless in rounds."""
         self._chosen = chosen and len(frames) == 1
         for plan, since in frames:

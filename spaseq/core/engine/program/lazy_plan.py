@@ -38,7 +38,7 @@ def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -
         return None if conditions is None else conditions.kind(guard)
 
     branches = normal_form(pattern, kind)
-    return LazyPlan(branches, strict, any(_guarded(b) for b in branches))
+    return LazyPlan(branches, strict, any(_is_guarded(b) for b in branches))
 
 
 def planned(
@@ -69,6 +69,6 @@ def planned(
     return plan
 
 
-def _guarded(branch: Branch) -> bool:
+def _is_guarded(branch: Branch) -> bool:
     absent = any(a.test is not None for absence in branch.absences for a in absence.alternatives)
-    return bool(branch.tests) or absent or any(_guarded(b) for r in branch.rounds for b in r.branches)
+    return bool(branch.tests) or absent or any(_is_guarded(b) for r in branch.rounds for b in r.branches)

@@ -69,14 +69,14 @@ class Partitions:
         """The number of a key that an event has. O(1)."""
         number = self._numbers.get(key)
         if number is None:
-            number = self._given(key)
+            number = self._give_number(key)
         self._seen[number] = True
         return number
 
     def of(self, keys: list[Any]) -> list[int]:
         """The number of each key, as `number` gives it."""
         known = self._numbers.get
-        numbers = [self._given(key) if (number := known(key)) is None else number for key in keys]
+        numbers = [self._give_number(key) if (number := known(key)) is None else number for key in keys]
         self._seen[numbers] = True
         return numbers
 
@@ -209,12 +209,12 @@ class Partitions:
         """The key of a number comes again at `position` after a pause that was too long; its new number."""
         key = self._keys[number]
         self._forget(number)
-        number = self._given(key)
+        number = self._give_number(key)
         self._seen[number] = True
         self._born[number] = position
         return number
 
-    def _given(self, key: Hashable) -> int:
+    def _give_number(self, key: Hashable) -> int:
         """The number of a key that has none."""
         self._new += 1
         self._since += 1

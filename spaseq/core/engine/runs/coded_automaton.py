@@ -88,7 +88,7 @@ class GuardedAutomaton:
         self._out = [[i for i, t in enumerate(self._all) if t.source == q] for q in range(cea.states)]
         self._outputs = frozenset(codes.outputs)
         self._alive = self._liveness()
-        self._flat = self._flattened()
+        self._flat = self._flatten()
         self.several: bool = any(isinstance(op, ForEachValue) for ops in self._ops for op in ops)
         self.sets: list[frozenset[int]] = []
         self._numbers: dict[frozenset[int], int] = {}
@@ -120,7 +120,7 @@ class GuardedAutomaton:
                 alive[t.source] |= needed
         return alive
 
-    def _flattened(self) -> tuple[np.ndarray, np.ndarray]:
+    def _flatten(self) -> tuple[np.ndarray, np.ndarray]:
         arcs: list[tuple[int, int, bool, int, int, int]] = []
         rows: list[tuple[int, int, int, int]] = []
         for t, ops in zip(self._all, self._ops, strict=True):
@@ -182,12 +182,12 @@ class GuardedAutomaton:
                 *self._flat,
                 np.array([_bits(registers) for registers in self._alive], np.int64),
                 _bits(self._outputs),
-                self._known(),
+                self._set_table(),
             ),
             indexed,
         )
 
-    def _known(self) -> np.ndarray:
+    def _set_table(self) -> np.ndarray:
         """The hash table of the sets of states: int64 (slots, 2), bits and number."""
         known = np.zeros((1 << (2 * len(self.sets)).bit_length(), 2), np.int64)
         for states, number in self._numbers.items():

@@ -116,15 +116,15 @@ class Ending:
         found = replace(found, rows=None, labels=found.labels if self.roots is None else None)
         matches = MatchBatch.concat([self._waiting.matches, found]) if len(found) else self._waiting.matches
         keys = np.concatenate([self._waiting.keys, found_keys])
-        bounds, called = self._decided(batch, matches, keys, row_keys, lows)
+        bounds, called = self._decide(batch, matches, keys, row_keys, lows)
         codes = np.zeros(0, np.uint64)
         if self.against is not None:
             codes = np.concatenate([self._waiting.coded(), _codes(found)])
             off = _called_off(self.against.stream(batch), matches, codes)
             bounds[off], called[off] = 0, True
-        return self._given(_Waiting(matches, keys, codes), bounds, called)
+        return self._give(_Waiting(matches, keys, codes), bounds, called)
 
-    def _decided(
+    def _decide(
         self, batch: Batch, matches: MatchBatch, keys: np.ndarray, row_keys: np.ndarray, lows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Of each match the first start whose window is still open when it is decided, int64 (m,), and True if an event
@@ -150,7 +150,7 @@ class Ending:
         bounds[mine], called[mine] = lows[stray[place[mine]]], True
         return bounds, called
 
-    def _given(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
+    def _give(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
         """The matches that start before their bounds; the others wait on, but for those that are `called` off."""
         matches, closed = some.matches, some.matches.start < bounds
         given = _pick(matches, closed)
@@ -182,7 +182,7 @@ class Ending:
         timed = lows is not None and self.window.is_bounded and not self.window.by_position
         bounds = np.full(len(self._waiting.keys), lows.at(place) if lows is not None and timed else 0)
         bounds[self._waiting.keys == _SURE] = NEVER
-        return self._given(self._waiting, np.minimum(bounds, NEVER), False)
+        return self._give(self._waiting, np.minimum(bounds, NEVER), False)
 
     @property
     def undecided(self) -> int | None:
@@ -214,7 +214,7 @@ class Ending:
 
     def close(self) -> Iterator[MatchBatch]:
         """All that still waits: the stream ends, and nothing can come between."""
-        return self._given(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
+        return self._give(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
 
     def compact(self, arena: Arena, cell_window_starts: np.ndarray) -> None:
         """`Arena.compact`, which keeps the nodes below the roots."""
@@ -266,12 +266,12 @@ def _name(matches: MatchBatch, row: int, behind: int = 0) -> tuple[int, bytes]:
 def _codes(matches: MatchBatch, behind: int = 0) -> np.ndarray:
     """A number for each match, equal for those of equal `_name`, and hardly ever for others: uint64 (m,)."""
     summed = np.zeros(len(matches.positions) + 1, np.uint64)
-    np.cumsum(_mixed(matches.positions), out=summed[1:])  # wraps around
+    np.cumsum(_mix(matches.positions), out=summed[1:])  # wraps around
     own: np.ndarray = summed[matches.offsets[1:] - behind] - summed[matches.offsets[:-1]]
-    return own + _mixed(~matches.start)
+    return own + _mix(~matches.start)
 
 
-def _mixed(values: np.ndarray) -> np.ndarray:
+def _mix(values: np.ndarray) -> np.ndarray:
     """Integers scattered over 64 bits (the finaliser of splitmix64)."""
     mixed = values.astype(np.uint64)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -102,21 +102,21 @@ class Evaluation(Pushed):
         self.ending: Ending | None = None if program.absent is None else Ending(program.absent, program.window)
 
     @abstractmethod
-    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
+    def _complete(self, batch: Batch) -> Iterator[MatchBatch]:
         """The matches that end in `batch`, which is not empty, a part at a time, whatever must not come behind them."""
 
     @abstractmethod
     def _first_live(self, batch: Batch) -> np.ndarray:
-        """The first live start at each row of the batch that `_completed` has done: int64 (n,)."""
+        """The first live start at each row of the batch that `_complete` has done: int64 (n,)."""
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
         if not len(batch):
             return
         if self.ending is None:
-            yield from self._completed(batch)
+            yield from self._complete(batch)
         else:
             held, budget = self.ending.waiting[0], self.program.settings.output_bytes
-            _, *found = within(chain((held,), self._completed(batch)), budget)
+            _, *found = within(chain((held,), self._complete(batch)), budget)
             yield from self.ending.push(batch, MatchBatch.concat(found), self._first_live(batch))
 
     def advance(self, place: int) -> Iterator[MatchBatch]:

@@ -88,7 +88,7 @@ class Evaluator(Evaluation):
     def none(self) -> MatchBatch:
         return self.run.none()
 
-    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
+    def _complete(self, batch: Batch) -> Iterator[MatchBatch]:
         return self.collect(partial(self._advance, batch, write=True))
 
     def _first_live(self, batch: Batch) -> np.ndarray:

@@ -96,7 +96,7 @@ class MaxRun(RegisterRun):
         start = (INITIAL, self.registers.empty)
         found: list[tuple[int, Any, Step]] = []
         if self._can_move(frozenset({INITIAL}), c):
-            new = _ranked(position, True, frozenset({start}), *self._alive(live, low))
+            new = _rank(position, True, frozenset({start}), *self._alive(live, low))
             found.append((k.NIL, None, self._advance(new, event, c, memo, low)))
         for cell, run in moving:
             check()
@@ -121,16 +121,16 @@ class MaxRun(RegisterRun):
         dead = bisect_left(starts, low) if starts else 0
         step = self._known.get((shape, dead, c))
         if step is None:
-            step = self._ordered(shape, dead, event, c, memo)
+            step = self._move_shape(shape, dead, event, c, memo)
             if self._finite:
                 _keep(self._known, (shape, dead, c), step)
         return Step(
-            tuple([(label, _begun(to, start, starts), rows) for label, to, rows in step.marks]),
-            _begun(step.skip, start, starts),
+            tuple([(label, _begin(to, start, starts), rows) for label, to, rows in step.marks]),
+            _begin(step.skip, start, starts),
             step.skip_rows,
         )
 
-    def _ordered(self, run: _Shape, dead: int, event: int, c: int, memo: dict[Configuration, Step]) -> Step:
+    def _move_shape(self, run: _Shape, dead: int, event: int, c: int, memo: dict[Configuration, Step]) -> Step:
         """The step of a shape, of whose rivals the `dead` earliest are out of the window: a `_To` for each way."""
         own = self._step(run.own, event, c, memo)
         # A run that starts now has marked the same as a bare run: nothing.
@@ -168,15 +168,15 @@ class MaxRun(RegisterRun):
         live = super().live()
         return replace(live, sets=list(map(_flat, live.sets)))
 
-    def _restored(self, configurations: Any) -> _Run:
+    def _restore_set(self, configurations: Any) -> _Run:
         start, bare, own, equal, above = configurations
         rivals = [r for r, _ in (*equal, *above)]
         for some in (own, frozenset(rivals)):
             if some:
-                super()._restored(some)
+                super()._restore_set(some)
         starts = [start, *(s for _, s in (*equal, *above))]
         expect(all(type(s) is int for s in starts) and type(bare) is bool and bool(own), "runs of one start")
-        return _ranked(start, bare, own, equal, above)
+        return _rank(start, bare, own, equal, above)
 
     def _states(self, key: Any) -> frozenset[int]:
         shape: _Shape = key.shape
@@ -213,13 +213,13 @@ def _to(bare: bool, own: Configurations, equal: _Rivals, above: _Rivals) -> _To 
     return _To(_Shape(bare, own, *ranked), tuple(starts))
 
 
-def _ranked(start: int, bare: bool, own: Configurations, equal: _Rivals, above: _Rivals) -> _Run:
+def _rank(start: int, bare: bool, own: Configurations, equal: _Rivals, above: _Rivals) -> _Run:
     to = _to(bare, own, equal, above)
     assert to
     return _Run(start, *to)
 
 
-def _begun(to: _To | tuple[()], start: int, starts: tuple[int, ...]) -> _Run | tuple[()]:
+def _begin(to: _To | tuple[()], start: int, starts: tuple[int, ...]) -> _Run | tuple[()]:
     """The runs of a start at the target; rank r of the shape they come from is `starts[r]`."""
     if not to:
         return ()

@@ -285,7 +285,7 @@ class RegisterRun(Run):
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         live = LiveSets.restore(state["live"], self._arena)
-        self.follow(replace(live, sets=list(map(self._restored, live.sets))), vectors)
+        self.follow(replace(live, sets=list(map(self._restore_set, live.sets))), vectors)
 
     def follow(self, live: LiveSets, vectors: list[int]) -> None:
         """Go on from the live runs. O(cells). Raises `InternalError` if two cells of one partition have one set."""
@@ -301,7 +301,7 @@ class RegisterRun(Run):
             raise InternalError("two cells of one partition have the same live set")
         self.add_classes(vectors)
 
-    def _restored(self, configurations: Any) -> Any:
+    def _restore_set(self, configurations: Any) -> Any:
         """A live set, as a snapshot has it."""
         states = range(self._stepper.states)
         known = type(configurations) is frozenset and all(type(q) is int and q in states for q, _ in configurations)

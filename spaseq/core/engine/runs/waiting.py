@@ -77,9 +77,9 @@ class WaitingOnes:
             if number in self._open:
                 closed.append(number)
         closed.sort()
-        return self._given(closed, low) if closed else ()
+        return self._give(closed, low) if closed else ()
 
-    def _given(self, numbers: list[int], low: int) -> Iterable[MatchBatch]:
+    def _give(self, numbers: list[int], low: int) -> Iterable[MatchBatch]:
         """The matches that start before `low`, of these. A root waits on if others start later."""
         if self._roots is None:
             return (_batch([self._drop(number) for number in numbers]),)
