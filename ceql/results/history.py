@@ -122,7 +122,7 @@ class History:
         return np.asarray(times[self.rows(positions)])
 
     def rows(self, positions: np.ndarray) -> np.ndarray:
-        """Which of all the events, counted from 0, those at `positions` are: int64 (n,)."""
+        """The numbers, among all the events from 0, of the events at `positions`: int64 (n,)."""
         first, last = first_position(self.batches[0]), int(self.batches[-1].positions[-1])
         if last - first + 1 == sum(map(len, self.batches)):
             return positions - first
@@ -173,8 +173,11 @@ def first_position(batch: EventBatch | Block) -> int:
 
 
 class Past:
-    """The batches whose events future matches may contain; `lasts` has the last window coordinate of each, `keys` the
-    partition of each event where windows are of events in partitions: int64 (n,), else None."""
+    """The batches whose events future matches may contain.
+
+    `lasts` has the last window coordinate of each. `keys` has the partition of each event if windows are of events in
+    partitions: int64 (n,), else None.
+    """
 
     worth: ClassVar[int] = 1 << 16
     """So many events make it worth while to look for those that no partition needs any more."""
@@ -201,10 +204,12 @@ class Past:
         born: Callable[[np.ndarray], np.ndarray] | None,
         sure: Callable[[], np.ndarray],
     ) -> None:
-        """Drops single events, where what is needed of them is different in each partition, which may be any number of
-        positions ago: all but the last of a window of events, and those before the position that `born` gives for the
-        number of a partition; never the events of matches that are still to be given, `sure`. To be called before each
-        event from `position` on."""
+        """Drop single events. To be called before each event from `position` on.
+
+        Partitions need different events, any number of positions back. Dropped are all but the last events of a window
+        of events, and those before the position that `born` gives for the number of a partition. The events of matches
+        that are still to be given, `sure`, are never dropped.
+        """
         if position >= self._sift_at and self.batches:
             self._sift(int(window.size) + 1 if window.per_partition else position + 1, born, sure())
             self._sift_at = position + self.worth + sum(map(len, self.batches))

@@ -1,8 +1,8 @@
 """Result clauses as operations on columns: the plan of graph patterns evaluated over solutions in place of events.
 
 The tree of SELECT expressions, GROUP BY and HAVING is that of a SPARQL query over inline data
-(`spaseq.gpm.result_clauses`). Here the data are a table of solutions, and what the plan calls an event is what a row is
-computed of: a solution, or a group.
+(`spaseq.gpm.result_clauses`). Here the data are a table of solutions. The plan's event is the source of a row: a
+solution, or a group.
 """
 
 from __future__ import annotations

@@ -39,10 +39,10 @@ class Match:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Which GPM took which event, by position, worked out anew when it is asked for.
+        """The GPM that took each event, by position, computed anew at each access.
 
-        Raises `OptionError` where the events are not known: the run was told not to keep them, or the match was pickled
-        or is one of Spark's.
+        Raises `OptionError` if the events are not known: the run was set not to keep them, or the match was pickled or
+        is one of Spark's.
         """
         found = self.events.steps(self) if isinstance(self.events, Events) and self.events else None
         if found is None:
@@ -53,7 +53,7 @@ class Match:
 
     @property
     def way(self) -> tuple[Transition, ...]:
-        """Its way through the automaton of the query, worked out anew; an empty one where its events are not known."""
+        """Its way through the automaton of the query, computed anew; empty if its events are not known."""
         found = self.events.way(self) if isinstance(self.events, Events) and self.events else None
         way: tuple[Transition, ...] = found or ()
         return way

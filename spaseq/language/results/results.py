@@ -133,7 +133,7 @@ def _shown(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> M
 
 
 def _some(found: FoundColumns) -> Iterator[FoundColumns]:
-    """`found` where it has rows: HAVING, OFFSET or LIMIT may leave none of a window."""
+    """`found` if it has rows: HAVING, OFFSET or LIMIT may leave none of a window."""
     if len(found):
         yield found
 
@@ -154,30 +154,30 @@ class Results:
         self._window = window
         self._computation = Computation.of(clauses)
         self._pending = Gathered(clauses.needed, clauses.rounds)
-        self._held: list[Match] = []  # of a window, where clauses are not computed as columns
+        self._held: list[Match] = []  # of a window, if clauses are not computed as columns
         self._terms: SpaceTerms | None = None  # of the matches computed last, since values come again
         self._reduced = 0  # twice the matches that were left last time
         self._answered = False
         self._windows: deque[tuple[int, int]] = deque()  # the last instant of each that is not over
         self.counts_windows: bool = clauses.one_group
-        """True if a window without a match has a result, so that `see` is to be told of all instants."""
+        """True if a window without a match has a result; then `see` needs all instants."""
         self.matched = False
-        """Whether there was a match since the beginning or the snapshot, result or not."""
+        """True if there was a match since the beginning or the snapshot, result or not."""
 
     @property
     def passes(self) -> bool:
-        """Whether matches are the results, as they are."""
+        """True if matches are the results, as they are."""
         clauses = self._clauses
         return not (clauses.by_window or clauses.ask or clauses.lists or clauses.plan is not None)
 
     @property
     def waits(self) -> bool:
-        """Whether time alone may make something known: a window that is over."""
+        """True if time alone may complete results: those of a window that is over."""
         return bool(self._held or self._windows or len(self._pending))
 
     @property
     def holds(self) -> bool:
-        """Whether matches are held for the end of their window."""
+        """True if matches are held for the end of their window."""
         return bool(self._held) or len(self._pending) > 0
 
     def see(self, positions: np.ndarray, times: np.ndarray) -> None:
@@ -191,8 +191,10 @@ class Results:
             self._windows.append((int(positions[last]), int(times[last])))
 
     def push(self, matches: FoundColumns | Iterable[Match], now: int) -> Iterator[FoundColumns | Iterable[Match]]:
-        """What the matches make known, in parts, `now` being the latest time (ns) that has come. All of one end in one
-        call. Columns have a row at least."""
+        """The results that these matches complete, in parts; `now` is the latest time (ns) that has come.
+
+        All matches of one end come in one call. Columns have a row at least.
+        """
         if self._clauses.by_window:
             if isinstance(matches, FoundColumns) and self._computation is not None:
                 yield from self._gather(matches)
@@ -322,7 +324,7 @@ class Results:
             return
 
     def snapshot(self, pool: Pool) -> Any:
-        """What waits for its window to be over, as plain values and terms; events are put into `pool`."""
+        """The state that waits for the end of its window, as plain values and terms; events are put into `pool`."""
         held = [match.snapshot(pool) for match in self._held or self._pending.matches()]
         return held, self._answered, list(self._windows)
 

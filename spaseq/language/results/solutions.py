@@ -57,7 +57,7 @@ def _columns(variables: Sequence[str], bindings: MappingABC[str, Any]) -> list[t
 
 def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
     """Matches as columns: start, end (int64), positions (list of int64), time (int64, ns), and per variable its term in
-    N-Triples syntax (string, null where unbound). A variable named as one of the first four is written `?name`."""
+    N-Triples syntax (string, null if unbound). A variable named as one of the first four is written `?name`."""
     columns: dict[str, pa.Array] = {
         "start": pa.array([m.start for m in matches], pa.int64()),
         "end": pa.array([m.end for m in matches], pa.int64()),

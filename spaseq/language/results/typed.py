@@ -1,7 +1,7 @@
 """Results as a table of Arrow's types, or of RDF terms as they are.
 
-What a column holds is known when all results are: so this is for a table as a whole. Tables that are written as results
-come, and Spark's, have each term as text (`solutions.match_table`).
+The type of a column is known only once all results are: so this is for a table as a whole. Tables that are written as
+results come, and Spark's, have each term as text (`solutions.match_table`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["TERM", "typed_table"]
 TERM: Final = pa.struct([
     ("kind", pa.string()), ("value", pa.string()), ("datatype", pa.string()), ("language", pa.string())
 ])  # fmt: skip
-"""An RDF term: `kind` is iri, bnode or literal; `datatype`, an IRI, and `language` are null where it has none."""
+"""An RDF term: `kind` is iri, bnode or literal; `datatype`, an IRI, and `language` are null if it has none."""
 _KINDS: Final = {"uri": "iri", "bnode": "bnode", "literal": "literal"}
 _DATE: Final = '"^^<http://www.w3.org/2001/XMLSchema#date>'
 _TIME: Final = pa.timestamp("ns", "UTC")

@@ -1,5 +1,7 @@
-"""What is probably not meant, though it can be run: graph patterns that share nothing, and variables that may be slips.
-`spaseq check` says it."""
+"""Parts of a query that are probably not meant, though they can be run; `spaseq check` prints them.
+
+These are graph patterns that share nothing, and variables that may be slips.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class CheckedQuery:
 
 
 def check(tree: ast.Query, text: str, source: str = "<query>", *, variants: int = 256) -> CheckedQuery:
-    """Checks a query; `text` and `source` are what errors quote and name.
+    """Checks a query; errors quote `text` and name `source`.
 
     Raises `QuerySemanticsError`, `UnsupportedFeature`, the errors of `compile_pattern`, and `BudgetExceeded`
     (`variants`) if optional and negated elements make more than `variants` sequences.

@@ -44,13 +44,13 @@ class Clauses:
 
     @property
     def by_window(self) -> bool:
-        """Whether a result depends on the other solutions of its window."""
+        """True if a result depends on the other solutions of its window."""
         together = self.plan is not None and (self.groups or bool(self.plan.order))
         return together or self.distinct or self.limit is not None or self.offset > 0
 
     @property
     def groups(self) -> bool:
-        """Whether a result is computed from several solutions."""
+        """True if a result is computed from several solutions."""
         return self.plan is not None and self.plan.grouped and not self.plan.over_rounds
 
     @property
@@ -61,13 +61,15 @@ class Clauses:
 
     @property
     def last(self) -> int | None:
-        """How many results of a window come before LIMIT ends them, those that OFFSET takes away included."""
+        """The number of results of a window up to the end of LIMIT, those that OFFSET takes away included."""
         return None if self.limit is None else self.offset + self.limit
 
     @property
     def few(self) -> bool:
-        """Whether some solutions of a window are no results, whatever solutions come behind them: those that ORDER BY
-        and LIMIT put behind enough others, and those that DISTINCT has seen."""
+        """True if some solutions of a window are no results, whatever solutions come behind them.
+
+        These are solutions that ORDER BY and LIMIT put behind enough others, and those that DISTINCT has seen.
+        """
         return not self.groups and (not self.ordered if self.distinct else self.limit is not None)
 
     @property
@@ -78,7 +80,7 @@ class Clauses:
 
     @property
     def ordered(self) -> bool:
-        """Whether there is an ORDER BY."""
+        """True if there is an ORDER BY."""
         return self.plan is not None and bool(self.plan.order)
 
 

@@ -43,7 +43,7 @@ __all__ = ["ChunkRows", "InstantSolutions", "SolvedRows", "Solver"]
 
 _NONE: MappingSet = frozenset()
 _RARE: Final = 0.5
-"""Steps that are asked for at fewer of the instants wait until they are."""
+"""Steps that are needed at a smaller share of the instants wait until they are needed."""
 _Made = TypeVar("_Made")
 
 
@@ -92,7 +92,7 @@ class Solver:
         self._keys = Keys()
         self._steps = _plain_steps(query)
         self.rare: set[str] = set(self._steps - _first_steps(query))
-        """GPMs that few instants were asked for lately (`learn`): `solve_ahead` leaves them until somebody asks."""
+        """GPMs that were needed at few instants lately (`learn`): `solve_ahead` leaves them until then."""
 
     @property
     def wanted(self) -> frozenset[str] | None:
@@ -104,16 +104,19 @@ class Solver:
         return self._evaluator(batch.stream).solve(batch)
 
     def solve_ahead(self, batch: GraphBatch) -> MappingABC[str, Solutions | Unsolved]:
-        """`solve_batch`, but what is `rare` waits for `ChunkRows`: the FILTERs, with PARTITION BY, since the solutions
-        say to which keys an instant belongs; else all."""
+        """`solve_batch`, except that the GPMs that are `rare` wait for `ChunkRows`.
+
+        With PARTITION BY only their FILTERs wait, since the solutions determine the keys of an instant; else all of
+        their evaluation.
+        """
         rare = frozenset(self.rare)
         later, left = (rare, ()) if self._partition else ((), rare)
         return self._evaluator(batch.stream).solve_ahead(batch, later, left)
 
     def learn(self, rows: ChunkRows) -> None:
-        """Which GPMs are `rare`, by the latest rows. It decides only when work is done, not what comes out.
+        """Choose the `rare` GPMs by the latest rows. The choice affects only the time of the work, not its result.
 
-        PERF: where a later step is asked for at most instants, it is evaluated with the batch, by whoever has time.
+        PERF: if a later step is needed at most instants, it is evaluated with the batch, by any thread that has time.
         """
         for name, share in rows.asked().items():
             (self.rare.add if share < _RARE else self.rare.discard)(name)
@@ -303,7 +306,7 @@ class ChunkRows:
         self._present.pop(name, None)
 
     def _solve(self, name: str, left: _Left, fresh: np.ndarray) -> None:
-        """Evaluate what has been left of a GPM at the instants `fresh`; without PARTITION BY these are the rows."""
+        """Evaluate the rest of a GPM at the instants `fresh`; without PARTITION BY these are the rows."""
         piece, unsolved = left.piece, left.unsolved
         events = np.zeros(len(unsolved.lists), bool)
         events[piece.low : piece.high] = fresh[piece.instants]
@@ -321,7 +324,7 @@ class ChunkRows:
         return {name: wanted / rows for name, wanted in self._wanted.items()} if rows else {}
 
     def _index(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the solutions of each row begin, and for each solution its part and its place in the part."""
+        """For each row, the offset of its solutions; and for each solution its part and its place in the part."""
         self._ask(name, None)
         found = self._indices.get(name)
         if found is None:
@@ -357,7 +360,7 @@ class ChunkRows:
         return self._known(name, None)[first:last]  # PERF: nothing waits, so all is asked for at once
 
     def _known(self, name: str, within: np.ndarray | None) -> np.ndarray:
-        """Where a GPM's value is not empty, as far as it has been asked, here `within`: bool (n,)."""
+        """For each row, True if a GPM's value is not empty, evaluated here for `within`: bool (n,)."""
         self._ask(name, within)
         found = self._present.get(name)
         if found is None:
@@ -404,9 +407,11 @@ class _Left:
 
 
 class _Part:
-    """The solutions of one GPM in one piece of a chunk: their indices in `solutions` (`places`), and for each the index
-    of its instant in the chunk (`instants`) and of its row in the table (`rows`, -1 for none). `chosen`: the rows,
-    ascending, and the places of the solutions for which the GPM's own FILTERs are true, of those that were asked for.
+    """The solutions of one GPM in one piece of a chunk.
+
+    `places`: their indices in `solutions`. `instants`: for each, the index of its instant in the chunk. `rows`: for
+    each, the index of its row in the table, -1 for none. `chosen`: the rows, ascending, and the places of the evaluated
+    solutions for which the GPM's own FILTERs are true.
     """
 
     def __init__(self, name: str, solutions: Solutions, places: np.ndarray, instants: np.ndarray) -> None:
@@ -436,10 +441,10 @@ class _Part:
 
 
 def _parts(chunk: Chunk) -> tuple[list[_Part], dict[str, list[_Left]]]:
-    """The parts of a chunk, and by GPM what has been left. Those of GPMs that are alike share their arrays.
+    """The parts of a chunk, and by GPM the part not evaluated yet. GPMs that are alike share their arrays.
 
-    PERF: so do the rows made of them (`_Alike`): 20 GPMs that differ in their FILTERs, over 25,000 events, took 38 ms,
-    of which 10 are left.
+    PERF: the rows made of them (`_Alike`) are shared too: 20 GPMs that differ in their FILTERs, over 25,000 events,
+    took 38 ms, now 10.
     """
     from spaseq.gpm.columnar.evaluate import Unsolved  # loads the kernels
 
@@ -472,7 +477,7 @@ def _placed(piece: Piece, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class _Numbered(Sequence[Mapping]):
-    """The mappings that have these numbers, int64, of which few are asked for."""
+    """The mappings that have these numbers, int64; few of them are read."""
 
     __slots__ = ("_mappings", "_numbers")
 
@@ -488,7 +493,7 @@ class _Numbered(Sequence[Mapping]):
 
 
 class _Alike:
-    """What a function makes of the same arrays is made once."""
+    """The results of functions of equal arrays, each computed once."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, ...], tuple[tuple[np.ndarray, ...], Any]] = {}
@@ -505,8 +510,10 @@ class _Alike:
 def _partitioned(
     parts: Sequence[_Part], names: tuple[str, ...], keys: Keys
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rows of a partitioned table, ordered by instant, then by the key's text: (the instant of each row, the index
-    of its key among the keys used, the numbers of these keys). Sets the `rows` of the parts."""
+    """The rows of a partitioned table, ordered by instant, then by the key's text. Sets the `rows` of the parts.
+
+    Returns the instant of each row, the index of its key among the keys used, and the numbers of these keys.
+    """
     chosen, numbered = _Alike(), _Alike()
     codes = [chosen.of(np.take, part.solutions.codes(names, keys), part.places) for part in parts]
     used = _different(codes)
@@ -534,7 +541,7 @@ def _cells(parts: Sequence[_Part], codes: Sequence[np.ndarray], used: np.ndarray
 
 
 def _different(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """What the parts have, but for -1, each once, ascending: int64.
+    """The different values of the parts, except -1, ascending: int64.
 
     PERF: GPMs that are alike have equal parts, and events that have one key give them in order; sorting takes a
     millisecond a batch.
