@@ -49,7 +49,7 @@ class Match:
         found = [self._history.event(p) for p in self.positions]
         if self._shown is None or all(listed is None for listed in self._shown.attributes.values()):
             return found
-        return [_only(event, self._listed(p)) for event, p in zip(found, self.positions, strict=True)]
+        return [_only(event, self._listed_attributes(p)) for event, p in zip(found, self.positions, strict=True)]
 
     @property
     def attributes(self) -> dict[str, list[dict[str, Any]]]:
@@ -105,7 +105,7 @@ class Match:
             raise OptionError("this match does not know its events")
         return self._history
 
-    def _listed(self, position: int) -> tuple[str, ...] | None:
+    def _listed_attributes(self, position: int) -> tuple[str, ...] | None:
         """The attributes that SELECT lists for the variables that took an event; None if one of these has no list."""
         assert self._shown is not None
         found: dict[str, None] = {}

@@ -75,7 +75,7 @@ class Computation:
     def results(self, gathered: Gathered) -> Rows:
         """The results of a window: as of `results.finish`."""
         clauses, space = self.clauses, gathered.space
-        rows, keys = self._computed(gathered.standing(), gathered)
+        rows, keys = self._compute(gathered.standing(), gathered)
         rows = _with_columns(rows, {name: own for name, own in rows.columns.items() if name in clauses.select})
         if clauses.groups:
             order = np.lexsort((rows.start, rows.end))
@@ -93,7 +93,7 @@ class Computation:
     def reduced(self, gathered: Gathered) -> Gathered:
         """A window's matches without those that are no results, whatever follows (`Clauses.few`)."""
         rows = gathered.standing()
-        kept, keys = self._computed(rows.numbered(), gathered)
+        kept, keys = self._compute(rows.numbered(), gathered)
         if self.clauses.distinct:
             kept = kept.take(kept.firsts(self.clauses.select))
         if keys:
@@ -110,7 +110,7 @@ class Computation:
         """The rows computed of each match alone, each once among those of its end."""
         from spaseq.language.results.columns import again
 
-        rows, _ = self._computed(gathered.rows(), gathered)
+        rows, _ = self._compute(gathered.rows(), gathered)
         names = self.clauses.select
         rows = _with_columns(rows, {name: column for name, column in rows.columns.items() if name in names})
 
@@ -120,7 +120,7 @@ class Computation:
         repeated = again(rows.start, rows.end, positions_of, rows.columns.values())
         return rows.take(np.delete(np.arange(len(rows)), repeated)) if len(repeated) else rows
 
-    def _computed(self, rows: Rows, gathered: Gathered) -> tuple[Rows, list[np.ndarray]]:
+    def _compute(self, rows: Rows, gathered: Gathered) -> tuple[Rows, list[np.ndarray]]:
         """The rows computed of solutions, or of groups, with all variables; and the terms of their keys of ORDER BY."""
         from spaseq.gpm.columnar.table import Table
         from spaseq.gpm.columnar.truth import computed

@@ -230,7 +230,7 @@ class GatheredLists:
         cells = np.full((len(taken), len(self.names)), _NONE, np.int32)
         cells[:, [self.names.index(name) for name in lists.names]] = taken
         found = np.full(len(used), _NONE, np.int32)
-        found[bound] = self._added(lengths, cells, apart=not len(self))
+        found[bound] = self._add_lists(lengths, cells, apart=not len(self))
         return found[places]
 
     def add_mappings(self, rounds: Sequence[tuple[Mapping, ...]]) -> np.ndarray:
@@ -242,10 +242,10 @@ class GatheredLists:
         for cell, mapping in zip(cells, (mapping for row in some for mapping in rounds[row]), strict=True):
             for name, term in mapping:
                 cell[places[name]] = number(term)
-        found[some] = self._added(np.array([len(rounds[row]) for row in some], np.int64), cells)
+        found[some] = self._add_lists(np.array([len(rounds[row]) for row in some], np.int64), cells)
         return found
 
-    def _added(self, lengths: np.ndarray, cells: np.ndarray, *, apart: bool = False) -> np.ndarray:
+    def _add_lists(self, lengths: np.ndarray, cells: np.ndarray, *, apart: bool = False) -> np.ndarray:
         """The numbers of lists of so many rounds: int32. `apart`: True if no two are equal, and there were none
         before."""
         ends = np.cumsum(lengths)

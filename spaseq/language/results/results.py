@@ -53,7 +53,7 @@ def finish_empty(clauses: Clauses, position: int, time: int) -> list[Match]:
     """The result of a window without a match, of which this is the last instant: the group of no solutions."""
     assert clauses.plan is not None
     match = Match(position, position, (position,), {}, (time,), ())
-    found = [_shown(match, bindings, clauses.select) for bindings, _ in clauses.plan.rows([])]
+    found = [_show(match, bindings, clauses.select) for bindings, _ in clauses.plan.rows([])]
     return found[clauses.offset : clauses.last]
 
 
@@ -66,7 +66,7 @@ def _finish_by_row(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
         rows.sort(key=lambda row: (row[0].end, row[0].start))
     else:
         rows = [row for match in solutions for row in _rows(clauses, [match])]
-    found = [(_shown(match, bindings, clauses.select), keys) for match, bindings, keys in rows]
+    found = [(_show(match, bindings, clauses.select), keys) for match, bindings, keys in rows]
     if clauses.distinct:
         first: dict[Mapping, tuple[Match, tuple[Any, ...]]] = {}
         for match, keys in found:
@@ -128,7 +128,7 @@ def _together(matches: Sequence[Match]) -> Match:
     )
 
 
-def _shown(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> Match:
+def _show(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> Match:
     return replace(match, bindings={name: bindings[name] for name in sorted(select) if name in bindings})
 
 
@@ -211,7 +211,7 @@ class Results:
         elif self._computation is None:
             yield self._each(matches)
         else:
-            yield from self._computed(matches)
+            yield from self._compute(matches)
 
     def _gather(self, found: FoundColumns) -> Iterator[FoundColumns | Iterable[Match]]:
         """Adds matches to the window; the results of those that are over."""
@@ -240,7 +240,7 @@ class Results:
             self._pending = self._computation.reduced(self._pending)
             self._reduced = 2 * len(self._pending)
 
-    def _computed(self, matches: FoundColumns | Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
+    def _compute(self, matches: FoundColumns | Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
         """The rows computed of each match alone."""
         assert self._computation is not None
         if self._terms is not None and len(self._terms.space) > _TERMS:
@@ -266,20 +266,20 @@ class Results:
         yield from self.push(last, last[-1].time if last else 0) if last else ()
         while self._windows:
             yield from self._next_window()
-        yield from self._finished()
+        yield from self._finish()
 
     def _over(self, now: int) -> Iterator[FoundColumns | Iterable[Match]]:
         """The results of the pending window, and of windows without a match, that are over at `now`."""
         while self._windows and self._number(self._windows[0][1]) < self._number(now):
             yield from self._next_window()
         if self.holds and self._number(self._latest()) != self._number(now):
-            yield from self._finished()
+            yield from self._finish()
 
     def _next_window(self) -> Iterator[FoundColumns | Iterable[Match]]:
         """The results of the first of the windows that are not over."""
         position, time = self._windows.popleft()
         if self.holds and self._number(self._latest()) == self._number(time):
-            yield from self._finished()
+            yield from self._finish()
         elif found := finish_empty(self._clauses, position, time):
             yield found
 
@@ -287,7 +287,7 @@ class Results:
         """The time of the last match that is held."""
         return self._held[-1].time if self._held else self._pending.last
 
-    def _finished(self) -> Iterator[FoundColumns | Iterable[Match]]:
+    def _finish(self) -> Iterator[FoundColumns | Iterable[Match]]:
         """The results of the pending window."""
         if self._held:
             held, self._held = self._held, []
@@ -308,7 +308,7 @@ class Results:
                 seen.clear()
                 end = match.end
             for row, bindings, _ in _rows(self._clauses, [match]):
-                shown = _shown(row, bindings, self._clauses.select)
+                shown = _show(row, bindings, self._clauses.select)
                 key = (shown.start, shown.positions, freeze(shown.bindings))
                 if key not in seen:
                     seen.add(key)

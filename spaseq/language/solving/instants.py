@@ -180,7 +180,7 @@ class InstantBatch:
         found = self._values.get((conjunction, row))
         if found is None:
             plain = self.is_plain(conjunction)
-            found = frozenset(self.mappings(conjunction, row)) if plain else self._joined(conjunction, row)
+            found = frozenset(self.mappings(conjunction, row)) if plain else self._join(conjunction, row)
             self._values[conjunction, row] = found
         return found
 
@@ -196,7 +196,7 @@ class InstantBatch:
             return None
         return self.rows.joined([self._patterns[name] for name in conjunction], self._conditions(conjunction))
 
-    def _joined(self, conjunction: Conjunction, row: int) -> MappingSet:
+    def _join(self, conjunction: Conjunction, row: int) -> MappingSet:
         if (columns := self._columns(conjunction)) is not None:
             return columns.mappings(self.first + row)
         first, *rest = conjunction

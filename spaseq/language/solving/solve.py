@@ -265,7 +265,7 @@ class ChunkRows:
         self.numbers: np.ndarray | None = None
         self.keys: Sequence[Mapping] = ()
         if names:
-            instants, self.partitions, self.numbers = _partitioned(parts, names, keys)
+            instants, self.partitions, self.numbers = _partition_rows(parts, names, keys)
             self.keys = _Numbered(keys.mappings, self.numbers)
         else:
             instants = np.arange(len(chunk))
@@ -313,7 +313,7 @@ class ChunkRows:
         if events.any():
             self._solve_left(name, unsolved, events)
         for solutions in unsolved.solved[left.taken :]:
-            part = _Part(name, solutions, *_placed(piece, solutions.events))
+            part = _Part(name, solutions, *_place(piece, solutions.events))
             part.rows, part.places = _by_rows(part.instants, part.places)
             self._parts.setdefault(name, []).append(part)
         left.taken = len(unsolved.solved)
@@ -343,23 +343,23 @@ class ChunkRows:
     def present(self, name: str) -> np.ndarray:
         if name in self._wanted:
             self._wanted[name] = len(self.positions)
-        return self._known(name, None)
+        return self._evaluate_within(name, None)
 
     def present_in(self, name: str, first: int, within: np.ndarray) -> np.ndarray:
         last = first + len(within)
         if name not in self._wanted:
-            return self._known(name, None)[first:last]
+            return self._evaluate_within(name, None)[first:last]
         asked = self._asked[name]
         self._wanted[name] += int(np.count_nonzero(within))
         if (within <= asked[first:last]).all():
-            return self._known(name, asked)[first:last]
+            return self._evaluate_within(name, asked)[first:last]
         if name in self._left or any(part.solutions.waits for part in self._parts.get(name, ())):
             every = np.zeros(len(asked), bool)
             every[first:last] = within
-            return self._known(name, every)[first:last]
-        return self._known(name, None)[first:last]  # PERF: nothing waits, so all is asked for at once
+            return self._evaluate_within(name, every)[first:last]
+        return self._evaluate_within(name, None)[first:last]  # PERF: nothing waits, so all is asked for at once
 
-    def _known(self, name: str, within: np.ndarray | None) -> np.ndarray:
+    def _evaluate_within(self, name: str, within: np.ndarray | None) -> np.ndarray:
         """For each row, True if a GPM's value is not empty, evaluated here for `within`: bool (n,)."""
         self._ask(name, within)
         found = self._present.get(name)
@@ -456,7 +456,7 @@ def _parts(chunk: Chunk) -> tuple[list[_Part], dict[str, list[_Left]]]:
             if isinstance(solutions, Unsolved):
                 left.setdefault(name, []).append(_Left(piece, solutions))
             else:
-                found.append(_Part(name, solutions, *alike.of(partial(_placed, piece), solutions.events)))
+                found.append(_Part(name, solutions, *alike.of(partial(_place, piece), solutions.events)))
     return found, left
 
 
@@ -470,7 +470,7 @@ def _by_rows(rows: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return rows, places
 
 
-def _placed(piece: Piece, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _place(piece: Piece, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The places of the solutions that have their events in a piece, and their instants."""
     begin, end = np.searchsorted(events, [piece.low, piece.high])
     return np.arange(begin, end), piece.instants[events[begin:end] - piece.low]
@@ -507,7 +507,7 @@ class _Alike:
         return made
 
 
-def _partitioned(
+def _partition_rows(
     parts: Sequence[_Part], names: tuple[str, ...], keys: Keys
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The rows of a partitioned table, ordered by instant, then by the key's text. Sets the `rows` of the parts.
