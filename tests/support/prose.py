@@ -67,6 +67,9 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate([*text.expandtabs().splitlines(), ""]):
         bare = line.strip()
         indented = bool(bare) and line.startswith("    ") and (indented or not lines)
+        if re.fullmatch("-{3,}", bare):  # below a heading
+            lines = []
+            continue
         table = bool(bare) and (bare.startswith("====") or (table and not lines))
         code = fenced or indented or table or bare.startswith(("```", ">>>", "...", "|", "$ "))
         fenced ^= bare.startswith("```")
