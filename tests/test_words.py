@@ -7,9 +7,9 @@ import pytest
 from tests.support.prose import KINDS, Place, paragraphs, places, sentences
 
 LIMITS = {
-    "long sentence": 176,
-    "question": 382,
-    "where": 168,
+    "long sentence": 166,
+    "question": 375,
+    "where": 162,
     "whoever": 31,
     "who": 27,
     "told": 38,

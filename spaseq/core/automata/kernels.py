@@ -9,13 +9,13 @@ from spaseq.core.jit import kernel
 __all__ = ["FULL", "assign", "pack"]
 
 FULL = 1
-"""What `assign` returns if it needs larger tables."""
+"""The status of `assign` if it needs larger tables."""
 _GOLDEN = 0x9E3779B97F4A7C1  # a product with this depends on every bit of a code in the bits that choose a slot
 
 
 @kernel
 def pack(truth: np.ndarray, codes: np.ndarray) -> None:
-    """Sets bit p of codes[i] where truth[p, i]. truth: bool (p, n), p <= 63; codes: int64 (n,), zeroed. O(p n)."""
+    """Sets bit p of codes[i] if truth[p, i]. truth: bool (p, n), p <= 63; codes: int64 (n,), zeroed. O(p n)."""
     for p in range(truth.shape[0]):
         for i in range(codes.shape[0]):
             codes[i] |= np.int64(truth[p, i]) << p

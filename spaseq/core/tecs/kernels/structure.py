@@ -1,4 +1,4 @@
-"""Nodes and union lists: how they are made, merged, reclaimed and enumerated ([CORE] §4).
+"""Nodes and union lists: their construction, merging, reclaiming and enumeration ([CORE] §4).
 
 The structure
 -------------
@@ -28,29 +28,29 @@ behind it. Laws, checked by `spaseq.core.tecs.check_laws`:
 
 Touch only what moves
 ---------------------
-Algorithm 1 of [CORE] rebuilds its table of active states at every event. Here a state whose only move is to skip stays
-where it is, so the work per event is the number of transitions that fire. Nodes are then not always inserted in the
-order that `insert` needs (max(n) <= max(n0)), so:
+Algorithm 1 of [CORE] rebuilds its table of active states at every event. Here a state whose only move is to skip is not
+touched, so the work per event is the number of transitions that fire. Nodes are then not always inserted in the order
+that `insert` needs (max(n) <= max(n0)), so:
 
-* a node with a greater maximum start than the head becomes the new head, and the list before it is folded into one node
+* a node with a greater maximum start than the head becomes the new head. The list before it is folded into one node
   (its `merge`, which is safe and has the old head's maximum start);
 * of two lists that meet in a cell, the one with the greater head stays, and the other is folded and inserted into it.
 
 *Lists stay short.* Let m be the maximum start of a cell's head, inserted at some event. Consider the nodes that are
 inserted behind it later and have a maximum start below m. When the run from m began, the runs below them were in some
-active cell; and a cell passes on the maximum start of its whole list, as extending, merging and uniting preserve it.
-So there are at most as many different maximum starts below m as cells were active then; nodes with equal ones are
-united. A list has at most two entries more than there are active states ([CORE]'s bound). Between the head and entry 1,
-law 3 is `>=`, as in the paper.
+active cell. A cell passes on the maximum start of its whole list, as extending, merging and uniting preserve it. So
+there are at most as many different maximum starts below m as cells were active then; nodes with equal ones are united.
+A list has at most two entries more than there are active states ([CORE]'s bound). Between the head and entry 1, law 3
+is `>=`, as in the paper.
 
-*Reclaiming a prefix.* A child is read without a check if it has the same maximum start as its parent (left, next), and
-else after a check of its maximum start, which is stored beside its handle (right, list entries). So no node is read
-whose maximum start lies before the window. A node's maximum start is at most the position at which it was created.
+*Reclaiming a prefix.* A child with the same maximum start as its parent (left, next) is read without a check. Any other
+child is read after a check of its maximum start, which is stored beside its handle (right, list entries). So no node is
+read whose maximum start lies before the window. A node's maximum start is at most the position at which it was created.
 Hence nodes that were created before the window's first position may be overwritten, and they are a prefix of the ring.
 With CONSUME BY ANY a match ends all runs, so all nodes up to the event of the last match are part of the prefix.
 
-If windows differ between partitions (EVENTS with PARTITION BY), no prefix is dead as long as some partition is quiet;
-there `compact` copies the live nodes when the ring is full.
+If windows differ between partitions (EVENTS with PARTITION BY), no prefix is dead as long as some partition is quiet.
+In this case `compact` copies the live nodes when the ring is full.
 
 Rejected: counting references to nodes (a write per handle copied), a table rebuilt per event (cost by states, not by
 moves), one arena per partition (allocation for each key).
