@@ -10,6 +10,7 @@ import ast
 import io
 import re
 import sys
+import textwrap
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,10 +94,11 @@ def words(sentence: str) -> int:
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[ast.Expr, str]]:
-    """(statement, text) of all docstrings, those of attributes and constants too."""
+    """(statement, text without indentation) of all docstrings, those of attributes and constants too."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node, node.value.value
+            first, newline, rest = node.value.value.partition("\n")
+            yield node, first + newline + textwrap.dedent(rest)
 
 
 def comments(text: str) -> Iterator[tuple[int, str]]:
