@@ -312,8 +312,8 @@ def shapes(only: str = "", runs: int = 3) -> None:
     """Processor time of each shape, the least of `runs`, beside that of the parser on the same file in the same minute.
     Appends to results/DATE-shapes.csv.
 
-    Kernels are compiled in the first run of each: with none kept on the disk a process interprets small calls for some
-    seconds, which fell on whatever shapes make such calls (those with few rows, at a third of their rate).
+    Kernels are compiled in the first run of each. Without a cache on the disk a process interprets small calls for some
+    seconds. That cost fell on the shapes that make such calls (those with few rows, at a third of their rate).
     """
     jit.BUDGET = 0.0
     folder = Path(tempfile.mkdtemp(prefix="spaseq-shapes-"))

@@ -40,8 +40,8 @@ def _plain(  # type: ignore[no-untyped-def]
 ):
     """Matches, and the most partial matches held at one time.
 
-    `role`: 0 SELL, 1 BUY, of the stock, -1 another event. `firsts` (int64 (f,)) and `pairs` (int64 (p, 2)) are
-    room for partial matches of one event and of two; -1 where they do not fit.
+    `role`: 0 SELL, 1 BUY, of the stock, -1 another event. `firsts` (int64 (f,)) and `pairs` (int64 (p, 2)) are room for
+    partial matches of one event and of two; -1 if they do not fit.
     """
     n_firsts = n_pairs = matches = 0
     for i in range(role.shape[0]):

@@ -46,11 +46,11 @@ _DEFAULT: Final = Settings()
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A query as the engine takes it.
+    """A query in the form that the engine takes.
 
-    `window_attribute` is None where the window is over time or events. `partition` has the attributes of each bracket
-    of PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `absent`: the event of a
-    NOT at the end, and `against` matches with such an event behind them, where that is a condition between both.
+    `window_attribute` is None if the window is over time or events. `partition` has the attributes of each bracket of
+    PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `absent`: the event of a NOT
+    at the end. `against`: matches with such an event behind them, if there is a condition between both.
     """
 
     pattern: Pattern

@@ -58,8 +58,8 @@ written."""
 class Rewritten:
     """A query after the rewrites that it is compiled with.
 
-    The parts that were removed as nothing matches them; whether that is the whole formula; and in `unsafe` the
-    variables that a sequence binds on both sides, with the place of the second binding.
+    It has the parts that were removed because no event matches them, and a flag: true if they are the whole formula.
+    `unsafe` has the variables that a sequence binds on both sides, with the place of the second binding.
     """
 
     query: ast.Query

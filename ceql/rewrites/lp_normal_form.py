@@ -27,7 +27,7 @@ __all__ = ["lp_normal_form"]
 def lp_normal_form(formula: ast.Formula, limit: int) -> ast.Formula:
     """An equivalent formula in LP normal form, at most exponentially larger (Theorem 2).
 
-    Raises `BudgetExceeded` (`rewrite_size`) where it would have more than `limit` nodes.
+    Raises `BudgetExceeded` (`rewrite_size`) if it would have more than `limit` nodes.
     """
     rest, ending = without_ending(formula)
     popped = pop_filters(rest, limit)

@@ -111,9 +111,9 @@ def rebuilt(
 ) -> ast.Formula | None:
     """The formula with parts changed; None if nothing is left of it. Unchanged parts stay the same objects.
 
-    `change` replaces or removes each single condition. The mappings are by `id` of the formula's nodes: `instead` has
+    `change` replaces or removes each single condition. The mappings are by `id` of the formula's nodes. `instead` has
     the nodes that replace them, None to remove a node and every part that cannot be without it (a sequence without one
-    of its sides); `tests` the new conditions of FILTERs; `names` the new variables of AS.
+    of its sides). `tests` has the new conditions of FILTERs, `names` the new variables of AS.
     """
     if id(node) in instead:
         return instead[id(node)]

@@ -125,8 +125,8 @@ class SpaseqError(Exception):
 class QueryError(SpaseqError):
     """A query that cannot be run as written.
 
-    Attributes: `problem` (what was found), `source` (name of the query file or `<query>`), `text` (the whole query),
-    `span` (where, or None), `expected` (what could stand there), `hint` (what to do).
+    Attributes: `problem` (the finding), `source` (name of the query file or `<query>`), `text` (the whole query),
+    `span` (its place, or None). `expected` has the words that could stand there, `hint` the remedy.
     """
 
     exit_code = 2
@@ -250,7 +250,7 @@ class EventError(SpaseqError):
     """The input cannot be read as events.
 
     Attributes: `problem`, `source` (the file or stream), `record` (line or event number, from 1, or None), `counted`
-    (`event` where `record` counts the events of a stream), `attribute`, `hint`.
+    (`event` if `record` counts the events of a stream), `attribute`, `hint`.
     """
 
     exit_code = 3

@@ -76,8 +76,8 @@ def foreign_hint(text: str) -> str:
 class WholeWords:
     """lark's `postlex` for a grammar whose keywords are words that the terminal `name` would take too.
 
-    The contextual lexer knows only the terminals that the parser takes next. Where that is OR and no name, it would
-    read `order` as OR and `der`. With `name` among them it reads the longest word, then looks it up among the keywords.
+    The contextual lexer knows only the terminals that the parser takes next. If that is OR and no name, it would read
+    `order` as OR and `der`. With `name` among them it reads the longest word, then looks it up among the keywords.
     Those are of ASCII letters: `ſelect`, which case folding takes for `select`, is a name.
     """
 

@@ -192,12 +192,13 @@ def _steps(items: Iterator[_T], settings: Any) -> Iterator[_T]:
 class InUse:
     """`with` it around each call of a session, whose limits of time and memory are those of `settings`.
 
-    A second call while one is running is an `OptionError`: it would find the state half changed. So is a call behind
-    one that an interrupt or a limit ended in the middle, or an exception of somebody's code, for the same reason.
-    Errors about events and options leave a session as it was.
+    A second call while one is running is an `OptionError`: it would find the state half changed. So is, for the same
+    reason, a call behind one that an interrupt, a limit or an exception of the user's code ended in the middle. Errors
+    about events and options leave a session as it was.
 
-    PERF: `with` costs 0.3 µs. A call that takes two itself, where `free` says that there are no limits, begins with
-    `acquire(False)`, else `refuse()`, and ends with `release()`, or `stopped(error)` where an exception ends it: 0.15.
+    PERF: `with` costs 0.3 µs. A call that takes only two avoids it if `free` is true (no limits). It begins with
+    `acquire(False)`, else `refuse()`, and ends with `release()`, or with `stopped(error)` if an exception ends it: 0.15
+    µs.
     """
 
     __slots__ = ("_broken", "_limits", "_settings", "acquire", "release")

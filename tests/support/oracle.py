@@ -175,7 +175,7 @@ Positions = frozenset[int]
 class Valuation:
     """([start, end], μ): `mapping` holds the variables with a non-empty set of positions.
 
-    `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4): they are
+    `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4). They are
     kept, with the positions known so far, until the smallest enclosing formula that defines all their variables.
     """
 
@@ -562,8 +562,8 @@ def evaluate(query: Query, stream: Sequence[Event]) -> list[Match]:
 def evaluate_long(query: Query, stream: Sequence[Event]) -> list[Match]:
     """As `evaluate`, for long streams and short windows.
 
-    Whether a valuation ([i, j], μ) is one of φ depends on the events i to j alone (by induction over Figure 2), so each
-    window is evaluated by itself, and of each window those that start with it are kept.
+    The events i to j alone decide if a valuation ([i, j], μ) is one of φ (by induction over Figure 2). So each window
+    is evaluated by itself, and of each window those that start with it are kept.
     """
     return _evaluate(query, stream, _in_each_window)
 

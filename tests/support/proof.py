@@ -39,9 +39,9 @@ from tests.support.roads import Ride, Road
 class Kind:
     """A kind of random query.
 
-    `draw` gives one, `case` what the roads take, `expected` the answers by definition, `problem` what is wrong, beside
-    these, with the answers of a road (empty: nothing), `smaller` the queries with a part less, `toml` a case for
-    `cases/`. `often`: the roads of every seed; the others take one seed of `SELDOM`.
+    `draw` gives a query, `case` its form for the roads, `expected` the answers by definition. `problem` gives the
+    difference of a road's answers from these (empty: none). `smaller` gives the queries with a part less, `toml` a case
+    for `cases/`. `often`: the roads of every seed; the others take one seed of `SELDOM`.
     """
 
     draw: Callable[[random.Random], Any]

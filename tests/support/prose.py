@@ -41,6 +41,8 @@ _TOLD = re.compile(r"\b[Tt]old\b")
 _WHO = re.compile(r"\b[Ww]ho\b")
 _PEOPLE = re.compile(r"\b(?:people|person|users?|readers?|authors?|those|anyone|developers?|operators?|one)\s+$")
 """*who* behind these is said of people."""
+_ITEM = re.compile(r"\s*([-*]|\d+\.) | {4}[\w`, ]+: ")
+"""The beginning of an item of a list, or of a row below `Attributes:`."""
 _PARTICIPLE = re.compile(r"[a-z]+ed")
 _IRREGULAR = re.compile(
     r"begun|bound|brought|built|chosen|done|drawn|fed|found|given|gone|gotten|grown|held|kept|known|laid|led|left|lent|lost"
@@ -74,7 +76,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
         table = bool(bare) and (bare.startswith("====") or (table and not lines))
         code = fenced or indented or table or bare.startswith(("```", ">>>", "...", "|", "$ "))
         fenced ^= bare.startswith("```")
-        if lines and (not bare or code or re.match(r"([-*]|\d+\.) ", bare)):
+        if lines and (not bare or code or _ITEM.match(line)):
             yield at, " ".join(lines)
             lines = []
         if bare and not code:

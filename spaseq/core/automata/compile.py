@@ -71,10 +71,10 @@ def compile_pattern(
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
-    ([CEL] §4). With `valuations`, the label of a transition says which variables take its event; if `shown` is given,
-    which of these, so that valuations that differ in other variables alone are one. The size is linear in the pattern,
-    with `strict` three times as large. Raises `BudgetExceeded` (`negated_conditions`) if more than `negated`
-    alternatives under one negation have guards.
+    ([CEL] §4). With `valuations`, the label of a transition stands for the variables that take its event; if `shown` is
+    given, only for those of them. Valuations that differ in other variables alone are then one. The size is linear in
+    the pattern, with `strict` three times as large. Raises `BudgetExceeded` (`negated_conditions`) if more than
+    `negated` alternatives under one negation have guards.
     """
     part = _Builder(negated).build(push_filters(pattern))
     edges = _with_single_initial(part)

@@ -1,6 +1,6 @@
 """Pictures: automata as DOT and SVG text, matches on a time axis as SVG or HTML.
 
-A `Diagram` is a graph of states and transitions, for automata of any kind: `to_dot` writes it for Graphviz, `to_svg`
+A `Diagram` is a graph of states and transitions, for automata of any kind. `to_dot` writes it for Graphviz, `to_svg`
 has Graphviz lay it out (the extra `draw`, or its own programs). A `Timeline` needs no other program.
 
 Modules:

@@ -36,7 +36,7 @@ def to_dot(diagram: Diagram) -> str:
     """The diagram in DOT, left to right; `dot -Tsvg` renders it, and `to_svg`. Cost linear in its size.
 
     Edges between the same nodes and of the same style are one, with all their labels. So are all loops of a node:
-    Graphviz draws a second loop through the label of the first, and does not see where labels of loops at ports are.
+    Graphviz draws a second loop through the label of the first, and ignores the places of labels of loops at ports.
     """
     return "\n".join(_lines(diagram)) + "\n"
 

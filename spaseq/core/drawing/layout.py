@@ -31,7 +31,7 @@ _PATIENCE: Final = 60
 def to_svg(diagram: Diagram) -> str:
     """The diagram as an SVG document, from `<svg` to `</svg>`.
 
-    Raises `OptionError` where there is no Graphviz, and for a diagram of more than `LARGEST` nodes and edges.
+    Raises `OptionError` if there is no Graphviz, and for a diagram of more than `LARGEST` nodes and edges.
     """
     size = len(diagram.nodes) + len(diagram.edges)
     if size > LARGEST:

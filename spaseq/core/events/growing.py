@@ -22,8 +22,8 @@ _TEXTS: Final = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 class GrowingFile:
     """A CSV, TSV or JSON Lines file that is written to while it is read, or `-` for standard input.
 
-    What is there is read first, then every `poll` seconds what has come; a line counts once it is whole. A file has no
-    end, standard input ends when it is closed. Raises `OptionError` where the format cannot be read as it grows.
+    The present contents are read first, then every `poll` seconds the new ones; a line counts once it is whole. A file
+    has no end, standard input ends when it is closed. Raises `OptionError` if the format cannot be read as it grows.
     """
 
     path: str

@@ -37,13 +37,13 @@ class Odd(Exception):
 
 
 def array_of(values: Sequence[Any]) -> pa.Array:
-    """The values as an array, each of the kind it has alone; NaN is NULL. `Odd` for one that is of no kind,
-    `UnicodeEncodeError` for a text that is none. O(values).
+    """The values as an array, each of the kind it has alone; NaN is NULL. O(values).
+
+    Raises `Odd` for a value of no kind, `UnicodeEncodeError` for a text that is none.
 
     Arrow makes doubles of truth values and of whole numbers, whole numbers of NumPy's truth values, times of numbers
-    and bytes of texts. It ends the process (pyarrow 26) where one of NumPy's times stands before one of its whole
-    numbers or truth values, in a list too.
-    PERF: to look at types takes 20 ns a value.
+    and bytes of texts. It ends the process (pyarrow 26) if one of NumPy's times stands before one of its whole numbers
+    or truth values, in a list too. PERF: looking at types takes 20 ns a value.
     """
     found = set(map(type, values)) - {type(None)}
     if any(issubclass(kind, _CONTAINERS) for kind in found):

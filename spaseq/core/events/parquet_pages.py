@@ -52,7 +52,7 @@ def rows_at_once(file: Any, source: Any, name: str, wanted: Collection[str] | No
     """The number of rows of a `pyarrow.parquet.ParquetFile` that may be read at once, at most `most`.
 
     `source`: the file's path or buffer. Raises `LimitReached` or `MemoryError` if the rows take more memory than there
-    is, `EventError` if the pages cannot be told apart.
+    is, `EventError` if the limits of the pages cannot be found.
     """
     taken: list[list[_Taken]] = []
     with pa.OSFile(source) if isinstance(source, str) else nullcontext(source) as bytes_:

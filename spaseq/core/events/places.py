@@ -61,7 +61,7 @@ def whole_name(path: str) -> str:
 def matching(pattern: str) -> dict[str, int | None]:
     """The files that a path or a glob stands for now, by name, with their sizes in bytes; None for a folder.
 
-    Empty where there are none. OSError where one cannot be looked at, OptionError where this process has no access.
+    Empty if there are none. Raises OSError if one cannot be examined, OptionError if this process has no access.
     """
     if is_elsewhere(pattern):
         return _elsewhere(pattern).matching(pattern)

@@ -211,7 +211,7 @@ class Reorderer(Arrivals):
         self.held = 0
 
     def push(self, times: np.ndarray, where: Callable[[int], Place] | None = None, *, last: bool = False) -> Released:
-        """The rows that nothing on time can come before any more, or with `last` all.
+        """The rows that no row on time can precede any more, or with `last` all.
 
         Args: `times` int64 (n,): of the `held` rows that wait, then of those that come now; `where` the place of one of
         these, counted from 0. O(n), and a sort of the rows that are ready if not all came in order.

@@ -76,11 +76,13 @@ class Part:
 class TimestampAssigner:
     """Gives the events of one stream their times, and checks that they have types.
 
-    `records`: how many events it has seen. `column`: where their times stand, None for arrival; `known` says whether
-    that is decided, which the first events do. `iso`: whether some time was a date; `plain`: whether some was a number.
-    `timed`: the clause or option that needs times, for errors; `head` gives the first events with all columns, or None.
-    `clocks`: those of all streams by name, of which all have times, or none has. `guessed`: a line for each thing that
-    nobody said and that the answer depends on.
+    * `records`: the number of events it has seen.
+    * `column`: the column of their times, None for arrival; `known`: True once that is decided, by the first events.
+    * `iso`: True if some time was a date; `plain`: True if some was a number.
+    * `timed`: the clause or option that needs times, for errors.
+    * `head` gives the first events with all columns, or None.
+    * `clocks`: those of all streams by name, of which all have times, or none has.
+    * `guessed`: a line for each assumption that no option stated and that the answer depends on.
     """
 
     def __init__(
@@ -266,7 +268,7 @@ class TimestampAssigner:
     def _scale(self, raw: pa.ChunkedArray, values: np.ndarray, known: np.ndarray | None, name: str) -> np.ndarray:
         """Numbers in the time unit as ns: integers exactly, others as their shortest decimal notation says.
 
-        Anything where a number is not `known`.
+        An arbitrary value for a number that is not `known`.
         """
         scale = unit_nanoseconds(self.options.unit)
         whole = values.dtype == np.int64 or bool((np.trunc(values) == values).all())

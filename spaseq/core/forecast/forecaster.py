@@ -104,10 +104,13 @@ def _join(before: Trace, after: Trace) -> Trace:
 class Evaluation:
     """The quality of forecasts on events with known matches.
 
-    events, matches: their numbers. forecasts: the number that could be judged; the others reach beyond the end of the
-    stream. precision: the share of these whose next match came in the interval. spread: the mean of last - first.
-    distance: the mean of first. recall: the share of the matches that some forecast predicted. NaN for a share or mean
-    of nothing.
+    * `events`, `matches`: their numbers.
+    * `forecasts`: the number that could be judged; the others reach beyond the end of the stream.
+    * `precision`: the share of these whose next match came in the interval.
+    * `spread`: the mean of last - first. `distance`: the mean of first.
+    * `recall`: the share of the matches that some forecast predicted.
+
+    NaN for a share or mean of nothing.
     """
 
     events: int

@@ -292,9 +292,9 @@ class Arena:
     def restore(self, state: dict[str, Any]) -> None:
         """The opposite of `snapshot`, for an arena with the same labels. O(nodes).
 
-        Raises `OptionError` for values that break an invariant on which kernels rely without a check: children have
-        smaller handles than their parents and lie in the ring, lists end, and no maximum start is later than the
-        position at which its node was created.
+        Raises `OptionError` for values that break an invariant on which kernels rely without a check. Children have
+        smaller handles than their parents and lie in the ring. Lists end. No maximum start is later than the position
+        at which its node was created.
         """
         last, oldest = state["last"], state["oldest"]
         nodes = self._restored_nodes(state, oldest, last)

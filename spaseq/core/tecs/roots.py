@@ -35,7 +35,7 @@ class Roots:
     def next_starts_of_few(self, roots: Sequence[tuple[int, int, int, int]]) -> list[int]:
         """`next_starts`, of a few rows.
 
-        PERF: most of them have no later start, which their node shows: 1 µs, where a kernel's call takes 8.
+        PERF: most of them have no later start, which their node shows: 1 µs; a kernel's call takes 8.
         """
         nodes, mask = self._arena.nodes, len(self._arena.nodes) - 1
         found = []

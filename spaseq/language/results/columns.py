@@ -103,9 +103,9 @@ class Kept:
 class FoundColumns:
     """Matches in order, to be read before the next ones are computed.
 
-    `start`, `end`: int64 (m,); `offsets`, `positions` as in `MatchBatch`; `times`: int64 (m,), of the last positions;
-    `codes`: for each selected variable the codes of its terms, int64 (m,), NOTHING if it is not bound, in `terms`;
-    those of `ROUNDS` are in `lists`. `instants` has the times and the events of the positions.
+    `start`, `end`: int64 (m,); `offsets`, `positions` as in `MatchBatch`; `times`: int64 (m,), of the last positions.
+    `codes`: for each selected variable the codes of its terms in `terms`, int64 (m,), NOTHING if it is not bound; those
+    of `ROUNDS` are in `lists`. `instants` has the times and the events of the positions.
     """
 
     start: np.ndarray

@@ -37,9 +37,9 @@ def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
     """The results of one window, given all its matches in any order.
 
     Of the matches of a solution the least by (start, positions) stands for it. Solutions are in order of (end, start,
-    positions, terms), and results in that of ORDER BY, where equal ones stay as they are: so what DISTINCT, LIMIT and
-    OFFSET take depends on the matches alone, and not on how they were found. A result of a group shows the interval,
-    the positions and the events of the matches that stand for its solutions.
+    positions, terms), and results in that of ORDER BY; equal ones stay as they are. So the choice of DISTINCT, LIMIT
+    and OFFSET depends on the matches alone, not on the way they were found. A result of a group shows the interval, the
+    positions and the events of the matches that stand for its solutions.
     """
     computation = Computation.of(clauses)
     if computation is None or not matches:

@@ -27,8 +27,8 @@ def distinct_solutions(
     """The distinct (time, bindings) of matches that come in order of their ends, or of an ORDER BY (`ordered`); the
     first `limit` of them.
 
-    Those of one time come in order of their terms, `variables` giving the columns, so the order is the same whoever
-    evaluates. They are held together; with a limit, of one time only the first 10,000 that are found, or the first
+    Those of one time come in order of their terms, `variables` giving the columns, so the order is the same for every
+    evaluator. They are held together; with a limit, of one time only the first 10,000 that are found, or the first
     `limit` if that is more. An ORDER BY is left as it is: its matches are solutions already.
     """
     if ordered:

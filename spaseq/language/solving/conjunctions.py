@@ -2,7 +2,7 @@
 
 The solutions of each GPM are columns, but different batches number their terms in different spaces. So the terms of
 variables that several GPMs share get codes by their bytes, and the rows of one instant are joined on the codes. FILTERs
-over several of the GPMs that compare two variables are decided on float64 values where possible; otherwise they are
+over several of the GPMs that compare two variables are decided on float64 values if possible; otherwise they are
 evaluated by rdflib, once for each distinct choice of terms. Mappings are made only of rows that are read.
 """
 

@@ -108,8 +108,8 @@ class InstantBatch:
     computed once, on first use.
 
     `codes`: the number of each row's partition, the same number for a partition in the whole stream. `sightings` is
-    called once for each of its conjunctions, when the batch is made. `born`, where keys are forgotten after a pause:
-    the position at which each row's key began, int64 (n,).
+    called once for each of its conjunctions, when the batch is made. `born`, if keys are forgotten after a pause: the
+    position at which each row's key began, int64 (n,).
     """
 
     def __init__(

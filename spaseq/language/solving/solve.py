@@ -170,8 +170,8 @@ class Solver:
 def read_by_others(query: CheckedQuery) -> dict[str, tuple[str, ...]]:
     """For each GPM the variables whose terms are used outside of it, sorted.
 
-    Those are the variables of results and of PARTITION BY, those in correlated conditions, those that another GPM
-    mentions, and all variables of a GPM that occurs at more than one place of a sequence.
+    Those are the variables of results and of PARTITION BY, those in correlated conditions, and those that another GPM
+    mentions. If a GPM occurs at more than one place of a sequence, they are all of its variables.
     """
     patterns = query.patterns.values()
     outside = {*query.clauses.needed, *query.clauses.rounds, *query.partition}
@@ -241,8 +241,8 @@ class ChunkRows:
     """`Rows` of a chunk: one for each instant, or, with `names` to partition by, one for each instant and key there.
 
     `keys` numbers the keys. `budget`: of the rows of a join. `read`: for each GPM the variables that its mappings have.
-    The FILTERs of `steps` are looked at where somebody asks (`present`), those of other GPMs at once; `solve_left`
-    evaluates what has been left until then.
+    The FILTERs of `steps` are evaluated on demand (`present`), those of other GPMs at once; `solve_left` evaluates GPMs
+    that were left until then.
     """
 
     has_columns = True

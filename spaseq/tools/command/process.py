@@ -50,9 +50,9 @@ class _Signals:
 def run_command(main: Callable[[], int]) -> NoReturn:
     """Runs `main` and ends the process with its exit code, by `os._exit`. Functions registered with `atexit` are run.
 
-    The regular end of the interpreter is avoided: if it overlaps with threads that pyarrow has just started, pyarrow
-    aborts the process, about once in forty times on a busy machine; and a thread that reads a stream may then wait for
-    an object that no longer exists.
+    The regular end of the interpreter is avoided for two reasons. If it overlaps with threads that pyarrow has just
+    started, pyarrow aborts the process, about once in forty times on a busy machine. A thread that reads a stream may
+    then wait for an object that no longer exists.
 
     An interrupt raises KeyboardInterrupt repeatedly until `main` calls `settle_interrupt`, because libraries that catch
     all exceptions, as rdflib does in some places, would swallow a single one. A second SIGTERM or SIGHUP ends the

@@ -30,8 +30,8 @@ matches."""
 class Results(Protocol):
     """The results of a command, in the shapes that writers ask for.
 
-    One shape is asked for, once. Results are computed as they are iterated over. Where they have to be read as they
-    come, the iterator flushes the output before it waits for the next one.
+    A writer uses one shape, once. Results are computed as they are iterated over. If they have to be read as they come,
+    the iterator flushes the output before it waits for the next one.
     """
 
     line_end: str = "\n"

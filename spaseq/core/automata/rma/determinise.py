@@ -60,8 +60,8 @@ def determinise(
 ) -> RMA:
     """An automaton with the same matches, in which no event allows two transitions of one state with the same output.
 
-    With `output_agnostic` (Definition 6.1) no event allows two transitions of one state at all: there is a single run,
-    which accepts at an event if and only if some match ends there; it marks the events that some run of `automaton`
+    With `output_agnostic` (Definition 6.1) no event allows two transitions of one state at all. There is a single run,
+    which accepts at an event if and only if some match ends there. It marks the events that some run of `automaton`
     marks. With `complete`, which needs `output_agnostic`, every event allows a transition.
 
     Raises `BudgetExceeded` (`max_registers`, `max_states`, `max_moves` or `max_minterms`); without a window there may

@@ -78,8 +78,8 @@ def matches(
 class Configuration:
     """[j, q, γ] of [RMA] (Definition 4.3).
 
-    `position`: that of the next event; `state`: its name; `registers`: for each register, by name, the position of its
-    event, -1 if it is empty; `marks`: whether the transition that led here marked its event.
+    `position`: that of the next event; `state`: its name. `registers`: for each register, by name, the position of its
+    event, -1 if it is empty. `marks`: True if the transition that led here marked its event.
     """
 
     position: int

@@ -17,7 +17,7 @@ def check_order(batch: Batch, last: tuple[int, int] | None) -> tuple[int, int]:
     """The position and the time of the last event, given those of the batch before.
 
     Positions and times must not run backwards: front ends put events in order before they push them. Raises
-    `EventError` where times do.
+    `EventError` if times do.
     """
     times, positions = np.asarray(batch.times), np.asarray(batch.positions)
     place, time = last if last is not None else (None, None)

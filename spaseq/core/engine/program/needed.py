@@ -1,9 +1,9 @@
 """The rows of a batch at which the predicates of an automaton may matter.
 
 This is the lazy evaluation of [SPAseq] §7.3, by batches. The first step is evaluated at all events. A later step is
-evaluated only behind the first event of its partition at which the step before it holds, and for runs that wait for it
-from before the batch. Guards are ignored, and so is a window that closes inside the batch. So a predicate may be
-evaluated at more rows than matter, never at fewer.
+evaluated only behind the first event of its partition at which the step before it holds. It is also evaluated for runs
+that wait for it from before the batch. Guards are ignored, and so is a window that closes inside the batch. So a
+predicate may be evaluated at more rows than matter, never at fewer.
 
 A predicate that did not hold at any event so far is evaluated at all of them, because the report of a query without
 matches names these predicates (`spaseq.core.engine.progress`).

@@ -25,18 +25,20 @@ _MOST: Final = (1 << 63) - 1
 class Partitions:
     """A number from 0 for each key of PARTITION BY, as small as can be.
 
-    Runs of a partition whose last event has left the window are dead, and so is what CONSUME BY PARTITION holds against
-    them. For the engine such a partition is like one that never was, so another key may have its number. Keys that were
-    seen since the last turn are marked. At a turn, which comes when the window no longer reaches back to the turn
-    before, those without a mark are forgotten and the marks are wiped off. So a key is kept for one window behind its
-    last event at least. A turn waits for so many new keys that it is worth its while: forgetting costs O(1) for each of
-    them, and the keys held are some three times those of two windows at most.
+    Runs of a partition whose last event has left the window are dead, and so is the start that CONSUME BY PARTITION
+    holds against them. For the engine such a partition is like one that never was, so another key may have its number.
 
-    Windows in EVENTS are a partition's own, and a query may have no window: there no key is ever forgotten, but after
+    Keys that were seen since the last turn are marked. A turn comes when the window no longer reaches back to the turn
+    before. At a turn, keys without a mark are forgotten, and the marks are cleared. So a key is kept for one window
+    behind its last event at least. A turn waits for enough new keys to pay: forgetting costs O(1) for each of them, and
+    the keys held are some three times those of two windows at most.
+
+    Windows in EVENTS are a partition's own, and a query may have no window. Then no key is ever forgotten, except after
     the pause `forget_after`, seconds of events' times. `lives` and `number_at` see pauses; `reach` looks for keys that
-    may never come again. Their numbers wait until the runs of the partition are gone (`make_room`). `forgotten` counts
-    keys, one that comes back and pauses again once more, `lost` the runs that went with them. No event before the
-    position `oldest` is of a key that is held.
+    may never come again. Their numbers wait until the runs of the partition are gone (`make_room`).
+
+    `forgotten` counts keys; one that returns and pauses again counts once more. `lost` counts the runs that went with
+    them. No event before the position `oldest` is of a key that is held.
     """
 
     worth: ClassVar[int] = 1_000
@@ -160,11 +162,11 @@ class Partitions:
         return bool(numbers)
 
     def make_room(self, empty: Callable[[np.ndarray], int | None]) -> None:
-        """Has the partitions of forgotten keys emptied, so that their numbers can be given away. To be called between
+        """Have the partitions of forgotten keys emptied, so that their numbers can be reused. To be called between
         events.
 
-        `empty` ends the runs of some partitions and says how many there were, or gives None where it cannot: such
-        numbers stay unused until the window has passed.
+        `empty` ends the runs of some partitions and returns their number, or None if it cannot: such numbers stay
+        unused until the window has passed.
         """
         if not self._silent:
             return

@@ -76,11 +76,12 @@ class Program:
 
 
 def ends_only(program: Program) -> Program:
-    """The same, asked only at which events matches end (`Selection.ENDS`); the compact structure evaluates it.
+    """The same program, reduced to the events at which matches end (`Selection.ENDS`); the compact structure evaluates
+    it.
 
-    Which of the matches with one end are chosen, and how many, is the same to whether there is one, so all that is left
-    of the choice is what is consumed. With `absent`, a match waits until its window has closed, and the structure tells
-    of each root whether one of its matches is left then (`keeps_roots`); a program with `against` stays as it is.
+    The existence of a match does not depend on the choice among matches with one end, nor on their number. So only
+    CONSUME BY is left of the choice. With `absent`, a match waits until its window has closed. The structure then
+    reports for each root if one of its matches is left (`keeps_roots`). A program with `against` stays as it is.
     """
     if program.against is not None:
         return replace(program, lazy=None)
@@ -113,10 +114,12 @@ def compile_program(
 
     `absent`, if given, fails for the events that must not follow a match inside its window; then matches are reported
     as their windows close (only with selection ALL). `against`, with it, is a program whose matches are those of
-    `pattern`, with all of their positions, and an event more: then they are not reported. With `valuations`,
-    matches are valuations ([CEL] §3): two that differ only in which variables take which positions are two, and
-    `MatchBatch.labels` tells them apart; of the variables `shown` alone, if given. Selection compares positions as
-    ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count valuations.
+    `pattern`, with all of their positions, and one more event. Such matches of `pattern` are not reported.
+
+    With `valuations`, matches are valuations ([CEL] §3): two that differ only in the positions of a variable are two,
+    and `MatchBatch.labels` tells them apart. If `shown` is given, only these variables count. Selection compares
+    positions as ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count
+    valuations.
     """
     if absent is not None and choice != Choice():
         raise InternalError("absence at the end is evaluated with selection ALL, without consumption or limit")

@@ -25,7 +25,7 @@ MOST: Final = 62
 class Test:
     """The run goes on only if `register symbol column`. `symbol`: =, !=, <, <=, > or >=.
 
-    Where one of them holds nothing, there is nothing to compare and it goes on; not if `strict`.
+    If one of them holds nothing, there is nothing to compare and it goes on; not if `strict`.
     """
 
     symbol: str
@@ -91,9 +91,9 @@ class Operand:
 class ResidualTest:
     """The run goes on only if `Codes.answer` says yes to question `number` about the codes of `about`.
 
-    It is asked once about the same codes, and not at all where `program` can tell: postfix notation over operands
-    (codes in the order of doubles, as close as doubles are to the value), numbers, `+ - * / neg abs`, comparisons,
-    `not`, `and`, `or`. `lenient`: it goes on, too, where some operand holds nothing.
+    The question is asked once about the same codes, and not at all if `program` can answer it. `program` is in postfix
+    notation over operands (codes in the order of doubles, as close as doubles are to the value), numbers, `+ - * / neg
+    abs`, comparisons, `not`, `and`, `or`. `lenient`: the run also goes on if some operand holds nothing.
     """
 
     number: int
@@ -143,11 +143,11 @@ class Chains(Protocol):
 class Codes(Protocol):
     """The guards of an evaluation as operations, and the values of events as codes.
 
-    `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`:
-    the further values of events that have several (`ForEachValue`), of the batch loaded last: int64 (rows, columns).
-    `asked`: the most codes that a question is about (`ResidualTest`), 0 where there are none. `terms`: the texts or
-    terms that codes stand for, with their numbers, for those who ask how much is held. `chains`: where `Append`
-    puts its lists, None where there is none.
+    `registers`: their number, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`: the
+    further values of events that have several (`ForEachValue`), of the batch loaded last: int64 (rows, columns).
+    `asked`: the most codes that a question is about (`ResidualTest`), 0 if there are none. `terms`: the texts or terms
+    that codes stand for, with their numbers, for reports of memory. `chains`: the place of the lists of `Append`, None
+    if there is none.
     """
 
     @property

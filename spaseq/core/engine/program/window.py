@@ -351,9 +351,10 @@ class Lows:
 class LowsOfOne:
     """`Lows.of` for one row at a time, without arrays: goes on from `lows`, until `close` hands back to it.
 
-    `of(position, place, key)` gives the first live start of a row, `key` its partition or 0. It need not be asked of
-    rows at which no run moves, but where the window counts the rows of each partition (`by_key`): a first live start is
-    only compared with starts, and a run starts only where something moves. `decimal`: whether places are float64.
+    `of(position, place, key)` gives the first live start of a row, `key` its partition or 0. A first live start is only
+    compared with starts, and a run starts only at a row that moves something. So `of` need not be called for rows at
+    which no run moves. The exception is a window that counts the rows of each partition (`by_key`). `decimal`: True if
+    places are float64.
     """
 
     def __init__(self, lows: Lows, decimal: bool) -> None:

@@ -202,7 +202,7 @@ class GuardRun(Run):
     def step(self, batch: Batch, event: np.ndarray, arguments: tuple[Any, ...]) -> bool:
         """Move the runs over one event, the row of `batch`, of a partition there is; `arguments`: those it has.
 
-        False where there is more to be done than the kernel can, by `advance`, whatever has been done so far.
+        False if the kernel cannot finish the event; then `advance` must, from any point that the kernel reached.
         """
         codes = self._codes
         values = None if codes.full else codes.load(batch, event[:, k.E_ROW])
@@ -296,7 +296,7 @@ class GuardRun(Run):
     def _index_anew(self) -> None:
         """Tables and lists for all configurations and partitions there may be, filled.
 
-        PERF: where there are more of either, the lists only become longer. 300,000 keys in one batch, each a run under
+        PERF: if there are more of either, the lists only become longer. 300,000 keys in one batch, each a run under
         `b.price > a.price`: 4.8 to 2.6 us a key, 1,150 to 645 MB (2026-11-23).
         """
         buckets = len(self.floors) * len(self._tables.indexed)

@@ -51,8 +51,8 @@ _FEW_NODES: Final = 8192
 class Evaluator(Evaluation):
     """One evaluation of a `program`: the runs alive after the events pushed so far.
 
-    `alphabet` numbers the symbol classes, `run` moves the runs, `last` is the place of the last event, `low` the first
-    live start at the last one that moved a run, where that is the same in all partitions, else 0.
+    `alphabet` numbers the symbol classes, `run` moves the runs, `last` is the place of the last event. `low` is the
+    first live start at the last event that moved a run, if that is the same in all partitions, else 0.
     `spaseq.core.engine.runs.single_event` shares them: it pushes events past the columns.
     """
 
@@ -131,7 +131,7 @@ class Evaluator(Evaluation):
     def statistics(self) -> dict[str, int]:
         """Counters for people: bytes of the structure, live nodes, deterministic states, clears, symbol classes.
 
-        `fell_back` is 1 where the deterministic states became too many and sets of states are followed one by one.
+        `fell_back` is 1 if the deterministic states became too many and sets of states are followed one by one.
         """
         return {
             "arena_bytes": self._arena.memory_usage(),

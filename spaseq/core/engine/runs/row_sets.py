@@ -208,7 +208,7 @@ class RegisterRun(Run):
     def _fire(self, q: int, row: Hashable, event: int, c: int) -> list[tuple[Transition, Hashable]]:
         """The transitions that a configuration takes, with its rows after them.
 
-        `otherwise` transitions fire where no other one does, guards included.
+        `otherwise` transitions fire if no other one does, guards included.
         """
         enabled = self._enabled.get((q, c))
         if enabled is None:

@@ -52,8 +52,8 @@ class _Symbols(dict[int, int]):
 class Single:
     """The road of single events into `evaluator`.
 
-    `symbols[bits]` is the symbol class of an event or `INERT`. `counts` says whether inert events must be told to
-    `pass_by`, `reads` whether what moves is looked at again in its batch.
+    `symbols[bits]` is the symbol class of an event or `INERT`. `counts`: True if inert events must be passed to
+    `pass_by`. `reads`: True if the kernel reads the event's batch.
     """
 
     least: Final = 0
@@ -140,8 +140,8 @@ class Single:
     def _push_as_batch(self, batch: Batch) -> list[MatchBatch]:
         """Push the event as a batch of one row.
 
-        This is the road for automata with registers, for the first event of a partition, whose cells must be made, and
-        for events at which the kernel stopped for lack of room or of transitions.
+        This is the road for automata with registers, and for the first event of a partition, whose cells must be made.
+        It is also the road for events at which the kernel stopped for lack of room or of transitions.
         """
         evaluator = self._evaluator
         found = evaluator.at_once(evaluator.collect(partial(evaluator.move, batch, (self._event,), write=True)))

@@ -23,8 +23,8 @@ __all__ = ["WaitingOnes"]
 class WaitingOnes:
     """The matches that wait in `ending`, which have no labels, or the roots. To be used until `close`.
 
-    Memory: for each match a tuple, its positions as bytes, and an entry in up to three tables; of one that is called
-    off the entry in a heap stays until its window has closed.
+    Memory: for each match a tuple, its positions as bytes, and an entry in up to three tables. If a match is called
+    off, its entry in a heap stays until its window has closed.
     """
 
     def __init__(self, ending: Ending) -> None:
