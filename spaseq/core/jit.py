@@ -194,7 +194,7 @@ def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *argu
         if status != done or stop >= len(events):
             return status
         check()
-    kernel.compiled  # noqa: B018 - what it takes to compile is no measure of a slice
+    kernel.compiled  # noqa: B018 - compiling is not measured as a slice
     while True:
         first = int(state[row])
         stop = first + kernel.slice
@@ -233,8 +233,8 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 def hot(function: Callable[..., Any]) -> Kernel:
     """A small `kernel` that numba inlines at its calls.
 
-    Inlining takes the compiler time that grows with the size of the caller times the number of calls: not for kernels
-    that inline much themselves, and not for calls of more than thirty arguments.
+    Inlining takes the compiler time that grows with the size of the caller times the number of calls. So it is not for
+    kernels that inline much themselves, and not for calls of more than thirty arguments.
     """
     return Kernel(function, _nrt=False, inline="always")
 

@@ -27,9 +27,9 @@ def assign(
 ) -> int:
     """Sets out[i] to the number of codes[i]; a new code gets the next number and is appended to `fresh`. Expected O(n).
 
-    `keys`, `ids`: an open-addressing table with a power of two of slots, ids -1 where empty. `state`: how many numbers
-    are in use, and the next event. Returns FULL if the table or `fresh` is half full; then call it again with larger
-    ones.
+    `keys`, `ids`: an open-addressing table with a power of two of slots, ids -1 if empty. `state`: the number of
+    numbers in use, and the next event. Returns FULL if the table or `fresh` is half full; then call it again with
+    larger ones.
     """
     mask = keys.shape[0] - 1
     for i in range(state[1], codes.shape[0]):

@@ -103,8 +103,8 @@ def compare_marks(nodes, a, b, order):
 def insert_run(nodes, cells, entries, st, cell, node, start, order):
     """Adds a run to a cell's frontier, unless an entry beats it, and removes the entries that it beats.
 
-    A beaten run can be left out: events that complete it also complete the better run, with the same further marks, and
-    a window that contains the beaten run contains the better one. O(length of the frontier) comparisons.
+    A beaten run can be left out. Events that complete it also complete the better run, with the same further marks. A
+    window that contains the beaten run contains the better one. O(length of the frontier) comparisons.
     """
     before = np.int64(NIL)
     entry = cells[cell, FIRST]

@@ -2,7 +2,7 @@
 
 The structure
 -------------
-A *node* is a row of `nodes` (int64, shape (capacity, 4)), found by its *handle*: handles count upwards for ever and the
+A *node* is a row of `nodes` (int64, shape (capacity, 4)), found by its *handle*. Handles count upwards for ever and the
 row is `handle & (capacity - 1)`, so the arena is a ring.
 
 =======  ===================  ==========================  =========================
@@ -420,8 +420,8 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
     """DONE if there is room for the nodes and entries of one event with at most `moves` moves; else GROW_NODES or
     GROW_ENTRIES, with the number in NEEDED.
 
-    A move merges its source (LONGEST nodes), makes one output node, and adds at most two nodes or lists to cells, each
-    of which folds a list (LONGEST nodes) or unites (3 nodes), and links at most two entries.
+    A move merges its source (LONGEST nodes), makes one output node, and adds at most two nodes or lists to cells. Each
+    of these folds a list (LONGEST nodes) or unites (3 nodes), and links at most two entries.
     """
     capacity = nodes.shape[0]
     last = (st[CHECK_FIRST] + st[CHECK_COUNT] - 1) % checks.shape[0]
@@ -512,14 +512,13 @@ def latest_start(nodes, reach, row, high):
 def enumerate_outs(nodes, st, outs, stack, path, matches, places, write, reach):
     """Writes the complex events of the roots in `outs` ([CORE] Appendix B.1), or only counts them.
 
-    Depth first, left before right, and right only if its maximum start lies in the window: the delay before each
+    Depth first, left before right, and right only if its maximum start lies in the window. The delay before each
     complex event is linear in its size, since at most three unions precede each node on the path (law 2). `matches`
     (int64, (4, m + 1)) gets a column for each: start, end, (in the next column) one past its last place, tag. `places`
-    (int64) gets the marked positions, ascending, each as `position << LABEL_BITS | label`.
-    `reach` is None, or what `measure` of `roots` found of the roots for the bound st[HIGH]: then only the matches that
-    start before it are written, with the same delay.
-    Returns FLUSH, GROW_STACK or GROW_PATH if an array is full, and continues from there at the next call; FLUSH also
-    when so many were counted that somebody may want to stop it.
+    (int64) gets the marked positions, ascending, each as `position << LABEL_BITS | label`. `reach` is None, or the
+    result of `measure` of `roots` for the bound st[HIGH]: then only the matches that start before it are written, with
+    the same delay. Returns FLUSH, GROW_STACK or GROW_PATH if an array is full, and continues from there at the next
+    call. It also returns FLUSH after so many counted matches that the user may want to stop.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]
