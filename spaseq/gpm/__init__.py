@@ -5,7 +5,7 @@ two evaluators. The plan over columns (`columnar/`) computes a pattern's mapping
 may be one event. `PatternEvaluator` computes the mapping set on one event with rdflib's algebra: for patterns that the
 plan does not cover, and as the reference that tests compare the plan with.
 
-The way of a pattern: `sparql` has rdflib parse it, and checks the rules of `legal`; `pattern` compiles its `algebra`;
+The way of a pattern: `sparql` has rdflib parse it, and checks the rules of `legal`. `pattern` compiles its `algebra`.
 `columnar/` evaluates it on batches, `evaluate` on one event, by the rules of `reference`.
 
 Modules:
@@ -25,8 +25,8 @@ Modules:
   fewer alternatives.
 * `sparql` (`Piece`, `Source`, `literals_as_written`, `prepared`, `settled`, `translated`): From SPARQL in a query's
   text to rdflib's algebra; only here rdflib parses and translates.
-* `pattern` (`Condition`, `GraphPattern`, `Part`, `Source`, `compile_pattern`, `with_answers`): Compile the group
-  graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
+* `pattern` (`Condition`, `GraphPattern`, `Part`, `Source`, `compile_pattern`, `with_answers`): Compile the group graph
+  pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
 * `property_paths`: Property paths as values, and questions about them that need no graph.
 * `ways` (`ways`): Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.
 * `reference`: Evaluates rdflib's algebra as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and the

@@ -17,17 +17,18 @@ Modules:
 * `joins`: Joins of tables, event by event: two rows are compatible if they bind no shared variable to different terms.
 * `paths` (`pairs_of`): Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
 * `basic` (`BasicPattern`, `basic_pattern`, `match`): Matches basic graph patterns on a batch of events.
-* `coverage`: Which patterns the columnar plan covers, and which triples of an event a pattern can use.
+* `coverage`: The patterns that the columnar plan covers, and the triples of an event that a pattern can use.
 * `keys` (`Keys`): The partitions of one evaluation, numbered as they occur, over all batches and streams.
 * `named` (`inward`, `mapped_expression`, `mentioned`, `reads_knowledge`, `with_known_graphs`): Rewrites GRAPH for the
-  plan: constant names only, and moved inwards where needed.
+  plan: constant names only, and moved inwards if needed.
 * `order` (`by_all_terms`, `by_keys`, `ranks`): The order of terms and of solution rows (SPARQL 1.1 §15.1).
 * `truth`: Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
 * `amounts` (`Amounts`, `Numbers`, `amounts_of`, `by_kind`, `combined`, `compared`, `decimal_digits`, `divided`,
   `rounded`, `signed`, `term_numbers`): Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, the
   literals it gives, and comparisons that the values' kinds decide.
 * `texts` (`ASK`, `NO_VALUE`, `Given`, `cast_terms`, `fresh_nodes`, `fresh_values`, `nodes_of`, `values_of`): Functions
-  of terms over columns: of texts, of what a term is, of the parts of times (SPARQL 1.1 §17.4), casts, and new values.
+  of terms over columns: of texts, of the kinds of terms, of the parts of times (SPARQL 1.1 §17.4), casts, and new
+  values.
 * `groups` (`aggregated`): Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
 * `plan` (`Evaluation`, `KnowledgeRows`, `KnowledgeSource`): The columnar plan of a graph pattern: the algebra evaluated
   bottom up over all events of a batch at once.
@@ -35,8 +36,8 @@ Modules:
   joined with a batch by an index over the shared variables, or looked up for the terms of a batch.
 * `pushed` (`PushedTerms`): Lists for events that are pushed one by one; their terms keep their numbers from one push to
   the next.
-* `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepared`): One small graph by itself: what the plan
-  gives on a batch of one event, over rdflib's terms, without arrays.
+* `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepared`): One small graph by itself: the results of the
+  plan on a batch of one event, over rdflib's terms, without arrays.
 * `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Found`, `Solutions`, `Unsolved`, `value_on`): Evaluates compiled GPMs
   on batches of events, and on a few that are pushed.
 """
