@@ -164,8 +164,8 @@ def different(rows: np.ndarray) -> np.ndarray:
 
 
 def widened(rows: np.ndarray, parts: Iterable[np.ndarray], most: int | None = None) -> np.ndarray:
-    """`rows`, int32 (n, 3), each once, and behind them those of `parts` that are new, as they come. BudgetExceeded
-    where there are more than `most` (`closed_triples`).
+    """`rows`, int32 (n, 3), each once, and behind them those of `parts` that are new, as they come. Raises
+    BudgetExceeded if there are more than `most` (`closed_triples`).
 
     Held are the different ones, 12 bytes each, with a table of 8 to 16, twice as much while it grows.
     """
