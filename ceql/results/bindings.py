@@ -33,7 +33,7 @@ class Shown:
         """The variables and attributes that a query shows."""
         items = query.selection.items
         if items is None:
-            names = tuple(dict.fromkeys(_unnamed_types(query.where, False)))
+            names = tuple(dict.fromkeys(_unnamed(query.where, False)))
             return Shown(names, dict.fromkeys(names))
         attributes: dict[str, tuple[str, ...] | None] = {}
         for item in items:
@@ -50,23 +50,23 @@ def lists_attributes(query: ast.Query) -> bool:
     return any(item.attributes for item in query.selection.items or ())
 
 
-def _unnamed_types(node: ast.Formula, named: bool) -> Iterator[str]:
+def _unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
     """The variables of AS, and the event types that are under none."""
     match node:
         case ast.EventType():
             if not named:
                 yield next(name for name, _ in defined_variables(node))
         case ast.As(child, variable):
-            yield from _unnamed_types(child, True)
+            yield from _unnamed(child, True)
             yield variable.text
         case ast.Filter(child, _) | ast.Iterate(child, _) | ast.Repeat(child, _, _):
-            yield from _unnamed_types(child, named)
+            yield from _unnamed(child, named)
         case ast.Either(left, right) | ast.Sequence(left, right, _):
-            yield from _unnamed_types(left, named)
-            yield from _unnamed_types(right, named)
+            yield from _unnamed(left, named)
+            yield from _unnamed(right, named)
         case ast.Conjunction(children):
             for child in children:
-                yield from _unnamed_types(child, named)
+                yield from _unnamed(child, named)
 
 
 class Bindings:

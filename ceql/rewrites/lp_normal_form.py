@@ -78,7 +78,7 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
         case ast.As(child, variable):
             return dataclasses.replace(node, child=_push(child, above.under(variable.text), limit))
         case ast.Filter(child, condition):
-            return _push_filter(node, child, as_test(condition), above, limit)
+            return _pushed(node, child, as_test(condition), above, limit)
         case ast.Iterate(child, _) | ast.Repeat(child, _, _):
             return dataclasses.replace(node, child=down(child))
         case ast.Sequence(ast.Sequence(left, ast.Without(), False) as both, right, False):
@@ -90,7 +90,7 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
     return node
 
 
-def _push_filter(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, limit: int) -> ast.Formula:
+def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, limit: int) -> ast.Formula:
     """`child FILTER test`, with the conditions that can move down moved into `child`."""
     split = _first_or(test, child)
     if split is not None:
@@ -98,8 +98,8 @@ def _push_filter(node: ast.Filter, child: ast.Formula, test: Test, above: _Above
         halves = [test if rest is None else All(rest, test) for test in (alternatives.left, alternatives.right)]
         if 2 * size(child) > limit:
             raise _too_large(limit, 2 * size(child), f"an OR of conditions at line {node.span.line}")
-        left = _push_filter(node, child, halves[0], above, limit)
-        return ast.Either(left, _push_filter(node, fresh(child), halves[1], above, limit))
+        left = _pushed(node, child, halves[0], above, limit)
+        return ast.Either(left, _pushed(node, fresh(child), halves[1], above, limit))
     staying: Test | None = None
     for part in conjuncts(test):
         if isinstance(part, Leaf) and is_defined_here(part, child):

@@ -65,9 +65,7 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     items = query.selection.items
     if items is not None:
         items = tuple(
-            dataclasses.replace(item, variable=name)
-            for item in items
-            for name in _names_of(rest, item.variable, renamed)
+            dataclasses.replace(item, variable=name) for item in items for name in _called(rest, item.variable, renamed)
         )
     return dataclasses.replace(
         query,
@@ -98,7 +96,7 @@ def _bind(node: ast.Formula, taken: frozenset[str], again: Callable[[ast.As], st
     return frozenset()
 
 
-def _names_of(node: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
+def _called(node: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
     """The names that a variable has in a formula after renaming."""
     return tuple(dict.fromkeys(_uses(node, variable, renamed)))
 
@@ -128,7 +126,7 @@ def _said_of_all(
     """A condition, repeated for every combination of the names that its variables have now, joined by AND."""
     scope = scope_of(leaf, child, scopes) or child
     own = defined(child)
-    names = {v: _names_of(child if v in own else scope, v, renamed) or (v,) for v in sorted(leaf.variables)}
+    names = {v: _called(child if v in own else scope, v, renamed) or (v,) for v in sorted(leaf.variables)}
     if all(found == (v,) for v, found in names.items()):
         return leaf.condition
     count = math.prod(map(len, names.values()))

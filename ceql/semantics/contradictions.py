@@ -76,7 +76,7 @@ def _ways(node: ast.Condition, negated: bool) -> list[_Way]:
             both = [a + b for a, b in itertools.islice(itertools.product(first, second), _BRANCHES + 1)]
             return both if len(both) <= _BRANCHES else [()]
         case ast.Compare(symbol, left, right):
-            return _compare(_INVERSE[symbol] if negated else symbol, left, right)
+            return _compared(_INVERSE[symbol] if negated else symbol, left, right)
         case ast.In(term, items):
             found = tuple(_constant(i) for i in items)
             if None in found:
@@ -84,7 +84,7 @@ def _ways(node: ast.Condition, negated: bool) -> list[_Way]:
             return [(_Limit(term, "not in" if negated else "in", found),)]
         case ast.InRange(term, low, high):
             bounds = [(s, b) for s, b in ((">=", low), ("<=", high)) if b is not None]
-            parts = [_compare(_INVERSE[s] if negated else s, term, b) for s, b in bounds]
+            parts = [_compared(_INVERSE[s] if negated else s, term, b) for s, b in bounds]
             if negated:
                 return [way for part in parts for way in part]
             return [tuple(itertools.chain(*choice)) for choice in itertools.product(*parts)]
@@ -93,7 +93,7 @@ def _ways(node: ast.Condition, negated: bool) -> list[_Way]:
     return [()]
 
 
-def _compare(symbol: str, left: ast.Expression, right: ast.Expression) -> list[_Way]:
+def _compared(symbol: str, left: ast.Expression, right: ast.Expression) -> list[_Way]:
     if _varies(left) and _varies(right):
         return [_NEVER] if left == right and symbol in ("<", ">", "!=") else [()]
     if not _varies(left):

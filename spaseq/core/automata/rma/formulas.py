@@ -284,23 +284,23 @@ def holds(formula: Formula, truth: Callable[[Test], bool]) -> bool:
             assert_never(formula)  # type: ignore[arg-type]
 
 
-def _map(formula: Formula, change: Callable[[Test], Formula]) -> Formula:
+def _mapped(formula: Formula, change: Callable[[Test], Formula]) -> Formula:
     match formula:
         case Test():
             return change(formula)
         case Not(child):
-            return negation(_map(child, change))
+            return negation(_mapped(child, change))
         case All(parts):
-            return conjunction(*(_map(part, change) for part in parts))
+            return conjunction(*(_mapped(part, change) for part in parts))
         case Some(parts):
-            return disjunction(*(_map(part, change) for part in parts))
+            return disjunction(*(_mapped(part, change) for part in parts))
         case _:
             assert_never(formula)  # type: ignore[arg-type]
 
 
 def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
     """The formula with each argument in `names` renamed to its value there."""
-    return _map(formula, lambda t: Test(t.relation, tuple(names.get(a, a) for a in t.arguments)))
+    return _mapped(formula, lambda t: Test(t.relation, tuple(names.get(a, a) for a in t.arguments)))
 
 
 def restricted(formula: Formula, known: Mapping[Test, bool]) -> Formula:
@@ -310,7 +310,7 @@ def restricted(formula: Formula, known: Mapping[Test, bool]) -> Formula:
         truth = known.get(test)
         return test if truth is None else TRUE if truth else FALSE
 
-    return _map(formula, change)
+    return _mapped(formula, change)
 
 
 def satisfiable(formula: Formula) -> bool:
