@@ -114,11 +114,8 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def remarks(query: Any, found: Any, written: int | None = None) -> tuple[list[str], list[str]]:
-    """Warnings about a run, and its notes.
-
-    The notes are those of `found`, which are the matches or alerts, and, if nothing was `written`, a report of the
-    input read.
-    """
+    """Warnings about a run, and its notes. The notes are those of `found`, which are the matches or alerts, and, if
+    nothing was `written`, a report of the input read."""
     notes = list(found.notes)
     if written == 0 and not query.compiled.rewritten.unsatisfiable:  # which has been said
         notes += found.why_none()

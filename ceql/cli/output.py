@@ -73,12 +73,10 @@ class FoundMatches(Results):
             yield from self._of(table)
 
     def cells(self) -> Iterator[Sequence[Any]]:
-        """Rows of cells; positions are separated by blanks.
-
-        With valuations, each variable v has a column `v`, its positions, and columns `v.attribute`, JSON arrays of its
-        events' values. The attributes are those that SELECT lists, or all that the events up to the first match have.
-        Raises `EventError` for an attribute that comes later.
-        """
+        """Rows of cells; positions are separated by blanks. With valuations, each variable v has a column `v`, its
+        positions, and columns `v.attribute`, JSON arrays of its events' values. The attributes are those that SELECT
+        lists, or all that the events up to the first match have. Raises `EventError` for an attribute that comes
+        later."""
         known: list[str] | None = None
         bound: list[tuple[str, str]] = []
         for table in self._tables():

@@ -278,10 +278,7 @@ class GuardMemory:
 
     def test(self, guard: Hashable, events: Mapping[str, np.ndarray]) -> np.ndarray:
         """The rows at which the guard is true, and not unknown: bool (n,). `events[variable]`, int64 (n,), are numbers
-        of events.
-
-        Raises `EventError` if kinds of values do not go together.
-        """
+        of events. Raises `EventError` if kinds of values do not go together."""
         assert isinstance(guard, Guard)
         condition = self._tuples[guard]
         try:

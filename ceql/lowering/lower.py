@@ -319,10 +319,7 @@ class _Lowering:
 
     def absent_at_the_end(self, node: ast.Without, part: _Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
-        pattern.
-
-        The pattern is `φ ; ψ` of those alternatives of ψ that have conditions on φ; None if none has.
-        """
+        pattern. The pattern is `φ ; ψ` of those alternatives of ψ that have conditions on φ; None if none has."""
         alternatives, number = self.alternatives(node.child, part.defined)
         related = [alternative for alternative in alternatives if alternative.conditions]
         for alternative in related:
@@ -351,10 +348,7 @@ class _Lowering:
 
     def refuse_untold(self, alternative: _Alternative, pattern: Pattern, query: ast.Query) -> None:
         """Refuse a query if the positions of a match do not determine the events of the condition's variables, or if
-        SELECT leaves one of them out.
-
-        The reason: a match is compared with the events behind it by its positions.
-        """
+        SELECT leaves one of them out. The reason: a match is compared with the events behind it by its positions."""
         leaf = alternative.conditions[0]
         names = frozenset(name for one in alternative.conditions for name in one.variables) - alternative.names
         items = query.selection.items
@@ -372,10 +366,8 @@ class _Lowering:
             )
 
     def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], int]:
-        """The alternatives that a NOT forbids, and a fresh number for the name of its event.
-
-        Conditions may name `known`, the variables of the part before the NOT.
-        """
+        """The alternatives that a NOT forbids, and a fresh number for the name of its event. Conditions may name
+        `known`, the variables of the part before the NOT."""
         found, _ = self.single_events(node, known)
         return found, next(self.fresh)
 

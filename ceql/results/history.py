@@ -173,11 +173,8 @@ def first_position(batch: EventBatch | Block) -> int:
 
 
 class Past:
-    """The batches whose events future matches may contain.
-
-    `lasts` has the last window coordinate of each. `keys` has the partition of each event if windows are of events in
-    partitions: int64 (n,), else None.
-    """
+    """The batches whose events future matches may contain. `lasts` has the last window coordinate of each. `keys` has
+    the partition of each event if windows are of events in partitions: int64 (n,), else None."""
 
     worth: ClassVar[int] = 1 << 16
     """So many events make it worth while to look for those that no partition needs any more."""
@@ -204,12 +201,10 @@ class Past:
         born: Callable[[np.ndarray], np.ndarray] | None,
         sure: Callable[[], np.ndarray],
     ) -> None:
-        """Drop single events. To be called before each event from `position` on.
-
-        Partitions need different events, any number of positions back. Dropped are all but the last events of a window
-        of events, and those before the position that `born` gives for the number of a partition. The events of matches
-        that are still to be given, `sure`, are never dropped.
-        """
+        """Drop single events. To be called before each event from `position` on. Partitions need different events, any
+        number of positions back. Dropped are all but the last events of a window of events, and those before the
+        position that `born` gives for the number of a partition. The events of matches that are still to be given,
+        `sure`, are never dropped."""
         if position >= self._sift_at and self.batches:
             self._sift(int(window.size) + 1 if window.per_partition else position + 1, born, sure())
             self._sift_at = position + self.worth + sum(map(len, self.batches))

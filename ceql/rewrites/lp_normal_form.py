@@ -46,11 +46,8 @@ def _too_large(limit: int, used: int, why: str) -> BudgetExceeded:
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """The conditions that are on their way down.
-
-    `on`: those on the events of a variable. `every`: those on every event of the part, if the variable `name` takes all
-    of them.
-    """
+    """The conditions that are on their way down. `on`: those on the events of a variable. `every`: those on every event
+    of the part, if the variable `name` takes all of them."""
 
     on: tuple[tuple[str, ast.Condition], ...] = ()
     every: tuple[ast.Condition, ...] = ()

@@ -72,11 +72,9 @@ _ROWS: Final = 10_000
 
 
 class FoundResults(Results):
-    """The first `limit` solutions of matches; `objects` and `tables` are of the matches themselves.
-
-    With `live`, for streams that go on, each is written to `out`, the file of the writer, as soon as it is known.
-    `typed`: `tables` have numbers and times in place of terms.
-    """
+    """The first `limit` solutions of matches; `objects` and `tables` are of the matches themselves. With `live`, for
+    streams that go on, each is written to `out`, the file of the writer, as soon as it is known. `typed`: `tables` have
+    numbers and times in place of terms."""
 
     line_end = "\r\n"
 
@@ -182,10 +180,7 @@ class FoundResults(Results):
 
     def rendered(self, of_keys: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[tuple[str, Sequence[str | None]]]:
         """The time of each solution as text, and the result of `of_keys` for the keys of its terms, in order of the
-        variables.
-
-        None for a variable that is not bound.
-        """
+        variables. None for a variable that is not bound."""
         clauses = self.query.checked.clauses
         if not isinstance(self._matches, Matches) or self.live or clauses.ask or self._limit is not None:
             for time, bindings in self.solutions():

@@ -118,9 +118,7 @@ class Tells:
     @property
     def memory(self) -> Memory:
         """The memory that the evaluation holds now; empty if it no longer exists, or is in another process (on Spark).
-
-        Costs some 0.1 µs for each key and event that is held. Not to be read while events are pushed.
-        """
+        Costs some 0.1 µs for each key and event that is held. Not to be read while events are pushed."""
         reference = getattr(self, "_holder", None)
         holder = None if reference is None else reference()
         return Memory() if holder is None else holder.held()
@@ -130,10 +128,8 @@ class Tells:
 
 
 def measured(parts: Parts, ignored: Iterable[Any], *, keys_held: int = 0, events_held: int = 0) -> Memory:
-    """The bytes that can be reached from the roots of each part, by the names of `Memory`.
-
-    Objects that two parts share count for the first one in `_ORDER`; those reached from `ignored` are not counted.
-    """
+    """The bytes that can be reached from the roots of each part, by the names of `Memory`. Objects that two parts share
+    count for the first one in `_ORDER`; those reached from `ignored` are not counted."""
     walk = _Walk()
     for root in ignored:
         walk.size(root)

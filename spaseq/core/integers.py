@@ -22,10 +22,8 @@ _BITS: Final = 16  # numpy's stable sort counts numbers of so many bits
 
 
 class Memo:
-    """A map from numbers (from 0) to numbers (from 0), in an array instead of a dict, so that one call looks up many.
-
-    8 to 16 bytes for each number up to the highest recorded.
-    """
+    """A map from numbers (from 0) to numbers (from 0), in an array instead of a dict, so that one call looks up many. 8
+    to 16 bytes for each number up to the highest recorded."""
 
     __slots__ = ("_told",)
 
@@ -107,10 +105,8 @@ def different(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def first_of_each(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first index of each different value, in ascending order of the values, and the number of each value among the
-    different ones.
-
-    `values`: ints of one dimension. Both results are int64, as `return_index` and `return_inverse` of `np.unique`.
-    """
+    different ones. `values`: ints of one dimension. Both results are int64, as `return_index` and `return_inverse` of
+    `np.unique`."""
     low = _dense(values)
     if low is None:
         order = in_order(values)

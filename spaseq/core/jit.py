@@ -172,10 +172,8 @@ def attempt(kernel: Kernel, *arguments: Any) -> Any:
 
 
 def attempt_rows(kernel: Kernel, rows: int, *arguments: Any) -> Any:
-    """Call a kernel whose cost is linear in `rows`: interpreted while there is time, and if they are not many.
-
-    A row takes some 3 µs; if it takes more, the caller raises `rows` in proportion.
-    """
+    """Call a kernel whose cost is linear in `rows`: interpreted while there is time, and if they are not many. A row
+    takes some 3 µs; if it takes more, the caller raises `rows` in proportion."""
     few = rows <= _ROWS or (rows <= _PATIENCE * _ROWS and not kernel.at_hand)
     return attempt(kernel, *arguments) if few else kernel.compiled(*arguments)
 

@@ -222,10 +222,8 @@ class Query(Protocol):
         ...
 
     def picture(self, run: Any = None) -> Picture:
-        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it.
-
-        Lit by `run`: the result of `run(…)`, a match, or a list of matches.
-        """
+        """The automaton as a drawing: `svg()`, `dot`, `save(path)`; a notebook shows it. Lit by `run`: the result of
+        `run(…)`, a match, or a list of matches."""
         ...
 
     @property

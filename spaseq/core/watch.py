@@ -101,11 +101,8 @@ class _Helping:
 
 
 def handed_on(stopped: Callable[[], bool]) -> Callable[[], None]:
-    """The function that a thread that helps this one must call first.
-
-    Then `check` in that thread also checks the limits of this thread's evaluation, and raises `Stopped` once
-    `stopped()`.
-    """
+    """The function that a thread that helps this one must call first. Then `check` in that thread also checks the
+    limits of this thread's evaluation, and raises `Stopped` once `stopped()`."""
     watch = _Helping(_CURRENT.watch, stopped)
 
     def begin() -> None:
@@ -140,10 +137,8 @@ def to_hold(more: int) -> None:
 
 
 def reserve(more: int) -> None:
-    """Raises `LimitReached` if `more` bytes would be beyond the `memory_limit` of this thread's evaluation.
-
-    Raises `MemoryError` if the system does not have them: libraries end the process if memory is refused to them.
-    """
+    """Raises `LimitReached` if `more` bytes would be beyond the `memory_limit` of this thread's evaluation. Raises
+    `MemoryError` if the system does not have them: libraries end the process if memory is refused to them."""
     watch = _CURRENT.watch
     if watch is not None:
         watch.hold(more)
@@ -316,10 +311,7 @@ def resident_bytes() -> int:
 
 def available_bytes() -> float:
     """The memory that this process may still get: of its address space, and of the memory that the system has
-    available.
-
-    Infinite if neither is known.
-    """
+    available. Infinite if neither is known."""
     left = math.inf
     most = _address_space()
     try:

@@ -42,10 +42,8 @@ Found = Generator["Breach", None, set[Variable]]
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A broken rule: the problem, the section of the specification, and the place.
-
-    The place is the first match of the pattern `word`, or of the group in it, from `node` on.
-    """
+    """A broken rule: the problem, the section of the specification, and the place. The place is the first match of the
+    pattern `word`, or of the group in it, from `node` on."""
 
     problem: str
     rule: str

@@ -188,10 +188,8 @@ def unzstd(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _zstd_parts() -> Generator[int, bytes, None]:
-    """The number of bytes of each part of a zstd file (RFC 8878, 3.1), given the first bytes of the part before.
-
-    No part holds more than one block, which is 128 kB decompressed.
-    """
+    """The number of bytes of each part of a zstd file (RFC 8878, 3.1), given the first bytes of the part before. No
+    part holds more than one block, which is 128 kB decompressed."""
     while True:
         magic = int.from_bytes((yield 4), "little")
         if magic >> 4 == _SKIPPABLE:

@@ -74,12 +74,10 @@ def keep_freed() -> None:
 
 
 def _stand_in() -> None:
-    """Give a process a file for each of its streams that was closed at its start (`>&-`) and is None in Python.
-
-    For input it is an empty one, for output one in which each write fails with an OSError, for errors one that discards
+    """Give a process a file for each of its streams that was closed at its start (`>&-`) and is None in Python. For
+    input it is an empty one, for output one in which each write fails with an OSError, for errors one that discards
     all. Otherwise a file opened for another purpose could get the number 1, and warnings would be printed on standard
-    output.
-    """
+    output."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:

@@ -216,21 +216,16 @@ class Cache:
         return {old: new for new, old in enumerate(live)}
 
     def restore(self, states: Sequence[frozenset[int]]) -> None:
-        """Take the states of another cache of the same automaton, under their numbers there.
-
-        Raises `OptionError` for a value that is not a set of the automaton's states, or that occurs twice.
-        """
+        """Take the states of another cache of the same automaton, under their numbers there. Raises `OptionError` for a
+        value that is not a set of the automaton's states, or that occurs twice."""
         ours = range(1, self._stepper.states)
         known = all(type(some) is frozenset and all(type(q) is int and q in ours for q in some) for some in states)
         expect(known and len(set(states)) == len(states) and frozenset() not in states, "each set of states once")
         self._evict(list(states))
 
     def tables(self) -> Tables:
-        """The transitions as arrays.
-
-        Rows made since the last call are put behind the earlier ones, class by class, so each row is converted from
-        Python's numbers once. O(bytes of the arrays) if there are new rows.
-        """
+        """The transitions as arrays. Rows made since the last call are put behind the earlier ones, class by class, so
+        each row is converted from Python's numbers once. O(bytes of the arrays) if there are new rows."""
         old = self._tables
         if old is None or self._stale:
             init = _flat(self._init, 5) if old is None or len(old.init_from) <= len(self._init) else old[:2]

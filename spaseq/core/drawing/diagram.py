@@ -16,9 +16,7 @@ reached. `""` if no run is shown.
 @dataclass(frozen=True, slots=True)
 class Node:
     """A state. `name` is unique in its diagram, `label` is shown. `start`: a run begins here; `final`: it may end.
-
-    `lit`: its part in a run; `count`: the number of matches whose way it is on.
-    """
+    `lit`: its part in a run; `count`: the number of matches whose way it is on."""
 
     name: str
     label: str
@@ -30,11 +28,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A transition between two nodes, given by name, with its label.
-
-    `notes`: texts of the legend; their numbers stand behind the label. `dashed`: true if it passes over its event, or
-    takes none. `lit` and `count`: as of nodes.
-    """
+    """A transition between two nodes, given by name, with its label. `notes`: texts of the legend; their numbers stand
+    behind the label. `dashed`: true if it passes over its event, or takes none. `lit` and `count`: as of nodes."""
 
     source: str
     target: str

@@ -83,11 +83,8 @@ def query_html(text: str, warnings: Sequence[str], picture: Picture) -> str:
 
 
 def matches_html(matches: Any, head: Sequence[str], row: Callable[[Any], Sequence[Any]]) -> str:
-    """The first matches, or the reason why there is none.
-
-    The matches shown come from a separate use of `matches`, limited to two seconds if there are any. So `matches` and
-    its counters stay as they are.
-    """
+    """The first matches, or the reason why there is none. The matches shown come from a separate use of `matches`,
+    limited to two seconds if there are any. So `matches` and its counters stay as they are."""
     for seconds in _SECONDS:
         rows: list[Sequence[Any]] = []
         notes: list[str] = []

@@ -54,11 +54,8 @@ def progress_of(evaluator: Any) -> Progress | None:
 def stuck(
     progress: Progress, parts: str, order: str, limits: Sequence[str], told: Callable[[Iterable[Predicate]], str]
 ) -> str:
-    """A line for people if every step had its events: the progress of runs, and the `limits` of the query.
-
-    `parts` and `order`: the language's words for the parts of its pattern, and for their order; `told` gives the text
-    of a step.
-    """
+    """A line for people if every step had its events: the progress of runs, and the `limits` of the query. `parts` and
+    `order`: the language's words for the parts of its pattern, and for their order; `told` gives the text of a step."""
     found = f"there are events for every {parts}, but "
     if progress.next:
         awaited = " or ".join(sorted(map(told, progress.next)))

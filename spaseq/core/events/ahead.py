@@ -45,10 +45,8 @@ def ahead(make: Callable[[], Iterator[T]], depth: int = _DEPTH) -> Iterator[T]:
 
 
 class _Item:
-    """An item of a source, and the `work` of its line.
-
-    `claimed`: a thread is working on it, or has done so. `done`: the result is there, or an error.
-    """
+    """An item of a source, and the `work` of its line. `claimed`: a thread is working on it, or has done so. `done`:
+    the result is there, or an error."""
 
     __slots__ = ("claimed", "done", "ended", "error", "result", "value", "work")
 
@@ -63,10 +61,8 @@ class _Item:
 
 
 class _Line:
-    """A source, and its items that no thread has taken yet. One thread at a time is `reading`.
-
-    `work` is the work on each item, if it is the same for every thread.
-    """
+    """A source, and its items that no thread has taken yet. One thread at a time is `reading`. `work` is the work on
+    each item, if it is the same for every thread."""
 
     __slots__ = ("ended", "items", "reading", "source", "work")
 
@@ -204,11 +200,9 @@ class Crew(Generic[T, R]):
                 self._do(job, work)
 
     def _job(self, wanted: _Line | None, *, alone: bool = False) -> _Line | _Item | None:
-        """A job, claimed. The caller holds `_changed`.
-
-        First comes the first item of `wanted`, if a thread that takes waits for it. Then comes reading, as only one
-        thread can read a source, and then the other items. `alone`: only jobs of `wanted`.
-        """
+        """A job, claimed. The caller holds `_changed`. First comes the first item of `wanted`, if a thread that takes
+        waits for it. Then comes reading, as only one thread can read a source, and then the other items. `alone`: only
+        jobs of `wanted`."""
         if wanted is not None and wanted.items and not wanted.items[0].claimed:
             wanted.items[0].claimed = True
             return wanted.items[0]

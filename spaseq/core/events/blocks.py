@@ -89,10 +89,8 @@ def line_blocks(stream: Joined, name: str, quoted: bool) -> Iterator[bytes]:
 
 
 def _cut(part: bytes, odd: bool, quoted: bool) -> int:
-    """The offset behind the last whole line of a part, 0 if no line ends in it.
-
-    With `quoted`, line ends in a quoted field do not count; the part begins in one if `odd`.
-    """
+    """The offset behind the last whole line of a part, 0 if no line ends in it. With `quoted`, line ends in a quoted
+    field do not count; the part begins in one if `odd`."""
     cut = part.rfind(b"\n") + 1
     quotes = part.count(b'"', 0, cut) + odd if quoted else 0
     while cut and quotes % 2:

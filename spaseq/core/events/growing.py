@@ -52,11 +52,9 @@ class Watched:
         self.read: int = 0
 
     def check(self, piece: bytes = b"") -> None:
-        """Count a piece that was read, and check the file; to be called for each piece.
-
-        Raises `EventError` if the file is another one, or no longer holds the bytes already read. New content would
-        otherwise be lost, or read from its middle.
-        """
+        """Count a piece that was read, and check the file; to be called for each piece. Raises `EventError` if the file
+        is another one, or no longer holds the bytes already read. New content would otherwise be lost, or read from its
+        middle."""
         self._head += piece[: max(0, _HEAD - self.read)]
         self.read += len(piece)
         try:

@@ -367,10 +367,8 @@ def common_schema(parts: list[pa.Table], source: str) -> pa.Table:
 
 
 def _alike(parts: list[pa.Table], source: str) -> list[pa.Table]:
-    """The same tables, with one type for each column, which holds all values as they are.
-
-    If a column has several types, dictionaries are decoded, and types of different kinds become a union.
-    """
+    """The same tables, with one type for each column, which holds all values as they are. If a column has several
+    types, dictionaries are decoded, and types of different kinds become a union."""
     kinds: dict[str, set[pa.DataType]] = {}
     for table in parts:
         for field in table.schema:

@@ -187,11 +187,8 @@ def _seconds(nanoseconds: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Released:
-    """Rows of the times that `Reorderer.push` was given.
-
-    `ready`: in order of time. `waiting`: rows that still wait, ascending. Both are int64, or slices if all rows came in
-    order. `error` is about the events behind them.
-    """
+    """Rows of the times that `Reorderer.push` was given. `ready`: in order of time. `waiting`: rows that still wait,
+    ascending. Both are int64, or slices if all rows came in order. `error` is about the events behind them."""
 
     ready: np.ndarray | slice
     waiting: np.ndarray | slice

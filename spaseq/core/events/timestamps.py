@@ -107,11 +107,9 @@ class TimestampAssigner:
         self.guessed: tuple[str, ...] = ()
 
     def choose(self, table: pa.Table) -> None:
-        """Find the column of times by the first events, or by their columns alone.
-
-        Raises `EventError` for events without types. Raises `OptionError` if they have no times and `timed` needs them,
-        or if other streams do have times.
-        """
+        """Find the column of times by the first events, or by their columns alone. Raises `EventError` for events
+        without types. Raises `OptionError` if they have no times and `timed` needs them, or if other streams do have
+        times."""
         if self.known:
             return
         self._check_type(table)

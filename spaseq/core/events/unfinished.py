@@ -19,10 +19,8 @@ _LOOK: Final = 1 << 19
 
 
 class Unfinished:
-    """The parts of a line of `source` whose end has not been read; it has at most `most` bytes.
-
-    The size of a compressed file does not bound the decompressed line, so memory is checked before a part is added.
-    """
+    """The parts of a line of `source` whose end has not been read; it has at most `most` bytes. The size of a
+    compressed file does not bound the decompressed line, so memory is checked before a part is added."""
 
     __slots__ = ("_most", "_parts", "_source", "size")
 
@@ -55,10 +53,7 @@ class Unfinished:
 
 class Fed:
     """The size of the input that a parser of the document `source` was given; the parser keeps the input it has not
-    parsed yet.
-
-    `since`: the bytes since it gave its last statement, to be set to 0 with each; `all`: all bytes.
-    """
+    parsed yet. `since`: the bytes since it gave its last statement, to be set to 0 with each; `all`: all bytes."""
 
     __slots__ = ("_look", "_source", "_taken", "all", "since")
 

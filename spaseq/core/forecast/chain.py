@@ -38,11 +38,8 @@ class ChainLimits:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The steps of a run in one partition, an element for each event.
-
-    `states`, int32 (n,): the state after it. `letters`, int32 (n,): its letter. `accepted`, bool (n,): true if a match
-    ends at it.
-    """
+    """The steps of a run in one partition, an element for each event. `states`, int32 (n,): the state after it.
+    `letters`, int32 (n,): its letter. `accepted`, bool (n,): true if a match ends at it."""
 
     states: np.ndarray
     letters: np.ndarray

@@ -192,11 +192,8 @@ def _steps(pattern: BasicPattern, lists: Lists) -> np.ndarray | None:
 
 
 def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray, counting: bool) -> _Layout:
-    """The arguments of the kernel, with a list for each step.
-
-    A list has all triples, those of the step's predicate, or the pairs of its path; it is sorted by the term at `seek`,
-    if that is not -1.
-    """
+    """The arguments of the kernel, with a list for each step. A list has all triples, those of the step's predicate, or
+    the pairs of its path; it is sorted by the term at `seek`, if that is not -1."""
     events = len(lists)
     triples, rows, sought = [lists.triples], [], []
     starts = np.zeros((len(steps), events + 1), np.int64)

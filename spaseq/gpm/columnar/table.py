@@ -295,11 +295,9 @@ class Space:
         return self.base + len(self._extras) - 1
 
     def literals(self) -> LiteralColumns:
-        """The values of the terms for comparisons, by number (`spaseq.rdf.columns.LiteralColumns`).
-
-        There are unused rows at the end, for terms without a value; so -1, for unbound, can be looked up. Each added
-        term is parsed once.
-        """
+        """The values of the terms for comparisons, by number (`spaseq.rdf.columns.LiteralColumns`). There are unused
+        rows at the end, for terms without a value; so -1, for unbound, can be looked up. Each added term is parsed
+        once."""
         known = self._literals if self._literals is not None else self._terms.literals()
         if not len(known.kind):
             known = empty_columns(1)
@@ -347,11 +345,8 @@ def _longer(columns: LiteralColumns, count: int) -> LiteralColumns:
 
 
 def _locate(terms: TermTable, term: Term) -> int:
-    """The number of a term in a table, -1 if it is not there.
-
-    If no kernel finds it, the whole table is searched by array operations, which is enough for the few terms of a
-    query.
-    """
+    """The number of a term in a table, -1 if it is not there. If no kernel finds it, the whole table is searched by
+    array operations, which is enough for the few terms of a query."""
     if terms.finds is not None:
         return terms.finds(term_bytes(term))
     key = term_bytes(term)

@@ -104,10 +104,7 @@ class RoundLists:
 
     def cells(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The number of rounds of some lists, int64 (n,), and the codes of the terms that they bind: int64 (rounds,
-        names).
-
-        The rounds come from the first of the first list on; NOTHING for none.
-        """
+        names). The rounds come from the first of the first list on; NOTHING for none."""
         lengths, rounds = self._unrolled(numbers)
         return lengths, self._codes(rounds)
 

@@ -58,10 +58,8 @@ class CodedLists(Protocol):
     def names(self) -> Sequence[str]: ...
 
     def cells(self, numbers: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
-        """The number of rounds of each list, int64 (n,), and the codes of their terms: int64 (rounds, names).
-
-        The rounds stand one behind the other; NOTHING for a variable that a round does not bind.
-        """
+        """The number of rounds of each list, int64 (n,), and the codes of their terms: int64 (rounds, names). The
+        rounds stand one behind the other; NOTHING for a variable that a round does not bind."""
         ...
 
     def mappings(self, number: int, /) -> tuple[Mapping, ...]:
@@ -227,9 +225,7 @@ class FoundColumns:
 
 def columns_of(found: MatchBatch, selected: frozenset[str], history: History) -> FoundColumns | None:
     """The matches of the engine, one for each different projected mapping, with the identity and order of `Match`es.
-
-    None if that needs the terms.
-    """
+    None if that needs the terms."""
     rows = found.rows
     if not isinstance(rows, CodedRows) or not isinstance(rows.owner, TermCodes):
         return None

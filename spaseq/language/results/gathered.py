@@ -88,12 +88,9 @@ class SpaceTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Matches, or groups of them.
-
-    `start`, `end`, `offsets`, `positions` as in `FoundColumns`; `times`, int64, those of the positions. `columns`: for
-    each variable the numbers of its terms, int32 (m,), -1 if it is not bound, and under `ROUNDS` the number of the list
-    of its iterations' rounds. `events(i)`: those of row i.
-    """
+    """Matches, or groups of them. `start`, `end`, `offsets`, `positions` as in `FoundColumns`; `times`, int64, those of
+    the positions. `columns`: for each variable the numbers of its terms, int32 (m,), -1 if it is not bound, and under
+    `ROUNDS` the number of the list of its iterations' rounds. `events(i)`: those of row i."""
 
     start: np.ndarray
     end: np.ndarray
@@ -280,11 +277,8 @@ class GatheredLists:
         return begins, np.where(numbers < 0, 0, ends - begins)
 
     def rounds(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rounds of some lists; for a list without rounds, one that binds nothing.
-
-        Returns the index of the list of each round, int32 (r,), and the numbers of its terms, int32 (r, names), -1 for
-        none.
-        """
+        """The rounds of some lists; for a list without rounds, one that binds nothing. Returns the index of the list of
+        each round, int32 (r,), and the numbers of its terms, int32 (r, names), -1 for none."""
         begins, lengths = self._spans(numbers)
         counts = np.maximum(lengths, 1)
         owner = np.repeat(np.arange(len(numbers), dtype=np.int32), counts)

@@ -102,11 +102,8 @@ class _Block:
         self._made = {place: events for place, events in self._made.items() if place >= self._dropped}
 
     def of(self, position: int) -> tuple[int, int]:
-        """The time of an instant, and its place for `made`.
-
-        Raises `OptionError` for one that is not held: a forged snapshot may have matches of instants that it does not
-        hold.
-        """
+        """The time of an instant, and its place for `made`. Raises `OptionError` for one that is not held: a forged
+        snapshot may have matches of instants that it does not hold."""
         place = int(np.searchsorted(self.positions, position))
         if place == len(self.positions) or self.positions[place] != position:
             raise _not_held(position)

@@ -191,10 +191,8 @@ class Results:
             self._windows.append((int(positions[last]), int(times[last])))
 
     def push(self, matches: FoundColumns | Iterable[Match], now: int) -> Iterator[FoundColumns | Iterable[Match]]:
-        """The results that these matches complete, in parts; `now` is the latest time (ns) that has come.
-
-        All matches of one end come in one call. Columns have a row at least.
-        """
+        """The results that these matches complete, in parts; `now` is the latest time (ns) that has come. All matches
+        of one end come in one call. Columns have a row at least."""
         if self._clauses.by_window:
             if isinstance(matches, FoundColumns) and self._computation is not None:
                 yield from self._gather(matches)

@@ -36,10 +36,7 @@ _BY_TURNS: Final = (
 @dataclass(slots=True)
 class Input:
     """The input and its options: the `sources` by stream, the options as they were `chosen`, and as `settled` for these
-    files.
-
-    `timed`: the clause or setting that needs times. `seen`: events by the IRI of their stream.
-    """
+    files. `timed`: the clause or setting that needs times. `seen`: events by the IRI of their stream."""
 
     sources: Sequence[StreamSource]
     chosen: StreamOptions

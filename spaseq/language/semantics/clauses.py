@@ -66,10 +66,8 @@ class Clauses:
 
     @property
     def few(self) -> bool:
-        """True if some solutions of a window are no results, whatever solutions come behind them.
-
-        These are solutions that ORDER BY and LIMIT put behind enough others, and those that DISTINCT has seen.
-        """
+        """True if some solutions of a window are no results, whatever solutions come behind them. These are solutions
+        that ORDER BY and LIMIT put behind enough others, and those that DISTINCT has seen."""
         return not self.groups and (not self.ordered if self.distinct else self.limit is not None)
 
     @property

@@ -140,11 +140,9 @@ class InstantBatch:
         return Narrowed(self, rows)
 
     def holds(self, conjunction: Conjunction, within: np.ndarray | None = None) -> np.ndarray:
-        """For each row, True if the conjunction's mapping set is not empty: bool (n,).
-
-        The join is computed only for rows at which no value of its GPMs is empty. With `within`, bool (n,), only for
-        these rows; the others are False.
-        """
+        """For each row, True if the conjunction's mapping set is not empty: bool (n,). The join is computed only for
+        rows at which no value of its GPMs is empty. With `within`, bool (n,), only for these rows; the others are
+        False."""
         first, last = self.first, self.first + len(self)
         if within is not None:
             if len(conjunction) > 1:

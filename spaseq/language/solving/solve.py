@@ -104,11 +104,8 @@ class Solver:
         return self._evaluator(batch.stream).solve(batch)
 
     def solve_ahead(self, batch: GraphBatch) -> MappingABC[str, Solutions | Unsolved]:
-        """`solve_batch`, except that the GPMs that are `rare` wait for `ChunkRows`.
-
-        With PARTITION BY only their FILTERs wait, since the solutions determine the keys of an instant; else all of
-        their evaluation.
-        """
+        """`solve_batch`, except that the GPMs that are `rare` wait for `ChunkRows`. With PARTITION BY only their
+        FILTERs wait, since the solutions determine the keys of an instant; else all of their evaluation."""
         rare = frozenset(self.rare)
         later, left = (rare, ()) if self._partition else ((), rare)
         return self._evaluator(batch.stream).solve_ahead(batch, later, left)
@@ -407,12 +404,9 @@ class _Left:
 
 
 class _Part:
-    """The solutions of one GPM in one piece of a chunk.
-
-    `places`: their indices in `solutions`. `instants`: for each, the index of its instant in the chunk. `rows`: for
-    each, the index of its row in the table, -1 for none. `chosen`: the rows, ascending, and the places of the evaluated
-    solutions for which the GPM's own FILTERs are true.
-    """
+    """The solutions of one GPM in one piece of a chunk. `places`: their indices in `solutions`. `instants`: for each,
+    the index of its instant in the chunk. `rows`: for each, the index of its row in the table, -1 for none. `chosen`:
+    the rows, ascending, and the places of the evaluated solutions for which the GPM's own FILTERs are true."""
 
     def __init__(self, name: str, solutions: Solutions, places: np.ndarray, instants: np.ndarray) -> None:
         self.name = name

@@ -22,10 +22,8 @@ __all__ = ["ArrivedBatches"]
 
 
 _Run: TypeAlias = tuple[int, int, GraphBatch, int]
-"""Events of a batch, in order of time, of which those from an index on wait.
-
-(The time of the first that waits, the number of the batch, the batch, the index.)
-"""
+"""Events of a batch, in order of time, of which those from an index on wait. (The time of the first that waits, the
+number of the batch, the batch, the index.)"""
 
 
 class ArrivedBatches:

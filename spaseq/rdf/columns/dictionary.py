@@ -147,11 +147,9 @@ class Dictionary:
 
     @property
     def room_used(self) -> tuple[int, int]:
-        """The numbers of terms, and of bytes of keys, for which another one for as much text should have room.
-
-        They are as many as here, but not more than four times those used, so that one large part does not make all
-        later ones large.
-        """
+        """The numbers of terms, and of bytes of keys, for which another one for as much text should have room. They are
+        as many as here, but not more than four times those used, so that one large part does not make all later ones
+        large."""
         return min(len(self.table.start), 4 * len(self)), min(len(self.table.text) << 3, 4 * self.text_bytes)
 
     def empty(self, terms: int = 0, text: int = 0) -> Dictionary:
@@ -246,11 +244,8 @@ class Dictionary:
 
 
 class Finder:
-    """Finds the terms below `count` of a table by their keys.
-
-    Another thread may add others meanwhile: no term is found behind one of them, which was put in the slot at which a
-    look-up had ended before.
-    """
+    """Finds the terms below `count` of a table by their keys. Another thread may add others meanwhile: no term is found
+    behind one of them, which was put in the slot at which a look-up had ended before."""
 
     __slots__ = ("count", "table")
 

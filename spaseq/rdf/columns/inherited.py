@@ -62,10 +62,7 @@ class Hierarchy:
         self, owners: np.ndarray, members: np.ndarray, most: int | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The terms and the members that each gains by way of its `members`: two columns, each pair once, a million at
-        a time.
-
-        O(n log n), and the pairs found. Raises BudgetExceeded if there are more than `most`.
-        """
+        a time. O(n log n), and the pairs found. Raises BudgetExceeded if there are more than `most`."""
         for found, _ in self._found(self._codes(owners.astype(np.int64), members), most):
             yield (found >> self._bits).astype(np.int32), self._member_of(found)
 

@@ -65,11 +65,8 @@ Source = tuple[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class KeptKnowledge:
-    """The contents of a file.
-
-    `triples`: their number. For each predicate its IRI and the number of its triples, the most frequent first.
-    `sources`: those it was made from. `size` in bytes.
-    """
+    """The contents of a file. `triples`: their number. For each predicate its IRI and the number of its triples, the
+    most frequent first. `sources`: those it was made from. `size` in bytes."""
 
     path: str
     size: int

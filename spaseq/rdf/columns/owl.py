@@ -597,10 +597,7 @@ class _Closing:
 
     def _written_out(self) -> np.ndarray:
         """The rows with all terms in the places of those that stand for them, and the rows that each term is the same
-        as itself.
-
-        Rows with a blank node for a predicate are left out.
-        """
+        as itself. Rows with a blank node for a predicate are left out."""
         rows, link, kind = self._graph.rows, self._of[OWL.sameAs], self._terms.kind
         present = self._present((0, 1, 2))
         present[link] = True

@@ -54,10 +54,7 @@ class Part:
 
     def finish(self, form: Format, source: str, line: int, counters: Counters) -> int:
         """Read the lines left; the part begins with line number `line` of `source`. Returns the number of the line
-        behind it.
-
-        Raises EventError as `parse_statements` does, behind the rows that come before.
-        """
+        behind it. Raises EventError as `parse_statements` does, behind the rows that come before."""
         scanner = self.scanner
         counters.triples += scanner.counters.triples
         scanner.counters = counters

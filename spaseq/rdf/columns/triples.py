@@ -21,11 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["GraphColumns", "Orders", "different", "widened"]
 
 Orders = Mapping[int, np.ndarray]
-"""By place, 0 (subject) and 2 (object): the indices of all rows, int32 (n,).
-
-Those of a predicate are together as in `rows`, ordered by their term at the place; equal ones are in the order of
-`rows`.
-"""
+"""By place, 0 (subject) and 2 (object): the indices of all rows, int32 (n,). Those of a predicate are together as in
+`rows`, ordered by their term at the place; equal ones are in the order of `rows`."""
 _FEW: Final = 1 << 16
 _PART: Final = 1 << 20
 """Rows that are compared without a look at limits."""

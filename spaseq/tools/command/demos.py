@@ -21,10 +21,8 @@ __all__ = ["DEMOS", "Demo", "add_demo", "examples_folder"]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """An example: the command that runs it (`ceql`, `spaseq`), its folder, the words of `run`, and a summary.
-
-    In the words of `run`, `{}` stands for the folder.
-    """
+    """An example: the command that runs it (`ceql`, `spaseq`), its folder, the words of `run`, and a summary. In the
+    words of `run`, `{}` stands for the folder."""
 
     command: str
     folder: str

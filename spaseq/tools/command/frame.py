@@ -155,10 +155,7 @@ def accounted(
     events: Callable[[], int], results: Callable[[], int], noun: str, *, shown: bool = True
 ) -> Iterator[None]:
     """Add a note to an interrupt or a limit that ends the command inside: the numbers of events read and of results
-    written.
-
-    With `shown` both are shown on the terminal until then.
-    """
+    written. With `shown` both are shown on the terminal until then."""
     watched = watching(events, results, noun) if shown else contextlib.nullcontext()
     try:
         with watched:
@@ -184,11 +181,8 @@ def query_file(query: str) -> str:
 
 
 def query_text(path: str) -> tuple[str, str]:
-    """(the text of a query, the name that errors show for it). Raises `OptionError`.
-
-    `path` is a file, or `-` for standard input. If it is no file and has a word that every query has, it is the text
-    itself.
-    """
+    """(the text of a query, the name that errors show for it). Raises `OptionError`. `path` is a file, or `-` for
+    standard input. If it is no file and has a word that every query has, it is the text itself."""
     name = "<stdin>" if path == "-" else path
     if not query_file(path):
         return path, "<query>"

@@ -15,10 +15,8 @@ __all__ = ["is_cut", "moves", "whole_lines", "write_whole_lines"]
 
 
 class _Pipe(io.FileIO):
-    """A pipe that gets whole lines, at most PIPE_BUF bytes at a time: these it takes at once or not at all (POSIX).
-
-    A longer line goes in pieces. `cut`: True if the output so far ends in the middle of a line.
-    """
+    """A pipe that gets whole lines, at most PIPE_BUF bytes at a time: these it takes at once or not at all (POSIX). A
+    longer line goes in pieces. `cut`: True if the output so far ends in the middle of a line."""
 
     cut = False
     unread = 0

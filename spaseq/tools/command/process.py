@@ -125,11 +125,8 @@ def look_at_limits() -> None:
 @contextlib.contextmanager
 def unbroken(moves: Callable[[], bool] = bool) -> Iterator[None]:
     """Write output inside: limits wait for it, and an interrupt waits at most one second, since the reader may have
-    stopped.
-
-    Each second an interrupt calls `moves()`, and waits on while that is true: a line is half written, and its reader
-    still reads. A second Ctrl-C does not wait.
-    """
+    stopped. Each second an interrupt calls `moves()`, and waits on while that is true: a line is half written, and its
+    reader still reads. A second Ctrl-C does not wait."""
     _Signals.writing, _Signals.moves = True, moves
     try:
         yield

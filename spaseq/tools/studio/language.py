@@ -27,10 +27,7 @@ READING: Final = {
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """The files to run over: of all events, by the names of streams, by the IRIs of knowledge; the groups of knowledge
-    by IRI.
-
-    `reading`: the words for reading them (`READING`). `valuations`: True if matches of CEQL are valuations.
-    """
+    by IRI. `reading`: the words for reading them (`READING`). `valuations`: True if matches of CEQL are valuations."""
 
     events: tuple[str, ...] = ()
     streams: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -42,11 +39,8 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The first matches, and the table of results.
-
-    `columns` are (name, kind of its values), `rows` texts, `of` by row the number of its match, or None. `more`: True
-    if there are others. `ended`: the error that ended the run early.
-    """
+    """The first matches, and the table of results. `columns` are (name, kind of its values), `rows` texts, `of` by row
+    the number of its match, or None. `more`: True if there are others. `ended`: the error that ended the run early."""
 
     matches: Sequence[Any]
     columns: Sequence[tuple[str, str]]

@@ -53,11 +53,8 @@ __all__ = ["Condition", "Guarded", "OfBatch", "SingleEvents", "from_pattern", "t
 Slots = Mapping[str, tuple[str, ...]]
 Choice = tuple[tuple[Any, ...], ...]
 Condition = tuple[Slots, Callable[[Any], "bool | None"]]
-"""The attributes that a condition reads of each variable, and its test.
-
-The test gives the truth for a `Choice`, which has the values of these attributes, a tuple for each variable in order of
-names.
-"""
+"""The attributes that a condition reads of each variable, and its test. The test gives the truth for a `Choice`, which
+has the values of these attributes, a tuple for each variable in order of names."""
 
 
 @runtime_checkable

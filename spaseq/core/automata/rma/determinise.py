@@ -229,11 +229,8 @@ def is_complete(automaton: RMA) -> bool:
 
 
 def told_apart(automaton: RMA) -> RMA:
-    """The automaton with a split of each final state that unmarked transitions enter, or that is a start.
-
-    One half, for marking transitions, is final and the other is not. Then a run accepts whenever it is in a final
-    state.
-    """
+    """The automaton with a split of each final state that unmarked transitions enter, or that is a start. One half, for
+    marking transitions, is final and the other is not. Then a run accepts whenever it is in a final state."""
     doubled = {t.target for t in automaton.transitions if t.target in automaton.finals and not t.marks}
     doubled |= automaton.starts & automaton.finals
     twin = {q: automaton.states + i for i, q in enumerate(sorted(doubled))}

@@ -29,9 +29,7 @@ class _Whole:
 
 class Layout:
     """The attributes that conditions read of the event at hand and of each register, and their places in the tuples.
-
-    `wide` are the tests that read registers, `place` gives the index of each register.
-    """
+    `wide` are the tests that read registers, `place` gives the index of each register."""
 
     def __init__(self, automaton: RMA, wide: tuple[Test, ...], place: dict[str, int]) -> None:
         self._place = place

@@ -148,10 +148,8 @@ class _Rows:
 
 
 def _in_order(cea: CEA) -> tuple[dict[int, int], list[bool]]:
-    """The rank of each state, and, for each, True if there is a way from the state to itself.
-
-    A state's rank is lower than those of the states behind it from which no way leads back.
-    """
+    """The rank of each state, and, for each, True if there is a way from the state to itself. A state's rank is lower
+    than those of the states behind it from which no way leads back."""
     after = [sorted({t.target for t in out} - {ACCEPT}) for out in cea.transitions]
     done: dict[int, None] = {}
     path: list[tuple[int, list[int]]] = []

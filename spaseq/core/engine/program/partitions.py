@@ -99,10 +99,8 @@ class Partitions:
         return number
 
     def lives(self, numbers: np.ndarray, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """The numbers of consecutive events with regard to pauses: int64 (n,).
-
-        `numbers`: those of their keys, -1 for no key. They stay the same if keys do not `pause`. O(n log n).
-        """
+        """The numbers of consecutive events with regard to pauses: int64 (n,). `numbers`: those of their keys, -1 for
+        no key. They stay the same if keys do not `pause`. O(n log n)."""
         if self._pause is None or not len(numbers):
             return numbers
         order = in_order(numbers)
@@ -126,9 +124,7 @@ class Partitions:
 
     def born(self, numbers: np.ndarray) -> np.ndarray:
         """The position of the first event since the pause of the keys of these numbers, if keys `pause`: int64 (n,).
-
-        Beyond all positions for numbers that are free.
-        """
+        Beyond all positions for numbers that are free."""
         return self._born[numbers]
 
     def since(self, key: Hashable) -> int:
@@ -237,11 +233,9 @@ class Partitions:
         return number
 
     def snapshot(self) -> tuple[Any, ...]:
-        """Keys, their numbers, the marked ones, the place of the last turn, and the number of newer keys.
-
-        If keys pause, also the time of each one's last event and the position of its first, the numbers that must not
-        be used, and counts.
-        """
+        """Keys, their numbers, the marked ones, the place of the last turn, and the number of newer keys. If keys
+        pause, also the time of each one's last event and the position of its first, the numbers that must not be used,
+        and counts."""
         numbers = list(self._numbers.values())
         pauses = None
         if self._pause is not None:

@@ -38,10 +38,7 @@ class Program:
     @property
     def keeps_roots(self) -> bool:
         """True if matches wait for their windows to close, and the compact structure holds them: as nodes, not one by
-        one.
-
-        Events behind them decide by the ends and starts of the matches; with `against`, by their positions.
-        """
+        one. Events behind them decide by the ends and starts of the matches; with `against`, by their positions."""
         return self.absent is not None and self.against is None
 
     @property

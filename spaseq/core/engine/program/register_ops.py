@@ -174,11 +174,8 @@ class Codes(Protocol):
 
     def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
         """The codes of each event: int64 (n, columns), of which only `rows` (ascending) will be read, before the next
-        call.
-
-        None if the values of these rows cannot be compared with earlier values as numbers. With `full`, None may mean
-        only that `evict` has to come first.
-        """
+        call. None if the values of these rows cannot be compared with earlier values as numbers. With `full`, None may
+        mean only that `evict` has to come first."""
         ...
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:
@@ -201,10 +198,8 @@ class Codes(Protocol):
         ...
 
     def evict(self, held: np.ndarray) -> np.ndarray | None:
-        """Free all codes except those in `held`, int64 (runs, registers).
-
-        Returns the codes that replace them, each register's in the same order as before; None if all stay as they are.
-        """
+        """Free all codes except those in `held`, int64 (runs, registers). Returns the codes that replace them, each
+        register's in the same order as before; None if all stay as they are."""
         ...
 
     def snapshot(self) -> Any:

@@ -11,10 +11,8 @@ CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PAR
 
 
 def kernel_order(program: Program) -> int:
-    """The runs that a cell keeps: all in the compact structure, the frontiers of NEXT or LAST, or the latest start.
-
-    All of them if matches wait as roots.
-    """
+    """The runs that a cell keeps: all in the compact structure, the frontiers of NEXT or LAST, or the latest start. All
+    of them if matches wait as roots."""
     if program.keeps_roots:
         return k.KEEP_OPEN
     match program.choice.selection:

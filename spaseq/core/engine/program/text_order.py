@@ -70,9 +70,7 @@ class TextOrder:
 
     def keep(self, held: np.ndarray) -> np.ndarray:
         """Forgets all texts whose labels are not in `held`, int64 of any shape, and gives the others new labels.
-
-        Returns `held` with these; numbers that are no labels stay. O(texts + held).
-        """
+        Returns `held` with these; numbers that are no labels stay. O(texts + held)."""
         labels = np.array(self._labels, np.int64)
         places = np.searchsorted(labels, held)
         is_label = places < len(labels)

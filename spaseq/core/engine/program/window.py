@@ -269,9 +269,7 @@ class Lows:
 
     def at(self, place: int) -> int:
         """The first live start of an end at `place` that is behind all rows so far: past all of them if none is alive.
-
-        Not for windows over positions.
-        """
+        Not for windows over positions."""
         if self.times is None:
             return 0
         first = int(np.searchsorted(self.times, self.window.open_from(place)))

@@ -74,10 +74,8 @@ class LiveSets:
 
     @staticmethod
     def restore(state: tuple[Any, ...], arena: Arena) -> LiveSets:
-        """The opposite of `snapshot`, over the same structure. O(n log n).
-
-        Raises `OptionError` for columns that do not fit together. The run checks the elements of `sets`.
-        """
+        """The opposite of `snapshot`, over the same structure. O(n log n). Raises `OptionError` for columns that do not
+        fit together. The run checks the elements of `sets`."""
         cells, keys, numbers, sets, lows, floors = state
         floors = array(floors, "floors", low=0)
         lows = array(lows, "windows", low=0, rows=len(floors))
@@ -142,10 +140,7 @@ class Run(ABC):
 
     def parts(self) -> dict[str, list[Any]]:
         """Its contents, except the structure, by the parts of `spaseq.core.held.Memory`: lists and arrays to be
-        measured.
-
-        Objects that none of them leads to count as `runs`.
-        """
+        measured. Objects that none of them leads to count as `runs`."""
         return {"keys": [self.lows, self.floors], "automaton": [self._stepper, self._vectors]}
 
     def forget(self, numbers: np.ndarray, low: int) -> int:

@@ -50,11 +50,8 @@ def _longer(links: np.ndarray, size: int) -> np.ndarray:
 
 
 class GuardRun(Run):
-    """The live configurations, each with a cell of the arena.
-
-    A configuration is a partition, a set of states, and rows with a code per register: the first row in `_confs`,
-    others in `_held`.
-    """
+    """The live configurations, each with a cell of the arena. A configuration is a partition, a set of states, and rows
+    with a code per register: the first row in `_confs`, others in `_held`."""
 
     def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
         super().__init__(program, arena)

@@ -59,12 +59,9 @@ class Pushed(ABC):
         """The matches that only waited for windows which are closed at `place` (`Ending.advance`), a part at a time."""
 
     def forget(self, numbers: np.ndarray) -> int | None:
-        """End the runs of these partitions, whose numbers may be reused from here on.
-
-        Returns the number of runs, as sets of states and of register contents; None if an evaluator keeps them until
-        the window has passed. Matches of these partitions that only wait for an absence behind them are sure, and given
-        with the next ones.
-        """
+        """End the runs of these partitions, whose numbers may be reused from here on. Returns the number of runs, as
+        sets of states and of register contents; None if an evaluator keeps them until the window has passed. Matches of
+        these partitions that only wait for an absence behind them are sure, and given with the next ones."""
         return None
 
     @property

@@ -159,11 +159,8 @@ class Evaluator(Evaluation):
 
     @property
     def is_full(self) -> bool:
-        """True if `compact` is due, because there may be many nodes that neither runs nor roots need.
-
-        This happens if windows differ between partitions and roots are kept, which the kernels cannot see while they
-        run.
-        """
+        """True if `compact` is due, because there may be many nodes that neither runs nor roots need. This happens if
+        windows differ between partitions and roots are kept, which the kernels cannot see while they run."""
         return self.run.compacts_between and self._arena.live_nodes >= 2 * self._compacted + _FEW_NODES
 
     def compact(self) -> None:

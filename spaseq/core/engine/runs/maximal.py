@@ -49,10 +49,8 @@ _Rivals = frozenset[tuple[Configuration, int]]
 
 
 class _Shape(NamedTuple):
-    """The common part of runs of one live set, without the starts of the runs and their rivals.
-
-    `bare`: they have marked nothing yet. Ranks count the different starts of rivals from 0, the earliest.
-    """
+    """The common part of runs of one live set, without the starts of the runs and their rivals. `bare`: they have
+    marked nothing yet. Ranks count the different starts of rivals from 0, the earliest."""
 
     bare: bool
     own: Configurations

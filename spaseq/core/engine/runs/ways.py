@@ -29,11 +29,8 @@ _MOST: Final = 1_000
 
 
 class Taken(NamedTuple):
-    """An event that a match took.
-
-    It has a row of a batch, its position in the stream, and the predicates that hold of it (a bit each). If known, it
-    also has the variables that took it.
-    """
+    """An event that a match took. It has a row of a batch, its position in the stream, and the predicates that hold of
+    it (a bit each). If known, it also has the variables that took it."""
 
     batch: Batch
     row: int

@@ -54,10 +54,8 @@ _CHAIN = 16  # nodes that are looked at for the start of a root
 @kernel
 def write_roots(nodes, st, outs, matches, places):
     """Write the roots in `outs` as matches with one place each, the node, and a lower bound of the starts of the
-    matches below.
-
-    The bound is their start if the first nodes show that they have one start. FLUSH if an array is full.
-    """
+    matches below. The bound is their start if the first nodes show that they have one start. FLUSH if an array is
+    full."""
     mask = nodes.shape[0] - 1
     while st[OUT] < st[OUTS]:
         root = outs[st[OUT], 0]
@@ -109,11 +107,9 @@ def start_from(nodes, reach, node, high):
 @kernel
 def measure(nodes, reach, todo, root, low, high, epoch):
     """Measure `root`, and first the nodes below it: `reach` (int64, (capacity, 3)) gets a row, with the number `epoch`,
-    for each node with starts from `high` on.
-
-    Right children without starts from `low` on are left out, as they may be reclaimed. `todo` (int64, (t,)) is scratch.
-    GROW_TODO if it is full; the next call goes on, as the measured rows stay.
-    """
+    for each node with starts from `high` on. Right children without starts from `low` on are left out, as they may be
+    reclaimed. `todo` (int64, (t,)) is scratch. GROW_TODO if it is full; the next call goes on, as the measured rows
+    stay."""
     mask = nodes.shape[0] - 1
     todo[0] = root
     count = 1

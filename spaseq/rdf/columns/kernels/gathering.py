@@ -57,11 +57,9 @@ def gather(order, rows, drafts, kind, needed, blank_of, blank_in, named, slots, 
 @kernel
 def distinct_triples(triples, to, begin, end, slots):
     """Moves those of the rows `begin:end` of `triples` (int32 (n, 3)) that are new behind the first `to`; returns the
-    number of rows then.
-
-    New rows differ from each other and from the first `to`; they stay in their order. `slots` (int32, a power of two of
-    at least twice the rows) is NIL for `to` 0, and stays as it was left. O(rows), expected.
-    """
+    number of rows then. New rows differ from each other and from the first `to`; they stay in their order. `slots`
+    (int32, a power of two of at least twice the rows) is NIL for `to` 0, and stays as it was left. O(rows),
+    expected."""
     to = np.int64(to)
     for row in range(begin, end):
         triples[to, 0] = triples[row, 0]
@@ -74,11 +72,8 @@ def distinct_triples(triples, to, begin, end, slots):
 
 @kernel
 def find_rows(rows, order, place, low, high, sought, ranges):
-    """Finds the rows that have the terms `sought` at `place`.
-
-    `ranges` (int64 (·, 2)) receives for each its range in `order`, which has the indices `low:high` of `rows` by their
-    terms there. False if it has other indices.
-    """
+    """Finds the rows that have the terms `sought` at `place`. `ranges` (int64 (·, 2)) receives for each its range in
+    `order`, which has the indices `low:high` of `rows` by their terms there. False if it has other indices."""
     for i in range(len(sought)):
         term = sought[i]
         for side in range(2):

@@ -19,10 +19,7 @@ from spaseq.rdf.columns.kernels.memory import byte
 @kernel
 def read_times(rows, begin, end, predicate, scale, text, table, values, status):
     """For the rows `begin:end` with this predicate, the time in nanoseconds of the object; returns the number of
-    NOT_READ ones.
-
-    `scale` is the factor of a plain number. NOT_READ if the object is not one of the usual forms.
-    """
+    NOT_READ ones. `scale` is the factor of a plain number. NOT_READ if the object is not one of the usual forms."""
     left = 0
     for row in range(begin, end):
         status[row] = NO_TIME
@@ -56,11 +53,8 @@ def time_of(text, at, end, scale):
 @inlined
 def number(text, at, end, exponents):
     """The parts of the number `at:end`: a sign or none, digits, and possibly a point and digits, and an exponent if
-    allowed.
-
-    (True if it is one, its digits as a whole number, the number of significant ones, the power of ten, True if
-    negative)
-    """
+    allowed. (True if it is one, its digits as a whole number, the number of significant ones, the power of ten, True if
+    negative)"""
     negative = at < end and byte(text, at) == 45
     if negative or (at < end and byte(text, at) == 43):
         at += 1

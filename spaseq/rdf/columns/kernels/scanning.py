@@ -158,12 +158,9 @@ def find(data, begin, size, h, table):
 
 @inlined
 def find_below(data, begin, size, count, table):
-    """The term below `count` with these bytes, or NIL.
-
-    Nothing is read of other terms, which another thread may be adding: the first of them that a look-up meets is in the
-    slot at which it would have ended. Nothing is read outside of the arrays, whatever their contents: a table may be
-    one that is kept in a file.
-    """
+    """The term below `count` with these bytes, or NIL. Nothing is read of other terms, which another thread may be
+    adding: the first of them that a look-up meets is in the slot at which it would have ended. Nothing is read outside
+    of the arrays, whatever their contents: a table may be one that is kept in a file."""
     h = hash_of(data, begin, size)
     mask = len(table.slots) - 1
     slot = np.int64(h & np.uint64(mask))
@@ -230,10 +227,8 @@ def lookup(data, size, table, count):
 
 @kernel
 def lookup_all(text, starts, lengths, found, table, count):
-    """`found` (int64) receives the number of the term of each key, below `count`, or NIL.
-
-    The keys are the `lengths` bytes of `text` (uint8) from `starts`, in the form that a table has.
-    """
+    """`found` (int64) receives the number of the term of each key, below `count`, or NIL. The keys are the `lengths`
+    bytes of `text` (uint8) from `starts`, in the form that a table has."""
     for i in range(len(starts)):
         found[i] = find_below(text, starts[i], np.int64(lengths[i]), count, table)
 
@@ -426,10 +421,7 @@ def scan_term(data, at, place, keep, table, state, classes):
 @inlined
 def scan_statement(data, at, quads, row, last, rows, table, state, classes):
     """The end of the line whose statement begins at `at`, and the terms in `rows[row]`; NIL if the line is not
-    certainly right.
-
-    `last` is the row before, or NIL.
-    """
+    certainly right. `last` is the row before, or NIL."""
     rows[row, 3] = NIL
     predicate = np.int64(NIL)
     keep = True
