@@ -42,7 +42,7 @@ class Events(Sequence[GraphEvent]):
         self._all: _Events | None = None
         self._instants: tuple[_Events, ...] = ()
 
-    def _make(self) -> _Events:
+    def _made(self) -> _Events:
         if self._all is None:
             self._instants = tuple(block.made(place) for block, place in self._parts)
             self._all = tuple(event for instant in self._instants for event in instant)
@@ -51,12 +51,12 @@ class Events(Sequence[GraphEvent]):
 
     def steps(self, match: Any) -> Any:
         """The result of `History.teller` for a match that has these events; None if there is none."""
-        self._make()
+        self._made()
         return None if self._teller is None else self._teller.steps(match, self._instants)
 
     def way(self, match: Any) -> Any:
         """The same of its way."""
-        self._make()
+        self._made()
         return None if self._teller is None else self._teller.way(match, self._instants)
 
     @overload
@@ -64,22 +64,22 @@ class Events(Sequence[GraphEvent]):
     @overload
     def __getitem__(self, index: slice) -> _Events: ...
     def __getitem__(self, index: int | slice) -> GraphEvent | _Events:
-        return self._make()[index]
+        return self._made()[index]
 
     def __len__(self) -> int:
-        return len(self._make())
+        return len(self._made())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._make() == tuple(other)
+        return isinstance(other, Sequence) and self._made() == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self._make())
+        return hash(self._made())
 
     def __repr__(self) -> str:
-        return repr(self._make())
+        return repr(self._made())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return tuple, (self._make(),)
+        return tuple, (self._made(),)
 
 
 class _Block:

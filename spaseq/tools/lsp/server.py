@@ -44,8 +44,8 @@ def _language(document: TextDocument) -> str | None:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their ends as the protocol has them. pygls ends lines at every sign that Python takes for a line end,
-    also at a form feed or U+2028 in a text. So it is not used to count lines."""
+    """Lines with their ends as the protocol has them. The library pygls ends lines at every sign that Python takes for
+    a line end, also at a form feed or U+2028 in a text. So it is not used to count lines."""
     return _LINE.findall(text)
 
 

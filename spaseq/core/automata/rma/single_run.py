@@ -111,13 +111,13 @@ class SingleRun:
         self._position = int(rows.positions[-1]) + 1
         letters = self._vocabulary.classes(rows)
         if not self.has_registers:
-            return self._walk(letters, keys)
+            return self._walked(letters, keys)
         read = self._layout.reader(rows)
         for row, (letter, key) in enumerate(zip(letters.tolist(), keys.tolist(), strict=True)):
             if key >= 0:
                 state, kept = self._at.get(key) or (self.start, self._empty)
                 try:
-                    move, event = self._take(state, letter, kept, read, row)
+                    move, event = self._taken(state, letter, kept, read, row)
                 except EventError as error:
                     record = int(rows.positions[row]) + 1
                     raise EventError(error.problem, source=error.source, record=record, counted="event",
@@ -128,7 +128,7 @@ class SingleRun:
                 states[row], accepted[row] = move.target, move.accepts
         return Steps(states, letters, accepted, keys)
 
-    def _walk(self, letters: np.ndarray, keys: np.ndarray) -> Steps:
+    def _walked(self, letters: np.ndarray, keys: np.ndarray) -> Steps:
         """The steps of an automaton without registers, in which the letter determines the next state."""
         finals, moves = self.automaton.finals, self._moves
         states = []
@@ -144,7 +144,7 @@ class SingleRun:
         found = np.array(states, np.int32)
         return Steps(found, letters, np.isin(found, sorted(finals)), keys)
 
-    def _take(self, state: int, letter: int, kept: Kept, read: Any, row: int) -> tuple[_Move, Kept]:
+    def _taken(self, state: int, letter: int, kept: Kept, read: Any, row: int) -> tuple[_Move, Kept]:
         """The move, and the values read of the event (none if the move neither tests nor writes registers)."""
         moves = self._leaving(state, letter)
         if len(moves) == 1 and moves[0].test is None and not moves[0].writes:

@@ -182,12 +182,12 @@ class GuardedAutomaton:
                 *self._flat,
                 np.array([_bits(registers) for registers in self._alive], np.int64),
                 _bits(self._outputs),
-                self._set_table(),
+                self._known(),
             ),
             indexed,
         )
 
-    def _set_table(self) -> np.ndarray:
+    def _known(self) -> np.ndarray:
         """The hash table of the sets of states: int64 (slots, 2), bits and number."""
         known = np.zeros((1 << (2 * len(self.sets)).bit_length(), 2), np.int64)
         for states, number in self._numbers.items():

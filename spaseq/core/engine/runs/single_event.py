@@ -74,7 +74,7 @@ class Single:
         self._buffer = buffer.data
         self._event = buffer.reshape(1, k.EVENT_COLUMNS)
         self._arguments: tuple[Any, ...] = ()
-        self._kernel: Callable[..., Any] = self._attempt
+        self._kernel: Callable[..., Any] = self._attempted
         self._lows: LowsOfOne
         self._low: Callable[[int, Any, int], int]
 
@@ -126,18 +126,18 @@ class Single:
         state[k.ROW] = 0
         if key >= run.partitions:
             check_partitions(key, self._evaluator.program.settings.partitions)
-            return self._push_as_batch(batch())
+            return self._moved(batch())
         if self.reads:
             one = batch()
             if type(run) is not GuardRun or not run.step(one, self._event, self._arguments):
-                return self._push_as_batch(one)
+                return self._moved(one)
         elif self._kernel(*self._arguments) != k.DONE:
-            return self._push_as_batch(batch())
+            return self._moved(batch())
         if run.own_windows:
             run.lows[key] = low
-        return self._flush() if state[k.MATCHES] else []
+        return self._flushed() if state[k.MATCHES] else []
 
-    def _push_as_batch(self, batch: Batch) -> list[MatchBatch]:
+    def _moved(self, batch: Batch) -> list[MatchBatch]:
         """Push the event as a batch of one row.
 
         This is the road for automata with registers, and for the first event of a partition, whose cells must be made.
@@ -148,7 +148,7 @@ class Single:
         self._take_run()
         return found
 
-    def _flush(self) -> list[MatchBatch]:
+    def _flushed(self) -> list[MatchBatch]:
         found = self._evaluator.at_once(self._evaluator.collect(self._evaluator.flush))
         self._arrange()  # a full buffer was handed over
         return found
@@ -165,7 +165,7 @@ class Single:
         if not self.reads:
             self._run.fit()
             self._run.add_moves()
-            self._kernel = self._attempt if interprets(run_classes) else run_classes.compiled
+            self._kernel = self._attempted if interprets(run_classes) else run_classes.compiled
         self._arrange()
 
     def _arrange(self) -> None:
@@ -175,7 +175,7 @@ class Single:
         elif type(self._run) is GuardRun and self._run.partitions:  # before the first, it has not all arrays
             self._arguments = self._run.arguments(True)
 
-    def _attempt(self, *arguments: Any) -> Any:
+    def _attempted(self, *arguments: Any) -> Any:
         """The kernel while it is interpreted."""
         status = attempt(run_classes, *arguments)
         if not interprets(run_classes):
