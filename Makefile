@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/installed
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SHELL  := /bin/bash
 
 .DEFAULT_GOAL := help
@@ -67,7 +68,7 @@ docs: $(VENV)/docs-installed
 	$(BIN)/python -m tests.support.site
 
 $(VENV)/docs-installed: $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@$(PIP) --group docs
 	@touch $@
 
 bench: $(STAMP)
@@ -80,11 +81,12 @@ clean:
 	rm -rf $(VENV) benchmarks/peers/target build dist *.egg-info .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .fuzz spark-warehouse metastore_db derby.log
 	find spaseq ceql tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# One environment for everything; made again when pyproject.toml changes.
+# One environment for everything, with all extras; made again when pyproject.toml changes. Groups need pip 25.1.
 $(STAMP): pyproject.toml | check-python
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "make: cannot create $(VENV); on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@echo "installing into $(VENV) (a few minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PIP) --upgrade 'pip>=25.1'
+	@PYTHONWARNINGS=ignore $(PIP) --editable '.[connect,lsp,owl,studio]' --group dev
 	@touch $@
 
 check-python:

@@ -70,7 +70,7 @@ assert ceql.compile("SELECT * WHERE A ; B WITHIN 9 EVENTS").run([{"type": "AB"[n
 def lowest() -> list[str]:
     """Each dependency of a base install at its lower bound."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return [re.sub(r">=([^,]+),.*", r"==\1", dependency) for dependency in project["dependencies"]]
+    return [re.sub(r">=([^,]+).*", r"==\1", dependency) for dependency in project["dependencies"]]
 
 
 def _said(command: list[str], **more: str) -> str:

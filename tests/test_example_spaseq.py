@@ -253,6 +253,23 @@ def test_a_vocabulary_says_what_kinds_of_vessels_there_are(
         assert capsys.readouterr().out.splitlines() == ["time,vessel,n"]
 
 
+def test_the_vocabulary_of_events_says_what_is_a_match(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Both commands of the README, the first of which writes the stream of the second."""
+    folder = ROOT / "examples" / "incidents"
+    monkeypatch.chdir(folder)
+    found = str(tmp_path / "found.nq")
+    readme = (folder / "README.md").read_text("utf-8").replace("found.nq", found)
+    first, second = re.findall(r"^spaseq (run .*)$", readme, re.MULTILINE)
+    assert main(first.split()) == 0
+    assert main([*second.split(), "--format", "csv"]) == 0
+    assert capsys.readouterr().out.replace("\r\n", "\n") == (folder / "expected.csv").read_text("utf-8")
+    for without in (",../../ontologies/event.ttl", " --entailment rdfs"):
+        assert main([*second.replace(without, "").split(), "--format", "csv"]) == 0
+        assert capsys.readouterr().out.splitlines() == ["time,line,second"]
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_use_no_term_that_their_vocabulary_lacks(name: str) -> None:
     example = EXAMPLES[name]

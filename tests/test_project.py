@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -55,17 +56,72 @@ def test_installed_commands_can_be_called(name: str) -> None:
     assert callable(getattr(importlib.import_module(module), function))
 
 
-def test_every_dependency_has_both_bounds() -> None:
+UNCAPPED = {"numba", "numpy", "pyarrow"}
+"""What has no upper bound: no version is known to fail."""
+
+
+def test_every_dependency_has_bounds() -> None:
+    """An upper one, too, except for the three that a user's other packages must agree on."""
     project = _project()["project"]
-    needed = project["dependencies"] + [r for extra in project["optional-dependencies"].values() for r in extra]
-    unbounded = [r for r in needed if not r.startswith("spaseq[") and not (">=" in r and "<" in r)]
-    assert not unbounded
+    extras = [r for extra in project["optional-dependencies"].values() for r in extra]
+    groups = [r for group in _project()["dependency-groups"].values() for r in group if isinstance(r, str)]
+    needed = [r for r in project["dependencies"] + extras + groups if not r.startswith("spaseq[")]
+    assert not [r for r in needed if ">=" not in r]
+    assert {r.partition(">=")[0] for r in needed if "<" not in r} == UNCAPPED
+
+
+def test_make_installs_every_extra_and_group() -> None:
+    project = _project()
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    (named,) = re.findall(r"--editable '\.\[([\w,]+)\]'", makefile)
+    extras = project["project"]["optional-dependencies"]
+    reached = set(named.split(","))
+    reached |= {name for extra in reached for r in extras[extra] for name in re.findall(r"^spaseq\[(\w+)\]", r)}
+    assert reached == set(extras)
+    assert set(re.findall(r"--group (\w+)", makefile)) == {"dev", "docs"}
+    assert {"include-group": "plot"} in project["dependency-groups"]["dev"]
 
 
 def test_the_lowest_dependencies_are_told_apart() -> None:
     """`make test-bounds` installs exactly these."""
     needed = _project()["project"]["dependencies"]
     assert len(lowest()) == len(needed) and all(re.fullmatch(r"[\w.-]+==[\d.]+", each) for each in lowest())
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_do_little_and_names_versions(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert re.search(r"^permissions:\n  contents: read\n(?! )", text, re.MULTILINE), "the whole may only read"
+    assert set(re.findall(r"^ {6}([\w-]+): write", text, re.MULTILINE)) <= {"id-token", "pages"}
+    used = re.findall(r"uses: (?!\./)(\S+)", text)
+    assert all(re.fullmatch(r"[\w./-]+@(release/)?v\d+", action) for action in used), used
+    checkouts = text.count("uses: actions/checkout@")
+    assert text.count("uses: actions/checkout@v5\n        with:\n          persist-credentials: false\n") == checkouts
+    assert set(re.findall(r"run: make ([a-z-]+)", text)) <= _targets()
+    assert all((ROOT / local).is_file() for local in re.findall(r"uses: \./(\S+)", text))
+
+
+def test_the_workflows_test_every_supported_python() -> None:
+    (listed,) = re.findall(r"python: \[(.*)\]", (ROOT / ".github" / "workflows" / "test.yml").read_text("utf-8"))
+    tested = re.findall(r'"(\d\.\d+)"', listed)
+    classifiers = "\n".join(_project()["project"]["classifiers"])
+    assert set(re.findall(r"Python :: (\d\.\d+)", classifiers)) <= set(tested)
+    assert _project()["project"]["requires-python"] == f">={tested[0]}"
+
+
+@pytest.mark.skipif(shutil.which("actionlint") is None, reason="actionlint is not installed")
+def test_actionlint_finds_nothing() -> None:
+    done = subprocess.run(["actionlint", *map(str, WORKFLOWS)], capture_output=True, text=True)
+    assert not done.returncode, done.stdout
+
+
+def test_the_hooks_run_the_tools_of_the_environment() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    assert re.findall(r"entry: (\S+ \w+)", text) == [".venv/bin/ruff check", ".venv/bin/ruff format"]
+    assert any(isinstance(r, str) and r.startswith("ruff>=") for r in _project()["dependency-groups"]["dev"])
 
 
 def test_no_machine_is_named_in_the_text() -> None:

@@ -1,4 +1,4 @@
-"""The site's navigation names pages that are there, and the extra `docs` names one version of its generator."""
+"""The site's navigation names pages that are there, and the group `docs` names one version of its generator."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_nothing_is_fetched_from_other_hosts() -> None:
 
 
 def test_the_generator_is_of_one_version() -> None:
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    (bounds,) = [name for name in extras["docs"] if name.startswith("zensical")]
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    (bounds,) = [name for name in groups["docs"] if name.startswith("zensical")]
     least, beyond = (version.rpartition(".") for version in bounds.removeprefix("zensical>=").split(",<"))
     assert least[0] == beyond[0] and int(beyond[2]) == int(least[2]) + 1, bounds
 

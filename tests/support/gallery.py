@@ -52,8 +52,8 @@ def timeline(demo: Demo) -> Timeline:
 
 def page() -> str:
     """The text of the page."""
-    about = "The examples: the automaton of each query, and its first matches on a time axis."
-    books = "Notebooks tell five of them step by step, with their outputs: `examples/notebooks`."
+    about = "See what the examples find: each has the automaton of its query, and its first matches on a time axis."
+    books = "Notebooks explain five of them step by step, with their outputs: `examples/notebooks`."
     lines = ["# Gallery", "", about, "`make docs` makes the pictures anew.", books, ""]
     for name, demo in DEMOS.items():
         about = f"{demo.about[0].upper()}{demo.about[1:]} (`examples/{demo.folder}`): `{demo.command} demo {name}`."

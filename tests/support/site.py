@@ -53,7 +53,7 @@ def titled(lines: list[str]) -> list[str]:
 
 
 def makeExtension(**options: Any) -> Any:
-    """The extension of Python-Markdown, which only an environment with the extra `docs` has."""
+    """The extension of Python-Markdown, which only an environment with the group `docs` has."""
     base = importlib.import_module("markdown.extensions").Extension
     step = importlib.import_module("markdown.preprocessors").Preprocessor
     made = type("Titles", (step,), {"run": lambda self, lines: titled(lines)})
