@@ -221,7 +221,7 @@ def test_what_a_session_holds_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> 
                 session.push([{"type": "A", "time": i, "k": i // 2} for i in range(start, start + at_once)])
             figures, past = session._run.statistics, session._run.past
             assert figures["keys"] < 200 and figures["arena_bytes"] < 1_000_000, figures
-            assert figures["live_nodes"] < 20_000 and sum(map(len, past.batches)) < 1_000
+            assert figures["live_nodes"] < 20_000 and sum(map(len, past.blocks)) < 1_000
 
 
 def test_a_key_that_paused_between_single_graphs_is_another_in_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:

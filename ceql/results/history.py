@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Callable
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from spaseq.core.engine import Window
+from spaseq.core.engine.recognition.past import Blocks
 from spaseq.core.events import EventBatch
 from spaseq.core.events.readers import common_schema, from_dicts
 from spaseq.core.events.streams import table_bytes, table_of_bytes
@@ -19,8 +17,9 @@ from spaseq.core.snapshot import array, expect
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
+    from spaseq.core.engine.recognition.recognition import Recognition
 
-__all__ = ["Block", "History", "Past", "events_of", "first_position"]
+__all__ = ["Block", "History", "Past", "events_of"]
 
 Held: TypeAlias = "dict[str, Any] | pa.Table | None"
 
@@ -108,37 +107,33 @@ def _plain(event: Held) -> dict[str, Any] | bytes | None:
     return table_bytes(from_dicts([event]) if isinstance(event, dict) else event)
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Blocks["EventBatch | Block"]):
     """Batches in order, from which events may be missing that no match names, and their events by position."""
 
-    batches: tuple[EventBatch | Block, ...] = ()
-
     def times(self, positions: np.ndarray) -> np.ndarray:
-        """The times of the events at `positions`: int64 (n,), ns."""
-        if not self.batches:
-            return np.zeros(0, np.int64)
-        times = np.concatenate([b.times for b in self.batches]) if len(self.batches) > 1 else self.batches[0].times
-        return np.asarray(times[self.rows(positions)])
+        if len(self.blocks) == 1:
+            return np.asarray(self.blocks[0].times[self.rows(positions)])
+        return super().times(positions)
 
     def rows(self, positions: np.ndarray) -> np.ndarray:
-        """The numbers, among all the events from 0, of the events at `positions`: int64 (n,)."""
-        first, last = first_position(self.batches[0]), int(self.batches[-1].positions[-1])
-        if last - first + 1 == sum(map(len, self.batches)):
-            return positions - first
-        rows = np.searchsorted(np.concatenate([np.asarray(b.positions) for b in self.batches]), positions)
-        return rows.astype(np.int64, copy=False)
+        """Which of all the events, counted from 0, those at `positions` are: int64 (n,)."""
+        if self.blocks[-1].positions[-1] - self.firsts[0] + 1 == len(self):
+            return positions - self.firsts[0]
+        before, found = np.cumsum([0, *map(len, self.blocks)]), np.empty(len(positions), np.int64)
+        for number, own, rows in self.places(positions):
+            found[own] = before[number] + rows
+        return found
 
     @property
     def type_column(self) -> str:
         """The attribute that is the type of an event."""
-        return self.batches[0].type_column
+        return self.blocks[0].type_column
 
     @property
     def table(self) -> pa.Table:
         """All events, in order; an attribute that a batch lacks is NULL there. No batch may be a `Block`."""
-        batches = [batch for batch in self.batches if isinstance(batch, EventBatch)]
-        assert len(batches) == len(self.batches)
+        batches = [batch for batch in self.blocks if isinstance(batch, EventBatch)]
+        assert len(batches) == len(self.blocks)
         tables = [batch.table for batch in batches]
         return tables[0] if len(tables) == 1 else common_schema(tables, batches[0].source)
 
@@ -146,17 +141,6 @@ class History:
         """The attributes of an event."""
         batch, row = self.place(position)
         return batch.event(row)
-
-    def place(self, position: int) -> tuple[EventBatch | Block, int]:
-        """The batch of an event, and its row there."""
-        batch = self.batches[bisect.bisect_right(self.batches, position, key=first_position) - 1]
-        places = batch.positions
-        row = position - int(places[0])
-        if not (0 <= row < len(batch) and places[row] == position):
-            row = int(np.searchsorted(np.asarray(places), position))
-        there = 0 <= row < len(batch) and places[row] == position
-        expect(there, "a match names events that are there")  # fails only after a damaged snapshot
-        return batch, row
 
 
 def events_of(batch: EventBatch | Block, rows: np.ndarray) -> EventBatch:
@@ -167,79 +151,74 @@ def events_of(batch: EventBatch | Block, rows: np.ndarray) -> EventBatch:
     return EventBatch(table, batch.type_column, batch.times[rows], np.asarray(batch.positions)[rows])
 
 
-def first_position(batch: EventBatch | Block) -> int:
-    """The position of the first event."""
-    return int(batch.positions[0])
-
-
-class Past:
-    """The batches whose events future matches may contain. `lasts` has the last window coordinate of each. `keys` has
-    the partition of each event if windows are of events in partitions: int64 (n,), else None."""
+class Past(History):
+    """The batches whose events future matches may contain; `lasts` has the last window coordinate of each, `keys` the
+    partition of each event where windows are of events in partitions: int64 (n,), else None."""
 
     worth: ClassVar[int] = 1 << 16
     """So many events make it worth while to look for those that no partition needs any more."""
 
     def __init__(self) -> None:
-        self.batches: list[EventBatch | Block] = []
+        super().__init__()
         self.lasts: list[int | float] = []
         self.keys: list[np.ndarray | None] = []
         self._sift_at = self.worth
 
     def append(self, batch: EventBatch | Block, last: int | float, keys: np.ndarray | None = None) -> None:
-        self.batches.append(batch)
+        self.put(batch, batch.first if isinstance(batch, Block) else int(batch.positions[0]))
         self.lasts.append(last)
         self.keys.append(keys)
 
     def pop(self) -> None:
         """Takes the last batch out again."""
-        del self.batches[-1], self.lasts[-1], self.keys[-1]
+        del self.blocks[-1], self.firsts[-1], self.lasts[-1], self.keys[-1]
 
-    def evict_by_key(
-        self,
-        window: Window,
-        position: int,
-        born: Callable[[np.ndarray], np.ndarray] | None,
-        sure: Callable[[], np.ndarray],
-    ) -> None:
-        """Drop single events. To be called before each event from `position` on. Partitions need different events, any
-        number of positions back. Dropped are all but the last events of a window of events, and those before the
-        position that `born` gives for the number of a partition. The events of matches that are still to be given,
-        `sure`, are never dropped."""
-        if position >= self._sift_at and self.batches:
-            self._sift(int(window.size) + 1 if window.per_partition else position + 1, born, sure())
-            self._sift_at = position + self.worth + sum(map(len, self.batches))
+    def evict(self, run: Recognition, position: int, coordinate: int | float) -> None:
+        """Drops what no match of `run` needs that ends at this position and place in the window, or later.
 
-    def evict(self, window: Window, position: int, coordinate: int | float) -> None:
-        """Drops the batches that no window ending at this position and coordinate, or later, reaches."""
+        That is a whole batch that no window reaches; or single events, if what is needed is different in each
+        partition (`by_key`), which may be any number of positions ago.
+        """
+        window = run.program.window
+        if run.by_key:
+            if position >= self._sift_at and self.blocks:
+                self._sift(run, int(window.size) + 1 if window.per_partition else position + 1)
+                self._sift_at = position + self.worth + len(self)
+            return
         if window.by_position:
             reach = window.open_from(position)
-            count = bisect.bisect_left(self.batches, reach, key=lambda b: int(b.positions[-1]))
+            count = bisect_left(self.blocks, reach, key=lambda b: int(b.positions[-1]))
         else:
-            count = bisect.bisect_left(self.lasts, window.open_from(coordinate))
-        if 2 * count >= len(self.batches):  # only when half can go, so that a batch is moved O(1) times on average
-            del self.batches[:count], self.lasts[:count], self.keys[:count]
+            count = bisect_left(self.lasts, window.open_from(coordinate))
+        if 2 * count >= len(self.blocks):  # only when half can go, so that a batch is moved O(1) times on average
+            self.drop(count)
 
-    def _sift(self, most: int, born: Callable[[np.ndarray], np.ndarray] | None, sure: np.ndarray) -> None:
-        """Drops all but the last `most` events of each partition, those before `born`, and those of none, from batches
-        that lose half of theirs; the events of `sure` stay. O(events · log events)."""
+    def drop(self, count: int) -> None:
+        super().drop(count)
+        del self.lasts[:count], self.keys[:count]
+
+    def _sift(self, run: Recognition, most: int) -> None:
+        """Drops all but the last `most` events of each partition, those before the partition's last pause, and those of
+        none, from batches that lose half of theirs. The events of matches that are still to be given stay. O(events ·
+        log events)."""
         held = [
             np.array(batch.keys, np.int64) if isinstance(batch, Block) else keys
-            for batch, keys in zip(self.batches, self.keys, strict=True)
+            for batch, keys in zip(self.blocks, self.keys, strict=True)
         ]
-        known = [np.full(len(b), -1) if k is None else k for b, k in zip(self.batches, held, strict=True)]
+        known = [np.full(len(b), -1) if k is None else k for b, k in zip(self.blocks, held, strict=True)]
         keys = np.concatenate(known)
         order = in_order(keys)
         ends = np.append(np.flatnonzero(np.diff(keys[order])), len(order) - 1)
         behind = np.repeat(ends, np.diff(ends, prepend=-1)) - np.arange(len(order))
         wanted = np.zeros(len(keys), bool)
         wanted[order] = (behind < most) & (keys[order] >= 0)
-        if born is not None and len(keys):
-            positions = np.concatenate([np.asarray(batch.positions) for batch in self.batches])
-            wanted &= positions >= born(keys)
-            wanted |= np.isin(positions, sure)
-        batches, lasts, kept, start = self.batches, self.lasts, known, 0
-        self.batches, self.lasts, self.keys = [], [], []
-        for batch, last, own in zip(batches, lasts, kept, strict=True):
+        if run.pauses and len(keys):
+            positions = np.concatenate([np.asarray(batch.positions) for batch in self.blocks])
+            wanted &= positions >= run.partitions.born(keys)
+            wanted |= np.isin(positions, run.evaluator.sure)
+        before, start = list(zip(self.blocks, self.lasts, known, strict=True)), 0
+        self.drop(len(self.blocks))
+        for batch, last, own in before:
             rows = np.flatnonzero(wanted[start : start + len(batch)])
             start += len(batch)
             if 2 * len(rows) > len(batch):
@@ -253,9 +232,8 @@ class Past:
     def of(self, matches: MatchBatch) -> History:
         """The batches with the events of these matches."""
         low, high = int(matches.start.min()), int(matches.end.max())
-        first = bisect.bisect_right(self.batches, low, key=first_position) - 1
-        last = bisect.bisect_right(self.batches, high, key=first_position)
-        return History(tuple(self.batches[first:last]))
+        first, last = bisect_right(self.firsts, low) - 1, bisect_right(self.firsts, high)
+        return History(self.blocks[first:last], self.firsts[first:last])
 
     def snapshot(self) -> list[tuple[Any, ...]]:
         """The batches with the partitions of their events, as plain values; `lasts`, which are numbers, are not
@@ -264,7 +242,7 @@ class Past:
             (*b.snapshot(), np.array(b.keys, np.int64))
             if isinstance(b, Block)
             else (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, keys)
-            for b, keys in zip(self.batches, self.keys, strict=True)
+            for b, keys in zip(self.blocks, self.keys, strict=True)
         ]
 
     def restore(self, batches: list[tuple[Any, ...]], lasts: list[int | float]) -> None:
@@ -272,7 +250,7 @@ class Past:
         following = 0
         for (*parts, keys), last in zip(batches, lasts, strict=True):
             batch = Block.restore(tuple(parts)) if len(parts) == 5 else _stored_batch(*parts)
-            expect(len(batch) and following <= first_position(batch), "batches one behind the other")
+            expect(len(batch) and following <= batch.positions[0], "batches one behind the other")
             expect(type(last) in (int, float), "a number for the end of each batch")
             following = int(batch.positions[-1]) + 1
             if keys is not None:

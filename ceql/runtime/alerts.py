@@ -27,10 +27,10 @@ from ceql.runtime.run import Run
 from ceql.runtime.session import open_session
 from spaseq.core.automata.rma import RMA, Limits, count_events, determinise, from_pattern
 from spaseq.core.engine import Choice, Program, Selection, ends_only
+from spaseq.core.engine.recognition.session import Ending
 from spaseq.core.errors import OptionError, UnsupportedFeature
 from spaseq.core.events import EventCounters
 from spaseq.core.pattern import Predicate
-from spaseq.core.sessions import Session
 from spaseq.core.watch import check, limited_steps
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Alerts:
         return determinise(automaton, output_agnostic=True, complete=True, limits=self._limits)
 
 
-class AlertStream(Session[int]):
+class AlertStream(Ending[int]):
     """Alerts in progress. Use it in a `with` and read its `rest`, or `close` it."""
 
     def __init__(self, query: CompiledQuery, program: Program, options: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ceql.expressions.values import INT64, kind_of
-from spaseq.core.engine import Partitions, Window
+from spaseq.core.engine import Partitions
 from spaseq.core.engine.program.batch_order import first_backward
 from spaseq.core.errors import EventError
 from spaseq.core.events import EventBatch, ListColumn, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
@@ -47,11 +47,9 @@ class Partition:
     some bracket belongs to no partition, -1. The key is the value, or the tuple of the values of several brackets.
     """
 
-    def __init__(
-        self, brackets: tuple[tuple[str, ...], ...], window: Window, forget_after: float | None = None
-    ) -> None:
+    def __init__(self, brackets: tuple[tuple[str, ...], ...], numbers: Partitions) -> None:
         self.brackets = brackets
-        self.numbers: Partitions = Partitions(window, forget_after)
+        self._numbers = numbers
 
     def keys(self, batch: EventBatch, places: np.ndarray) -> np.ndarray:
         """int64 (n,); `places`: those of the events, in what the window is measured in, ascending.
@@ -72,14 +70,14 @@ class Partition:
         table = np.full(len(found) + 1, -1, np.int64)
         numbers = np.empty(len(codes), np.int64)
         for start in range(0, len(codes), _ROWS):
-            self.numbers.reach(places[start].item(), int(batch.times[start]))
+            self._numbers.reach(places[start].item(), int(batch.times[start]))
             some = codes[start : start + _ROWS]
             used = np.zeros(len(found) + 1, bool)
             used[some] = True
             there = np.flatnonzero(used[:-1])
-            table[there] = self.numbers.of(found if len(there) == len(found) else [found[c] for c in there.tolist()])
+            table[there] = self._numbers.of(found if len(there) == len(found) else [found[c] for c in there.tolist()])
             part = slice(start, start + _ROWS)
-            numbers[part] = self.numbers.lives(table[some], batch.positions[part], batch.times[part])
+            numbers[part] = self._numbers.lives(table[some], batch.positions[part], batch.times[part])
         return numbers
 
     def _bracket(self, batch: EventBatch, names: tuple[str, ...]) -> tuple[np.ndarray, list[Any]]:

@@ -16,7 +16,8 @@ from ceql.runtime.unmatched import unknown_attributes, why_none
 from ceql.semantics.schemas import Schema, inferred
 from ceql.semantics.types import check_types
 from spaseq.core.drawing import Timeline, matches_html, time_text, timeline_of
-from spaseq.core.engine import Program, Progress, progress_of
+from spaseq.core.engine import Program, Progress
+from spaseq.core.engine.opening import explain_evaluator
 from spaseq.core.errors import EventError, OptionError, expect_count, expect_type
 from spaseq.core.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords, frame_of
 from spaseq.core.measure import shortened
@@ -95,7 +96,7 @@ class Matches:
                 found += run.count(events, None if limit is None else limit - found)
                 check()
             if limit is None or found < limit:
-                found += run.count_rest(None if limit is None else limit - found)
+                found += run.count(None, None if limit is None else limit - found)
         return found if limit is None else min(found, limit)
 
     def to_arrow(self) -> pa.Table:
@@ -134,7 +135,7 @@ class Matches:
 
     def explain(self) -> str:
         """How the events were evaluated, as far as they have been: by which evaluator, and what it counted."""
-        return "no events were read" if self._run is None else self._run.explain()
+        return "no events were read" if self._run is None else explain_evaluator(self._run.evaluator)
 
     def __repr__(self) -> str:
         return f"<ceql.Matches of {shortened(self._query.text, 60)!r}>"
@@ -160,7 +161,7 @@ class Matches:
 
     def progress(self) -> Progress | None:
         """How far the latest use came; None where it is not known: before the first, and of lazy evaluators."""
-        return None if self._run is None else progress_of(self._run.evaluator)
+        return None if self._run is None else self._run.progress()
 
     @property
     def notes(self) -> tuple[str, ...]:

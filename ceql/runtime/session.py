@@ -14,14 +14,12 @@ from ceql.runtime.run import Run
 from ceql.runtime.single_events import Found, Singles
 from ceql.syntax.printer import print_query
 from spaseq.core.engine import Program
+from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.core.events.batch import INSTANTS
-from spaseq.core.events.time import nanoseconds_of
 from spaseq.core.held import Memory
-from spaseq.core.sessions import Session as Ending
-from spaseq.core.snapshot import Identity, expect, seal, unseal
-from spaseq.core.watch import InUse
+from spaseq.core.snapshot import Identity, expect, unseal
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
@@ -33,8 +31,11 @@ _FEW: Final = 128
 """So many dicts at once are cheaper one by one than as columns."""
 
 
-class Session(Ending[Match]):
+class Session(Pushing[Match]):
     """An evaluation in progress. Use it in a `with` and read its `rest`, or `close` it."""
+
+    _KINDS = (INSTANTS,)
+    _OVER = ("this stream is closed", "query.open() begins a new one")
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class Session(Ending[Match]):
         program: Program | None = None,
     ) -> None:
         """`program` is another one made of the query than that of its matches; it has no snapshots."""
-        super().__init__()
+        super().__init__(query.settings)
         self._query = query
         self._names = names
         self._options = options
@@ -56,8 +57,6 @@ class Session(Ending[Match]):
         self._run.counters = self._feed.counters
         self._singles: Singles | None = None
         self._untried = True
-        self._saved: int | None = None
-        self._use = InUse(query.settings)
         self._quick: Singles | None = None
 
     @property
@@ -69,7 +68,7 @@ class Session(Ending[Match]):
     def counters(self) -> EventCounters:
         """Counts of what was pushed so far."""
         self._to_batches()
-        self._run.make_room(self._run.evaluator.forget)
+        self._run.make_room()
         self._feed.counters.about(self)
         return self._feed.counters
 
@@ -137,48 +136,28 @@ class Session(Ending[Match]):
         if self._singles is not None:
             self._singles.leave()
 
-    def advance(self, now: int) -> list[Match]:
-        """The matches that complete because no event before `now` (ns) will come any more: absences at the end of a
-        query are known as their windows close, and events held back for their order are looked at. An event before
-        `now` that comes all the same is late."""
-        now = nanoseconds_of(now)
-        with self._use:
-            self._check_open()
-            self._saved = None
-            self._to_batches()
-            found = self._matches(lambda: self._feed.advance(now))
-            return found + self._listed(self._run.reach(now))
-
-    def _complete(self) -> list[Match]:
-        with self._use:
-            self._to_batches()
-            found = self._matches(self._feed.finish)
-            self._leave()
-            return found + self._listed(self._run.close(at_once=True))
-
-    def _goes_on(self) -> bool:
+    def _wait_until(self, now: int) -> list[Match]:
         self._to_batches()
-        return self._saved is not None and self._saved == self._feed.taken
+        return self._matches(lambda: self._feed.advance(now)) + self._listed(self._run.wait_until(now))
 
-    def _stopped(self) -> str:
-        return self._use.broken
+    def _finish(self) -> list[Match]:
+        self._to_batches()
+        found = self._matches(self._feed.finish)
+        self._leave()
+        return found + self._listed(self._run.close(at_once=True))
+
+    @property
+    def _taken(self) -> int:
+        self._to_batches()
+        return self._feed.taken
 
     def _leave(self) -> None:
         self._closed, self._quick = True, None
 
-    def snapshot(self) -> bytes:
-        """The state of the evaluation, for `Query.open`. `OptionError` for events of values that no snapshot holds."""
-        blob = seal(identity(self._query), self.contents(), (INSTANTS,))
-        self._saved = self._feed.taken
-        return blob
-
-    def contents(self) -> dict[str, Any]:
-        """The state as plain values and `Instant`s, for `restored`."""
-        with self._use:
-            return self._contents()
+    def _identity(self) -> Identity:
+        return identity(self._query)
 
     def _contents(self) -> dict[str, Any]:
-        self._check_open()
         self._to_batches()
         return {
             "names": self._names,
@@ -193,10 +172,6 @@ class Session(Ending[Match]):
 
     def _listed(self, found: Iterable[tuple[MatchBatch, History]]) -> list[Match]:
         return [match for matches, history in found for match in MatchTable(matches, history, self._bindings)]
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise OptionError("this stream is closed", "query.open() begins a new one")
 
 
 def open_session(
@@ -247,9 +222,9 @@ def restored(query: CompiledQuery, state: dict[str, Any]) -> Session:
     """The opposite of `Session.contents`, of the same query."""
     stream = Session(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
     stream._feed.restore(state["feed"])
-    stream._run = Run.restore(query.lowered, query.program(stream._valuations), state["run"])
+    stream._run.restore(state["run"])
     stream._run.counters = stream._feed.counters
-    last, past = stream._run.evaluator.last_position, stream._run.past.batches
+    last, past = stream._run.evaluator.last_position, stream._run.past.blocks
     expect(last is None or last < stream._feed.position, "the last event is in front of the next")
     expect(not past or past[-1].positions[-1] + 1 == stream._feed.position, "the events up to here")
     return stream

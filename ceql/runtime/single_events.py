@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +44,7 @@ from spaseq.core.events.timestamps import TIME_COLUMNS
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
+    from spaseq.core.engine.runs.single_event import Single, SingleWaiting
 
 __all__ = ["Found", "Singles"]
 
@@ -89,8 +90,9 @@ class Singles:
     """The road of single events into a `Run`."""
 
     def __init__(self, run: Run, feed: EventFeed, options: EventOptions, name: str, bits: Callable[[Any], int]) -> None:
-        from spaseq.core.engine.runs.single_event import INERT, Single, SingleWaiting
+        from spaseq.core.engine.runs.single_event import INERT
 
+        assert run.door is not None
         self._run = run
         self._feed = feed
         self._name = name
@@ -98,12 +100,13 @@ class Singles:
         self._clock = feed.clocks[name]
         self._bits = bits
         self._waits = run.lowered.absent is not None
-        self._engine: Single | SingleWaiting = (SingleWaiting if self._waits else Single)(cast(Any, run.evaluator))
+        self._engine: Single | SingleWaiting = run.door
         self._inert = INERT
         self._scale = unit_nanoseconds(options.unit)
         self._limit = ((1 << 63) - 1) // self._scale
         self._partition = run.partition
-        self._pauses = run.partition is not None and run.partition.numbers.pauses
+        self._numbers = run.partitions
+        self._pauses = run.pauses
         self._by_key = run.by_key
         self._window_attribute = run.lowered.window_attribute
         self._type_column = options.type_column or "type"
@@ -120,17 +123,9 @@ class Singles:
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
         """The road, where there is one."""
-        from spaseq.core.engine.runs.single_event import Single, SingleWaiting
-
-        if len(names) != 1 or options.lateness or run.valuations:
+        if len(names) != 1 or options.lateness or run.program.labels is not None or (door := run.open_door()) is None:
             return None
-        if SingleWaiting.applies(run.evaluator):
-            predicates = SingleWaiting.predicates(cast(Any, run.evaluator))
-        elif Single.applies(run.evaluator):
-            predicates = run.evaluator.program.cea.predicates
-        else:
-            return None
-        bits = compile_bits(predicates, options.type_column or "type", names[0])
+        bits = compile_bits(door.predicates, options.type_column or "type", names[0])
         return None if bits is None else Singles(run, feed, options, names[0], bits)
 
     def push(self, event: dict[str, Any]) -> Found | None:
@@ -158,9 +153,9 @@ class Singles:
         moving = symbol != self._inert
         key = 0
         position = self._position
-        engine, partition = self._engine, self._partition
-        if partition is not None and (moving or engine.counts or self._pauses):
-            numbers = partition.numbers
+        engine = self._engine
+        if self._partition is not None and (moving or engine.counts or self._pauses):
+            numbers = self._numbers
             if value is None:
                 key = -1
             else:
@@ -238,8 +233,7 @@ class Singles:
             return
         self._entered = False
         self._settle()
-        if self._position > self._base:
-            self._engine.leave(self._position - 1, self._coordinate)
+        self._run.leave((self._position - 1, self._coordinate) if self._position > self._base else None)
         past = self._run.past
         if not len(self._block):
             past.pop()
@@ -254,19 +248,19 @@ class Singles:
         feed.counters.events += count
         feed.counters.iso_times |= clock.iso
         clock.records += count
-        self._run.note_time(self._high)
+        self._run.time = self._high
         feed.orderer.reorder.pass_by(count, self._high, ("<events>", clock.records))
         if self._window_attribute is not None:
             self._run.coordinate.last = self._coordinate
         if self._waits and count:
-            self._run.note_reached(self._position - 1, self._coordinate)
+            self._run.reached = self._position - 1, self._coordinate
 
     def _enter(self) -> bool:
         """Take over from batches; False before the first event, which decides where times come from."""
         run, feed, clock = self._run, self._feed, self._clock
         if not clock.known or (self._window_attribute is not None and run.coordinate.last is None):
             return False
-        self._engine.enter(self._partition is not None)
+        run.enter()
         self._base = self._position = feed.position
         self._high = feed.orderer.reorder.mark
         self._coordinate = self._high if self._window_attribute is None else run.coordinate.last
@@ -281,12 +275,11 @@ class Singles:
         self._run.past.append(self._block, self._coordinate)
 
     def _seal(self) -> None:
-        past = self._run.past
+        run, past = self._run, self._run.past
         past.lasts[-1] = self._coordinate
-        self._run.evict(self._position - self._waits, self._coordinate)  # what waits may be reported with the next
+        past.evict(run, self._position - self._waits, self._coordinate)  # what waits may be reported with the next
         if self._partition is not None:
-            self._partition.numbers.reach(self._coordinate, self._high)
-            self._run.make_room(self._engine.forget)
+            run.reach(self._coordinate, self._high)
         self._begin_block()
 
     def _is_dated(self, event: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from ceql.runtime.run import Run
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import parts
-from spaseq.core.engine import Progress, progress_of, stuck
+from spaseq.core.engine import Progress, stuck
 from spaseq.core.events import EventCounters, EventOptions, closest, format_duration
 from spaseq.core.pattern import Predicate
 
@@ -27,7 +27,7 @@ def why_none(query: CompiledQuery, run: Run, counters: EventCounters, options: E
         return lines
     if counters.untimed and not options.counts:
         lines.append(_untimed(options))
-    progress = progress_of(run.evaluator)
+    progress = run.progress()
     if progress is not None:
         lines += dict.fromkeys(_unmet(progress, counters))
         if not progress.unmet:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spaseq.core.errors import OptionError
 from spaseq.language.query import Query
-from spaseq.language.runtime.run import Match
+from spaseq.language.results.match import Match
 from spaseq.rdf import Counters, StreamSource, term_from_key
 from spaseq.tools.command.process import interrupt_once
 

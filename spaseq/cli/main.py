@@ -37,7 +37,7 @@ from spaseq.tools.command.lines import write_whole_lines
 if TYPE_CHECKING:
     from spaseq.cli.output import FoundResults
     from spaseq.language.query import Query
-    from spaseq.language.runtime.run import Match
+    from spaseq.language.results.match import Match
     from spaseq.rdf import Counters, StreamOptions, StreamSource
 
 __all__ = ["main"]

@@ -41,10 +41,11 @@ from spaseq.gpm.serialise import (
 )  # fmt: skip
 from spaseq.language.results.columns import FoundColumns, Texts, solution_blocks
 from spaseq.language.results.gathered import Gathered
-from spaseq.language.results.solutions import distinct_solutions
+from spaseq.language.results.match import Match
+from spaseq.language.results.solutions import distinct_solutions, match_table
 from spaseq.language.results.timelines import prefixes_of
 from spaseq.language.results.typed import typed_table
-from spaseq.language.runtime.run import Match, Matches, match_table
+from spaseq.language.runtime.matches import Matches
 from spaseq.rdf import term_from_key, term_key
 from spaseq.tools.command.writers import Results
 

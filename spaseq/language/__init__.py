@@ -20,7 +20,8 @@ Rooms, each of which imports only from those before it:
 from __future__ import annotations
 
 from spaseq.language.query import Query, compile_query
-from spaseq.language.runtime.run import Match, Matches
+from spaseq.language.results.match import Match
+from spaseq.language.runtime.matches import Matches
 from spaseq.language.runtime.session import Session
 from spaseq.language.semantics.check import CheckedQuery, check
 from spaseq.language.syntax.parse import parse

@@ -34,9 +34,10 @@ from spaseq.language.lowering.lower import lower
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.follow import FollowedMatches
 from spaseq.language.runtime.knowledge import knowledge_of, with_entailment
+from spaseq.language.runtime.matches import Matches
 from spaseq.language.runtime.opened import Opened, named
 from spaseq.language.runtime.read_ahead import Part
-from spaseq.language.runtime.run import Matches, Recogniser
+from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.runtime.session import Session
 from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.advice import advice

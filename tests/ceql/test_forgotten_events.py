@@ -54,7 +54,7 @@ def test_every_match_has_its_events(text: str, monkeypatch: pytest.MonkeyPatch) 
         found = [m for event in events[at : at + step] for m in one.push(event)] if step == 1 else []
         rows += _found(found or (one.push(events[at : at + step]) if step > 1 else []))
         at += step
-        held = max(held, sum(map(len, one._run.past.batches)))
+        held = max(held, sum(map(len, one._run.past.blocks)))
         if rng.random() < 0.05:
             one = query.open(one.snapshot())
     assert sorted(rows + _found(one.close())) == expected
@@ -70,8 +70,8 @@ def test_what_is_held_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
         sizes = []
         for start in range(0, 4_000, 50):
             session.push(_events(4_000)[start : start + 50])
-            sizes.append(sum(len(batch) for batch in session._run.past.batches))
-        batches: list[Any] = session._run.past.batches
+            sizes.append(sum(len(batch) for batch in session._run.past.blocks))
+        batches: list[Any] = session._run.past.blocks
         texts = sum(len(batch.table["s"].chunk(0).dictionary) for batch in batches)
     assert max(sizes) < 300 and texts < 300
 

@@ -233,7 +233,7 @@ def test_old_matches_still_know_their_events(tail: str) -> None:
         found += stream.push([{"type": "A", "price": k, "time": k}])
     assert [[e["price"] for e in m.events] for m in found] == [[k, k + 1] for k in range(299)]
     assert [m.times for m in found] == [(k * 10**9, (k + 1) * 10**9) for k in range(299)]
-    assert not tail or len(stream._run.past.batches) < 20
+    assert not tail or len(stream._run.past.blocks) < 20
 
 
 def test_matches_that_waited_for_their_window_know_their_events() -> None:

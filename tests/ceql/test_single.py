@@ -273,7 +273,7 @@ def test_single_events_take_their_own_road() -> None:
         for _ in range(3000):
             stream.push({"type": "A"})
         assert stream._singles is not None and stream._singles._entered
-        assert len(stream._run.past.batches) <= 4  # blocks that the window has left are forgotten
+        assert len(stream._run.past.blocks) <= 4  # blocks that the window has left are forgotten
         assert len(stream.push({"type": "B"})) == 5
 
 
@@ -285,7 +285,7 @@ def test_a_not_at_the_end_takes_the_road_of_single_events(related: str) -> None:
         found = [m for k in range(3000) for m in stream.push({"type": "A", "k": k})]
         assert stream._singles is not None and stream._singles._entered
         assert [m.start for m in found] == list(range(2995))
-        assert len(stream._run.past.batches) <= 4  # blocks that the window has left are forgotten
+        assert len(stream._run.past.blocks) <= 4  # blocks that the window has left are forgotten
         assert [m.start for m in stream.push({"type": "B", "k": 2999})] == [2995]
         assert [m.start for m in stream.close()] == ([2996, 2997, 2998, 2999] if related else [])
 

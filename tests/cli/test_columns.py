@@ -15,8 +15,8 @@ from spaseq.cli.output import FoundResults, write_results
 from spaseq.gpm.serialise import json_of_key, json_of_keys, nquads_of_key, nquads_of_keys
 from spaseq.language.results.columns import FoundColumns, solution_blocks
 from spaseq.language.results.match import Match
-from spaseq.language.results.solutions import distinct_solutions
-from spaseq.language.runtime.run import Matches, match_table
+from spaseq.language.results.solutions import distinct_solutions, match_table
+from spaseq.language.runtime.matches import Matches
 
 PREFIX = "PREFIX : <urn:e:> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>"
 QUERIES = {
@@ -137,6 +137,6 @@ def test_matches_are_not_made_where_nobody_looks_at_them(
     streams = {"S": _stream(tmp_path, 0)}
     wanted = len(list(query.run(streams)))
     monkeypatch.setattr(FoundColumns, "__iter__", lambda _: pytest.fail("a match was made"))
-    monkeypatch.setattr("spaseq.language.runtime.run._distinct", lambda *_: pytest.fail("a match was made"))
+    monkeypatch.setattr("spaseq.language.runtime.recogniser._distinct", lambda *_: pytest.fail("a match was made"))
     blocks = [found for found in query.run(streams).blocks() if isinstance(found, FoundColumns)]
     assert sum(map(len, blocks)) == wanted > 0

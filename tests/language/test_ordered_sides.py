@@ -155,7 +155,7 @@ def pushes(query: spaseq.Query, events: list[GraphEvent], rng: random.Random, mo
         size = rng.randint(1, most)
         found += map(row, session.push(events[at : at + size]))
         at += size
-        stayed = stayed and isinstance(getattr(session._recogniser._evaluator, "run", None), GuardRun)
+        stayed = stayed and isinstance(getattr(session.recogniser.evaluator, "run", None), GuardRun)
         if rng.random() < 0.05:
             session = query.open(session.snapshot())
     return [*found, *map(row, session.close())], stayed

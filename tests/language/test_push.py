@@ -188,5 +188,5 @@ def test_single_pushes_outgrow_what_they_began_with(gpms: str, clause: str, sequ
         if i % 29 == 0:
             session = query.open(session.snapshot())
         found += session.push(event)
-    assert session._recogniser._entered  # past batches of rows
+    assert session.recogniser.entered  # past batches of rows
     assert _shown([*found, *session.close()]) == expected

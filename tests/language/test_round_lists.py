@@ -112,4 +112,4 @@ def test_lists_stay_in_the_kernels() -> None:
     query = compiled(*HEADS[0], WINDOWS[0], "A; E+; C")
     session = query.open()
     found = shown(session.push([e for e in instants(random.Random(3), 80, 0.0) if e.stream == f"{X}S"]))
-    assert found and isinstance(session._recogniser._evaluator.run, GuardRun)
+    assert found and isinstance(getattr(session.recogniser.evaluator, "run", None), GuardRun)

@@ -13,7 +13,7 @@ from rdflib import Literal, URIRef
 import spaseq
 from spaseq.core.errors import EventError, InternalError, OptionError
 from spaseq.gpm import Knowledge
-from spaseq.language.runtime.run import Match
+from spaseq.language.results.match import Match
 from spaseq.language.solving.chunks import chunk_of
 from spaseq.language.solving.solve import InstantSolutions
 from spaseq.rdf import Counters, GraphEvent, Instant, StreamOptions
@@ -143,7 +143,7 @@ def test_what_leaves_the_window_is_forgotten() -> None:
     session = spaseq.compile(query("A; B", AB, "WITHIN 2 SECONDS SLIDING")).open()
     for t in range(0, 3000, 1000):
         session.push([event(t + i, "u a 1") for i in range(1000)])
-        assert len(session._recogniser._history) == 3
+        assert len(session.recogniser._history) == 3
 
 
 PARTITIONED = """DEFINE GPM A ON S { ?k :a ?x } DEFINE GPM B ON S { ?k :b ?y FILTER (?y > 0) }"""

@@ -14,7 +14,7 @@ import pytest
 
 import ceql
 from ceql.runtime.batch import Partition
-from spaseq.core.engine import Window
+from spaseq.core.engine import Partitions, Window
 from spaseq.core.events import EventBatch, EventOptions
 from spaseq.core.events.batch import encode_texts
 from spaseq.spark.batch.tuples import run_tuples
@@ -48,7 +48,7 @@ def test_equal_keys_go_to_one_bucket(brackets: tuple[tuple[str, ...], ...]) -> N
     rng = random.Random(1)
     job = _Send(0, EventOptions(), brackets, tuple(range(1 << 20)))  # so many buckets that no two keys share one
     for _ in range(300):
-        partition = Partition(brackets, Window("none"))
+        partition = Partition(brackets, Partitions(Window("none")))
         bucket_of: dict[int, int] = {}
         for _ in range(2):
             table = pa.table({"a": _column(rng, 6), "b": _column(rng, 6)})

@@ -16,7 +16,7 @@ import spaseq
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.places import open_file
 from spaseq.language.query import stream_options
-from spaseq.language.runtime.run import match_table
+from spaseq.language.results.solutions import match_table
 from spaseq.rdf import Counters, StreamOptions, StreamSource
 from spaseq.spark.batch import slices
 from spaseq.spark.batch.form import Form

@@ -11,7 +11,8 @@ Rooms, each of which imports only from those before it:
 * `runs`: The compact structure's evaluation of a program.
 * `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same
   programs.
-* `choice`: The choice of the evaluator that suits a stream, and its change while the stream runs.
+* `choice`: Which evaluator suits a stream, and changing it while the stream runs.
+* `recognition`: An evaluation in progress, as both languages have it.
 
 `opening` opens the evaluator that a program requires. `progress` has the progress of an evaluation, and `light` shows
 it in a picture of the automaton.

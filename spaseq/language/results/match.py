@@ -44,19 +44,24 @@ class Match:
         Raises `OptionError` if the events are not known: the run was set not to keep them, or the match was pickled or
         is one of Spark's.
         """
-        found = self.events.steps(self) if isinstance(self.events, Events) and self.events else None
-        if found is None:
+        events = self._known_events()
+        if events is None:
             hint = "matches of run(…) and open(…) know their events, unless keep_events=False"
             raise OptionError("this match does not know its events", hint)
-        steps: tuple[Step, ...] = found
+        steps: tuple[Step, ...] = events.teller.steps(self, events.instants)
         return steps
 
     @property
     def way(self) -> tuple[Transition, ...]:
-        """Its way through the automaton of the query, computed anew; empty if its events are not known."""
-        found = self.events.way(self) if isinstance(self.events, Events) and self.events else None
-        way: tuple[Transition, ...] = found or ()
+        """Its way through the automaton of the query, worked out anew; an empty one where its events are not known."""
+        events = self._known_events()
+        way: tuple[Transition, ...] = () if events is None else events.teller.way(self, events.instants)
         return way
+
+    def _known_events(self) -> Events | None:
+        """The events, if its steps can be found in them."""
+        events = self.events
+        return events if isinstance(events, Events) and events and events.teller is not None else None
 
     def snapshot(self, pool: Pool) -> tuple[Any, ...]:
         """The match as plain values and terms; its events are put into `pool`."""

@@ -1,7 +1,7 @@
 """Instants in, matches out.
 
-`run` recognises; `absence` looks after what must not occur before a match or behind it. `knowledge` loads what a run
-needs beside the streams; `follow` runs as streams come.
+`recogniser` recognises; `absence` looks after what must not occur before a match or behind it. `knowledge` loads what a
+run needs beside the streams; `follow` runs as streams come.
 
 * `opened` (`Opened`, `named`): The streams of a run: by name, and as they are read.
 * `read_ahead` (`Part`, `ReadAhead`, `thread_count`): Streams are read, and their GPMs evaluated: in one thread, or,
@@ -11,7 +11,8 @@ needs beside the streams; `follow` runs as streams come.
   files, graphs and tables, and what follows from it.
 * `absence` (`Endings`, `Sightings`, `Waiting`): What must not occur before a match or behind it: negation at the start
   and at the end of a sequence.
-* `run` (`Match`, `Matches`, `Recogniser`, `match_table`): Run a compiled query: instants in, matches out.
+* `recogniser` (`Found`, `Recogniser`): One evaluation of a compiled query: instants in, matches out.
+* `matches` (`Matches`): The matches of a query over streams, found as they are asked for.
 * `session` (`Session`): One evaluation in progress that graph events are pushed to, and its snapshots.
 * `follow` (`FollowedMatches`): The matches of a query over streams that go on: `spaseq run --follow`.
 * `steps` (`StepFinder`): Which GPM took which event: found again, for a match that somebody looks at.
@@ -19,4 +20,7 @@ needs beside the streams; `follow` runs as streams come.
   fulfilled.
 """
 
-__all__ = ["absence", "follow", "knowledge", "opened", "pace", "read_ahead", "run", "session", "steps", "unmatched"]
+__all__ = [
+    "absence", "follow", "knowledge", "matches", "opened", "pace", "read_ahead", "recogniser", "session", "steps",
+    "unmatched",
+]  # fmt: skip

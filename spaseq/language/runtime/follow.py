@@ -57,8 +57,9 @@ class FollowedMatches:
 
     def why_none(self) -> list[str]:
         """As `Matches.why_none`."""
+        recogniser = self._session.recogniser
         read = replace(self._read, chosen=self._followed.options, seen=self._followed.seen)  # whose clock counts
-        return why_none(self._query, read, self._session.progress(), matched=self._session.matched)
+        return why_none(self._query, read, recogniser.progress(), matched=recogniser.matched)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -82,11 +83,11 @@ class FollowedMatches:
         return next(iter(self), None) is not None
 
     def _matches(self) -> Iterator[Match]:
-        return limited_steps(self._found(), self._session.settings)
+        return limited_steps(self._found(), self._session.recogniser.program.settings)
 
     def _found(self) -> Iterator[Match]:
         by_clock = self._followed.options.time == ARRIVAL
-        for batches in self._followed.batches(self._session.wanted):
+        for batches in self._followed.batches(self._session.recogniser.wanted):
             check()
             self._pushing = True
             if batches is not None:

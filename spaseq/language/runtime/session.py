@@ -8,18 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from spaseq.core.engine import Progress, Settings
+from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.reorder import SingleReorderer
-from spaseq.core.events.time import nanoseconds_of
 from spaseq.core.held import Memory
 from spaseq.core.measure import shortened
-from spaseq.core.sessions import Session as Ending
-from spaseq.core.snapshot import expect, seal, unseal
-from spaseq.core.watch import InUse
+from spaseq.core.snapshot import expect, unseal
 from spaseq.language.results.history import Pool
 from spaseq.language.results.match import Match
-from spaseq.language.runtime.run import Recogniser
+from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import Part, chunk_of_parts
 from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions, described
 
@@ -39,7 +36,7 @@ have been forgotten in between: 200,000 graphs with ever new keys, in batches of
 """
 
 
-class Session(Ending[Match]):
+class Session(Pushing[Match]):
     """An incremental evaluation: `with query.open() as session: session.push(events)`, and then `session.rest`.
 
     Events come in order of time, over all streams; with a lateness they are held back until nothing that is on time can
@@ -47,17 +44,18 @@ class Session(Ending[Match]):
     if every event is an instant of its own); a push returns the matches of the instants it completed.
     """
 
+    _KINDS = (TERMS,)
+    _OVER = ("the stream is closed: nothing can be pushed any more",)
+
     def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
-        super().__init__()
-        self._recogniser = recogniser
+        super().__init__(recogniser.program.settings)
+        self.recogniser: Recogniser = recogniser
         self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
         self._apart = options.apart
         self._reorder = SingleReorderer(options, described)
         self._held: list[GraphEvent] = []  # of the instant that is not complete
         self._parts: list[Part] = []  # the same, of batches; one of both is empty
         self._position = 0
-        self._saved: int | None = None
-        self._use = InUse(recogniser.settings)
         self.counters: Counters = Counters()
         """What was pushed so far."""
         recogniser.counters = self.counters
@@ -110,7 +108,7 @@ class Session(Ending[Match]):
             self.counters.triples += len(event.triples)
             instants += self._completed(self._reorder.push(event.time, event))
         self.counters.late += self._reorder.take_dropped()
-        return self._recogniser.push(instants)
+        return self.recogniser.push(instants)
 
     def _stay_columns(self, batches: Sequence[GraphBatch]) -> bool:
         order = self._reorder
@@ -129,14 +127,14 @@ class Session(Ending[Match]):
         self._reorder.pass_by(count, high, last.event(len(last) - 1))
         self.counters.events += count
         self.counters.triples += sum(len(batch.triples) for batch in batches)
-        self._parts += [(batch, 0, len(batch), self._recogniser.solve(batch)) for batch in batches]
+        self._parts += [(batch, 0, len(batch), self.recogniser.solver.solve_ahead(batch)) for batch in batches]
         self._parts.sort(key=lambda part: self._place(part[0]))
         if ready := self._complete_parts(None if self._apart else high):
             chunk = chunk_of_parts(self._position, ready, self._apart)
             self._position += len(chunk)
             if count >= _MANY and sum(high - low for _, low, high, _ in self._parts) <= _FEW:
                 self._make_events()
-            yield from self._recogniser.push_chunk(chunk)
+            yield from self.recogniser.push_chunk(chunk)
 
     def _complete_parts(self, before: int | None) -> list[Part]:
         """The events of the parts before a time, None for all; the others are held."""
@@ -162,69 +160,37 @@ class Session(Ending[Match]):
         for event in self._held:
             by_source.setdefault((event.stream, event.source), []).append(event)
         for batch in map(GraphBatch.of, by_source.values()):
-            self._parts.append((batch, 0, len(batch), self._recogniser.solve(batch)))
+            self._parts.append((batch, 0, len(batch), self.recogniser.solver.solve_ahead(batch)))
         self._held = []
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise OptionError("the stream is closed: nothing can be pushed any more")
-
-    @property
-    def wanted(self) -> frozenset[str] | None:
-        """The predicates whose triples are needed of the events; None: all."""
-        return self._recogniser.wanted
 
     @property
     def notes(self) -> tuple[str, ...]:
         """As of `Matches.notes`; of pushed events nothing is guessed."""
-        return tuple(self._recogniser.slowly_closed())
-
-    @property
-    def settings(self) -> Settings:
-        """The budgets of the evaluation."""
-        return self._recogniser.settings
+        return tuple(self.recogniser.solver.knowledge.told(slow=True))
 
     def held(self) -> Memory:
         """What the evaluation holds in memory: `counters.memory`."""
-        return self._recogniser.held({"waiting": [self._held, self._parts, self._reorder], "rest": [self]})
+        return self.recogniser.held({"waiting": [self._held, self._parts, self._reorder], "rest": [self]})
 
-    def progress(self) -> Progress | None:
-        """How far the evaluation came."""
-        return self._recogniser.progress()
+    def _wait_until(self, now: int) -> list[Match]:
+        self._make_events()
+        self._reorder.advance(now)
+        instants = self._completed(self._reorder.due())
+        if self._held and self._held[0].time < now:
+            instants.append(self._instant())
+        return [*self.recogniser.push(instants), *self.recogniser.advance(now)]
+
+    def _finish(self) -> list[Match]:
+        self._leave()
+        self._make_events()
+        instants = self._completed(self._reorder.due(last=True))
+        if self._held:
+            instants.append(self._instant())
+        return [*self.recogniser.push(instants), *self.recogniser.close()]
 
     @property
-    def matched(self) -> bool:
-        """Whether there was a match since the beginning or the snapshot, and none is held for the end of its window:
-        where there is no result, clauses have left none."""
-        return self._recogniser.matched
-
-    def advance(self, now: int) -> list[Match]:
-        """The matches that complete because no event before `now` (ns) will come any more. One that does is late."""
-        now = nanoseconds_of(now)
-        with self._use:
-            self._check_open()
-            self._saved = None
-            self._make_events()
-            self._reorder.advance(now)
-            instants = self._completed(self._reorder.due())
-            if self._held and self._held[0].time < now:
-                instants.append(self._instant())
-            return [*self._recogniser.push(instants), *self._recogniser.advance(now)]
-
-    def _complete(self) -> list[Match]:
-        with self._use:
-            self._leave()
-            self._make_events()
-            instants = self._completed(self._reorder.due(last=True))
-            if self._held:
-                instants.append(self._instant())
-            return [*self._recogniser.push(instants), *self._recogniser.close()]
-
-    def _goes_on(self) -> bool:
-        return self._saved is not None and self._saved == self._reorder.seen
-
-    def _stopped(self) -> str:
-        return self._use.broken
+    def _taken(self) -> int:
+        return self._reorder.seen
 
     def _completed(self, events: Iterable[GraphEvent]) -> list[Instant]:
         """The instants that are complete now that `events` are taken, which are in order of time."""
@@ -239,21 +205,13 @@ class Session(Ending[Match]):
 
     def _identity(self) -> dict[str, str]:
         instants = "each event an instant" if self._apart else "events of one time an instant"
-        return {"language": "SPAseq", **self._recogniser.identity(), "ties": instants}
+        return {"language": "SPAseq", **self.recogniser.identity(), "ties": instants}
 
-    def snapshot(self) -> bytes:
-        """The state, to be handed to `query.open(state)`."""
-        with self._use:
-            self._check_open()
-            blob = self._sealed()
-            self._saved = self._reorder.seen
-            return blob
-
-    def _sealed(self) -> bytes:
+    def _contents(self) -> dict[str, Any]:
         self._make_events()
         pool = Pool()
-        state = {
-            "recogniser": self._recogniser.snapshot(),
+        return {
+            "recogniser": self.recogniser.snapshot(),
             "held": pool.put(self._held),
             "waiting": pool.put(self._reorder.waiting),
             "events": pool.snapshot(),
@@ -261,14 +219,13 @@ class Session(Ending[Match]):
             "position": self._position,
             "counters": (self.counters.events, self.counters.triples, self.counters.late),
         }
-        return seal(self._identity(), state, (TERMS,))
 
     def restore(self, state: bytes) -> None:
         """Goes on from a snapshot of a session of the same query. `OptionError` for anything else."""
-        unseal(state, self._identity(), (TERMS,), self._restored)
+        unseal(state, self._identity(), self._KINDS, self._restored)
 
     def _restored(self, state: dict[str, Any]) -> None:
-        self._recogniser.restore(state["recogniser"])
+        self.recogniser.restore(state["recogniser"])
         events_of = Pool.restore(state["events"])
         self._held, self._parts = list(events_of(state["held"])), []
         self._reorder.restore(state["order"])
@@ -277,7 +234,7 @@ class Session(Ending[Match]):
         expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
         events, triples, late = state["counters"]
         expect(all(type(n) is int for n in (events, triples, late)), "counts of what was pushed")
-        self.counters = self._recogniser.counters = Counters(events=events, triples=triples, late=late)
+        self.counters = self.recogniser.counters = Counters(events=events, triples=triples, late=late)
         self.counters.about(self)
 
     def _check(self, event: GraphEvent) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from spaseq.language.runtime.run import Match
+from spaseq.language.results.match import Match
 from spaseq.rdf import term_key
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.tables import TERM_MATCHES, batch_of

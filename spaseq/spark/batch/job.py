@@ -27,7 +27,8 @@ from spaseq.core.engine import Window
 from spaseq.core.errors import OptionError
 from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, compile_query
-from spaseq.language.runtime.run import Match, match_table
+from spaseq.language.results.match import Match
+from spaseq.language.results.solutions import match_table
 from spaseq.rdf import Counters, term_from_key
 from spaseq.spark.batch.cuts import slices_of
 from spaseq.spark.batch.form import RANK, Form, as_terms, chunks

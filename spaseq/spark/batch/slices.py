@@ -26,7 +26,8 @@ from pyspark.sql import functions as F
 from spaseq.core.engine import Window
 from spaseq.core.errors import EventError
 from spaseq.language.query import Query, stream_sources
-from spaseq.language.runtime.run import Match, Recogniser
+from spaseq.language.results.match import Match
+from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import merge_batches, solved
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, term_key
 from spaseq.spark.batch.form import Form

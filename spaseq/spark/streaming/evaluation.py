@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from spaseq.core.snapshot import expect, seal, unseal
 from spaseq.language.results.match import Match
-from spaseq.language.runtime.run import Recogniser
+from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.rdf import TERMS, StreamOptions, Term, term_key
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
@@ -141,7 +141,8 @@ class GraphEvaluation:
 
     def counts(self) -> list[int]:
         """Events of all streams and late ones among them, malformed lines and matches so far, runs that are live."""
-        return [self._clock.events, self._clock.late, self._malformed, self._matches, self._recogniser.live_runs]
+        live = self._recogniser.statistics.get("live_runs", 0)
+        return [self._clock.events, self._clock.late, self._malformed, self._matches, live]
 
 
 def _n3(term: Term) -> str:

@@ -29,7 +29,7 @@ from spaseq.core.events.options import length_of
 from spaseq.core.events.places import whole_name
 from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, compile_query, stream_sources
-from spaseq.language.runtime.run import match_table
+from spaseq.language.results.solutions import match_table
 from spaseq.language.runtime.unmatched import Input
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
 from spaseq.spark.batch.job import prepared

@@ -52,8 +52,8 @@ class _Symbols(dict[int, int]):
 class Single:
     """The road of single events into `evaluator`.
 
-    `symbols[bits]` is the symbol class of an event or `INERT`. `counts`: True if inert events must be passed to
-    `pass_by`. `reads`: True if the kernel reads the event's batch.
+    `symbols[bits]` is the symbol class of an event or `INERT`; the bits are those of `predicates`. `counts` says
+    whether inert events must be told to `pass_by`, `reads` whether what moves is looked at again in its batch.
     """
 
     least: Final = 0
@@ -63,6 +63,7 @@ class Single:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
+        self.predicates: tuple[Predicate, ...] = evaluator.program.cea.predicates
         self._run: Any = None
         self._arena = evaluator._arena
         self._state = self._arena.st.data
@@ -197,39 +198,33 @@ class SingleWaiting:
     """`Single` for matches that wait: each event may close windows, and events that must not follow a match are found,
     too.
 
-    `symbols[bits]` is a number for the event's symbol in the pattern, in the absence and in `Ending.against`. Its bits
-    are those of `predicates`.
+    `symbols[bits]` is a number for what an event is to the pattern, to what must not follow and to `Ending.against`.
+    The bits are those of `predicates`: the pattern's, `Program.absent` and those of `Program.against`, each once.
     """
 
     counts: Final = True
 
     def __init__(self, evaluator: Evaluator) -> None:
-        ending, absent = evaluator.ending, evaluator.program.absent
-        assert ending is not None and absent is not None
+        ending, program = evaluator.ending, evaluator.program
+        assert ending is not None and program.absent is not None
         self._evaluator = evaluator
         self._ending = ending
-        self._output_bytes = evaluator.program.settings.output_bytes
+        self._output_bytes = program.settings.output_bytes
         self._inner = Single(evaluator)
         against = cast("Evaluator | None", ending.against)
         self._behind = None if against is None else Single(against)
-        place = {predicate: i for i, predicate in enumerate(self.predicates(evaluator))}
         behind = () if against is None else against.program.cea.predicates
-        self._absent = place[absent]
-        self._own = [place[predicate] for predicate in evaluator.program.cea.predicates]
+        self.predicates: tuple[Predicate, ...] = tuple(
+            dict.fromkeys((*program.cea.predicates, program.absent, *behind))
+        )
+        place = {predicate: i for i, predicate in enumerate(self.predicates)}
+        self._absent = place[program.absent]
+        self._own = [place[predicate] for predicate in program.cea.predicates]
         self._other = [place[predicate] for predicate in behind]
         self._meanings: list[tuple[int, bool, int]] = []
         self.symbols: _Symbols = _Symbols(self._learn)
         self.least: int = 0
         self._waiting: WaitingOnes | None = None
-
-    @staticmethod
-    def predicates(evaluator: Evaluator) -> tuple[Predicate, ...]:
-        """The predicates behind an event's bits: those of the pattern, of `Program.absent` and of `Program.against`,
-        each once."""
-        program = evaluator.program
-        assert program.absent is not None
-        behind = program.against.cea.predicates if program.against else ()
-        return tuple(dict.fromkeys((*program.cea.predicates, program.absent, *behind)))
 
     @staticmethod
     def applies(evaluator: Any) -> bool:

@@ -1,0 +1,179 @@
+"""An evaluation that events are pushed to, one call at a time, until `close` or the end of its `with` block.
+
+Both ways to end complete the same matches. `close` returns them; a block that is left keeps them as `rest`. They are
+never lost silently: if a session goes while they were not taken, a warning says how many there are.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from spaseq.core.errors import OptionError
+from spaseq.core.events.time import nanoseconds_of
+from spaseq.core.snapshot import Kind, seal
+from spaseq.core.watch import InUse
+
+__all__ = ["Ending", "Session"]
+
+_T = TypeVar("_T")
+
+
+class _Rest(Generic[_T]):
+    """The matches that leaving the block completed, and whether the caller has taken them."""
+
+    __slots__ = ("matches", "taken")
+
+    def __init__(self, matches: list[_T]) -> None:
+        self.matches = matches
+        self.taken = not matches
+
+
+class Ending(ABC, Generic[_T]):
+    """The end of what events are pushed to: sessions of both languages, and alerts. `_T` is what a push returns."""
+
+    def __init__(self) -> None:
+        self._closed = False
+        self._rest: _Rest[_T] = _Rest([])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the stream, unless an exception leaves the block or a snapshot was the last call: then it goes on."""
+        if self._closed:
+            return
+        if kind is not None or self._goes_on():
+            self._leave()
+        elif stopped := self._stopped():
+            self._leave()
+            if stopped == GeneratorExit.__name__:  # no error has told the caller
+                _warn("the matches of a push were not read to their end, so none of the end of the stream is known")
+        else:
+            self._rest = _Rest(self._complete())
+            if self._rest.matches:
+                weakref.finalize(self, _report, self._rest)
+
+    @property
+    def rest(self) -> list[_T]:
+        """The matches that the end of the `with` block completed; none before, and none of what `close` returned."""
+        self._rest.taken = True
+        return self._rest.matches
+
+    def close(self) -> list[_T]:
+        """End the stream, and return the matches that its end completes. Behind a `with` block these are its `rest`,
+        unless that was read; closing again returns none."""
+        if not self._closed:
+            return self._complete()
+        if self._rest.taken:
+            return []
+        return self.rest
+
+    @abstractmethod
+    def _complete(self) -> list[_T]:
+        """The matches that the end of the stream completes. Calls `_leave`."""
+
+    @abstractmethod
+    def _goes_on(self) -> bool:
+        """True if a snapshot was taken and nothing has come since: the stream goes on where that is opened."""
+
+    @abstractmethod
+    def _stopped(self) -> str:
+        """The exception that stopped a call in the middle of its work; empty if none did."""
+
+    def _leave(self) -> None:
+        """Take no more events."""
+        self._closed = True
+
+
+class Session(Ending[_T]):
+    """What the sessions of both languages share: one call at a time, what a closed session refuses, and snapshots.
+
+    `settings` has the limits of time and memory of each call.
+    """
+
+    _KINDS: ClassVar[tuple[Kind, ...]]
+    """Of the values that a snapshot has beside plain ones."""
+    _OVER: ClassVar[tuple[str, ...]]
+    """The error of a call behind the end: problem and hint."""
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__()
+        self._use = InUse(settings)
+        self._saved: int | None = None
+
+    def advance(self, now: int) -> list[_T]:
+        """The matches that complete because no event before `now` (ns) will come any more: absences at the end of a
+        query are known as their windows close, and events held back for their order are looked at. An event before
+        `now` that comes all the same is late."""
+        now = nanoseconds_of(now)
+        with self._use:
+            self._check_open()
+            self._saved = None
+            return self._wait_until(now)
+
+    def snapshot(self) -> bytes:
+        """The state of the evaluation, for `Query.open`. `OptionError` for values that no snapshot holds."""
+        blob = seal(self._identity(), self.contents(), self._KINDS)
+        self._saved = self._taken
+        return blob
+
+    def contents(self) -> dict[str, Any]:
+        """The state as plain values and those of a front end, as a snapshot has them."""
+        with self._use:
+            self._check_open()
+            return self._contents()
+
+    def _complete(self) -> list[_T]:
+        with self._use:
+            return self._finish()
+
+    def _goes_on(self) -> bool:
+        return self._saved is not None and self._saved == self._taken
+
+    def _stopped(self) -> str:
+        return self._use.broken
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise OptionError(*self._OVER)
+
+    @property
+    @abstractmethod
+    def _taken(self) -> int:
+        """How many events were pushed."""
+
+    @abstractmethod
+    def _wait_until(self, now: int) -> list[_T]:
+        """The matches that complete because no event before `now` (ns) will come any more."""
+
+    @abstractmethod
+    def _finish(self) -> list[_T]:
+        """The matches that the end of the stream completes. Calls `_leave`."""
+
+    @abstractmethod
+    def _identity(self) -> Mapping[str, str]:
+        """What a snapshot says that it is of."""
+
+    @abstractmethod
+    def _contents(self) -> dict[str, Any]:
+        """The state of the evaluation, its session included."""
+
+
+def _report(rest: _Rest[_T]) -> None:
+    if not rest.taken:
+        count = len(rest.matches)
+        _warn(
+            f"the end of the stream completed {'1 match that was' if count == 1 else f'{count:,} matches that were'} "
+            "not taken: read session.rest behind the with block, or call session.close() at its end"
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=3)

@@ -1,0 +1,180 @@
+"""The matches of a query over streams, found as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as MappingABC
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from spaseq.core.drawing import Timeline
+from spaseq.core.engine import Program, Progress
+from spaseq.core.events import frame_of
+from spaseq.core.measure import shortened
+from spaseq.core.watch import check, limited, limited_steps
+from spaseq.gpm import Knowledge
+from spaseq.language.results.columns import FoundColumns, Texts
+from spaseq.language.results.gathered import Gathered
+from spaseq.language.results.match import Match
+from spaseq.language.results.solutions import distinct_solutions, match_table
+from spaseq.language.results.timelines import drawn_matches, listed_matches
+from spaseq.language.results.typed import typed_table
+from spaseq.language.runtime.opened import Opened
+from spaseq.language.runtime.read_ahead import ReadAhead, thread_count
+from spaseq.language.runtime.recogniser import Found, Recogniser
+from spaseq.language.runtime.unmatched import Input, why_none
+from spaseq.language.semantics.check import CheckedQuery
+from spaseq.language.solving.chunks import merge_batches
+from spaseq.language.solving.solve import Solver
+from spaseq.rdf import Counters
+
+if TYPE_CHECKING:
+    from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
+    from spaseq.rdf import GraphBatch
+
+__all__ = ["Matches"]
+
+
+class Matches:
+    """The matches of a query over streams, found as they are asked for. Iterating again reads the streams again.
+
+    `counters` tells what was read, late or malformed in the latest iteration. `open_streams` opens the streams, for the
+    predicates that it is given (None: for all); with `reference` rdflib's evaluator does all graph patterns.
+    """
+
+    def __init__(
+        self,
+        query: CheckedQuery,
+        program: Program,
+        knowledge: Knowledge,
+        open_streams: Callable[[frozenset[str] | None], Opened],
+        *,
+        keep_events: bool = True,
+        reference: bool = False,
+    ) -> None:
+        self._query = query
+        self._program = program
+        self._knowledge = knowledge
+        self._open = open_streams
+        self._keep_events = keep_events
+        self._reference = reference
+        self._latest: tuple[Recogniser, Input] | None = None
+        self.counters: Counters = Counters()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the result, in order."""
+        return self._query.select
+
+    def __iter__(self) -> Iterator[Match]:
+        return islice(self._found(), 1) if self._query.clauses.ask else self._found()
+
+    def __bool__(self) -> bool:
+        return self.ask()
+
+    def ask(self) -> bool:
+        """True if there is a match (the answer of an ASK query); reads no further than the first."""
+        return next(self._found(), None) is not None
+
+    def _found(self) -> Iterator[Match]:
+        return limited_steps((match for found in self.blocks() for match in found), self._program.settings)
+
+    def blocks(self) -> Iterator[Found]:
+        """The matches in parts, as columns where they stay that; each is to be read before the next is asked for. An
+        ASK is not cut after its first."""
+        solver = self._solver()
+        recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
+        opened = self._open(None if self._keep_events else solver.wanted)
+        self.counters, self._latest = opened.counters, (recogniser, opened.read)
+        recogniser.counters = self.counters
+        self.counters.about(recogniser)
+        seen, threads = opened.read.seen, thread_count(self._program.settings.threads)
+        reading = ReadAhead(
+            opened.parts, solver.solve_ahead, lambda: self._helper(solver), opened.counters, seen, threads
+        )
+        with reading:
+            for chunk in merge_batches(reading.streams(), apart=opened.apart):
+                check()
+                seen.span(chunk.times)
+                yield from recogniser.push_blocks(chunk)
+            yield from recogniser.close_blocks()
+
+    def _helper(self, solver: Solver) -> Callable[[GraphBatch], MappingABC[str, Solutions | Unsolved]]:
+        """The solver of another thread, which leaves what the first one does."""
+        helper = self._solver()
+        helper.rare = solver.rare
+        return helper.solve_ahead
+
+    def _solver(self) -> Solver:
+        rows = self._program.settings.solution_rows
+        return Solver(self._query, self._knowledge, solution_rows=rows, reference=self._reference)
+
+    def __repr__(self) -> str:
+        return f"<spaseq.Matches of {shortened(' '.join(f'?{name}' for name in self.variables), 60)}>"
+
+    def _repr_html_(self) -> str:
+        return listed_matches(self, self._query)
+
+    def timeline(self, limit: int = 200) -> Timeline:
+        """The first `limit` matches on a time axis: `svg()`, `html()`, `save(path)`; a notebook shows it."""
+        return drawn_matches(self, self._query, limit)
+
+    def why_none(self) -> list[str]:
+        """What was read in the latest use, and which GPMs no event matched, a line each; for who has no match."""
+        if self._latest is None:
+            return ["no events were read"]
+        recogniser, read = self._latest
+        return why_none(self._query, read, recogniser.progress(), matched=recogniser.matched)
+
+    def progress(self) -> Progress | None:
+        """How far the latest use came; None before the first."""
+        return None if self._latest is None else self._latest[0].progress()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed in the latest use, as nobody said it, and the graphs of knowledge that owlrl closed, slowly,
+        and why: a line each."""
+        return (*self._knowledge.told(slow=True), *(() if self._latest is None else self._latest[1].notes))
+
+    def count(self) -> int:
+        """How many matches there are. None is made where no clause looks at them."""
+        if self._query.clauses.ask:
+            return sum(1 for _ in self)
+        with limited(self._program.settings):
+            return sum(
+                len(found) if isinstance(found, FoundColumns) else sum(1 for _ in found) for found in self.blocks()
+            )
+
+    def solutions(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The set of pairs (time of the last matched instant, projected mapping) of Definition 16, in order of time."""
+        return distinct_solutions(self, self.variables, ordered=self._query.clauses.ordered)
+
+    def to_arrow(self, *, typed: bool = False, terms: bool = False) -> pa.Table:
+        """One row per match, with each term as text in N-Triples syntax: see `match_table`; with `typed` as numbers,
+        times, dates, truth values and texts, with `terms` as structs of kind, value, datatype and language: see
+        `typed_table`."""
+        if typed or terms:
+            return self._typed(terms)
+        texts: dict[str, Texts] = {}
+        tables = [match_table([], self.variables)]
+        with limited(self._program.settings):
+            for found in iter([list(self)]) if self._query.clauses.ask else self.blocks():
+                if isinstance(found, FoundColumns):
+                    tables.append(found.table(self.variables, texts))
+                else:
+                    tables.append(match_table(list(found), self.variables))
+        return pa.Table.from_batches(tables).combine_chunks()
+
+    def _typed(self, terms: bool) -> pa.Table:
+        gathered = Gathered(self.variables)
+        with limited(self._program.settings):
+            for found in iter([list(self)]) if self._query.clauses.ask else self.blocks():
+                gathered.add(found)
+        return typed_table(gathered, self.variables, terms=terms)
+
+    def to_pandas(self, *, typed: bool = False, terms: bool = False) -> Any:
+        """`to_arrow` as a `pandas.DataFrame`. `OptionError` without pandas."""
+        return frame_of(partial(self.to_arrow, typed=typed, terms=terms))
