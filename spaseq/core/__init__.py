@@ -14,7 +14,6 @@ Modules:
 * `lazy_names`: Public names of a package that are loaded when they are first used.
 * `measure`: The width of a text.
 * `steps`: The steps of a match.
-* `sessions`: The end of an evaluation that events are pushed to.
 * `protocols`: The interface that both languages implement: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
