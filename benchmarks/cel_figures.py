@@ -1,12 +1,12 @@
 """[CEL]'s stress test and selection strategies (Figures 4 and 5), and Table 2 as the paper counts it.
 
-* Figure 4: Q1 and Q2 over 200 to 2,000 uniform events, the last of which completes all matches at once.
-  `update` reads all events and gives one match; `enumerated` writes all, about 20 million for Q2 on 2,000 events.
-* Table 2 counts processing, not the writing of matches: every event updates the structure and every completing event
-  gives one match (LIMIT 1), then all is forgotten. `benchmarks/cel.py` writes all of them.
-* Figure 5: throughput under NEXT, LAST and MAX over S1 (uniform over A to D) and S2 (A to E by 4 : 3 : 2 : 1 : 2, which
-  the paper gives as tenths that sum to twelve), Q1 to Q6, within the last 100 events: the paper's streams run for a
-  minute without a window; the time of an event then depends on how long ago the stream began.
+* Figure 4: Q1 and Q2 over 200 to 2,000 uniform events, the last of which completes all matches at once. `update` reads
+  all events and gives one match; `enumerated` writes all, about 20 million for Q2 on 2,000 events.
+* Table 2 counts processing, not the writing of matches. Every event updates the structure, and every completing event
+  gives one match (LIMIT 1); then all is forgotten. `benchmarks/cel.py` writes all of them.
+* Figure 5: throughput under NEXT, LAST and MAX, Q1 to Q6, within the last 100 events. Streams are S1 (uniform over A to
+  D) and S2 (A to E by 4 : 3 : 2 : 1 : 2, which the paper gives as tenths that sum to twelve). The paper's streams run
+  for a minute without a window; the time of an event then depends on the age of the stream.
 
 Claims: the work before the last event does not depend on the matches it will complete; enumeration is linear in them;
 selection costs no more than ALL. Events preloaded; seeds 42 and 43; one thread.

@@ -109,11 +109,11 @@ def _query(formula: str, filters: list[str], window: str) -> str:
 
 
 Source = tuple[Callable[[], list[EventBatch]], Callable[..., str]]
-"""What reads the events, and the query of so many events."""
+"""The function that reads the events, and the one that gives the query of so many events."""
 
 
 def workloads() -> list[Workload]:
-    """Figures 7, 8, 9 and 11; those on stocks only where the trace is."""
+    """Figures 7, 8, 9 and 11; those on stocks only if the trace is there."""
     streams: dict[str, Source] = {"H": (homes, home_query), "T": (taxis, taxi_query)}
     if TRACE.exists():
         streams = {"S": (stocks, stock_query), **streams}

@@ -124,7 +124,7 @@ def growth(events: int) -> int:
 
 
 def workloads() -> list[Workload]:
-    """Pushes (where the trace is), the CSV file, the start, memory."""
+    """Pushes (if the trace is there), the CSV file, the start, memory."""
     found = []
     if TRACE.exists():
         events = trace_events()

@@ -59,7 +59,7 @@ def agreeing(length: int, run: Callable[[], int]) -> Callable[[], int]:
 
 
 def workloads() -> list[Workload]:
-    """S3 by both; none where Esper or the trace is not there."""
+    """S3 by both; none if Esper or the trace is missing."""
     missing = "the trace (set SPASEQ_DATA)" if not TRACE.exists() else "Java" if not shutil.which("java") else ""
     if not missing and not (CLASSES / "EsperTrades.class").exists():
         missing = "Esper (make bench-peers fetches it)"

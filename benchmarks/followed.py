@@ -2,9 +2,9 @@
 
     python -m benchmarks.followed [TRIPLES]
 
-Claim: whatever is there at once costs `spaseq run --follow` no more than twice what a run over the file costs. Matches
-are iterated in both; what is followed stands on standard input. The least of three runs each, which take turns; seed
-42, 200,000 triples by default.
+Claim: if all input is there at once, `spaseq run --follow` costs no more than twice as much as a run over the file.
+Matches are iterated in both; the followed stream is standard input. The least of three runs each, which take turns;
+seed 42, 200,000 triples by default.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks import graphs
 TRIPLES, RUNS = 200_000, 3
 
 
-def _measured(name: str, path: str, *, follow: bool) -> tuple[float, int]:
+def _measure(name: str, path: str, *, follow: bool) -> tuple[float, int]:
     """Seconds of the processor, and the number of matches."""
     query, known = spaseq.compile(graphs.QUERIES[name]), graphs.knowledge(graphs.KNOWLEDGE[0])
     options = graphs.STREAMS[name][2]
@@ -47,7 +47,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in graphs.QUERIES:
             path = graphs.write(Path(folder), name, triples)
-            runs = [[_measured(name, path, follow=follow) for follow in (False, True)] for _ in range(RUNS + 1)][1:]
+            runs = [[_measure(name, path, follow=follow) for follow in (False, True)] for _ in range(RUNS + 1)][1:]
             counts = {found for both in runs for _, found in both}
             if len(counts) != 1:
                 raise SystemExit(f"{name}: {counts} matches")

@@ -2,12 +2,17 @@
 
 Claim: matching graphs costs less than reading them, and the size of the background knowledge does not matter. The
 streams are those of `reading` (seed 42), smart-grid readings, stock trades and card payments, and reports of eight
-sensors in one graph. The queries are of the kinds of [SPAseq]'s use cases: a join with knowledge and two GPMs that
-share a place; two trades of one company; a small payment behind a large one on one card; and GPMs of several mappings
-an event, of which one sensor's go together. "events" are triples, "matches" results. All ways in one run.
+sensors in one graph. The queries are of the kinds of [SPAseq]'s use cases:
 
-Beside it rdflib, event by event, as its users would write it: the event's triples are the default graph of a dataset,
-the knowledge its named graph, each GPM a prepared query. Nothing is turned away beforehand, no sequence is recognised.
+* a join with knowledge and two GPMs that share a place;
+* two trades of one company;
+* a small payment behind a large one on one card;
+* GPMs of several mappings an event, of which one sensor's go together. "events" are triples, "matches" results. All
+  ways in one run.
+
+The comparison is rdflib, event by event, as its users would write it. The event's triples are the default graph of a
+dataset, the knowledge its named graph, each GPM a prepared query. No event is filtered out beforehand, and no sequence
+is recognised.
 """
 
 from __future__ import annotations
@@ -77,7 +82,7 @@ QUERIES = {"smart grid": SMART_GRID, "stock": STOCK, "card": CARD, "sensors": SE
 
 
 def sensors(rng: random.Random) -> Iterator[str]:
-    """Every second a graph with what eight of 200 sensors measured."""
+    """Every second a graph with the measurements of eight of 200 sensors."""
     number = 0
     while True:
         graph = f"<http://sensors.org/report/{number}>"
@@ -105,7 +110,7 @@ def write(folder: Path, name: str, triples: int) -> str:
 
 @cache
 def knowledge(triples: int) -> Knowledge:
-    """Where the houses are, and so many triples in all about places that no stream names."""
+    """The places of the houses, and so many triples in all about places that no stream names."""
     from rdflib import Graph, URIRef
 
     graph = Graph(bind_namespaces="none")
@@ -257,7 +262,7 @@ SHAPES: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def _written(query: spaseq.Query, run: Callable[[], spaseq.Matches], form: str) -> int:
+def _write(query: spaseq.Query, run: Callable[[], spaseq.Matches], form: str) -> int:
     from spaseq.cli.output import FoundResults, write_results
 
     with open(os.devnull, "w") as out:
@@ -278,11 +283,11 @@ def _ways(folder: Path) -> Iterator[tuple[str, str, Callable[[], int]]]:
     for name, (stream, text) in SHAPES.items():
         query, path = spaseq.compile(text), paths[stream]
         run = partial(_matches, query, path, STREAMS[stream][2])
-        yield f"{name}, count", path, partial(_counted, run)
+        yield f"{name}, count", path, partial(_count, run)
         yield f"{name}, Arrow", path, partial(_columns, run)
         if name == "every event a row":
             for form in ("jsonl", "csv", "json"):
-                yield f"{name}, {form}", path, partial(_written, query, run, form)
+                yield f"{name}, {form}", path, partial(_write, query, run, form)
     known = folder / "knowledge.nt"
     with known.open("w") as file:
         for number in range(SHAPE_TRIPLES):
@@ -295,7 +300,7 @@ def _matches(query: spaseq.Query, path: str, options: StreamOptions) -> spaseq.M
     return query.run({"S": path}, {}, options=options, keep_events=False)
 
 
-def _counted(run: Callable[[], spaseq.Matches]) -> int:
+def _count(run: Callable[[], spaseq.Matches]) -> int:
     return run().count()
 
 
@@ -307,8 +312,8 @@ def shapes(only: str = "", runs: int = 3) -> None:
     """Processor time of each shape, the least of `runs`, beside that of the parser on the same file in the same minute.
     Appends to results/DATE-shapes.csv.
 
-    Kernels are compiled in the first run of each: with none kept on the disk a process interprets small calls for some
-    seconds, which fell on whatever shapes make such calls (those with few rows, at a third of their rate).
+    Kernels are compiled in the first run of each. Without a cache on the disk a process interprets small calls for some
+    seconds. That cost fell on the shapes that make such calls (those with few rows, at a third of their rate).
     """
     jit.BUDGET = 0.0
     folder = Path(tempfile.mkdtemp(prefix="spaseq-shapes-"))

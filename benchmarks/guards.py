@@ -1,10 +1,10 @@
 """Conditions over several events, on the stock trace, against an enumeration of all partial matches.
 
 Claim: the cost of an event is the number of different register contents that its conditions let pass, not the number of
-partial matches; an equality is looked up, an order found in order. The enumeration (`_plain`) is what the structure
-spares: every pair that may still become a match is kept by itself and tried against every event, compiled as well.
-Both count the matches of `SELL AS a ; BUY AS b ; SELL AS c` of one stock under two conditions, over windows of the
-trace. One thread; what the enumeration reads is worked out before, which is not measured.
+partial matches. An equality is looked up, an order found in order. The enumeration (`_plain`) is the work that the
+structure saves: every pair that may still become a match is kept by itself and tried against every event, compiled as
+well. Both count the matches of `SELL AS a ; BUY AS b ; SELL AS c` of one stock under two conditions, over windows of
+the trace. One thread; the input of the enumeration is computed before, which is not measured.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def _plain(  # type: ignore[no-untyped-def]
 ):
     """Matches, and the most partial matches held at one time.
 
-    `role`: 0 SELL, 1 BUY, of the stock, -1 another event. `firsts` (int64 (f,)) and `pairs` (int64 (p, 2)) are
-    room for partial matches of one event and of two; -1 where they do not fit.
+    `role`: 0 SELL, 1 BUY, of the stock, -1 another event. `firsts` (int64 (f,)) and `pairs` (int64 (p, 2)) are room for
+    partial matches of one event and of two; -1 if they do not fit.
     """
     n_firsts = n_pairs = matches = 0
     for i in range(role.shape[0]):
@@ -118,7 +118,7 @@ def enumerating(columns: tuple[np.ndarray, ...], kind: str, window: int) -> Call
 
 
 def workloads() -> list[Workload]:
-    """The workloads of this file; none where the trace is not there."""
+    """The workloads of this file; none if the trace is missing."""
     if not TRACE.exists():
         print(f"guards: skipped, {TRACE} is not there (set SPASEQ_DATA)")
         return []

@@ -28,9 +28,9 @@ class Workload:
     events: int
     run: Callable[[], int]
     scale: str = ""
-    """What others do on it, for scale."""
+    """The results of others, for scale."""
     repeats: int = 9
-    """Timed runs; where there is one, it is timed without a warm-up."""
+    """Timed runs; a single one is timed without a warm-up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
-"""Built knowledge beside its source: what a process pays before its first match, in processor time and memory.
+"""Built knowledge beside its source: the cost for a process before its first match, in processor time and memory.
 
     python -m benchmarks.knowledge --triples 100000,1000000
 
-Claim: opening a built file takes the same for any number of triples, and the first use costs what the query asks of it,
-where the source is read anew. The knowledge is made up: rooms, each with a floor, a name, an area, a neighbour and a
-class; a query joins 100 events with the floors, a fifth of the triples. Each row is a process of its own, whose kernels
-are compiled and warm; the least of `--runs`. Rows go to results/DATE-knowledge.csv: milliseconds of processor time to
-open or read, for the first run and for one more; the memory that both took, MB that are its own and MB of the mapped
-file, which processes share.
+Claim: opening a built file takes the same for any number of triples, and the cost of the first use depends on the
+query. Without it the source is read anew. The knowledge is made up: rooms, each with a floor, a name, an area, a
+neighbour and a class. A query joins 100 events with the floors, a fifth of the triples. Each row is a process of its
+own, whose kernels are compiled and warm; the least of `--runs`. Rows go to results/DATE-knowledge.csv. They have
+milliseconds of processor time to open or read, for the first run and for one more. They also have the memory that both
+took: MB that are its own, and MB of the mapped file, which processes share.
 """
 
 from __future__ import annotations
@@ -112,15 +112,15 @@ def main() -> None:
             write_stream(stream, triples)
             build_knowledge(str(source), built)
             for what, each in (("source", str(source)), ("built", built)):
-                rows = [_asked(each, str(stream), str(small)) for _ in range(options.runs)]
+                rows = [_ask(each, str(stream), str(small)) for _ in range(options.runs)]
                 best = {column: min(row[column] for row in rows) for column in COLUMNS}
                 row = [what, triples, os.path.getsize(each), *(f"{best[column]:.1f}" for column in COLUMNS)]
                 print(*row)
                 out.writerow([*row, commit.stdout.strip()])
 
 
-def _asked(knowledge: str, stream: str, small: str) -> dict[str, float]:
-    """`measure` in a process of its own, where all kernels are compiled."""
+def _ask(knowledge: str, stream: str, small: str) -> dict[str, float]:
+    """`measure` in a process of its own, in which all kernels are compiled."""
     command = [sys.executable, "-m", "benchmarks.knowledge", "--one", knowledge, stream, small]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env={**os.environ, "SPASEQ_INTERPRET": "0"}

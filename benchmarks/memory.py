@@ -1,17 +1,24 @@
-"""Resident memory over millions of events: flat behind the first window, whatever the window is.
+"""Resident memory over millions of events: flat behind the first window, for any window.
 
-Claim: with each kind of window, in partitions, with absence, with conditions over several events, with keys that are
-forgotten after a pause, with alerts, and for graphs whose IRIs are ever new, a session, or `spaseq run --follow` on a
-pipe, holds at the end what it held when half of the stream was over, within 5%. Tuples come a millisecond apart, as
-tables of 50,000, with keys that are ever new (10,000 at a time) but for windows of events, which keep the last events
-of each key: there 1,000 keys come again and again. Graphs come one by one, a twentieth as many, or as columns, which
-are read of a file of 50,000; the pipe has 50,000 lines at a time, each a graph, as fast as they are read.
+Claim: a session, or `spaseq run --follow` on a pipe, holds as much memory at the end of a stream as at its half, within
+5%. This is measured for each kind of window, in partitions, with absence, and with conditions over several events. It
+is also measured with keys that are forgotten after a pause, with alerts, and for graphs whose IRIs are ever new.
+
+Tuples come a millisecond apart, as tables of 50,000. Keys are ever new (10,000 at a time). The exception is windows of
+events, which keep the last events of each key: for these 1,000 keys recur. Graphs come one by one, a twentieth as many,
+or as columns, which are read from a file of 50,000. The pipe has 50,000 lines at a time, each a graph, as fast as they
+are read.
 
 `python -m benchmarks.memory [MILLIONS] [NAME …]` (4 by default) runs each in a process of its own, prints a table and
-appends to results/DATE-memory.csv: megabytes at an eighth, at the half and at the end, the most in the sixteenth before
-each, and the share that was added in the second half; and to results/DATE-memory-rates.csv: thousands of events a
-second of processor time, in each quarter, with the making of the tables or graphs. The first half has the first sizes
-of buffers, the compiling of kernels, and what the allocator keeps for itself.
+appends to two files:
+
+* results/DATE-memory.csv: megabytes at an eighth, at the half and at the end, the most in the sixteenth before each,
+  and the share that was added in the second half;
+* results/DATE-memory-rates.csv: thousands of events a second of processor time, in each quarter, with the making of the
+  tables or graphs.
+
+The first half includes the first sizes of buffers, the compiling of kernels, and the memory that the allocator keeps
+for itself.
 """
 
 from __future__ import annotations
@@ -97,7 +104,7 @@ def _resident(process: int | str = "self") -> float:
 
 
 def _tuples(name: str) -> Callable[[int], int]:
-    """What pushes the next of so many batches, and says how many matches there were."""
+    """A function that pushes the next of so many batches, and returns the number of matches."""
     query = ceql.compile(QUERIES[name], settings=_settings(name))
     rng = np.random.default_rng(SEED)
     session = query.alerts().open(time="time") if name == "alerts" else query.open(time="time")
@@ -135,8 +142,10 @@ def _text(*parts: bytes | np.ndarray) -> np.ndarray:
 
 
 def _lines(rng: np.random.Generator, first: int, several: int = 1) -> bytes:
-    """N-Triples of `BATCH` graphs, `several` lines each, as `_graphs` pushes them, but of ten times as many keys: a
-    graph in 75 completes a match, not one in eight, whose objects would take most of the time."""
+    """N-Triples of `BATCH` graphs, `several` lines each, as `_graphs` pushes them, but of ten times as many keys.
+
+    So a graph in 75 completes a match, not one in eight; otherwise the matches' objects would take most of the time.
+    """
     number = np.arange(first, first + BATCH)
     key, which = number // 20 * 200 + rng.integers(0, 200, BATCH), (ord("a") + number % 2).astype(np.uint8)[:, None]
     names = b"<http://example.org/k", b"> <http://example.org/", b"> <http://example.org/x"
@@ -167,10 +176,13 @@ def _columns(name: str) -> Callable[[int], int]:
 
 
 def measure(name: str, millions: float) -> tuple[int, list[float], list[float]]:
-    """The matches of a query over so many million events, and after each sixteenth of them the megabytes, the most in
-    that sixteenth, as memory goes up and down with each batch, and the processor time so far."""
+    """The matches of a query over so many million events, and measurements after each sixteenth of them.
+
+    These are megabytes (the most in that sixteenth, as memory goes up and down with each batch), and the processor time
+    so far.
+    """
     if name in FOLLOWED:
-        return _followed(name, millions)
+        return _measure_command(name, millions)
     push = (_tuples if name in QUERIES else _columns if name in COLUMNS else _graphs)(name)
     found, most, steps, times = 0, 0.0, [], []
     batches = int(millions * 1e6) // BATCH
@@ -184,13 +196,13 @@ def measure(name: str, millions: float) -> tuple[int, list[float], list[float]]:
     return found, steps, times
 
 
-def _spent(process: int) -> float:
+def _processor_time(process: int) -> float:
     """Seconds of processor time that a process has used."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _followed(name: str, millions: float) -> tuple[int, list[float], list[float]]:
+def _measure_command(name: str, millions: float) -> tuple[int, list[float], list[float]]:
     """`measure` of the command, which is fed by a pipe: it holds that much while the next lines wait."""
     command = [sys.executable, "-m", "spaseq", "run", FOLLOWED[name] + _BODY, "--stream", "S=-", "--format", "jsonl"]
     more = ["--follow", "--event-by", "size:1", "--time-from", "arrival"]
@@ -205,7 +217,7 @@ def _followed(name: str, millions: float) -> tuple[int, list[float], list[float]
             most = max(most, _resident(process.pid))
             if (batch + 1) * _WORTH // batches > batch * _WORTH // batches:
                 steps.append(most)
-                times.append(_spent(process.pid))
+                times.append(_processor_time(process.pid))
                 most = 0.0
         process.stdin.close()
         if process.wait():

@@ -1,13 +1,13 @@
 """Two checkouts of the project side by side: `python benchmarks/paired.py BEFORE SUITE … [--pairs N] [--starts N]`.
 
 Claim: a change costs no workload more than a twentieth. Every workload of a suite that both checkouts have runs in a
-process of each, in turn: B A B A …, after a warm-up of both. So both see the same machine in the same minutes, and what
-is told is the median over pairs of the ratio of their times, which a machine whose speed drifts leaves alone. Where
-arrays and compiled code lie in memory is drawn anew by each process and moves one checkout against itself by up to a
-fifth: both are started `--starts` times, and the median over starts is told with the least and the most. `cpu` is
-processor time with that of child processes. BEFORE is a folder with the other checkout (`git worktree add`); this
-one is the folder the file is in. Both run in the environment that starts them; inputs, sizes and seeds are the suite's
-own. Appends to results/DATE-paired.csv.
+process of each, in turn: B A B A …, after a warm-up of both. So both see the same machine in the same minutes. The
+report is the median over pairs of the ratio of their times, which does not depend on drifts in the machine's speed.
+Each process draws the places of arrays and compiled code in memory anew, which moves one checkout against itself by up
+to a fifth. So both are started `--starts` times, and the median over starts is reported with the least and the most.
+`cpu` is processor time with that of child processes. BEFORE is a folder with the other checkout (`git worktree add`);
+this one is the folder the file is in. Both run in the environment that starts them; inputs, sizes and seeds are the
+suite's own. Appends to results/DATE-paired.csv.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Run = tuple[int, float, float]
 
 
 class Side:
-    """One checkout, in a process that runs its workloads when told."""
+    """One checkout, in a process that runs its workloads on request."""
 
     def __init__(self, checkout: Path, suite: str) -> None:
         environment = {**os.environ, "PYTHONPATH": str(checkout)}
@@ -63,7 +63,7 @@ class Side:
 
 
 def serve(suite: str) -> None:
-    """Run the workloads that standard input names, answering on what standard output was."""
+    """Run the workloads that standard input names; answer on the original standard output."""
     sys.path.remove(str(Path(__file__).resolve().parent))  # `benchmarks` is the package of the checkout
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -11,7 +11,8 @@ __all__ = ["plot"]
 def plot(path: Path, title: str, bars: Sequence[tuple[str, float, float]]) -> Path | None:
     """Draw a bar for each workload: its name, events a second, and the spread of them as a part.
 
-    Draws to `path` (an SVG) and returns it; None, said on standard output, where matplotlib is not installed."""
+    Draws to `path` (an SVG) and returns it; None, with a message on standard output, if matplotlib is not installed.
+    """
     try:
         import matplotlib
     except ImportError:

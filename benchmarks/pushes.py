@@ -1,12 +1,12 @@
 """Graphs that are pushed as they happen, one at a time and many at once.
 
-Claim: a single push costs next to nothing where the graph has not the predicates of any GPM, and at most 60 µs where it
-has, also where each graph begins a run. Graphs of eight triples (seed 42), stock
-trades; a GPM of three triple patterns under a FILTER, so that most trades move no run; the same without it, so that
-each begins one; and both GPMs over one company's trades. "events" are graphs; 1, 2, 10, 100, 1000 are pushed at once.
+Claim: a single push costs next to nothing if the graph does not have the predicates of any GPM. Otherwise it costs at
+most 60 µs, even if each graph begins a run. Graphs have eight triples (seed 42), stock trades. The GPMs are three
+triple patterns under a FILTER, so that most trades move no run, and the same without it, so that each begins one. Both
+are also measured over one company's trades. "events" are graphs; 1, 2, 10, 100, 1000 are pushed at once.
 
-`python -m benchmarks.pushes` tells what a single push costs: the least of 12 runs for each of the graphs, warm, without
-the first 50, at which arrays grow. Appends to results/DATE-pushes.csv.
+`python -m benchmarks.pushes` prints the cost of a single push: the least of 12 runs for each of the graphs, warm,
+without the first 50, at which arrays grow. Appends to results/DATE-pushes.csv.
 """
 
 from __future__ import annotations

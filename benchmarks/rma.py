@@ -1,11 +1,11 @@
 """Does it match now? Alerts against enumeration, on the stock trace of [CORE].
 
-Claim: to say at which events a query matches, nothing needs to be enumerated. A configuration of the engine then holds
-one number instead of union lists, so an event costs the transitions that fire; an iteration, whose matches are
-exponentially many, costs what a sequence does. With conditions over several events it costs the different values that
-live runs hold, of those that do not just complete.
+Claim: nothing needs to be enumerated to find the events at which a query matches. A configuration of the engine then
+holds one number instead of union lists, so an event costs the transitions that fire. An iteration, whose matches are
+exponentially many, costs as much as a sequence. With conditions over several events, an event costs the different
+values that live runs hold, of those that do not just complete.
 
-Each query runs three times: `recognised` (at how many events a match ends; the number of matches says that),
+Each query runs three times: `recognised` (the number of events at which a match ends, in the column of matches),
 `counted` (the engine walks all matches, writing none) and `written`. Data is preloaded as columns; predicates, symbol
 classes and windows are measured. One thread.
 """
@@ -44,7 +44,7 @@ def recognising(text: str, batches: list[EventBatch]) -> Callable[[], int]:
 
 
 def workloads() -> list[Workload]:
-    """The workloads of this file; none where the trace is not there."""
+    """The workloads of this file; none if the trace is missing."""
     if not TRACE.exists():
         print(f"rma: skipped, {TRACE} is not there (set SPASEQ_DATA)")
         return []

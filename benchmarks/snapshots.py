@@ -1,6 +1,6 @@
-"""Snapshots amid a stream: how long they take to take and to open, and how many bytes they have.
+"""Snapshots amid a stream: the time to take and to open them, and their bytes.
 
-Claim: a snapshot costs time and bytes by what is alive in the window, a checksum and checks of every reference
+Claim: a snapshot's time and bytes depend on the runs alive in the window, a checksum and checks of every reference
 included. The stock trace is that of `stock`: 60,000 events are pushed before the snapshot is taken. Queries: a sequence
 of three; one without a window; one under conditions between events (`guards`); one in partitions; one whose events are
 pushed one by one, 10,000. The graphs are the smart-grid readings of `reading` (seed 42): 40,000 triples, a window of

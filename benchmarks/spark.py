@@ -1,26 +1,26 @@
-"""Spark: triples and events a second on one and two cores, batch and streaming, and where the time goes.
+"""Spark: triples and events a second on one and two cores, batch and streaming, and the parts of the time.
 
     python -m benchmarks.spark --triples 1000000 10000000 100000000 --cores 1 2
 
-Claims: cost is linear in the size of the input; the engine's part, behind the parser, is at least 1.7 times as fast on
-two cores as on one; a batch of a stream costs a fixed part and one linear in its events. Every run's number of matches
+Claims: cost is linear in the size of the input. The engine's part, behind the parser, is at least 1.7 times as fast on
+two cores as on one. A batch of a stream costs a fixed part and one linear in its events. Every run's number of matches
 is compared with the local engine's; a difference ends the benchmark.
 
 The streams are generated: `grid` has graph events of six triples from many houses, `stock` subject events of four
 triples. Both queries are cut by PARTITION BY key and tumbling window. One size of one workload is on disk at a time, in
 `--scratch`, and is deleted before the next. For each workload, size and number of cores there is a process, which warms
-each mode up on a small stream first; so JVM, imports and kernels are not in the times. Rows go to
+each mode up on a small stream first. So JVM, imports and kernels are not in the times. Rows go to
 results/DATE-spark.csv as they are measured; at the end of each size come the rates on the most cores over those on the
 fewest.
 
-What is timed (`--modes`); `processor` is the processor time of all processes together:
+These modes are timed (`--modes`); `processor` is the processor time of all processes together:
 
 * `batch`: `run` (read, evaluate GPMs, order) and counting its rows (recognise). Of it, by jobs of their own that keep
   no rows: `read` (files into columns) and `evaluate GPMs` (the same with them, less `read`); `order` is the rest.
 * `slices`: `run` by the plan that has each task run the whole query on a slice of time (`batch` shuffles a table).
-* `stream`: all of a bounded stream into Parquet, in batches of 50 MB (`--chunk`); of it `behind the first batch`, as
-  the first also starts the workers; `in buckets`, what the tasks of the operator with state took, all together, with
-  what they waited for; `planning and commits`, what is not in tasks.
+* `stream`: all of a bounded stream into Parquet, in batches of 50 MB (`--chunk`). Parts of it: `behind the first
+  batch`, as the first also starts the workers; `in buckets`, the time of all tasks of the operator with state, waiting
+  included; `planning and commits`, the time outside of tasks.
 * `local`: the local engine over the same files, for the number of matches and for comparison.
 * `rows` (if asked for: ten times as slow): the data source's triples and events, written nowhere.
 """
@@ -115,7 +115,7 @@ WORKLOADS: dict[str, tuple[str, str, Callable[[Path, int], None], dict[str, str]
 
 
 def measure(name: str, folder: Path, options: argparse.Namespace, cores: int) -> dict[str, float]:
-    """Seconds, and what else was counted, by what was measured. `cores` 0: the local engine."""
+    """Seconds and counts, by the name of the measurement. `cores` 0: the local engine."""
     query, file, write, words = WORKLOADS[name]
     small = folder.parent / "warm"
     small.mkdir(exist_ok=True)
@@ -125,7 +125,8 @@ def measure(name: str, folder: Path, options: argparse.Namespace, cores: int) ->
     import spaseq.spark
 
     spark = spaseq.spark.local_session(cores, memory=options.memory)
-    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "100000")  # else only the last 100 batches are told
+    # else only the last 100 batches are reported
+    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "100000")
     found: dict[str, float] = {}
     for mode in options.modes:
         run = {"rows": _rows, "batch": _batch, "slices": _slices, "stream": _stream}[mode]
@@ -134,7 +135,7 @@ def measure(name: str, folder: Path, options: argparse.Namespace, cores: int) ->
     return found
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def _time(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     done = work()
     return time.perf_counter() - start, done
@@ -145,7 +146,7 @@ def _local(query: str, path: str, words: dict[str, Any]) -> dict[str, float]:
 
     run = spaseq.compile(query).run({"S": path}, keep_events=False, **words)
     used = _processor()
-    seconds, matches = _timed(run.count)
+    seconds, matches = _time(run.count)
     return {"local": seconds, "local: processor": _processor() - used, "local: matches": matches}
 
 
@@ -164,7 +165,7 @@ def _rows(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, 
 
 
 def _noop(frame: Any) -> float:
-    return _timed(lambda: frame.write.format("noop").mode("overwrite").save())[0]
+    return _time(lambda: frame.write.format("noop").mode("overwrite").save())[0]
 
 
 def _batch(spark: Any, query: str, path: str, words: dict[str, Any], cores: int, chunk: int) -> dict[str, float]:
@@ -172,8 +173,8 @@ def _batch(spark: Any, query: str, path: str, words: dict[str, Any], cores: int,
 
     reading, solving = (_noop(frame) for frame in _first_stages(spark, query, path, words))
     used = _processor()
-    ready, frame = _timed(lambda: spaseq.spark.run(query, spark, {"S": path}, partitions=cores, plan="table", **words))
-    found, matches = _timed(frame.count)
+    ready, frame = _time(lambda: spaseq.spark.run(query, spark, {"S": path}, partitions=cores, plan="table", **words))
+    found, matches = _time(frame.count)
     return {
         "batch: read": reading,
         "batch: evaluate GPMs": solving - reading,
@@ -193,7 +194,7 @@ def _slices(spark: Any, query: str, path: str, words: dict[str, Any], cores: int
         return int(spaseq.spark.run(query, spark, {"S": path}, partitions=cores, plan="slices", **words).count())
 
     used = _processor()
-    seconds, matches = _timed(count)
+    seconds, matches = _time(count)
     return {"slices": seconds, "slices: processor": _processor() - used, "slices: matches": matches}
 
 
@@ -211,7 +212,7 @@ def _processor() -> float:
 
 
 def _first_stages(spark: Any, query: str, path: str, words: dict[str, Any]) -> Iterator[Any]:
-    """What `run` begins with, as jobs of their own: the files read into columns, and the GPMs evaluated on them."""
+    """The first stages of `run`, as jobs of their own: the files read into columns, and the GPMs evaluated on them."""
     import spaseq
     from spaseq.language.runtime.opened import stream_options, stream_sources
     from spaseq.rdf import settle
@@ -253,7 +254,7 @@ def _stream(spark: Any, query: str, path: str, words: dict[str, Any], cores: int
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         running = spaseq.spark.start(query, spark, {"S": path}, checkpoint=f"{folder}/state", output=f"{folder}/out",
                                      available_now=True, reading=reading, tasks=cores, **words)  # fmt: skip
-        seconds, _ = _timed(lambda: spaseq.spark.wait(running))
+        seconds, _ = _time(lambda: spaseq.spark.wait(running))
         state = spaseq.spark.progress(running)["state_bytes"]
         told = running.recentProgress
         matches = spark.read.parquet(f"{folder}/out").count()
@@ -315,7 +316,7 @@ def _measure_all(options: argparse.Namespace, name: str, triples: int, folder: P
     for cores in [*([0] if "local" in options.modes else []), *(options.cores if modes else [])]:
         words = ["--one", name, str(folder), str(cores), "--chunk", str(options.chunk), "--memory", options.memory]
         command = [sys.executable, "-m", "benchmarks.spark", *words, "--modes", *(modes or ["local"])]
-        # What the small stream of the warm-up needs would be interpreted, and compiled within what is timed.
+        # otherwise the kernels of the small warm-up stream would be interpreted, and compiled within the timed part
         environment = os.environ | {"SPARK_LOCAL_DIRS": str(folder.parent), "SPASEQ_INTERPRET": "0"}
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
         by_cores[cores] = json.loads(done.stdout.splitlines()[-1])

@@ -1,20 +1,20 @@
 """[SPAseq]'s experiments (Figures 15 to 17 and 19 to 22): strict contiguity, skip-till-next, Kleene+, window sizes.
 
 The paper's datasets are not public as it used them, so the streams are generated in their shapes (seed 42, 120,000
-triples): trades of 500 companies (SMD), card payments (CCD), readings of houses in three streams (SHD), and traffic at
-three points of a road whose sensors report at the same times (TD). Windows are in proportion to the streams; the
-paper's go to 40 minutes. From files to results; "events" are triples, "matches" results; one thread.
+triples). They are trades of 500 companies (SMD), card payments (CCD), and readings of houses in three streams (SHD).
+The last is traffic at three points of a road whose sensors report at the same times (TD). Windows are in proportion to
+the streams; the paper's go to 40 minutes. From files to results; "events" are triples, "matches" results; one thread.
 
 * Figures 15, 16: throughput over window sizes. In the paper it falls with the window, under skip-till-next (STN) more
-  than under strict contiguity (SC), whose runs live shorter, and most for SMD and CCD, where any event may start a run.
-  Claim: it falls with the results alone, of which a larger window has more.
+  than under strict contiguity (SC), whose runs live shorter. It falls most for SMD and CCD, in which any event may
+  start a run. Claim: it falls with the results alone, of which a larger window has more.
 * Figure 17: sequences of three, five and seven GPMs in one window. In the paper both strategies stay nearly level.
 * Figure 19: reading, graph patterns, recognition. In the paper graph patterns cost most. Claim: less than reading.
 * Figure 20: a GPM once, and as Kleene+. In the paper Kleene+ costs more, as runs are duplicated.
 * Figure 21: three streams (SHD above). In the paper an index of runs by stream pays off with the window; here a run is
   reached only by instants of the streams it waits for. Claim: flat in the window but for results.
-* Figure 22: a conjunction over three streams, by how many instants hold all of them. In the paper lazy evaluation gains
-  most where few do. Claim: what costs is reading.
+* Figure 22: a conjunction over three streams, by the number of instants that hold all of them. In the paper lazy
+  evaluation gains most if few do. Claim: the cost is that of reading.
 
 Figure 18 (background knowledge of 10,000 to a million triples) is in `graphs`.
 """
@@ -102,16 +102,16 @@ def _folder() -> Path:
 def files(name: str, count: int) -> tuple[str, ...]:
     """`count` streams of a shape, of TRIPLES statements in all."""
     ending, lines, _ = reading.STREAMS[name]
-    return tuple(_written(f"{name}-{i}.{ending}", lines(random.Random(SEED + i)), count) for i in range(count))
+    return tuple(_write(f"{name}-{i}.{ending}", lines(random.Random(SEED + i)), count) for i in range(count))
 
 
 @cache
 def roads(shared: float) -> tuple[str, ...]:
     """The three points, of which each reports at the full second with probability `shared`."""
-    return tuple(_written(f"road-{shared}-{i}.nt", traffic(random.Random(SEED + i), shared), 3) for i in range(3))
+    return tuple(_write(f"road-{shared}-{i}.nt", traffic(random.Random(SEED + i), shared), 3) for i in range(3))
 
 
-def _written(name: str, lines: Iterator[str], streams: int) -> str:
+def _write(name: str, lines: Iterator[str], streams: int) -> str:
     path = _folder() / name.replace(" ", "-")
     path.write_text("".join(next(lines) for _ in range(TRIPLES // streams // 20 * 20)), "ascii")
     return str(path)
@@ -200,7 +200,7 @@ def figure_20() -> Iterator[Workload]:
 
 
 def figure_22() -> Iterator[Workload]:
-    """A conjunction, where all, half and few of the instants hold all three streams."""
+    """A conjunction with all, half and few of the instants holding all three streams."""
     for shared, words in ((1.0, "all"), (0.8, "half"), (0.4, "few")):
         name = f"fig22 {words} instants"
         yield _workload(name, "what costs is reading", jam(";", "20 MINUTES"), roads(shared), ROAD_OPTIONS)

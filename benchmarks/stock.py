@@ -1,11 +1,11 @@
 """Sequence queries on the stock trace of [CORE] (appendix D): 224,473 BUY and SELL events of one day, ten stocks.
 
-Claim: an event costs the transitions that fire, not the states of the automaton nor the events in the window, so a
-sequence of 24 costs about what one of 3 does, and four times the window costs the same. The data is preloaded as
+Claim: an event costs the transitions that fire, not the states of the automaton nor the events in the window. So a
+sequence of 24 costs about as much as one of 3, and four times the window costs the same. The data is preloaded as
 columns; predicates, symbol classes, windows, the structure and the enumeration are measured. One thread.
 
-For scale, the C++ CORE on such a machine, data preloaded and predicates included: 2.24 M events/s on S3', 1.04 M on
-S24', 1.18 M on S3 with its matches enumerated.
+For scale, the C++ CORE on such a machine, data preloaded and predicates included, has 2.24 M events/s on S3'. It has
+1.04 M on S24', and 1.18 M on S3 with its matches enumerated.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def enumerating(text: str, batches: list[EventBatch]) -> Callable[[], int]:
 
 
 def workloads() -> list[Workload]:
-    """The workloads of this file; none where the trace is not there."""
+    """The workloads of this file; none if the trace is missing."""
     if not TRACE.exists():
         print(f"stock: skipped, {TRACE} is not there (set SPASEQ_DATA)")
         return []

@@ -4,7 +4,7 @@
 
 Claim: with a second thread that reads and matches ahead of the engine a run takes 1/1.6 of the time, on a machine with
 two processors that are free. The streams are those of `graphs` (smart grid, stock, card: seed 42) and of `spark` (grid,
-stock, there with seeds 1 and 2); both numbers of threads take turns, and the least time of each counts. Every run's
+stock, there with seeds 1 and 2). Both numbers of threads take turns, and the least time of each counts. Every run's
 number of matches is compared. Rows go to results/DATE-threads.csv: seconds by the clock and of processors.
 """
 
@@ -51,7 +51,7 @@ def workloads(folder: Path, triples: int, only: str) -> Iterator[tuple[str, Call
                 part.unlink()
 
 
-def _measured(work: Callable[[], int]) -> tuple[float, float, int]:
+def _measure(work: Callable[[], int]) -> tuple[float, float, int]:
     begin, used = time.perf_counter(), time.process_time()
     found = work()
     return time.perf_counter() - begin, time.process_time() - used, found
@@ -83,7 +83,7 @@ def main() -> None:
                 warm(threads)()
             for _ in range(options.runs):
                 for threads in THREADS:
-                    found = _measured(make(threads))
+                    found = _measure(make(threads))
                     best[threads] = min(found, best.get(threads, found))
             assert len({matches for _, _, matches in best.values()}) == 1, best
             for threads, (seconds, used, matches) in best.items():

@@ -7,23 +7,23 @@
 [(0, 2)]
 
 `compile` checks a query and gives a `Query`; its `run` takes files, frames, tables or dicts and gives lazy `Matches`;
-its `open` gives a `Session` to push events to. The face is that of `spaseq` (`spaseq.core.protocols`), errors included.
-`Stream` is the former name of `Session`, for one release more.
+its `open` gives a `Session` to push events to. The interface is that of `spaseq` (`spaseq.core.protocols`), errors
+included. `Stream` is the former name of `Session`, for one release more.
 
 Rooms, each of which imports only from those before it:
 
 * `operators`: Operators and functions: tables, a row for each.
 * `syntax`: Text to syntax tree and back.
-* `expressions`: What expressions mean: on single values, on whole batches, and as generated code.
+* `expressions`: The values of expressions: on single values, on whole batches, and as generated code.
 * `guards`: Conditions over several variables, decided as events are taken.
-* `semantics`: Whether a query means something, and over which events.
+* `semantics`: Checks of a query: its names, its scopes, and its types against a schema.
 * `rewrites`: Rewrites of formulas: functions from syntax tree to syntax tree, one a file, that change no answer.
-* `lowering`: Syntax tree to pattern: what a query means in terms of the core.
-* `results`: What a query reports.
+* `lowering`: Syntax tree to pattern: the meaning of a query in terms of the core.
+* `results`: The results of a query.
 * `runtime`: A query, compiled and evaluated.
 * `cli`: The `ceql` command.
 
-`query` is the face over all of them.
+`query` is the interface over all of them.
 """
 
 from __future__ import annotations

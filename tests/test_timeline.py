@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from spaseq.core.drawing.timeline import _counted, _dated
+from spaseq.core.drawing.timeline import _date_ticks, _position_ticks
 from spaseq.tools.command.table import Table
 
 HOUR = 3_600
@@ -24,7 +24,7 @@ DAY = 1_718_438_400.0
     ],
 )
 def test_ticks_are_at_round_times(seconds: float, first: str, axis: str) -> None:
-    ticks, said = _dated(DAY + 1, DAY + 1 + seconds)
+    ticks, said = _date_ticks(DAY + 1, DAY + 1 + seconds)
     assert 4 <= len(ticks) <= 11 and said == axis and ticks[0][1] == first
 
 
@@ -32,8 +32,8 @@ def test_there_are_ticks_for_every_length() -> None:
     draw = random.Random(7)
     for _ in range(2_000):
         low, length = draw.uniform(1e9, 2e9), 10 ** draw.uniform(0.5, 8.5)
-        assert 3 <= len(_dated(low, low + length)[0]) <= 11, (low, length)
-    assert [label for _, label in _counted(1027, 1085)] == ["1,030", "1,040", "1,050", "1,060", "1,070", "1,080"]
+        assert 3 <= len(_date_ticks(low, low + length)[0]) <= 11, (low, length)
+    assert [label for _, label in _position_ticks(1027, 1085)] == ["1,030", "1,040", "1,050", "1,060", "1,070", "1,080"]
 
 
 def test_a_narrow_table_leaves_out_what_can_be_spared_before_it_cuts() -> None:

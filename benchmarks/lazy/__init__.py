@@ -2,11 +2,11 @@
 
 * `bars`: One-minute bars of NASDAQ stocks as the stream of `benchmarks.lazy.experiments`: real prices at real rates.
 * `choice`: Is `auto` near the best evaluator? Each workload with every evaluator, in processor time per event.
-* `counts`: What the lazy evaluators do for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.
+* `counts`: The work of the lazy evaluators for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.
 * `experiments`: [Lazy]'s experiments (§8): sequences, conjunctions, negation, iteration and disjunction of correlated
   stocks.
-* `fit`: Made-up trades in partitions, and how the cost model's constants for them were found.
-* `stream`: What `benchmarks.lazy.experiments` runs on: [Lazy]'s stream, generated; its condition; and the automata it
+* `fit`: Made-up trades in partitions, and the fit of the cost model's constants for them.
+* `stream`: The input of `benchmarks.lazy.experiments`: [Lazy]'s stream, generated; its condition; and the automata it
   compares with.
 """
 

@@ -1,8 +1,8 @@
 """One-minute bars of NASDAQ stocks as the stream of `benchmarks.lazy.experiments`: real prices at real rates.
 
-9,999 bars of one morning, 40 minutes. What tells kinds of events apart are groups of tickers by the letter they begin
-with, the rarest taking the place of the smallest region; an event's history is its ticker's last five closing prices,
-so its first four bars are left out. The file is not the project's: without it there is no such workload.
+9,999 bars of one morning, 40 minutes. The kinds of events are groups of tickers by their first letter; the rarest takes
+the place of the smallest region. An event's history is its ticker's last five closing prices, so its first four bars
+are left out. The file is not the project's: without it there is no such workload.
 """
 
 from __future__ import annotations

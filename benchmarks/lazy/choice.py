@@ -1,11 +1,15 @@
 """Is `auto` near the best evaluator? Each workload with every evaluator, in processor time per event.
 
 Claim: on every workload `auto` costs at most a fifth more than the cheapest of the compact structure, chain and tree.
-Workloads: the experiments of `benchmarks.lazy.experiments` on the generated stream and on real bars, queries over the
-stock trace whose guards the kernel takes and whose guards it does not, queries over bars, and made-up trades in many
-partitions (`benchmarks/lazy/fit.py`, those that the cost model was not fitted to). The ways take turns, and the fastest
-of their runs counts, so that the ratios hold on a busy machine too; the compact structure sees only the beginning of a
-stream where it is slow. Matches are counted, not written, and must agree.
+Workloads:
+
+* the experiments of `benchmarks.lazy.experiments` on the generated stream and on real bars;
+* queries over the stock trace, with guards that the kernel takes and with guards that it does not;
+* queries over bars;
+* made-up trades in many partitions (`benchmarks/lazy/fit.py`, those that the cost model was not fitted to).
+
+The ways take turns, and the fastest of their runs counts, so that the ratios hold on a busy machine too. If the compact
+structure is slow on a stream, it sees only its beginning. Matches are counted, not written, and must agree.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ PROBE = 2500
 """Events of that beginning."""
 MINUTES, MORNINGS, DAYS = 9 * lazy.MINUTES, 40, 4
 LONGER = 250_000
-"""Long enough for what `auto` costs once, some milliseconds, not to decide."""
+"""Long enough that the single cost of `auto`, some milliseconds, does not decide."""
 
 _TRADES = "SELECT * FROM S WHERE (SELL AS a; BUY AS b; SELL AS c) FILTER {} WITHIN {} [stock_time]"
 _NAMES = "a[name = '{}'] AND b[name = '{}'] AND c[name = '{}'] AND "
@@ -130,7 +134,7 @@ def _query(name: str, text: str, batches: list[EventBatch]) -> Contest:
 
 @dataclass(slots=True)
 class Result:
-    """Microseconds of processor time per event by way, matches, and what `auto` ended with."""
+    """Microseconds of processor time per event by way, matches, and the last evaluator of `auto`."""
 
     cost: dict[str, float]
     matches: int

@@ -1,7 +1,7 @@
-"""What the lazy evaluators do for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.
+"""The work of the lazy evaluators for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.
 
 `python -m benchmarks.lazy.counts` counts peak instances, predicate evaluations and memory operations (instances made
-and dropped, events buffered and forgotten) per event, then holds `auto` against every evaluator
+and dropped, events buffered and forgotten) per event. Then it compares `auto` with every evaluator
 (`benchmarks/lazy/choice.py`), and writes results/DATE-lazy-counts.csv and DATE-lazy-choice.csv.
 """
 

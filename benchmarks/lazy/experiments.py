@@ -1,10 +1,10 @@
 """[Lazy]'s experiments (§8): sequences, conjunctions, negation, iteration and disjunction of correlated stocks.
 
 Claim: taking the rare events first makes 5 to 100 times fewer instances and evaluates 10 to 200 times fewer predicates
-than taking events as they come, the more the further apart the rates are (§8.1, §8.2); where rates change, a tree does
-as well as the chain that is right at the time (§8.3); `auto` is near the best of them. Stream, condition and the eager
-automaton: `benchmarks/lazy/stream.py`. Sizes are a part of the paper's (its year has 80 million events, its windows
-5 to 30 minutes): SPASEQ_LAZY=2 doubles the windows and the stream.
+than taking events as they come. The factor grows with the difference of the rates (§8.1, §8.2). If rates change, a tree
+does as well as the chain that is right at the time (§8.3). `auto` is near the best of them. Stream, condition and the
+eager automaton: `benchmarks/lazy/stream.py`. Sizes are a part of the paper's (its year has 80 million events, its
+windows 5 to 30 minutes): SPASEQ_LAZY=2 doubles the windows and the stream.
 
 `python -m benchmarks lazy` measures throughput; `benchmarks/lazy/counts.py` counts.
 """
@@ -141,7 +141,7 @@ def batches(prices: Prices) -> Iterator[Prices]:
 
 
 def drifting(minutes: int) -> tuple[list[Experiment], Prices]:
-    """SEQ3 where the rarest event is another after each third of the stream (§8.3)."""
+    """SEQ3; the rarest event is another one after each third of the stream (§8.3)."""
     rates = [dict(zip(("EU", "AS", "SA"), np.roll([2.0, 60.0, 200.0], i).tolist(), strict=True)) for i in range(3)]
     parts = [stream(minutes // 3, r) for r in rates]
     regions, histories = (np.concatenate([getattr(p, n) for p in parts]) for n in ("regions", "histories"))

@@ -1,12 +1,12 @@
-"""Made-up trades in partitions, and how the cost model's constants for them were found.
+"""Made-up trades in partitions, and the fit of the cost model's constants for them.
 
-Claim: the compact structure costs more the more partitions there are, and the model of `spaseq.core.engine.choice.cost`
-says by how much. Half of the workloads are fitted to, the others are held out; some of these are among those of
-`benchmarks.lazy.choice`. `python -m benchmarks.lazy.fit` measures all of them, fits the constants of guards as codes to
-the first half, and prints how far estimates are off, and how often the evaluator they choose costs a fifth more than
-the best, for either half. The constants in `cost.py` are rounded and were fitted together with every other query over
-stock trades and bars, but for KERNEL_MOVE: here no two prices are alike, and a move costs four times what it does where
-runs that agree are one, as in those.
+Claim: the cost of the compact structure grows with the number of partitions, and the model of
+`spaseq.core.engine.choice.cost` estimates by how much. Half of the workloads are fitted to, the others are held out;
+some of these are among those of `benchmarks.lazy.choice`. `python -m benchmarks.lazy.fit` measures all of them and fits
+the constants of guards as codes to the first half. For either half it prints the error of the estimates, and how often
+the evaluator they choose costs a fifth more than the best. The constants in `cost.py` are rounded and were fitted
+together with every other query over stock trades and bars. KERNEL_MOVE is the exception: here no two prices are alike,
+and a move costs four times as much as in those workloads, in which runs that agree are one.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def made(held_out: bool) -> Iterator[Made]:
 
 @dataclass(slots=True)
 class Seen:
-    """Microseconds per event by evaluator, and what `auto` knew of the stream at its end."""
+    """Microseconds per event by evaluator, and the statistics of `auto` at the end of the stream."""
 
     name: str
     costs: dict[str, float]
@@ -89,7 +89,7 @@ class Seen:
         return self.known._costs.estimate(self.known._statistics, kernel=True)
 
     def loss(self) -> float:
-        """How many times more than the best the evaluator costs that the estimate chooses."""
+        """The cost of the evaluator that the estimate chooses, as a multiple of the best."""
         found = self.estimated()
         chosen = "chain" if found.chain * ROBUST < found.compact else "compact"
         return self.costs[chosen] / min(self.costs.values())
@@ -115,7 +115,7 @@ def measured(workload: Made) -> Seen:
 
 
 def off(seen: list[Seen]) -> float:
-    """How many times the estimates of the compact structure are off, on average over workloads."""
+    """The average factor of error of the estimates of the compact structure, over workloads."""
     return math.exp(sum(abs(math.log(s.estimated().compact / s.costs["compact"])) for s in seen) / len(seen))
 
 
@@ -138,7 +138,7 @@ def fit(seen: list[Seen]) -> None:
 
 
 def report(title: str, seen: list[Seen]) -> None:
-    """How good the estimates are."""
+    """Print the quality of the estimates."""
     losses = [s.loss() for s in seen]
     over = sum(x > 1.2 for x in losses)
     print(

@@ -1,9 +1,9 @@
-"""What `benchmarks.lazy.experiments` runs on: [Lazy]'s stream, generated; its condition; and the automata it compares
+"""The input of `benchmarks.lazy.experiments`: [Lazy]'s stream, generated; its condition; and the automata it compares
 with.
 
-Stream: 2,100 symbols in 8 regions, a price for each about two minutes of five (80.5 million prices a year, as in
-[Lazy] §8), random walks with a part common to all and one common to a region. An event has its region as type and the
-last ten prices. Seed: 2018. The paper names two regions' sizes (Europe 267, Africa 8) and ratios up to 1:700; the
+Stream: 2,100 symbols in 8 regions, a price for each about two minutes of five (80.5 million prices a year, as in [Lazy]
+§8). Prices are random walks with a part common to all and one common to a region. An event has its region as type and
+the last ten prices. Seed: 2018. The paper names two regions' sizes (Europe 267, Africa 8) and ratios up to 1:700; the
 others are ours.
 """
 
@@ -126,7 +126,7 @@ class Histories:
 
 
 class Correlations:
-    """The registers of the condition, and its `Conditions`. A row: (guard, variable, position) of what was taken."""
+    """The registers of the condition, and its `Conditions`. A row: (guard, variable, position) of the event taken."""
 
     empty: Hashable = frozenset()
 

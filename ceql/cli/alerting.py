@@ -1,7 +1,7 @@
-"""The commands `ceql alert` and `ceql forecast`: whether a query matches now, and when it will.
+"""The commands `ceql alert` and `ceql forecast`: a query's matches as they end, and forecasts of the next one.
 
-Alerts come from the engine, which here computes only where matches end; forecasts come from the query's register match
-automaton (`ceql.runtime.alerts`). Both write the lines of a batch of events as soon as it has been read.
+Alerts come from the engine, which here computes only the ends of matches. Forecasts come from the query's register
+match automaton (`ceql.runtime.alerts`). Both write the lines of a batch of events as soon as it has been read.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _forecast_text(line: Line) -> str:
 
 
 def _evaluation(seen: list[tuple[np.ndarray, Forecasts]]) -> Evaluation:
-    """How good the forecasts were, each partition judged as a stream of its own."""
+    """The quality of the forecasts, each partition judged as a stream of its own."""
     import numpy as np
 
     from spaseq.core.forecast import Forecasts, evaluate

@@ -41,8 +41,8 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
 
 
 def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
-    """The query that `options` name, compiled; its warnings are printed on stderr. `OptionError` where its file cannot
-    be read."""
+    """The query that `options` name, compiled; its warnings are printed on stderr. Raises `OptionError` if its file
+    cannot be read."""
     from ceql.query import compile_query
 
     return compiled_query(options, compile_query, warns=warns)

@@ -1,6 +1,6 @@
 """The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.cli.alerting`).
 
-Exit codes, and what goes to standard output and standard error: see `spaseq.tools.command.frame`.
+For exit codes, standard output and standard error see `spaseq.tools.command.frame`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    query, matches = _found(options)
+    query, matches = _find(options)
     timeline = matches.timeline(options.limit)
     timeline.save(options.output)
     report(matches, outcome(query, len(timeline.spans)))
@@ -107,7 +107,7 @@ def _run(options: argparse.Namespace) -> int:
     from ceql.cli.output import FoundMatches
 
     form = chosen_format(MATCHES, options.format, options.output, "table")
-    query, matches = _found(options)
+    query, matches = _find(options)
     found = FoundMatches(matches, options.limit, options.time_unit or "s")
     try:
         with (
@@ -125,7 +125,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _found(options: argparse.Namespace) -> tuple[Any, Any]:
+def _find(options: argparse.Namespace) -> tuple[Any, Any]:
     """The query and its matches, which are computed when they are iterated over."""
     query = asked(options)
     return query, query.run(**reading(options), valuations=options.valuations)

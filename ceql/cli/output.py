@@ -27,7 +27,7 @@ _PLACED: Final = ("from", "to", "start", "end", "positions")
 
 
 class Tables(Protocol):
-    """What is asked of matches (`ceql.Matches`)."""
+    """The members of `ceql.Matches` that writers use."""
 
     counters: EventCounters
 
@@ -53,7 +53,7 @@ class FoundMatches(Results):
         self._unit = unit
 
     def _tables(self) -> Iterable[MatchTable]:
-        return _limited(self._matches.tables(), self._limit)
+        return _limit(self._matches.tables(), self._limit)
 
     def _of(self, table: MatchTable) -> Iterator[dict[str, Any]]:
         show = clock(self._matches.counters.iso_times, self._unit)
@@ -73,9 +73,10 @@ class FoundMatches(Results):
             yield from self._of(table)
 
     def cells(self) -> Iterator[Sequence[Any]]:
-        """Positions are separated by blanks. With valuations, each variable v has a column `v`, its positions, and
-        columns `v.attribute`, JSON arrays of its events' values: for the attributes that SELECT lists, or all that the
-        events up to the first match have. `EventError` for an attribute that comes later."""
+        """Rows of cells; positions are separated by blanks. With valuations, each variable v has a column `v`, its
+        positions, and columns `v.attribute`, JSON arrays of its events' values. The attributes are those that SELECT
+        lists, or all that the events up to the first match have. Raises `EventError` for an attribute that comes
+        later."""
         known: list[str] | None = None
         bound: list[tuple[str, str]] = []
         for table in self._tables():
@@ -103,7 +104,7 @@ class FoundMatches(Results):
         ]
 
     def texts(self) -> Iterator[Sequence[str]]:
-        """With valuations, the first column is of what each variable took."""
+        """With valuations, the first column has the events of each variable."""
         yield [*([] if self._shown is None else ["bindings"]), *_PLACED]
         for match in self.objects():
             positions = _blanks(match["positions"])
@@ -133,7 +134,7 @@ class FoundMatches(Results):
         for table in self._tables():
             columns = table.to_arrow(self._matches.counters.iso_times)
             schema = schema or columns.schema
-            yield columns if columns.schema == schema else _fitted(columns, schema)
+            yield columns if columns.schema == schema else _fit(columns, schema)
             self.written += len(table)
         if schema is None:
             yield empty_table(self._matches.counters.iso_times, self._shown)
@@ -156,7 +157,7 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _limited(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchTable]:
+def _limit(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchTable]:
     """The tables cut to the first `limit` matches; no batch of events after them is evaluated."""
     left = limit
     for table in tables:
@@ -176,7 +177,7 @@ def clock(iso: bool, unit: str) -> Callable[[int], Any]:
     return lambda ns: ns // scale if ns % scale == 0 else ns / scale
 
 
-def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the columns of `schema`, that of the first table; `EventError` for a column that is not in it, or
     of another type."""
     import pyarrow as pa

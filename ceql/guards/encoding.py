@@ -66,7 +66,7 @@ class ValueCodes:
         return np.zeros((0, self.registers), np.int64)
 
     def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
-        """The codes of a batch: int64 (n, registers); None where they cannot be compared with those of earlier batches
+        """The codes of a batch: int64 (n, registers); None if they cannot be compared with those of earlier batches
         (`Codes.load`)."""
         self._events = batch.events
         out = np.full((len(batch), self.registers), UNKNOWN, np.int64)
@@ -76,8 +76,8 @@ class ValueCodes:
         return out
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:
-        """Whether guard `number`, a `Question`, holds of these codes at a row of the batch loaded last. `EventError`
-        where its condition cannot be computed."""
+        """True if guard `number`, a `Question`, holds of these codes at a row of the batch loaded last. Raises
+        `EventError` if its condition cannot be computed."""
         form = self._forms[number]
         assert isinstance(form, Question)
         try:
@@ -91,7 +91,7 @@ class ValueCodes:
 
     @property
     def full(self) -> bool:
-        """Whether `evict` should be called: the texts have more than doubled since the last time, or their order has no
+        """True if `evict` should be called: the texts have more than doubled since the last call, or their order has no
         room for more."""
         return len(self._texts.numbers) > self._full or self._texts.order.full
 

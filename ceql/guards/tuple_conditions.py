@@ -2,7 +2,7 @@
 (`spaseq.core.engine.program.guard_conditions`).
 
 A `GuardMemory` keeps the attributes that guards read, in columns over all events it was given. A condition without
-aggregates is evaluated by `ceql.expressions.vectorized` on columns gathered for the table. Where batches had values of
+aggregates is evaluated by `ceql.expressions.vectorized` on columns gathered for the table. If batches had values of
 different kinds for one attribute, `ceql.expressions.scalar` evaluates it row by row, with the same result. A condition
 with aggregates is decided by `ceql.guards.aggregates`, event by event.
 """
@@ -277,8 +277,8 @@ class GuardMemory:
             guard.forget()
 
     def test(self, guard: Hashable, events: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Where the guard is true, and not unknown: bool (n,). `events[variable]`, int64 (n,), are numbers of events.
-        `EventError` where kinds of values do not go together."""
+        """The rows at which the guard is true, and not unknown: bool (n,). `events[variable]`, int64 (n,), are numbers
+        of events. Raises `EventError` if kinds of values do not go together."""
         assert isinstance(guard, Guard)
         condition = self._tuples[guard]
         try:
@@ -289,7 +289,7 @@ class GuardMemory:
             raise EventError(f"{guard}: {error.problem}", source=self._source, hint=error.hint) from None
 
     def test_whole(self, guard: Hashable, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
-        """Whether a guard with aggregates holds of a match: its events in order, each with the variables it takes."""
+        """True if a guard with aggregates holds of a match: its events in order, each with the variables it takes."""
         assert isinstance(guard, Guard)
         aggregate = self._whole[guard]
         state: Any = aggregate.empty
@@ -325,7 +325,7 @@ class _Tuples:
         self.truth: Callable[[dict[str, Any]], bool | None] = compile_condition(self.node, _chosen)
 
     def one_by_one(self, attributes: Mapping[str, _Attribute], events: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Where the condition is true, bool (n,), evaluated row by row."""
+        """The truth of the condition, bool (n,), evaluated row by row."""
         count = len(next(iter(events.values())))
         found = np.zeros(count, bool)
         for i in range(count):
@@ -335,7 +335,7 @@ class _Tuples:
 
 
 def _computes(condition: ast.Condition) -> bool:
-    """Whether there is something in a condition that whole numbers and equal decimals may differ in."""
+    """True if a part of a condition may give different results for whole numbers and for equal decimals."""
     return any(isinstance(node, ast.Arithmetic | ast.Call) for node in parts(condition))
 
 

@@ -6,10 +6,10 @@
   numbers of events that a pattern and its variables take.
 * `partition_keys` (`infer_keys`): Equalities over all events of a match become a partition: `x.id = y.id AND
   y.id = z.id` is PARTITION BY [id].
-* `disjunctions` (`as_conditions`, `count`): The ORs of a FILTER: how many alternatives they stand for, and conditions
-  that take the place of many.
+* `disjunctions` (`as_conditions`, `count`): The ORs of a FILTER: the number of alternatives they stand for, and
+  conditions that take the place of many.
 * `lower` (`Lowered`, `lower`): Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
-* `advice` (`advice`): What is probably not meant, though it can be run.
+* `advice` (`advice`): Parts of a query that are probably not meant, though they can be run.
 """
 
 __all__ = ["advice", "disjunctions", "lower", "partition_keys", "repeat"]

@@ -1,5 +1,7 @@
-"""What is probably not meant, though it can be run: events that nothing relates, and repetitions of which every subset
-is a match. `ceql check` says it."""
+"""Parts of a query that are probably not meant, though they can be run; `ceql check` prints them.
+
+These are events that nothing relates, and repetitions of which every subset is a match.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def advice(tree: ast.Query, lowered: Lowered) -> list[str]:
     """A line for each thing that should be looked at."""
     if lowered.choice not in (Choice(), Choice(Selection.ALL)) or tree.limit is not None or lowered.strict:
         return []
-    return [*_subsets(tree), *_unrelated(tree, lowered)]
+    return [*_subsets(tree), *_unrelated_parts(tree, lowered)]
 
 
 def _subsets(tree: ast.Query) -> Iterator[str]:
@@ -38,7 +40,7 @@ def _outside_not(node: ast.Formula) -> Iterator[ast.Formula]:
         yield from _outside_not(child)
 
 
-def _unrelated(tree: ast.Query, lowered: Lowered) -> Iterator[str]:
+def _unrelated_parts(tree: ast.Query, lowered: Lowered) -> Iterator[str]:
     """Parts that no condition relates, of a formula without choices and conjunctions, whose parts are not all taken."""
     if lowered.partition:
         return
@@ -66,8 +68,8 @@ def _read(
     node: Pattern, atoms: list[tuple[algebra.Atom, bool]], links: list[frozenset[str]], names: dict[str, set[int]],
     *, skips: bool,
 ) -> bool:  # fmt: skip
-    """Notes the atoms, whether others may lie before each, what relates them, and the atoms of each variable. False for
-    what is not understood."""
+    """Note the atoms, with a flag for each: true if other events may lie before it. Note also the links between
+    variables, and the atoms of each variable. False for a pattern that is not supported."""
     first = len(atoms)
     match node:
         case algebra.Atom():

@@ -1,10 +1,11 @@
-"""The ORs of a FILTER: how many alternatives they stand for, and conditions that take the place of many.
+"""The ORs of a FILTER: the number of alternatives they stand for, and conditions that take the place of many.
 
-`φ FILTER a OR b` is `(φ FILTER a) OR (φ FILTER b)` ([CORE] §2.2), so n such conditions under AND stand for 2ⁿ
-alternatives, and the automaton has to tell them apart. Where these are many, an OR becomes one condition over all of
-its variables instead, which is decided with registers. A FILTER holds for all choices of one event for each variable,
-so the two mean the same if no variable of two alternatives takes several events: (∀x a) OR (∀y b) is ∀x ∀y (a OR b),
-also where x or y has no event.
+`φ FILTER a OR b` is `(φ FILTER a) OR (φ FILTER b)` ([CORE] §2.2). So n such conditions under AND stand for 2ⁿ
+alternatives, and the automaton has to tell them apart. If these are many, an OR becomes one condition over all of its
+variables instead, which is decided with registers.
+
+A FILTER holds for all choices of one event for each variable. So the two mean the same if no variable of two
+alternatives takes several events. (∀x a) OR (∀y b) is ∀x ∀y (a OR b), also if x or y has no event.
 """
 
 from __future__ import annotations
@@ -27,15 +28,14 @@ _CLAUSES = 64
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is known of a FILTER's formula: the variables that it defines, and which take at most one event."""
+    """The facts about a FILTER's formula: the variables that it defines, and those that take at most one event."""
 
     defined: frozenset[str]
     is_single: Callable[[str], bool]
 
 
 def as_single_events(test: Test, scope: Scope) -> Test:
-    """The test with each OR on one variable that takes at most one event as one condition, and without what is said
-    twice."""
+    """The test with each OR on one variable that takes at most one event as one condition, and without repetitions."""
     if isinstance(test, Leaf):
         return test
     variable = only_variable(test) if isinstance(test, Any) else None
@@ -48,14 +48,14 @@ def as_single_events(test: Test, scope: Scope) -> Test:
 
 
 def _key(test: Test) -> object:
-    """What makes two tests the same: all but their places in the text."""
+    """A key that is equal for equal tests: everything except their places in the text."""
     if isinstance(test, Leaf):
         return test.condition, test.variables
     return type(test), _key(test.left), _key(test.right)
 
 
 def is_on(test: Test, variables: frozenset[str]) -> bool:
-    """Whether all conditions are on these variables, and none has an aggregate."""
+    """True if all conditions are on these variables, and none has an aggregate."""
     return all(_is_plain(leaf, variables) for leaf in leaves(test))
 
 
@@ -123,7 +123,7 @@ def _clauses(test: Test) -> list[Sequence[Leaf]] | None:
 
 
 def _is_one(clause: Sequence[Leaf], scope: Scope) -> bool:
-    """Whether an OR of single conditions means the same as one condition over all of their variables."""
+    """True if an OR of single conditions means the same as one condition over all of their variables."""
     seen: set[str] = set()
     for leaf in clause:
         if not _is_plain(leaf, scope.defined) or any(v in seen and not scope.is_single(v) for v in leaf.variables):

@@ -4,14 +4,14 @@
 variables. Features of CEQL that this version does not run raise `UnsupportedFeature`, with their name and place.
 
 NOT. Between two parts of a sequence (`A; NOT B; C`), and at the end of the query, NOT ψ means that no event satisfies ψ
-there; anywhere else it stands for one event that does not satisfy ψ.
+there. Anywhere else it stands for one event that does not satisfy ψ.
 
 Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR
-(φ FILTER b)` ([CORE] §2.2), unless that would be many alternatives (`ceql.lowering.disjunctions`); NOT moves inward to
+(φ FILTER b)` ([CORE] §2.2), unless that would be many alternatives (`ceql.lowering.disjunctions`). NOT moves inward to
 the single conditions. A condition on one variable is a `Filter`, one on several a `Correlate`. A condition may name a
 variable of a wider scope, as in `x ; (y FILTER y.id = x.id)+` ([CEL] §5.1). Then the events that its own formula takes
-for its variables get a fresh name, and the condition, on that name, is placed around the wider scope, where it holds
-for all events of that name.
+for its variables get a fresh name. The condition, on that name, is placed around the wider scope, and holds there for
+all events of that name.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _DEFAULT: Final = Settings()
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A query as the engine takes it.
+    """A query in the form that the engine takes.
 
-    `window_attribute` is None where the window is over time or events. `partition` has the attributes of each bracket
-    of PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `absent`: the event of a
-    NOT at the end, and `against` matches with such an event behind them, where that is a condition between both.
+    `window_attribute` is None if the window is over time or events. `partition` has the attributes of each bracket of
+    PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `absent`: the event of a NOT
+    at the end. `against`: matches with such an event behind them, if there is a condition between both.
     """
 
     pattern: Pattern
@@ -68,15 +68,15 @@ class Lowered:
 
 
 _ALTERNATIVES: Final = 16
-"""As many alternatives of a FILTER are told apart by states, which is quick; conditions with registers take the place
+"""States tell apart at most so many alternatives of a FILTER, which is quick; conditions with registers take the place
 of more. (Two events under n ORs: 2ⁿ + 1 states.)"""
 
 
 def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: Settings = _DEFAULT) -> Lowered:
-    """The pattern, window and registers of a checked query; `text` and `source` are what errors quote and name.
+    """The pattern, window and registers of a checked query; errors quote `text` and name `source`.
 
     Raises `UnsupportedFeature`, also for a pattern of more than `settings.repeated_events` events, repetitions written
-    out, and where ORs of FILTERs stand for more than `settings.filter_alternatives` alternatives.
+    out, and for ORs of FILTERs that stand for more than `settings.filter_alternatives` alternatives.
     """
     lowering = _Lowering(text, source, settings)
     formula, ending = without_ending(query.where)
@@ -148,13 +148,13 @@ class _Pending:
 
     @property
     def aggregates_inside(self) -> bool:
-        """Whether an aggregate ranges over events of its own formula."""
+        """True if an aggregate ranges over events of its own formula."""
         return any(named_by(call) in self.inside for call in aggregates_of(self.condition))
 
 
 @dataclass(frozen=True, slots=True)
 class _Alternative:
-    """One alternative of what a NOT forbids: an event that satisfies `predicates`, and together with events before it
+    """One alternative that a NOT forbids: an event that satisfies `predicates` and, together with earlier events,
     `conditions`. `names` are the variables that it takes."""
 
     predicates: frozenset[Predicate]
@@ -313,8 +313,8 @@ class _Lowering:
         return Guard(together, frozenset((mark,)).union(*outside))
 
     def absent_at_the_end(self, node: ast.Without, part: _Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
-        """What must not follow a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and the
-        pattern `φ ; ψ` of those alternatives of ψ that have conditions on φ, None if none has."""
+        """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
+        pattern. The pattern is `φ ; ψ` of those alternatives of ψ that have conditions on φ; None if none has."""
         alternatives, number = self.alternatives(node.child, part.defined)
         related = [alternative for alternative in alternatives if alternative.conditions]
         for alternative in related:
@@ -342,8 +342,8 @@ class _Lowering:
         return functools.reduce(algebra.Or, found)
 
     def refuse_untold(self, alternative: _Alternative, pattern: Pattern, query: ast.Query) -> None:
-        """A match is compared with what follows it by its positions: they must say what the variables of the condition
-        have taken, and SELECT must leave none of them out."""
+        """Refuse a query if the positions of a match do not determine the events of the condition's variables, or if
+        SELECT leaves one of them out. The reason: a match is compared with the events behind it by its positions."""
         leaf = alternative.conditions[0]
         names = frozenset(name for one in alternative.conditions for name in one.variables) - alternative.names
         items = query.selection.items
@@ -361,13 +361,13 @@ class _Lowering:
             )
 
     def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], int]:
-        """The alternatives of what a NOT forbids, and a fresh number for the name of its event. Conditions may name
+        """The alternatives that a NOT forbids, and a fresh number for the name of its event. Conditions may name
         `known`, the variables of the part before the NOT."""
         found, _ = self.single_events(node, known)
         return found, next(self.fresh)
 
     def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], frozenset[str]]:
-        """The alternatives of what a NOT forbids, and the variables that they define together."""
+        """The alternatives that a NOT forbids, and the variables that they define together."""
         match node:
             case ast.EventType(name, stream):
                 atom = _atom(name, stream).pattern
@@ -501,7 +501,7 @@ class _Lowering:
         else:
             marks = {v: f"{v}#{number}" for v in sorted(inside)}
             for variable, mark in marks.items():
-                pattern = _marked(pattern, variable, mark)
+                pattern = _mark(pattern, variable, mark)
         pending = _Pending(renamed(condition, marks), outside, frozenset(marks.values()), span)
         return dataclasses.replace(part, pattern=pattern, pending=(*part.pending, pending))
 
@@ -514,7 +514,7 @@ def _atom(name: str, stream: ast.Name | None) -> _Part:
     return _Part(algebra.Atom(frozenset((TypeIs(name), StreamIs(stream.text))), variables), variables)
 
 
-def _marked(node: Pattern, variable: str, mark: str) -> Pattern:
+def _mark(node: Pattern, variable: str, mark: str) -> Pattern:
     """The pattern in which the variable `mark` takes the events that `variable` takes."""
 
     def change(part: Pattern) -> Pattern:

@@ -1,12 +1,12 @@
 """Equalities over all events of a match become a partition: `x.id = y.id AND y.id = z.id` is PARTITION BY [id].
 
 Events with different keys are then in different partitions, and the condition needs no registers. The matches must stay
-the same, so it is done only where all of these hold:
+the same, so it is done only if all of these hold:
 
-* The conditions stand around the whole formula, compare one attribute of two variables with `=`, and join the
-  variables into one group. Each variable of the group takes an event in every match (an empty one would satisfy its
-  conditions and join nothing), and every event of the formula is taken by one of them. Then all events of a match have
-  the same value, not NULL.
+* The conditions stand around the whole formula, compare one attribute of two variables with `=`, and join the variables
+  into one group. Each variable of the group takes an event in every match, as an empty one would satisfy its conditions
+  and join nothing. Every event of the formula is taken by one of them. Then all events of a match have the same value,
+  not NULL.
 * Nothing counts or excludes events by their place in the whole stream: no contiguity (`:`, `:+`, STRICT), no window in
   EVENTS, no NOT between parts or at the end.
 * CONSUME BY PARTITION is not used: with more partitions a match would delete fewer partial matches. CONSUME BY ANY

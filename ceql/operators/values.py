@@ -7,12 +7,12 @@ Values are int, float, str, bool, `Instant` (a time attribute), tuples of floats
 * Numbers are compared by value, exactly: 2^53 + 1 is greater than the double 2^53. So equality is transitive, and
   orders are total, whatever kinds of numbers an attribute has.
 * Integers are computed exactly within 64 bits; a result outside them is NULL. If either side is a double, both are
-  taken as doubles. `/` always divides as doubles; `%` has the sign of its left side; both are NULL where the right side
-  is 0. A result that is NaN is NULL.
+  taken as doubles. `/` always divides as doubles; `%` has the sign of its left side; both are NULL if the right side is
+  0. A result that is NaN is NULL.
 * Texts are compared by code point. Booleans have only `=` and `!=`. A time is compared with a time, or with a text in
   the form of a time. Other combinations are a mistake in the query or in the data and raise `EventError`.
-* Lists of numbers are only for CORR, Pearson's correlation. It is NULL where a list is NULL or contains a missing
-  number, where the lengths differ, for fewer than two pairs, and where all numbers of a list are equal.
+* Lists of numbers are only for CORR, Pearson's correlation. It is NULL if a list is NULL or contains a missing number,
+  and if the lengths differ. It is also NULL for fewer than two pairs, and if all numbers of a list are equal.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def mismatch(left: str, right: str, what: str) -> EventError:
 
 
 def compare(symbol: str, left: Any, right: Any) -> bool | None:
-    """The truth of `left symbol right`; None if unknown. `EventError` where the kinds do not go together."""
+    """The truth of `left symbol right`; None if unknown. Raises `EventError` if the kinds do not go together."""
     if left is None or right is None:
         return None
     kinds = kind_of(left), kind_of(right)
@@ -89,13 +89,13 @@ def time_of(text: str) -> int:
 
 
 def whole_string(pattern: str) -> str:
-    """The regular expression that matches a string where `pattern` matches all of it."""
+    """The regular expression that matches a string if `pattern` matches all of it."""
     return rf"\A(?:{pattern})\z"
 
 
 def like(value: Any, pattern: str) -> bool | None:
-    """Whether all of `value` matches a regular expression of RE2 (Arrow's); None for NULL. `EventError` for other kinds
-    than texts."""
+    """True if all of `value` matches a regular expression of RE2 (Arrow's); None for NULL. Raises `EventError` for
+    other kinds than texts."""
     if value is None:
         return None
     if not isinstance(value, str):

@@ -1,11 +1,11 @@
-"""What a query reports.
+"""The results of a query.
 
-`history` keeps the events that future matches may contain, `bindings` say which variable took which of them, and
-`matches` are what a user sees.
+`history` keeps the events that future matches may contain, `bindings` have the events that each variable took, and
+`matches` are the objects that a user sees.
 
 * `history` (`Block`, `History`, `Past`): The events that future matches may contain: batches, and
   blocks of events that were pushed one by one.
-* `bindings` (`Bindings`, `Shown`): Which variable took which positions of a match, and the attributes of its events:
+* `bindings` (`Bindings`, `Shown`): The positions of a match that each variable took, and the attributes of its events:
   valuations as columns.
 * `matches` (`Match`, `MatchTable`, `empty_table`): Matches as objects, or in columns.
 """

@@ -1,4 +1,4 @@
-"""Which variable took which positions of a match, and the attributes of its events: valuations as columns.
+"""The positions of a match that each variable took, and the attributes of its events: valuations as columns.
 
 A query reports valuations on request, or because SELECT lists attributes (`SELECT x[price]`). Shown are the variables
 of SELECT in its order; with `*`, those of AS in order of the formula, and the event types that are under no AS. The
@@ -31,7 +31,7 @@ class Shown:
 
     @staticmethod
     def of(query: ast.Query) -> Shown:
-        """What a query shows."""
+        """The variables and attributes that a query shows."""
         items = query.selection.items
         if items is None:
             names = tuple(dict.fromkeys(_unnamed(query.where, False)))
@@ -47,7 +47,7 @@ class Shown:
 
 
 def lists_attributes(query: ast.Query) -> bool:
-    """Whether SELECT has a list of attributes."""
+    """True if SELECT has a list of attributes."""
     return any(item.attributes for item in query.selection.items or ())
 
 
@@ -112,8 +112,8 @@ class Bindings:
     def columns(
         self, matches: MatchBatch, events: pa.Table, rows_of: Callable[[np.ndarray], np.ndarray]
     ) -> Iterator[tuple[str, pa.Array]]:
-        """Columns `v` and `v.attribute` for every variable: per match a list with an element for each position, NULL
-        where an event lacks the attribute. `rows_of` gives the rows of `events` at positions."""
+        """Columns `v` and `v.attribute` for every variable: per match a list with an element for each position, NULL if
+        an event lacks the attribute. `rows_of` gives the rows of `events` at positions."""
         for variable in self.shown.variables:
             offsets, positions = self.of(matches, variable)
             yield variable, _lists(offsets, pa.array(positions, pa.int64()))

@@ -27,9 +27,9 @@ Held: TypeAlias = "dict[str, Any] | pa.Table | None"
 class Block:
     """Consecutive events that were pushed one by one, with the part of `EventBatch`'s interface that matches use.
 
-    `events` has None for events that moved no run, as no match contains them; and a table of one row for an event that
-    was restored from a snapshot and has values other than texts, numbers, truth values and None. `keys` has the
-    partition of each where `Past` asks for it; `places` the positions, once some events are left out.
+    `events` has None for events that moved no run, as no match contains them. An event from a snapshot with values
+    other than texts, numbers, truth values and None is a table of one row. `keys` has the partition of each if `Past`
+    needs it; `places` the positions, once some events are left out.
     """
 
     __slots__ = ("events", "first", "keys", "places", "stamps", "type_column")

@@ -49,7 +49,7 @@ class Match:
         found = [self._history.event(p) for p in self.positions]
         if self._shown is None or all(listed is None for listed in self._shown.attributes.values()):
             return found
-        return [_only(event, self._listed(p)) for event, p in zip(found, self.positions, strict=True)]
+        return [_only(event, self._listed_attributes(p)) for event, p in zip(found, self.positions, strict=True)]
 
     @property
     def attributes(self) -> dict[str, list[dict[str, Any]]]:
@@ -64,9 +64,9 @@ class Match:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Which variable took which event, in order of the positions; an event that several took has a step for each.
+        """The variable that took each event, in order of the positions; an event that several took has a step for each.
 
-        Of a match that is no valuation (`bindings`) only the events are known: their types are the names.
+        For a match that is no valuation (`bindings`) only the events are known: their types are the names.
         """
         taken: dict[int, list[str]] = {}
         for name, positions in self.bindings.items():
@@ -83,7 +83,7 @@ class Match:
 
     @property
     def pieces(self) -> list[tuple[EventBatch | Block, int]]:
-        """The batch and the row there of each of `positions`; none where the match does not know its events."""
+        """The batch and the row there of each of `positions`; empty if the match does not have its events."""
         return [] if self._history is None else list(map(self.piece, self.positions))
 
     def piece(self, position: int) -> tuple[EventBatch | Block, int]:
@@ -105,7 +105,7 @@ class Match:
             raise OptionError("this match does not know its events")
         return self._history
 
-    def _listed(self, position: int) -> tuple[str, ...] | None:
+    def _listed_attributes(self, position: int) -> tuple[str, ...] | None:
         """The attributes that SELECT lists for the variables that took an event; None if one of these has no list."""
         assert self._shown is not None
         found: dict[str, None] = {}
@@ -153,7 +153,7 @@ class MatchTable:
         return MatchTable(cut, self.history, self.bindings)
 
     def to_arrow(self, iso: bool) -> pa.Table:
-        """Columns start, end, positions, start_time and end_time (int64 ns, or timestamps where `iso`).
+        """Columns start, end, positions, start_time and end_time (int64 ns, or timestamps if `iso`).
 
         With valuations, each variable v has a column `v`, lists of the positions it took, and columns `v.attribute`,
         lists of its events' values, as long as the former. An attribute that no event has had yet has no column.

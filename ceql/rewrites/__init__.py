@@ -9,9 +9,9 @@
 ======================  ====================================================================  ==================
 
 "Compiled with" rewrites are applied to every query; "offered" ones are functions for the user. The automaton needs
-neither normal form: a condition on one variable becomes a predicate of the transitions that mark the variable, which is
-LP normal form by construction, and a variable that is bound on both sides of a sequence holds the events of both.
-`pop_filters` may copy parts of the formula, which is worth it: the conditions it moves would otherwise need registers.
+neither normal form. A condition on one variable becomes a predicate of the transitions that mark the variable, which is
+LP normal form by construction. A variable that is bound on both sides of a sequence holds the events of both.
+`pop_filters` may copy parts of the formula. This pays, because the conditions it moves would otherwise need registers.
 
 Another module:
 
@@ -50,15 +50,16 @@ __all__ = [
 
 
 DEPTH: Final = 200
-"""How deep a formula may be nested for the rewrites, which are recursive; a deeper one is compiled as written."""
+"""The depth to which a formula may be nested for the rewrites, which are recursive; a deeper one is compiled as
+written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """A query after the rewrites that it is compiled with.
 
-    The parts that were removed as nothing matches them; whether that is the whole formula; and in `unsafe` the
-    variables that a sequence binds on both sides, with the place of the second binding.
+    It has the parts that were removed because no event matches them, and a flag: true if they are the whole formula.
+    `unsafe` has the variables that a sequence binds on both sides, with the place of the second binding.
     """
 
     query: ast.Query
@@ -83,7 +84,7 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
     folded = fold_constants(query.where)
     left, removed = remove_unsatisfiable(pop_filters(folded, limit))
     if removed and left is not None:
-        removed = _missed(removed, folded, left)
+        removed = _missing(removed, folded, left)
     if left is None:
         return Rewritten(query, removed, True, unsafe)
     if left is query.where:
@@ -95,7 +96,7 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
     return Rewritten(dataclasses.replace(query, where=left, selection=selection), removed, False, unsafe)
 
 
-def _missed(removed: tuple[Removed, ...], folded: ast.Formula, left: ast.Formula) -> tuple[Removed, ...]:
+def _missing(removed: tuple[Removed, ...], folded: ast.Formula, left: ast.Formula) -> tuple[Removed, ...]:
     """The removed parts that the query as written has. `pop_filters` makes copies of a part for alternatives: if every
     event type has a copy left, only those count that contradict themselves before."""
     if not {atom.span for atom in event_types(folded)} <= {atom.span for atom in event_types(left)}:

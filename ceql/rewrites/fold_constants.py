@@ -27,15 +27,15 @@ def fold_constants(formula: ast.Formula) -> ast.Formula:
     O(size of the formula).
     """
     rest, ending = without_ending(formula)
-    found = rebuilt(rest, lambda leaf, child, scopes: _folded(leaf))
+    found = rebuilt(rest, lambda leaf, child, scopes: _fold(leaf))
     if found is None:
         raise InternalError("folding constants left nothing of a formula")
     return found if ending is None else formula if found is rest else ast.Sequence(found, ending, False)
 
 
-def _folded(leaf: Leaf) -> ast.Condition | None:
-    computed = _computed(leaf.condition)
-    condition = _simplified(computed)
+def _fold(leaf: Leaf) -> ast.Condition | None:
+    computed = _compute(leaf.condition)
+    condition = _simplify(computed)
     if condition is True:
         return None
     if condition is False:
@@ -51,7 +51,7 @@ def _folded(leaf: Leaf) -> ast.Condition | None:
     return as_written(dataclasses.replace(leaf, condition=condition))
 
 
-def _computed(node: ast.Condition) -> ast.Condition:
+def _compute(node: ast.Condition) -> ast.Condition:
     """The condition with its constant values computed, from the inside outwards."""
     return replaced(node, _value)
 
@@ -79,14 +79,14 @@ def _finite(number: float | None) -> int | float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _simplified(node: ast.Condition) -> ast.Condition | bool | None:
+def _simplify(node: ast.Condition) -> ast.Condition | bool | None:
     """The condition simplified, or its truth if that is constant: True, False or None (unknown), in Kleene's logic."""
     match node:
         case ast.Not(child):
-            inner = _simplified(child)
+            inner = _simplify(child)
             return dataclasses.replace(node, child=inner) if isinstance(inner, ast.Condition) else _not(inner)
         case ast.And(left, right) | ast.Or(left, right):
-            return _joined(node, _simplified(left), _simplified(right), isinstance(node, ast.Or))
+            return _join(node, _simplify(left), _simplify(right), isinstance(node, ast.Or))
     if any(True for _ in attributes_of(node)) or any(True for _ in calls_of(node)):
         return node
     try:
@@ -104,7 +104,7 @@ def _not(truth: bool | None) -> bool | None:
     return None if truth is None else not truth
 
 
-def _joined(
+def _join(
     node: ast.And | ast.Or, left: ast.Condition | bool | None, right: ast.Condition | bool | None, settles: bool
 ) -> ast.Condition | bool | None:
     """`left AND right` or `left OR right`. `settles`: the truth value of one side that decides the whole, False for AND

@@ -1,10 +1,12 @@
-"""[CEL] Theorem 2: LP normal form, in which every condition on one variable stands where its events are taken.
+"""[CEL] Theorem 2: LP normal form, in which every condition on one variable stands at its events.
 
-First such conditions are moved out to a scope that defines their variable (`pop_filters`, the proof's step 1), then
-down to the event types that the variable takes (step 2), where they become one condition: `R AS x FILTER P1(x) AND …
-AND Pk(x)`. In [CORE], AS names whole formulas and variables hold sets: a condition on x goes to every event type under
-`… AS x`, as a condition on that type's own variable. Conditions on several variables, and those with aggregates, stay
-where they are.
+First such conditions are moved out to a scope that defines their variable (`pop_filters`, the proof's step 1). Then
+they are moved down to the event types that the variable takes (step 2), and become one condition there: `R AS x FILTER
+P1(x) AND … AND Pk(x)`.
+
+In [CORE], AS names whole formulas and variables hold sets. So a condition on x goes to every event type under `… AS x`,
+as a condition on that type's own variable. Conditions on several variables, and those with aggregates, stay in their
+places.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ __all__ = ["lp_normal_form"]
 def lp_normal_form(formula: ast.Formula, limit: int) -> ast.Formula:
     """An equivalent formula in LP normal form, at most exponentially larger (Theorem 2).
 
-    Raises `BudgetExceeded` (`rewrite_size`) where it would have more than `limit` nodes.
+    Raises `BudgetExceeded` (`rewrite_size`) if it would have more than `limit` nodes.
     """
     rest, ending = without_ending(formula)
     popped = pop_filters(rest, limit)
@@ -45,8 +47,8 @@ def _too_large(limit: int, used: int, why: str) -> BudgetExceeded:
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """The conditions that are on their way down: those `on` the events of a variable, and those on `every` event of the
-    part, all of whose events the variable `name` takes."""
+    """The conditions that are on their way down. `on`: those on the events of a variable. `every`: those on every event
+    of the part, if the variable `name` takes all of them."""
 
     on: tuple[tuple[str, ast.Condition], ...] = ()
     every: tuple[ast.Condition, ...] = ()
@@ -64,13 +66,13 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
     down = functools.partial(_push, above=above, limit=limit)
     match node:
         case ast.EventType(name, _):
-            return _filtered(node, name, above.of(defined(node)))
+            return _filter(node, name, above.of(defined(node)))
         case ast.Without():
             conditions = above.every
-            return _filtered(ast.As(node, ast.Name(above.name)), above.name, conditions) if conditions else node
+            return _filter(ast.As(node, ast.Name(above.name)), above.name, conditions) if conditions else node
         case ast.As(ast.EventType() | ast.Without() as atom, variable):
             names = defined(atom) | {variable.text}
-            return _filtered(node, variable.text, above.under(variable.text).of(names))
+            return _filter(node, variable.text, above.under(variable.text).of(names))
         case ast.As(child, variable):
             return dataclasses.replace(node, child=_push(child, above.under(variable.text), limit))
         case ast.Filter(child, condition):
@@ -117,7 +119,7 @@ def _first_or(test: Test, child: ast.Formula) -> tuple[Any, Test | None] | None:
     return None
 
 
-def _filtered(node: ast.Formula, variable: str, conditions: tuple[ast.Condition, ...]) -> ast.Formula:
+def _filter(node: ast.Formula, variable: str, conditions: tuple[ast.Condition, ...]) -> ast.Formula:
     """`node FILTER` the conditions, as conditions on `variable`."""
     if not conditions:
         return node

@@ -3,8 +3,8 @@
 In `T AS x ; ((T AS y FILTER x.v >= 40) OR H AS z)` the first branch may be taken only if x.v >= 40, and x is defined
 outside of it. In the paper, φ_x with P(x) inside becomes `(φ_x^t FILTER P(x)) OR (φ_x^f FILTER NOT P(x))`: P(x) is
 replaced by TRUE in the first and by FALSE in the second. Here the second is φ_x without the part under P(x), and has no
-NOT P(x): in our semantics P(x) may be neither true nor false (NULL, or several positions of x), and a match of φ_x^f
-for which P(x) holds is a match of `φ_x^t FILTER P(x)` as well.
+NOT P(x). The reason is that in our semantics P(x) may be neither true nor false (NULL, or several positions of x). A
+match of φ_x^f for which P(x) holds is a match of `φ_x^t FILTER P(x)` as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
     rest, ending = without_ending(formula)
     found = rest
     while (place := next(borrowed(found), None)) is not None:
-        popped = _popped(found, *place)
+        popped = _pop(found, *place)
         if size(popped) > limit:
             break
         found = popped
@@ -61,7 +61,7 @@ def _is_single(leaf: Leaf) -> bool:
     return len(leaf.variables) == 1 and not any(True for _ in aggregates_of(leaf.condition))
 
 
-def _popped(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) -> ast.Formula:
+def _pop(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) -> ast.Formula:
     """`root` with one condition moved out to `scope`. If the condition is in an OR of its FILTER, that OR is first
     written as an OR of formulas, and nothing is moved yet."""
     together, rest = _split(as_test(node.condition), leaf)
@@ -98,6 +98,6 @@ def _same(found: ast.Formula | None) -> ast.Formula:
 
 
 def is_defined_here(leaf: Leaf, child: ast.Formula) -> bool:
-    """Whether a condition without aggregates is on one variable that its own formula defines, so that it can move down
+    """True if a condition without aggregates is on one variable that its own formula defines, so that it can move down
     to that variable's events."""
     return _is_single(leaf) and leaf.variables <= defined(child)

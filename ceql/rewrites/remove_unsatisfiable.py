@@ -21,7 +21,7 @@ from spaseq.core.errors import Span
 __all__ = ["Removed", "remove_unsatisfiable"]
 
 WORK = 100_000
-"""How many parts are tested, over all alternatives of FILTERs; parts beyond that are kept untested."""
+"""The number of parts that are tested, over all alternatives of FILTERs; parts beyond that are kept untested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class _Search:
         return test if left is test.left and right is test.right else Any(left, right)
 
     def _matches(self, test: Test, child: ast.Formula, variables: frozenset[str], facts: _Facts) -> bool:
-        """Whether `child` can match under one alternative of its FILTER."""
+        """True if `child` can match under one alternative of its FILTER."""
         for part in conjuncts(test):
             facts = _more(facts, part, variables)
         trial = _Search(work=self.work)

@@ -2,9 +2,9 @@
 
 In the paper a variable holds one position, so a variable on both sides makes a sequence unsatisfiable, and the proof
 removes such branches from a disjunctive normal form. In [CORE], and here, a variable holds a set: `T AS x ; T AS x`
-matches, and x holds both events. So the second x gets a new name, and a condition on x is repeated for both names: it
-ranges over all choices of a position, and each position of x has one of the two names. Only variables of AS outside of
-iterations are renamed (vdef+ in the paper); event types may occur anywhere.
+matches, and x holds both events. So the second x gets a new name. A condition on x is repeated for both names, because
+it ranges over all choices of a position, and each position of x has one of the two names. Only variables of AS outside
+of iterations are renamed (vdef+ in the paper); event types may occur anywhere.
 
 The automaton does not need safe formulas: it marks events with sets of variables. The rewrite is offered for handing
 formulas to other engines, and tests compare it with the formula as written.
@@ -43,8 +43,8 @@ def unsafe_variables(formula: ast.Formula) -> tuple[tuple[str, Span], ...]:
 def safe_form(query: ast.Query, limit: int) -> ast.Query:
     """An equivalent query whose formula is safe: further bindings of a variable x are named x_2, x_3 and so on.
 
-    Raises `BudgetExceeded` (`rewrite_size`) where one condition would become more than `limit` conditions: it is
-    repeated for every combination of the new names; `UnsupportedFeature` for an aggregate over a renamed variable.
+    Raises `BudgetExceeded` (`rewrite_size`) if one condition would become more than `limit` conditions: it is repeated
+    for every combination of the new names. Raises `UnsupportedFeature` for an aggregate over a renamed variable.
     """
     rest, ending = without_ending(query.where)
     taken = set(_names(query))
@@ -132,10 +132,10 @@ def _said_of_all(
             f"an aggregate together with {several}, bound on both sides of a sequence, has no safe form", span=leaf.span
         )
     choices = [dict(zip(names, choice, strict=True)) for choice in itertools.product(*names.values())]
-    return functools.reduce(ast.And, [as_written(_renamed(leaf, choice)) for choice in choices])
+    return functools.reduce(ast.And, [as_written(_rename(leaf, choice)) for choice in choices])
 
 
-def _renamed(leaf: Leaf, names: dict[str, str]) -> Leaf:
+def _rename(leaf: Leaf, names: dict[str, str]) -> Leaf:
     condition = with_variables(leaf.condition, lambda own: None if own is None else names[own])
     return Leaf(condition, frozenset(names.values()), leaf.span)
 

@@ -19,12 +19,12 @@ __all__ = ["are_valuations", "ways_of"]
 
 
 def are_valuations(run: Any) -> bool:
-    """Whether the matches of a run, or some given matches, say which variables took what."""
+    """True if the matches of a run, or some given matches, have the positions of each variable."""
     return run.shown is not None if isinstance(run, Matches) else any(match.bindings for match in run)
 
 
 def ways_of(program: Program, matches: Sequence[Match]) -> list[tuple[Transition, ...]]:
-    """The way of each match of a program; an empty one where its events are not known.
+    """The way of each match of a program; an empty one if its events are not known.
 
     Cost: the conditions of the query, once for each event that a match took.
     """

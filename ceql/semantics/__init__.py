@@ -1,7 +1,7 @@
 """Checks of a query: its names, its scopes, and its types against a schema.
 
-`check` resolves names and refuses queries that have no meaning; `scopes` and `filters` decide to which variables a
-condition refers; `contradictions` finds conditions that no event satisfies. `types` checks a query against `schemas`,
+`check` resolves names and refuses queries that have no meaning. `scopes` and `filters` decide to which variables a
+condition refers. `contradictions` finds conditions that no event satisfies. `types` checks a query against `schemas`,
 once the attributes of the events are known.
 
 * `filters`: A FILTER as single conditions under AND and OR, and conditions with other names for their variables.
@@ -12,8 +12,7 @@ once the attributes of the events are known.
 * `scopes`: The variables that a formula defines, the scope in which a condition finds its variables, and copies of a
   formula with parts changed.
 * `ambiguities`: Parts of a query that can be read in two ways, each with the spelling of both readings.
-* `contradictions` (`contradictory`, `culprits`): Whether conditions contradict each other, so that no event satisfies
-  all of them.
+* `contradictions` (`contradictory`, `culprits`): Contradictions between conditions, which no event satisfies together.
 * `schemas` (`Schema`, `arrow_kind`, `inferred`, `read_schema`): Schemas: the kind of value of each attribute, given by
   the user or by the input.
 * `types` (`check_types`): Checks the attributes and operations of a query against a schema, before the first event.

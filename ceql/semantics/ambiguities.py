@@ -24,7 +24,7 @@ _PARENTHESIS: Final = re.compile(r"NOT\s*\(", re.IGNORECASE)
 
 
 def ambiguities(query: ast.Query, text: str) -> list[str]:
-    """A line for each part of the query that can be read in two ways; `text` is what the query was parsed from."""
+    """A line for each part of the query that can be read in two ways; `text` is the text of the query."""
     found = [
         *_absences(query.where, text),
         *_compared_with_themselves(query.where),

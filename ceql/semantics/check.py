@@ -1,9 +1,15 @@
 """Checks names, streams, functions and regular expressions of a query, before anything is compiled.
 
-The rules: variables in SELECT and FILTER take events somewhere in the formula, and not only under a NOT; the stream of
-`s>R` is one of FROM; regular expressions are valid; functions exist and have the right arguments; a condition names a
-variable. A variable may be used again: in CEQL it holds a set of positions ([CORE] §2.2), so formulas that [CEL] §5.1
-calls unsafe have a meaning here.
+The rules:
+
+* variables in SELECT and FILTER take events somewhere in the formula, and not only under a NOT;
+* the stream of `s>R` is one of FROM;
+* regular expressions are valid;
+* functions exist and have the right arguments;
+* a condition names a variable.
+
+A variable may be used again: in CEQL it holds a set of positions ([CORE] §2.2), so formulas that [CEL] §5.1 calls
+unsafe have a meaning here.
 """
 
 from __future__ import annotations
@@ -30,12 +36,13 @@ _FUNCTION_HINTS: Final = {"PREV": _NEIGHBOURS, "PREVIOUS": _NEIGHBOURS, "LAG": _
 
 
 def check(query: ast.Query, text: str = "", source: str = "<query>") -> None:
-    """Raises `QuerySemanticsError` for the first mistake. `text` and `source` are what the error quotes and names."""
+    """Raises `QuerySemanticsError` for the first mistake. The error quotes `text` and names `source`."""
     _Checker(text, source).query(query)
 
 
 def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
-    """The variables that take events in a formula, each with the places where it does; none of those under a NOT."""
+    """The variables that take events in a formula, each with the places in the text that name it; none of those under a
+    NOT."""
     match node:
         case ast.EventType(name, stream):
             yield name, node.span

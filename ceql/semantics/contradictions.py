@@ -1,9 +1,9 @@
-"""Whether conditions contradict each other, so that no event satisfies all of them.
+"""Contradictions between conditions, which no event satisfies together.
 
 Conditions are split into comparisons of a term (any expression over the event) with constants. A contradiction is
-reported only if it holds for every kind of value that the term may have: NULL satisfies no comparison and needs no
-attention; numbers that doubles do not hold exactly are left alone; a text constant is compared as a text or, with an
-attribute that is a time, as a time, so both must contradict. Constants of different kinds are no contradiction here:
+reported only if it holds for every kind of value that the term may have. NULL satisfies no comparison and needs no
+rule. Numbers that doubles do not hold exactly are ignored. A text constant is compared as a text or, with an attribute
+that is a time, as a time, so both must contradict. Constants of different kinds are no contradiction here:
 `ceql.semantics.types` reports them.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["contradictory", "culprits"]
 _EXACT: Final = 1 << 53
 _SETS: Final = ("in", "not in")
 _BRANCHES: Final = 256
-"""How many combinations of the alternatives of ORs are tried; with more, no contradiction is reported."""
+"""The number of combinations of the alternatives of ORs that are tried; with more, no contradiction is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ _Way = tuple[_Limit, ...]
 
 
 def contradictory(conditions: Iterable[ast.Condition]) -> bool:
-    """Whether certainly no event satisfies all of `conditions`, whose attributes name no variables."""
+    """True if certainly no event satisfies all of `conditions`, whose attributes name no variables."""
     ways = [()]  # type: list[_Way]
     for condition in conditions:
         ways = [tuple(first + second) for first, second in itertools.product(ways, _ways(condition, False))]
@@ -116,7 +116,7 @@ def _impossible(way: _Way) -> bool:
 
 
 def _empty(term: ast.Expression, limits: list[_Limit]) -> bool:
-    """Whether no value of the term satisfies all its limits."""
+    """True if no value of the term satisfies all its limits."""
     constants = list(_values(limits))
     kinds = {values.kind_of(v) for v in constants} | {"text" for x in limits if x.symbol.endswith("like")}
     if len(kinds) > 1:
@@ -141,7 +141,7 @@ def _values(limits: Iterable[_Limit]) -> Iterator[Any]:
 
 
 def _no_time_between(limits: list[_Limit], constants: list[Any]) -> bool:
-    """Whether no time satisfies all limits. True if a constant is not a time: then the attribute cannot be one."""
+    """True if no time satisfies all limits, or if a constant is not a time: then the attribute cannot be one."""
     if any(x.symbol.endswith("like") for x in limits):
         return True
     try:
@@ -156,7 +156,7 @@ def _no_time_between(limits: list[_Limit], constants: list[Any]) -> bool:
 
 
 def _nothing_between(limits: list[_Limit]) -> bool:
-    """Whether no value satisfies all limits, in any ordered domain. Between two bounds that differ there may always be
+    """True if no value satisfies all limits, in any ordered domain. Between two bounds that differ there may always be
     a value."""
     limits = [_Limit(x.term, x.symbol, frozenset(x.value)) if x.symbol in _SETS else x for x in limits]
     single = [tuple(x.value) if x.symbol == "in" else (x.value,) for x in limits if x.symbol in ("=", "in")]

@@ -1,7 +1,7 @@
 """Schemas: the kind of value of each attribute, given by the user or by the input.
 
-Kinds are number, text, truth (true or false), time and list (of numbers). A schema is given (`schema=…`,
-`--schema FILE`) for all events or by event type; or it is the schema of tables, frames, CSV and Parquet files, whose
+Kinds are number, text, truth (true or false), time and list (of numbers). A schema is given (`schema=…`, `--schema
+FILE`) for all events or by event type. Otherwise it is the schema of tables, frames, CSV and Parquet files, whose
 columns are known from the start. JSON Lines and dicts have none: a later event may have further attributes.
 """
 
@@ -77,7 +77,7 @@ class Schema:
         return found.pop() if len(found) == 1 else None
 
 
-# Where schemas come from
+# Sources of schemas
 
 
 def read_schema(given: Any) -> Schema:
@@ -187,7 +187,7 @@ def inferred(sources: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Sc
 
 
 def _is_closed(source: Any) -> bool:
-    """Whether the first table of a source has all its columns."""
+    """True if the first table of a source has all its columns."""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return _FILES.search(path) is not None and os.path.exists(path)

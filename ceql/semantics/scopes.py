@@ -2,8 +2,9 @@
 with parts changed.
 
 A condition of a FILTER may name variables that its own formula does not define. They are then those of the smallest
-surrounding formula that defines all of them, its *scope* ([CEL] §5.1); for a condition inside a NOT between two parts,
-those of the part before it. `rebuilt` visits conditions with their scopes, and replaces or removes parts of a formula.
+surrounding formula that defines all of them, its *scope* ([CEL] §5.1). The scope of a condition inside a NOT between
+two parts is the part before it. `rebuilt` visits conditions with their scopes, and replaces or removes parts of a
+formula.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def taking(node: ast.Formula) -> tuple[ast.Formula, ...]:
 
 
 def is_deeper(node: ast.Formula, limit: int) -> bool:
-    """Whether a formula is nested more than `limit` deep. Not recursive, so that any depth can be tested."""
+    """True if a formula is nested more than `limit` deep. Not recursive, so that any depth can be tested."""
     level = [node]
     for _ in range(limit):
         level = [part for parent in level for part in children(parent)]
@@ -101,9 +102,9 @@ def rebuilt(
 ) -> ast.Formula | None:
     """The formula with parts changed; None if nothing is left of it. Unchanged parts stay the same objects.
 
-    `change` replaces or removes each single condition. The mappings are by `id` of the formula's nodes: `instead` has
+    `change` replaces or removes each single condition. The mappings are by `id` of the formula's nodes. `instead` has
     the nodes that replace them, None to remove a node and every part that cannot be without it (a sequence without one
-    of its sides); `tests` the new conditions of FILTERs; `names` the new variables of AS.
+    of its sides). `tests` has the new conditions of FILTERs, `names` the new variables of AS.
     """
     if id(node) in instead:
         return instead[id(node)]
@@ -116,7 +117,7 @@ def rebuilt(
             return None if inner is None else _with(node, child=inner, variable=new)
         case ast.Filter(child, condition):
             inner = down(child, scopes=around)
-            changed = _changed(condition, tests.get(id(node)), lambda leaf: change(leaf, child, around))
+            changed = _change(condition, tests.get(id(node)), lambda leaf: change(leaf, child, around))
             return inner if inner is None or changed is None else _with(node, child=inner, condition=changed)
         case ast.Either(left, right):
             one, two = down(left, scopes=around), down(right, scopes=around)
@@ -174,7 +175,7 @@ def _with(node: ast.Formula, **changes: object) -> ast.Formula:
     return dataclasses.replace(node, **changes)  # type: ignore[arg-type]
 
 
-def _changed(
+def _change(
     condition: ast.Condition, test: Test | None, change: Callable[[Leaf], ast.Condition | None]
 ) -> ast.Condition | None:
     """The condition of a FILTER, or `test` in its place, with `change` applied to its single conditions; the same
@@ -200,5 +201,5 @@ def _changed(
 
 
 def joined_by(kind: type[ast.And], left: ast.Condition | None, right: ast.Condition | None) -> ast.Condition | None:
-    """`left AND right`; where one is None, the other."""
+    """`left AND right`; if one is None, the other."""
     return right if left is None else left if right is None else kind(left, right)

@@ -18,7 +18,7 @@ __all__ = ["with_streams"]
 
 
 def with_streams(query: ast.Query) -> ast.Query:
-    """The query with each plain `R` told apart by stream if FILTER or SELECT names an `S>R`; else the same object."""
+    """The query with a separate `R` for each stream if FILTER or SELECT names an `S>R`; else the same object."""
     named = {item.variable for item in query.selection.items or ()}
     for condition in conditions(query.where) if query.streams else ():
         named.update(*(leaf.variables for leaf in leaves(as_test(condition))))

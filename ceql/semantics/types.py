@@ -25,8 +25,8 @@ __all__ = ["check_types"]
 
 
 def check_types(query: ast.Query, schema: Schema, text: str = "", source: str = "<query>") -> None:
-    """Raises `QuerySemanticsError` for the first attribute, operation or clause that does not fit the schema. `text`
-    and `source` are what the error quotes and names."""
+    """Raises `QuerySemanticsError` for the first attribute, operation or clause that does not fit the schema. The error
+    quotes `text` and names `source`."""
     _Types(query, schema, text, source).check()
 
 

@@ -212,7 +212,8 @@ def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxE
 def _parted(word: str, expected: set[str]) -> str:
     """`word` with a blank after the expected keyword that it begins with (`LIMIT 3` for LIMIT3); "" if there is none.
 
-    `asset` hardly means `AS set`: short keywords count only before a digit, or where no event type can stand.
+    `asset` hardly means `AS set`: short keywords count only before a digit, or in a place in which no event type can
+    stand.
     """
     least = 5 if "SEMICOLON" in expected else 3
     for keyword in sorted(expected):

@@ -1,15 +1,15 @@
 """The `spaseq` command.
 
-`main` has the commands, `options` their arguments; `inputs` opens what they read, `output` writes what they
-find, `distributed` runs them on Spark.
+`main` has the commands, `options` their arguments. `inputs` opens their input, `output` writes their results,
+`distributed` runs them on Spark.
 
 Modules:
 
 * `distributed` (`followed_matches`, `spark_matches`): `spaseq run --engine spark`: the same matches, found by Spark in
   local mode.
 * `formats` (`FORMATS`): The formats of `spaseq run`: those that both commands share, and its own.
-* `inputs` (`knowledge_files`, `stream_files`): What `--stream`, `--streams` and `--kb` name.
-* `knowledge` (`add_knowledge`): `spaseq knowledge`: background knowledge kept as a file, and what is in one.
+* `inputs` (`knowledge_files`, `stream_files`): The inputs of `--stream`, `--streams` and `--kb`.
+* `knowledge` (`add_knowledge`): `spaseq knowledge`: background knowledge saved as a file, and the contents of one.
 * `options` (`parser`): The words of the `spaseq` command.
 * `output` (`FoundResults`, `write_results`): The results of `spaseq run` in the shapes that writers of formats ask for,
   and the writers of its own formats.

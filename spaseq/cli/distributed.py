@@ -33,10 +33,9 @@ def spark_matches(
     quarantine: str,
     **words: Unpack[QueryWords],
 ) -> Iterator[Match]:
-    """The matches over files, in order of their ends; `session` begins Spark, `counters` is given what was read. See
-    `spaseq.spark.matches`.
+    """The matches over files, in order of their ends. See `spaseq.spark.matches`.
 
-    Raises `OptionError` where PySpark is not installed.
+    `session` starts Spark; the reading is counted in `counters`. Raises `OptionError` if PySpark is not installed.
     """
     spark = _spark()
     more: dict[str, Any] = {"counters": counters, "quarantine": quarantine, "progress": None, **words}
@@ -44,14 +43,14 @@ def spark_matches(
 
 
 def local_spark(configuration: Mapping[str, str]) -> Any:
-    """A session on this machine, with settings of Spark's. OptionError where PySpark is not installed."""
+    """A session on this machine, with settings of Spark's. Raises `OptionError` if PySpark is not installed."""
     return _spark().local_session(configuration=configuration)
 
 
 def explained(
     query: Query, knowledge: Mapping[str, Any], configuration: Mapping[str, str], entailment: str | None
 ) -> str:
-    """How Spark runs a query. Only with knowledge, whose answers are worked out, a session is begun."""
+    """The plan of a query on Spark. A session is started only for knowledge, whose answers are computed."""
     spark = _spark()
     if not knowledge:
         return str(spark.explain(query))
@@ -95,7 +94,7 @@ def followed_matches(
         )
         try:
             while running.isActive or not found.empty():
-                yield from _arrived(found, query)
+                yield from _arrivals(found, query)
             spark.wait(running)
         finally:
             for name, value in spark.progress(running).items():
@@ -104,8 +103,8 @@ def followed_matches(
             running.stop()
 
 
-def _arrived(found: queue.SimpleQueue[Any], query: Query) -> Iterator[Match]:
-    """The matches of a batch, if one comes soon. What was said before is shown first."""
+def _arrivals(found: queue.SimpleQueue[Any], query: Query) -> Iterator[Match]:
+    """The matches of a batch, if one comes soon. Earlier messages are shown first."""
     sys.stdout.flush()
     try:
         rows = found.get(timeout=_LOOK)

@@ -1,4 +1,4 @@
-"""What `--stream`, `--streams`, `--kb`, `--groups` and `--spark` name."""
+"""The inputs of `--stream`, `--streams`, `--kb`, `--groups` and `--spark`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spaseq.rdf import Grouped, StreamSource, parse_streams_file
 __all__ = ["grouped_files", "knowledge_files", "spark_settings", "stream_files"]
 
 _STDIN: Final = "<stdin>"
-"""What errors call a query that comes from standard input."""
+"""The name in errors of a query from standard input."""
 
 
 def stream_files(query: Query, given: Sequence[str], streams_file: str | None) -> dict[str, StreamSource]:

@@ -1,4 +1,4 @@
-"""`spaseq knowledge`: background knowledge kept as a file (`spaseq.rdf.columns.kept`), and what is in one."""
+"""`spaseq knowledge`: background knowledge saved as a file (`spaseq.rdf.columns.kept`), and the contents of one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _build(options: argparse.Namespace) -> int:
 def _info(options: argparse.Namespace) -> int:
     from spaseq.rdf import check_kept
 
-    lines = list(_described(options.file))
+    lines = list(_describe(options.file))
     if options.check:
         check_kept(options.file)
         lines.append("checked: all of it is as it was written")
@@ -48,7 +48,7 @@ def _info(options: argparse.Namespace) -> int:
     return 0
 
 
-def _described(path: str) -> Iterator[str]:
+def _describe(path: str) -> Iterator[str]:
     from spaseq.rdf import described_kept
 
     kept = described_kept(path)

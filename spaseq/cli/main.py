@@ -1,6 +1,6 @@
 """The `spaseq` command: run, check, explain, plot.
 
-How it ends, and what goes where, is as `spaseq.tools.command.frame` says.
+Its exit codes and its output are described in `spaseq.tools.command.frame`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code; never raises what a user can cause."""
+    """Run the command and return its exit code. Errors that a user can cause never raise."""
     return run_main("spaseq", lambda: parser(_run, _check, _explain, _plot), arguments)
 
 
@@ -59,7 +59,7 @@ def entry() -> NoReturn:
 
 def _run(options: argparse.Namespace) -> int:
     _refuse(options)
-    query = _compiled(options)
+    query = _compile(options)
     _settle_format(options, query)
     from spaseq.cli.output import FoundResults
 
@@ -83,7 +83,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    query = _compiled(options)
+    query = _compile(options)
     with bounded(query.settings):
         told = query.compiled.closing(_knowledge(options, query), options.entailment)
     note((*query.advice, *query.growth, *told))
@@ -92,7 +92,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    query = _compiled(options, warns=False)
+    query = _compile(options, warns=False)
     if options.engine != "spark":
         if options.spark or (not options.entailment and (options.kb or options.groups)):
             hint = "the plan of the local engine is the same for any knowledge that is not closed"
@@ -115,7 +115,7 @@ def _explain(options: argparse.Namespace) -> int:
 def _plot(options: argparse.Namespace) -> int:
     from spaseq.language.results.timelines import drawn_matches
 
-    query = _compiled(options)
+    query = _compile(options)
     matches, source = _matches(options, query, keep_events=True)
     timeline = drawn_matches(matches, query.checked, options.limit, query.source)
     timeline.save(options.output)
@@ -126,7 +126,7 @@ def _plot(options: argparse.Namespace) -> int:
 # -- their pieces
 
 
-def _compiled(options: argparse.Namespace, *, warns: bool = True) -> Query:
+def _compile(options: argparse.Namespace, *, warns: bool = True) -> Query:
     from spaseq.language.query import compile_query
 
     query: Query = compiled_query(options, compile_query, warns=warns)
@@ -177,7 +177,7 @@ def _knowledge(options: argparse.Namespace, query: Query) -> dict[str, Any]:
 
 
 def _refuse(options: argparse.Namespace) -> None:
-    """What cannot be asked for together."""
+    """Refuse options that exclude each other."""
     if options.quarantine and options.engine != "spark":
         raise OptionError("--quarantine needs --engine spark", "--malformed drop leaves such lines out and counts them")
     if options.memory and options.engine == "spark":
@@ -213,7 +213,7 @@ def _stream_options(options: argparse.Namespace) -> StreamOptions:
 
 @dataclass(frozen=True, slots=True)
 class _OnSpark:
-    """What Spark tells of what was read."""
+    """Reports the input that Spark read."""
 
     counters: Counters
     query: Query
@@ -228,7 +228,7 @@ class _OnSpark:
         return ()
 
     def why_none(self) -> list[str]:
-        """How much was read; the local engine knows more."""
+        """The amount of input read; the local engine reports more."""
         return [f"{self.counters.events:,} events were read" if self.counters.events else "no event was read"]
 
 

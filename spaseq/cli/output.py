@@ -5,11 +5,12 @@ instant and the projected mapping, equal ones once. `jsonl` and `parquet` hold o
 interval and positions.
 
 In the solution formats the time is a column named `time` (`_time` if the query selects `?time`). Times from 1973 on are
-written as xsd:dateTime in UTC, smaller ones, which can only be offsets, as a number of seconds; the first one decides
-for the whole output. `jsonl` gives the times of the first and the last matched instant, written alike (numbers as JSON
-numbers); `parquet` gives nanoseconds and terms as text, with `--typed` timestamps, numbers and the like.
+written as xsd:dateTime in UTC. Smaller ones, which can only be offsets, are written as a number of seconds. The first
+one decides for the whole output. `jsonl` gives the times of the first and the last matched instant, written alike
+(numbers as JSON numbers). `parquet` gives nanoseconds and terms as text, with `--typed` timestamps, numbers and the
+like.
 
-An ASK is answered in the solution formats by one boolean: in `json` and `xml` as SPARQL's results have it, in the
+An ASK is answered in the solution formats by one boolean. `json` and `xml` have it in SPARQL's result format, the
 others as `true` or `false` on a line of its own. `jsonl` and `parquet` give the match that it found, if any.
 
 `nquads` is for CONSTRUCT: one named graph for each solution, its time beside it in the default graph as
@@ -65,15 +66,15 @@ _BOOLEANS: Final = {
     "json": '{"head": { }, "boolean": {}}\n',
     "xml": _XML_HEAD + "<head/>\n<boolean>{}</boolean>\n</sparql>\n",
 }
-"""How a format says true or false, for `{}`; the others just say it."""
+"""A format's text for true or false, for `{}`; the others print the word alone."""
 _GENERATED: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 _ROWS: Final = 10_000
 """Matches of one table of `tables`."""
 
 
 class FoundResults(Results):
-    """The first `limit` solutions of matches; `objects` and `tables` are of the matches themselves. With `live`, where
-    the streams go on, each is written to `out`, the file of the writer, as soon as it is known. `typed`: `tables` have
+    """The first `limit` solutions of matches; `objects` and `tables` are of the matches themselves. With `live`, for
+    streams that go on, each is written to `out`, the file of the writer, as soon as it is known. `typed`: `tables` have
     numbers and times in place of terms."""
 
     line_end = "\r\n"
@@ -93,7 +94,7 @@ class FoundResults(Results):
         self._clock: Callable[[int], str] | None = None
 
     def left_out(self) -> list[str]:
-        """What was found and not written, in words: solutions of which CONSTRUCT makes no graph."""
+        """The results found and not written, in words: solutions from which CONSTRUCT makes no graph."""
         count = self.without_graph
         if not count:
             return []
@@ -179,14 +180,14 @@ class FoundResults(Results):
             yield [time, *("" if text is None else text for text in texts)]
 
     def rendered(self, of_keys: Callable[[Sequence[str]], Sequence[str]]) -> Iterator[tuple[str, Sequence[str | None]]]:
-        """The time of each solution as text, and what `of_keys` makes of the keys of its terms, in order of the
-        variables; None where one is not bound."""
+        """The time of each solution as text, and the result of `of_keys` for the keys of its terms, in order of the
+        variables. None for a variable that is not bound."""
         clauses = self.query.checked.clauses
         if not isinstance(self._matches, Matches) or self.live or clauses.ask or self._limit is not None:
             for time, bindings in self.solutions():
                 yield time, self._texts_of(bindings, of_keys)
             return
-        yield from self._first(self._rendered(self._matches, of_keys))
+        yield from self._first(self._render(self._matches, of_keys))
 
     def _texts_of(
         self, bindings: dict[str, Any], of_keys: Callable[[Sequence[str]], Sequence[str]]
@@ -196,10 +197,10 @@ class FoundResults(Results):
         made = dict(zip(bound, of_keys([term_key(bindings[v]) for v in bound]), strict=True))
         return list(map(made.get, self.variables))
 
-    def _rendered(
+    def _render(
         self, matches: Matches, of_keys: Callable[[Sequence[str]], Sequence[str]]
     ) -> Iterator[tuple[str, Sequence[str | None]]]:
-        """PERF: as `_lines`. Where a time has several matches, these are told apart and ordered by their terms."""
+        """PERF: as `_lines`. If a time has several matches, these are made distinct and ordered by their terms."""
         texts = Texts(of_keys)
         clock: Callable[[int], str] | None = None
         ordered = self.query.checked.clauses.ordered
@@ -210,18 +211,18 @@ class FoundResults(Results):
                 clock = clock or _clock(int(found.times[0]))
                 columns = [found.texts(v, texts) for v in self.variables]
                 rows = zip(*columns, strict=True) if columns else repeat(())
-                yield from zip(_clocked(clock, found.times), rows, strict=False)
+                yield from zip(_clock_texts(clock, found.times), rows, strict=False)
                 continue
             for time, bindings in distinct_solutions(found, self.variables, ordered=ordered):
                 clock = clock or _clock(time)
                 yield clock(time), self._texts_of(bindings, of_keys)
 
     def closing(self, written: int) -> str:
-        """Only said where there is nothing above it."""
+        """The text is printed only if no results stand above it."""
         return "" if written else "no match\n"
 
     def tables(self) -> Iterator[pa.Table]:
-        """The columns of `match_table`, first none; or all of `typed_table`, whose types are known when all is."""
+        """The columns of `match_table`, first none; or all of `typed_table`, whose types are known only at the end."""
         import pyarrow as pa
 
         if self.typed:
@@ -261,7 +262,7 @@ class FoundResults(Results):
 
 
 def write_results(form: str, found: FoundResults, out: Any) -> int:
-    """Writes results, or for an ASK whether there is one; `jsonl` and `parquet` give its match. Returns how many."""
+    """Writes results, or for an ASK its boolean; `jsonl` and `parquet` give its match. Returns how many."""
     if found.query.checked.clauses.ask and form not in ("jsonl", "parquet"):
         answer = next(found.solutions(), None) is not None
         out.write(_BOOLEANS.get(form, "{}\n").replace("{}", "true" if answer else "false"))
@@ -289,13 +290,13 @@ def _clock(first: int) -> Callable[[int], str]:
     return format_time if abs(first) >= CALENDAR else _seconds
 
 
-def _clocked(clock: Callable[[int], str], times: np.ndarray) -> list[str]:
+def _clock_texts(clock: Callable[[int], str], times: np.ndarray) -> list[str]:
     return format_times(times) if clock is format_time else [clock(time) for time in times.tolist()]
 
 
 def _span(clock: Callable[[int], str], times: np.ndarray) -> list[str]:
     """The times as JSON."""
-    texts = _clocked(clock, times)
+    texts = _clock_texts(clock, times)
     return [f'"{text}"' for text in texts] if clock is format_time else [_JSON(json.loads(text)) for text in texts]
 
 

@@ -1,11 +1,11 @@
-"""The core: all that both query languages stand on, and nothing of either.
+"""The core: the parts that both query languages use, and nothing of either language.
 
 A front end lowers its queries to `pattern` and gives `engine` batches of `events`; the rest serves these.
 
 Modules:
 
 * `errors`: The exceptions, a class for each party that has to act.
-* `text`: Helpers for the text of queries: where words end, which characters are refused.
+* `text`: Helpers for the text of queries: the ends of words, and refused characters.
 * `words`: The words of both languages, and patterns that find the parts of a query.
 * `watch`: Limits of time and memory, and what looks at them; one thread at a time in a session.
 * `held`: What an evaluation holds in memory, in bytes, by what it is for.
@@ -13,7 +13,7 @@ Modules:
 * `integers`: Integers put in order and told apart by counting, as keys, codes and rows are.
 * `jit`: Kernels: how numba compiles them, and the cache of compiled kernels.
 * `lazy_names`: Public names of a package that are loaded when they are first used.
-* `measure`: How wide a text is.
+* `measure`: The width of a text.
 * `steps`: The steps of a match.
 * `sessions`: How an evaluation that events are pushed to ends.
 * `compiled`: What a query of either language is compiled to.

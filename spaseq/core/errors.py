@@ -1,20 +1,20 @@
-"""The exceptions of spaseq, one class per who must act on it.
+"""The exceptions of spaseq, a class for each party that has to act.
 
-Every exception carries its facts as attributes; the text is built from them. A message says what was found, where
-(line, column and a caret, or file and record), what was expected, and what to do about it.
+Every exception carries its facts as attributes; the text is built from them. A message gives the facts found, their
+place (line, column and a caret, or file and record), the expected input, and the remedy.
 
-======================  ==================================  =========
-class                   who must act                        exit code
-======================  ==================================  =========
-`QuerySyntaxError`      whoever wrote the query             2
-`QuerySemanticsError`   whoever wrote the query             2
-`UnsupportedFeature`    whoever wrote the query (or us)     2
-`OptionError`           whoever called the command          2
-`EventError`            whoever supplies the events         3
-`BudgetExceeded`        whoever runs it: raise the setting  4
-`LimitReached`          the same: its time or its memory    4
-`InternalError`         us                                  1
-======================  ==================================  =========
+======================  ==========================================  =========
+class                   has to act                                  exit code
+======================  ==========================================  =========
+`QuerySyntaxError`      the author of the query                     2
+`QuerySemanticsError`   the author of the query                     2
+`UnsupportedFeature`    the author of the query (or us)             2
+`OptionError`           the caller of the command                   2
+`EventError`            the supplier of the events                  3
+`BudgetExceeded`        the user who runs it: raise the setting     4
+`LimitReached`          the same user: raise its time or memory     4
+`InternalError`         us                                          1
+======================  ==========================================  =========
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["BudgetExceeded", "EventError", "InternalError", "LimitReached", "Opt
            "expect_type", "in_command_words", "in_reader_words", "named_query", "naming_options"]  # fmt: skip
 
 UNNAMED: Final = "<query>"
-"""What errors call a query that came from no file."""
+"""The name in errors of a query that came from no file."""
 _SHOWN: Final = 400
 _BEFORE: Final = 60
 """Characters that are shown of a long line, and how many of them in front of the error."""
@@ -95,7 +95,7 @@ class Span:
     column: int
 
     def to(self, other: Span) -> Span:
-        """The span from where this one starts to where `other` ends."""
+        """The span from the start of this one to the end of `other`."""
         return Span(self.start, other.end, self.line, self.column)
 
     @staticmethod
@@ -123,8 +123,8 @@ class SpaseqError(Exception):
 class QueryError(SpaseqError):
     """A query that cannot be run as written.
 
-    Attributes: `problem` (what was found), `source` (name of the query file or `<query>`), `text` (the whole query),
-    `span` (where, or None), `expected` (what could stand there), `hint` (what to do).
+    Attributes: `problem` (the finding), `source` (name of the query file or `<query>`), `text` (the whole query),
+    `span` (its place, or None). `expected` has the words that could stand there, `hint` the remedy.
     """
 
     exit_code = 2
@@ -162,9 +162,10 @@ class QueryError(SpaseqError):
 
 @contextmanager
 def named_query(source: str) -> Iterator[None]:
-    """What is raised inside by who does not know what the query is called, the engine say, gets the name `source`.
+    """Give query errors raised inside the name `source`, if they carry none: the engine, for example, has no name for
+    the query.
 
-    Recursion beyond Python's limit, where formulas are walked over, becomes an error about the query.
+    Recursion beyond Python's limit, in functions that walk formulas, becomes an error about the query.
     """
     try:
         yield
@@ -240,7 +241,7 @@ class EventError(SpaseqError):
     """The input cannot be read as events.
 
     Attributes: `problem`, `source` (the file or stream), `record` (line or event number, from 1, or None), `counted`
-    (`event` where `record` counts the events of a stream), `attribute`, `hint`.
+    (`event` if `record` counts the events of a stream), `attribute`, `hint`.
     """
 
     exit_code = 3

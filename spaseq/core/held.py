@@ -1,9 +1,10 @@
-"""What an evaluation holds in memory, in bytes and for what: `counters.memory` of both languages.
+"""The memory that an evaluation holds, in bytes and by its use: `counters.memory` of both languages.
 
-Nothing is noted while events are evaluated. When somebody asks, the objects of the evaluation are visited, each once:
-arrays count with their size, Arrow's tables with their buffers, others with what `sys.getsizeof` says. Of containers of
-more than `_FEW` items one in `_ONE_IN` is visited, chosen by its address, so that an item of two containers is visited
-by both or by neither: with 100,000 keys the sum is right within some percent.
+Nothing is recorded while events are evaluated. On request, the objects of the evaluation are visited, each once. An
+array counts with its size, an Arrow table with its buffers, any other object with the result of `sys.getsizeof`.
+
+Of containers of more than `_FEW` items one item in `_ONE_IN` is visited. It is chosen by its address, so that an item
+of two containers is visited by both or by neither. With 100,000 keys the sum is right within some percent.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ _ARROW: Final = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
 class Memory:
     """Bytes that an evaluation holds, by what they are for.
 
-    `keys`: what each key of PARTITION BY, or of an equality that became one, has for itself: its number, its window,
-    the heads of its lists. `runs`: the compact structure and what runs hold, one row for runs that agree. `values`:
-    texts and RDF terms that conditions compare. `events`: events that matches to come may show. `automaton`:
-    deterministic states and transitions made so far. `waiting`: events that wait for their order, matches that wait for
-    windows to close. `knowledge`: background knowledge. `patterns`: what graph patterns keep between
-    batches (SPAseq). `buffers`: room for what one event moves and completes. `rest`: tables of what was read last.
+    `keys`: the data of each key of PARTITION BY, or of an equality that became one: its number, its window, the heads
+    of its lists. `runs`: the compact structure and the registers of runs, one row for equal ones. `values`: texts and
+    RDF terms that conditions compare. `events`: events that matches to come may show. `automaton`: deterministic states
+    and transitions made so far. `waiting`: events that wait for their order, matches that wait for windows to close.
+    `knowledge`: background knowledge. `patterns`: the state that graph patterns keep between batches (SPAseq).
+    `buffers`: room for the moves and matches of one event. `rest`: tables of the events read last.
 
-    `keys_held`, `events_held`: how many keys, and events (SPAseq: instants), these bytes are for. Neither what the
-    process has besides (Python, libraries, kernels, free memory that its allocators keep) nor matches that the caller
-    holds are counted.
+    `keys_held`, `events_held`: the number of keys, and of events (SPAseq: instants), that these bytes are for. Not
+    counted are the rest of the process (Python, libraries, kernels, free memory that its allocators keep), and matches
+    that the caller holds.
     """
 
     keys: int = 0
@@ -68,12 +69,12 @@ class Memory:
 
     @property
     def bytes_per_key(self) -> float | None:
-        """`keys` for each key that is held; None where none is."""
+        """`keys` for each key that is held; None if no key is held."""
         return self.keys / self.keys_held if self.keys_held else None
 
     @property
     def bytes_per_event(self) -> float | None:
-        """`events` for each event that is held; None where none is."""
+        """`events` for each event that is held; None if no event is held."""
         return self.events / self.events_held if self.events_held else None
 
     def told(self) -> list[str]:
@@ -98,15 +99,15 @@ _ORDER: Final = ("knowledge", "automaton", "values", "keys", "patterns", "buffer
 
 
 class Holder(Protocol):
-    """What can say what it holds."""
+    """An object that can report the memory it holds."""
 
     def held(self) -> Memory:
-        """What is held now. Not to be called while events are pushed."""
+        """The memory held now. Not to be called while events are pushed."""
         ...
 
 
 class Tells:
-    """Counters that also tell what the evaluation they are about holds, as long as there is one."""
+    """Counters that also report the memory of their evaluation, as long as it exists."""
 
     __slots__ = ("_holder",)
 
@@ -116,8 +117,8 @@ class Tells:
 
     @property
     def memory(self) -> Memory:
-        """What the evaluation holds in memory now; nothing where there is none any more, or none in this process (on
-        Spark). Costs some 0.1 µs for each key and event that is held. Not while events are pushed."""
+        """The memory that the evaluation holds now; empty if it no longer exists, or is in another process (on Spark).
+        Costs some 0.1 µs for each key and event that is held. Not to be read while events are pushed."""
         reference = getattr(self, "_holder", None)
         holder = None if reference is None else reference()
         return Memory() if holder is None else holder.held()
@@ -127,8 +128,8 @@ class Tells:
 
 
 def measured(parts: Parts, ignored: Iterable[Any], *, keys_held: int = 0, events_held: int = 0) -> Memory:
-    """What can be reached from the roots of each part, by the names of `Memory`. What two parts share is the first
-    one's in `_ORDER`, what can be reached from `ignored` nobody's."""
+    """The bytes that can be reached from the roots of each part, by the names of `Memory`. Objects that two parts share
+    count for the first one in `_ORDER`; those reached from `ignored` are not counted."""
     walk = _Walk()
     for root in ignored:
         walk.size(root)
@@ -148,7 +149,7 @@ class _Walk:
         self._seen: set[int] = set()
 
     def size(self, root: Any) -> float:
-        """Bytes of what can be reached from `root` and was not reached before."""
+        """Bytes of the objects that can be reached from `root` and were not reached before."""
         total, stack = 0.0, [(root, 1)]
         while stack:
             thing, weight = stack.pop()
@@ -158,7 +159,7 @@ class _Walk:
             if thing is None or id(thing) in self._seen or isinstance(thing, type):
                 continue
             self._seen.add(id(thing))
-            if isinstance(thing, np.ndarray) and thing.base is not None:  # of memory that is somebody else's
+            if isinstance(thing, np.ndarray) and thing.base is not None:  # a view of another array's memory
                 total += 0 if thing.ctypes.data in self._seen else weight * thing.nbytes
                 self._seen.add(thing.ctypes.data)
             if isinstance(thing, _ARROW):
@@ -186,7 +187,7 @@ def _buffers(data: Any) -> Iterator[pa.Buffer]:
 
 
 def _inside(thing: Any, weight: int) -> Iterator[tuple[Any, int]]:
-    """What an object refers to, each with how many such things it stands for."""
+    """The objects that an object refers to, each with the number of objects that it represents."""
     match thing:
         case str() | bytes() | int() | float():
             return
@@ -224,6 +225,6 @@ def _some(items: Any, weight: int) -> Iterator[tuple[Any, int]]:
     """All items of a container, or some of many."""
     if len(items) <= _FEW:
         yield from ((item, weight) for item in items)
-    else:  # addresses are multiples of 16; what they have in common below 2^26 says nothing of the object
+    else:  # addresses are multiples of 16; the bits below 2^26 that they have in common do not identify the object
         chosen = [item for item in items if (id(item) >> 4) * 0x9E3779B1 & 0xFC00000 == 0]
         yield from ((item, weight * _ONE_IN) for item in chosen)

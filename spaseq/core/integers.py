@@ -1,12 +1,12 @@
-"""Arrays of integers put in order and told apart, without comparing them where their values allow it.
+"""Sorting and distinct values of arrays of integers, without comparisons if their values allow it.
 
-numpy's stable `argsort` compares, unless numbers have 16 bits: then it counts. `numpy.unique` hashes, or sorts by
-comparing where it is to say which is where. Keys, codes of terms, events and cells of a batch are numbers that lie
-close together or are in order already, so here they are counted 16 bits at a time, or have a place each.
+numpy's stable `argsort` compares, except for numbers of 16 bits: these it counts. `numpy.unique` hashes, or sorts by
+comparisons if it has to return indices. Keys, codes of terms, events and cells of a batch are numbers that lie close
+together or are in order already. So here they are counted 16 bits at a time, or have a place each.
 
 PERF: 16,000 numbers below 5,000: `numpy.argsort(kind="stable")` 740 to 1,340 µs, `in_order` 47; `numpy.unique` 520 to
 940, with the first index of each 800 to 1,580, `apart` 68 and `first_of_each` 51. Two ascending runs of 8,000, far
-apart: `numpy.unique` 1,000 to 2,000, `apart` 56 (numpy 2.4.6, 2026-11-25, the least of 15, beside load and without).
+apart: `numpy.unique` 1,000 to 2,000, `apart` 56 (numpy 2.4.6, 2026-11-25, the least of 15, with and without load).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy as np
 __all__ = ["Memo", "apart", "different", "first_of_each", "in_order"]
 
 _CLOSE: Final = 16  # values within so many times their number have a place each
-_BITS: Final = 16  # numpy counts numbers of so many bits where it sorts them stably
+_BITS: Final = 16  # numpy's stable sort counts numbers of so many bits
 
 
 class Memo:
-    """A number from 0 for each of some numbers from 0, as far as it was told: an array in place of a dict, so that many
-    are asked for at once. 8 to 16 bytes for each up to the highest that it was told of."""
+    """A map from numbers (from 0) to numbers (from 0), in an array instead of a dict, so that one call looks up many. 8
+    to 16 bytes for each number up to the highest recorded."""
 
     __slots__ = ("_told",)
 
@@ -31,7 +31,7 @@ class Memo:
         self._told = np.zeros(0, np.int64)
 
     def of(self, numbers: np.ndarray) -> np.ndarray:
-        """What is known of `numbers`, ints from 0: int64, -1 of others."""
+        """The values recorded for `numbers`, ints from 0: int64, -1 for numbers without a value."""
         if not len(numbers):
             return np.zeros(0, np.int64)
         self._reach(int(numbers.max()))
@@ -48,12 +48,12 @@ class Memo:
             self._told[numbers] = known
 
     def tell_one(self, number: int, known: int) -> None:
-        """`tell` of a single number; -1 for what is no longer known."""
+        """`tell` of a single number; -1 removes its value."""
         self._reach(number)
         self._told[number] = known
 
     def clear(self) -> None:
-        """Nothing is known."""
+        """Remove all values."""
         self._told = np.zeros(0, np.int64)
 
     def _reach(self, highest: int) -> None:
@@ -97,16 +97,16 @@ def different(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if low is None:
         used, places = np.unique(flat, return_inverse=True)  # PERF: which sorts without heed to which is first
         return used, places.reshape(values.shape)
-    at, places = _counted(flat, low)
+    at, places = _count_places(flat, low)
     used = np.flatnonzero(places >= 0)
     places[used] = np.arange(len(used))
     return (used + low).astype(values.dtype), places[at].reshape(values.shape)
 
 
 def first_of_each(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of the different ones of `values`, an int array of one dimension, in ascending order, the index of the first that
-    is equal; and for each value the index of its own among the different ones: int64. As `return_index` and
-    `return_inverse` of `np.unique`."""
+    """The first index of each different value, in ascending order of the values, and the number of each value among the
+    different ones. `values`: ints of one dimension. Both results are int64, as `return_index` and `return_inverse` of
+    `np.unique`."""
     low = _dense(values)
     if low is None:
         order = in_order(values)
@@ -116,7 +116,7 @@ def first_of_each(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         places = np.empty(len(values), np.int64)
         places[order] = np.cumsum(fresh) - 1
         return order[fresh], places
-    at, places = _counted(values, low)
+    at, places = _count_places(values, low)
     used = np.flatnonzero(places >= 0)
     first = places[used]
     places[used] = np.arange(len(used))
@@ -126,8 +126,8 @@ def first_of_each(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _dense(values: np.ndarray) -> int | None:
     """The least of the values if they lie close enough together for an array with a place for each between; else None.
 
-    PERF: 25,000 values of as many 0.24 ms, where sorting takes 1.4; 2,500 of 2,500 0.05 and 0.15; of 40,000 0.08 and
-    0.14; of 160,000 as long as sorting.
+    PERF: 25,000 values of as many 0.24 ms, sorting 1.4; 2,500 of 2,500 0.05 and 0.15; of 40,000 0.08 and 0.14; of
+    160,000 as long as sorting.
     """
     if not len(values):
         return None
@@ -135,7 +135,7 @@ def _dense(values: np.ndarray) -> int | None:
     return low if int(values.max()) - low < _CLOSE * len(values) else None
 
 
-def _counted(values: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray]:
+def _count_places(values: np.ndarray, low: int) -> tuple[np.ndarray, np.ndarray]:
     """For each value its place among those from `low` on, int64; and for each place the index of the first value that
     has it, int64, -1 if none has."""
     at = values.astype(np.int64) - low

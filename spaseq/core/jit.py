@@ -1,25 +1,26 @@
 """Kernels: functions over arrays, interpreted while there is little to do, else compiled by numba.
 
-A decorated function is a `Kernel`: `compiled`, `interpreted` by Python, or called, which is compiled. numba is imported
-when the first of them is compiled. Kernels call each other by name; what a name means is settled when they are linked,
-compiled kernels with compiled ones and interpreted with interpreted.
+A decorated function is a `Kernel`. It is `compiled`, `interpreted` by Python, or called, which means compiled. numba is
+imported when the first kernel is compiled. Kernels call each other by name. The names are resolved when kernels are
+linked: compiled kernels with compiled ones, interpreted with interpreted.
 
-*Small inputs are interpreted.* numba takes half a second to be imported and seconds to compile for an empty cache;
+*Small inputs are interpreted.* numba takes half a second to be imported, and seconds to compile for an empty cache.
 Python takes 20 µs for an event of a plain query, 300 with a condition over several, 450 for a line of N-Quads. So
-`attempt` and `attempt_events` interpret until a process has spent `BUDGET` seconds on it, and eight times as long what
-has never been compiled before; from then on they compile. SPASEQ_INTERPRET gives the seconds; with 0 all is compiled.
+`attempt` and `attempt_events` interpret until a process has spent `BUDGET` seconds on it, or eight times as long for
+kernels that have never been compiled before. From then on they compile. SPASEQ_INTERPRET gives the seconds; with 0 all
+is compiled.
 
 A *kernel file* is `kernels.py`, or a file in a folder `kernels`, of one of `ROOMS`. Kernels call only kernels and read
 only constants of kernel files, so a kernel file imports numpy, numba, this module and other kernel files.
 
-*What is cached is never stale.* Compiled code holds the kernels it calls and the constants it reads, whichever file
-they are in, but numba asks only whether the kernel's own file has changed. Here all kernel files, and what changes the
-code made of them, are one stamp: an edit in any of them, or an upgrade, compiles all of them anew.
+*The cache is never stale.* Compiled code holds the kernels it calls and the constants it reads, from any file, but
+numba checks only the kernel's own file for changes. Here all kernel files, and the settings that change the code made
+of them, are one stamp. So an edit in any of them, or an upgrade, compiles all of them anew.
 
-Where the cache is, numba decides: `__pycache__` beside the file, else the user's cache folder. NUMBA_CACHE_DIR goes
-before these. What is in it does not depend on where the package lies, installed, unpacked or in a zip file: such a
-folder can be made on one machine and sent to others, whose processors are of its kind. Where none can be written, or
-numba has no cache as we know it, each process compiles for itself, and says so once.
+numba decides the place of the cache: `__pycache__` beside the file, else the user's cache folder. NUMBA_CACHE_DIR goes
+before these. The contents do not depend on the place of the package, installed, unpacked or in a zip file. So such a
+folder can be made on one machine and sent to others with processors of its kind. If no folder can be written, or numba
+has no cache of the known form, each process compiles for itself, and reports so once.
 """
 
 from __future__ import annotations
@@ -64,11 +65,11 @@ _ROOT: Final = Path(__file__).parent.parent
 ROOMS: Final = ("core/automata", "core/engine", "core/tecs", "gpm/columnar", "rdf/columns")
 """The packages of this one that may have kernel files."""
 _LOCATORS: Final = "_locator_classes"
-"""numba's list of the classes that say where the compiled code of a function is kept."""
+"""numba's list of the classes that choose the place of a function's compiled code."""
 
 
 def _seconds(text: str) -> float:
-    """The value of SPASEQ_INTERPRET. Raises `OptionError` for what is no number of seconds."""
+    """The value of SPASEQ_INTERPRET. Raises `OptionError` for a text that is no number of seconds."""
     try:
         seconds = float(text)
     except ValueError:
@@ -82,7 +83,7 @@ def _seconds(text: str) -> float:
 BUDGET: float = _seconds(os.environ.get("SPASEQ_INTERPRET", "0.4"))
 """Seconds of a processor that a process may spend on interpreting kernels whose compiled code is kept."""
 _PATIENCE: Final = 8
-"""How many times as long it may interpret a kernel that it would have to compile, which takes up to 20 seconds."""
+"""The factor on the budget for a kernel that would have to be compiled, which takes up to 20 seconds."""
 _STEP: Final = 16
 """Events that are interpreted between two looks at the clock."""
 _ROWS: Final = 1 << 16
@@ -115,9 +116,9 @@ class Kernel:
 
     @property
     def at_hand(self) -> bool:
-        """Whether its compiled code need only be loaded, or is. Imports numba.
+        """True if its compiled code is loaded, or need only be loaded. Imports numba.
 
-        By private API of numba's (0.61 to 0.68: `_cache`, `_cache_file`, `_load_index`); without it the answer is no.
+        By private API of numba's (0.61 to 0.68: `_cache`, `_cache_file`, `_load_index`); without it, False.
         """
         if not self._at_hand:  # PERF: once it is, it stays: asking numba costs a call of a push a microsecond
             known = getattr(self.compiled, "signatures", None)
@@ -200,7 +201,7 @@ _spent = 0.0
 
 
 def interprets(kernel: Kernel) -> bool:
-    """Whether a kernel is still interpreted."""
+    """True if a kernel is still interpreted."""
     return _spent < BUDGET or (_spent < _PATIENCE * BUDGET and not kernel.at_hand)
 
 
@@ -211,7 +212,7 @@ def attempt(kernel: Kernel, *arguments: Any) -> Any:
 
 def attempt_rows(kernel: Kernel, rows: int, *arguments: Any) -> Any:
     """Call a kernel whose cost is linear in `rows`: interpreted while there is time, and if they are not many. A row
-    takes some 3 µs; where it takes more, `rows` says so many more."""
+    takes some 3 µs; if it takes more, the caller raises `rows` in proportion."""
     few = rows <= _ROWS or (rows <= _PATIENCE * _ROWS and not kernel.at_hand)
     return attempt(kernel, *arguments) if few else kernel.compiled(*arguments)
 
@@ -230,7 +231,7 @@ def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *argu
         if status != done or stop >= len(events):
             return status
         check()
-    kernel.compiled  # noqa: B018 - what it takes to compile is no measure of a slice
+    kernel.compiled  # noqa: B018 - compiling is not measured as a slice
     while True:
         first = int(state[row])
         stop = first + kernel.slice
@@ -267,25 +268,25 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 
 def hot(function: Callable[..., Any]) -> Kernel:
-    """A small `kernel` that numba inlines where it is called.
+    """A small `kernel` that numba inlines at its calls.
 
-    Inlining takes the compiler time that grows with the size of the caller times the number of calls: not for kernels
-    that inline much themselves, and not for calls of more than thirty arguments.
+    Inlining takes the compiler time that grows with the size of the caller times the number of calls. So it is not for
+    kernels that inline much themselves, and not for calls of more than thirty arguments.
     """
     return Kernel(function, _nrt=False, inline="always")
 
 
 def inlined(function: Callable[..., Any]) -> Kernel:
-    """A larger `kernel` that LLVM inlines where it is called: an array is seven words of a call.
+    """A larger `kernel` that LLVM inlines at its calls: an array is seven words of a call.
 
-    LLVM optimises what it inlines anew in each caller: a large one is to be called at one place. `rise` of
+    LLVM optimises inlined code anew in each caller: a large one is to be called at one place. `rise` of
     benchmarks/rma.py takes three times as long with calls.
     """
     return Kernel(function, _nrt=False, forceinline=True)
 
 
 def native(make: Callable[[], Any]) -> Callable[[Callable[..., Any]], Kernel]:
-    """A `kernel` for which compiled kernels call what `make` gives, an intrinsic of numba's, if that is not None."""
+    """A `kernel` for which compiled kernels call the result of `make`, an intrinsic of numba's, if that is not None."""
     return lambda function: _Native(function, make)
 
 
@@ -303,8 +304,8 @@ def kernel_files() -> list[Path]:
 
 @cache
 def stamp() -> str:
-    """What compiled kernels were made of: a hash of all kernel files and this one, and of settings of numba's that its
-    own cache does not tell apart."""
+    """The stamp of compiled kernels: a hash of all kernel files and this one, and of settings of numba's that its own
+    cache ignores."""
     from numba import config
 
     found = hashlib.sha256(repr((config.BOUNDSCHECK, config.OPT, config.DEBUGINFO_DEFAULT)).encode())
@@ -360,7 +361,7 @@ class _Provided:
         self._line = function.__code__.co_firstlineno
 
     def ensure_cache_path(self) -> None:
-        """OSError where the folder cannot be made, or written."""
+        """Raises OSError if the folder cannot be made or written."""
         os.makedirs(self._folder, exist_ok=True)
         tempfile.TemporaryFile(dir=self._folder).close()
 
@@ -401,7 +402,7 @@ class _Locator:
 
 @cache
 def _has_locator() -> bool:
-    """Whether numba's cache takes our locator."""
+    """True if numba's cache accepts our locator."""
     try:
         from numba.core.caching import CacheImpl
 

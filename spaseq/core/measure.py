@@ -15,7 +15,8 @@ _VISIBLE: Final[dict[int, int | str]] = {
         (*range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), _UNKNOWN
     ),
 }
-"""What stands for control characters (C0 and C1) and for those that turn the direction of a text, one for one."""
+"""The visible replacements, one for one, of control characters (C0 and C1) and of those that turn the direction of a
+text."""
 
 
 def visible(text: str) -> str:
@@ -24,14 +25,15 @@ def visible(text: str) -> str:
 
 
 def width_of(text: str) -> int:
-    """How many columns of a terminal a text takes; wide characters (East Asian, emoji) two. O(characters)."""
+    """The number of columns that a text takes on a terminal; wide characters (East Asian, emoji) take two.
+    O(characters)."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
 
 
 def shortened(text: str, most: int) -> str:
-    """The text on one line, at most so wide, `…` in place of its end where it is wider."""
+    """The text on one line, at most `most` columns wide; if it is wider, `…` replaces its end."""
     text = "".join(c if c.isprintable() else " " for c in text)
     if width_of(text) <= most:
         return text

@@ -1,4 +1,4 @@
-"""The face that both languages show: what a query, its matches and an evaluation in progress are.
+"""The common interface of both languages: a query, its matches and an evaluation in progress.
 
 `ceql.Query` and `spaseq.Query` are a `Query`. What they give are classes of their own that have these members with
 these meanings, and some more. Code that takes either language is written against this module; one test holds both to it
@@ -31,10 +31,10 @@ Ways = Callable[[Sequence[Any]], Sequence[tuple[Transition, ...]]]
 
 
 class Match(Protocol):
-    """A match: an interval of the stream, the positions that were taken there, and what they were taken as.
+    """A match: an interval of the stream, the positions that were taken there, and the meaning of each.
 
     Positions count the stream from 0: events in CEQL, instants (all graphs of one time) in SPAseq. Times are
-    nanoseconds since the epoch, or since the first event where they come from arrival.
+    nanoseconds since the epoch, or since the first event if they come from arrival.
     """
 
     @property
@@ -64,7 +64,7 @@ class Match(Protocol):
 
     @property
     def bindings(self) -> dict[str, Any]:
-        """By variable what it stands for: in CEQL the positions that it took (of valuations), in SPAseq an RDF term."""
+        """The value of each variable: in CEQL the positions that it took (of valuations), in SPAseq an RDF term."""
         ...
 
     @property
@@ -74,12 +74,12 @@ class Match(Protocol):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Which part of the query took which event: a variable in CEQL (of valuations), a GPM in SPAseq."""
+        """The part of the query that took each event: a variable in CEQL (of valuations), a GPM in SPAseq."""
         ...
 
 
 class Counters(Protocol):
-    """What became of the input."""
+    """Counters of the input."""
 
     @property
     def events(self) -> int:
@@ -93,7 +93,7 @@ class Counters(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """What the evaluation holds in memory, in bytes, by what it is for; how many keys and events these are."""
+        """The memory that the evaluation holds, in bytes, by its use; and the numbers of keys and events held."""
         ...
 
     def warnings(self) -> list[str]:
@@ -102,16 +102,17 @@ class Counters(Protocol):
 
 
 class Matches(Protocol):
-    """The matches of a query over events, found as they are asked for. Iterating again reads the events again."""
+    """The matches of a query over events, found during iteration. Iterating again reads the events again."""
 
     @property
     def counters(self) -> Counters:
-        """What was read in the latest use."""
+        """The counters of the latest use."""
         ...
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was guessed in the latest use, as nobody said it: a line each, with the options that say it."""
+        """The assumptions of the latest use that no option stated: a line each, with the options that would state
+        it."""
         ...
 
     def __iter__(self) -> Iterator[Match]: ...
@@ -121,7 +122,7 @@ class Matches(Protocol):
         ...
 
     def count(self) -> int:
-        """How many matches there are."""
+        """The number of matches."""
         ...
 
     def to_arrow(self) -> pa.Table:
@@ -141,16 +142,17 @@ class Session(Protocol):
 
     @property
     def counters(self) -> Counters:
-        """What was pushed so far."""
+        """The counters of the events pushed so far."""
         ...
 
     @property
     def notes(self) -> Sequence[str]:
-        """As of `Matches`, of what was pushed so far."""
+        """As of `Matches`, for the events pushed so far."""
         ...
 
     def push(self, events: Any) -> Sequence[Match]:
-        """The matches that these events complete. Raises an error for what is no event; then none is taken."""
+        """The matches that these events complete. Raises an error for an object that is no event; then none is
+        taken."""
         ...
 
     def advance(self, now: int) -> Sequence[Match]:

@@ -1,4 +1,4 @@
-"""Which part of a query took which event: the steps of a match, in both languages."""
+"""The steps of a match: the part of the query that took each event, in both languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both languages do with the text of a query: where its words end, and which characters no text has."""
+"""The text of queries in both languages: the ends of words, and the characters that no text may have."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _FOREIGN: Final = tuple(
 
 
 def file_hint(text: str) -> str:
-    """A hint where the text of a query is the name of a file; else nothing."""
+    """A hint if the text of a query is the name of a file; else nothing."""
     if _FILE.fullmatch(text) is None:
         return ""
     return "this is the name of a file, and a query is the text in it: open(path).read()"
@@ -76,8 +76,8 @@ def foreign_hint(text: str) -> str:
 class WholeWords:
     """lark's `postlex` for a grammar whose keywords are words that the terminal `name` would take too.
 
-    The contextual lexer knows only the terminals that the parser takes next. Where that is OR and no name, it would
-    read `order` as OR and `der`. With `name` among them it reads the longest word, then looks it up among the keywords.
+    The contextual lexer knows only the terminals that the parser takes next. If that is OR and no name, it would read
+    `order` as OR and `der`. With `name` among them it reads the longest word, then looks it up among the keywords.
     Those are of ASCII letters: `ſelect`, which case folding takes for `select`, is a name.
     """
 
@@ -128,7 +128,7 @@ def check_escapes(text: str, source: str, start: int = 0, end: int | None = None
 
 
 def unescaped(escape: re.Match[str]) -> str:
-    """What an `ESCAPE` stands for; an escaped backslash stays one."""
+    """The character that an `ESCAPE` stands for; an escaped backslash stays one."""
     return chr(_code(escape)) if escape.lastindex else escape[0]
 
 

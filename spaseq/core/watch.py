@@ -1,14 +1,14 @@
-"""The limits of time and memory that whoever evaluates looks at while working.
+"""The limits of time and memory that an evaluation checks while it works.
 
-Work that can last calls `check` now and then: between two slices of a kernel's events, between two batches, in loops
-of Python. It raises `LimitReached` once the evaluation that the thread is in has reached its `time_limit` or
-`memory_limit`. An evaluation sets them by `limited` for one call, or by `limited_steps` where it gives its results bit
-by bit. Of evaluations inside one another the outermost one's limits count.
+Work that can last calls `check` now and then: between two slices of a kernel's events, between two batches, in loops of
+Python. It raises `LimitReached` once the evaluation that the thread is in has reached its `time_limit` or
+`memory_limit`. An evaluation sets them by `limited` for one call, or by `limited_steps` if it gives its results bit by
+bit. Of nested evaluations, the limits of the outermost one count.
 
-Kernels cannot be interrupted, nor can they look at a clock: they are called for so many events that a call takes a
-fraction of a second (`spaseq.core.jit.attempt_events`). Python hears Ctrl-C between two calls, too.
+Kernels cannot be interrupted, nor can they read a clock. So one call gets as many events as take a fraction of a second
+(`spaseq.core.jit.attempt_events`). Python handles Ctrl-C between two calls, too.
 
-Expressions that make long texts of shorter ones call `made_text` first, and whoever makes large arrays `to_hold`.
+Expressions that make long texts of shorter ones call `made_text` first. Code that makes large arrays calls `to_hold`.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ class _Watch:
 
 
 class Stopped(BaseException):
-    """Nobody waits any more for what a thread does for another one."""
+    """The results of a thread's work for another thread are no longer needed."""
 
 
 class _Helping:
-    """The limits of another thread, and whether it still waits."""
+    """The limits of another thread, and a flag: true while it still waits."""
 
     def __init__(self, watch: _Watch | _Helping | None, stopped: Callable[[], bool]) -> None:
         self._watch = watch
@@ -101,8 +101,8 @@ class _Helping:
 
 
 def handed_on(stopped: Callable[[], bool]) -> Callable[[], None]:
-    """What a thread that helps this one is to call first: there `check` looks at the limits of this thread's
-    evaluation, too, and raises `Stopped` once `stopped()`."""
+    """The function that a thread that helps this one must call first. Then `check` in that thread also checks the
+    limits of this thread's evaluation, and raises `Stopped` once `stopped()`."""
     watch = _Helping(_CURRENT.watch, stopped)
 
     def begin() -> None:
@@ -112,15 +112,15 @@ def handed_on(stopped: Callable[[], bool]) -> Callable[[], None]:
 
 
 def check() -> None:
-    """Raises `LimitReached` where this thread's evaluation is beyond a limit. 0.1 µs without limits."""
+    """Raises `LimitReached` if this thread's evaluation is beyond a limit. 0.1 µs without limits."""
     watch = _CURRENT.watch
     if watch is not None:
         watch.look()
 
 
 def made_text(length: int) -> None:
-    """Raises `BudgetExceeded` where an expression is about to make a text of more characters than `text_length` of this
-    thread's evaluation, and looks at the limits before a long one."""
+    """Raises `BudgetExceeded` if an expression would make a text of more characters than `text_length` of this thread's
+    evaluation. Checks the limits before a long one."""
     watch = _CURRENT.watch
     most = TEXT_LENGTH if watch is None else watch.text
     if length > most:
@@ -137,7 +137,7 @@ def to_hold(more: int) -> None:
 
 
 def reserve(more: int) -> None:
-    """Raises `LimitReached` if `more` bytes would be beyond the `memory_limit` of this thread's evaluation, and
+    """Raises `LimitReached` if `more` bytes would be beyond the `memory_limit` of this thread's evaluation. Raises
     `MemoryError` if the system does not have them: libraries end the process if memory is refused to them."""
     watch = _CURRENT.watch
     if watch is not None:
@@ -187,12 +187,13 @@ def _steps(items: Iterator[_T], settings: Any) -> Iterator[_T]:
 class InUse:
     """`with` it around each call of a session, whose limits of time and memory are those of `settings`.
 
-    A second call while one is running is an `OptionError`: it would find the state half changed. So is a call behind
-    one that an interrupt or a limit ended in the middle, or an exception of somebody's code, for the same reason.
-    Errors about events and options leave a session as it was.
+    A second call while one is running is an `OptionError`: it would find the state half changed. So is, for the same
+    reason, a call behind one that an interrupt, a limit or an exception of the user's code ended in the middle. Errors
+    about events and options leave a session as it was.
 
-    PERF: `with` costs 0.3 µs. A call that takes two itself, where `free` says that there are no limits, begins with
-    `acquire(False)`, else `refuse()`, and ends with `release()`, or `stopped(error)` where an exception ends it: 0.15.
+    PERF: `with` costs 0.3 µs. A call that takes only two avoids it if `free` is true (no limits). It begins with
+    `acquire(False)`, else `refuse()`, and ends with `release()`, or with `stopped(error)` if an exception ends it: 0.15
+    µs.
     """
 
     __slots__ = ("_broken", "_limits", "_settings", "acquire", "release")
@@ -207,7 +208,7 @@ class InUse:
 
     @property
     def free(self) -> bool:
-        """Whether a call has no limits."""
+        """True if a call has no limits."""
         return self._settings is None
 
     @property
@@ -279,7 +280,7 @@ def _of_containers(root: Path, own: Path) -> Iterator[int | None]:
 
 
 def _number(path: Path) -> int | None:
-    """The number in a file; None if there is none, as where the file says `max`."""
+    """The number in a file; None if there is none, as in a file with `max`."""
     try:
         return int(path.read_text())
     except (OSError, ValueError):
@@ -296,7 +297,8 @@ def _address_space() -> int | None:
 
 
 def resident_bytes() -> int:
-    """The memory of this process that is in use: resident now, or, where the system does not tell, at the most."""
+    """The memory of this process that is in use: resident now, or, if the system does not report that, the maximum so
+    far."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -308,8 +310,8 @@ def resident_bytes() -> int:
 
 
 def available_bytes() -> float:
-    """The memory that this process may still get: of its address space, and of what the system says is available.
-    Infinite where neither is told."""
+    """The memory that this process may still get: of its address space, and of the memory that the system has
+    available. Infinite if neither is known."""
     left = math.inf
     most = _address_space()
     try:

@@ -22,7 +22,7 @@ _SPARQL: Final = (
 )  # fmt: skip
 """Words inside of graph patterns and clauses."""
 TYPE_OF: Final = r"\ba(?=\s+(?:[<?$]|[\w-]*:\w))"
-"""The word `a` of SPARQL, before a term: case is ignored, and A is what the first GPM of most queries is called."""
+"""The word `a` of SPARQL, before a term: case is ignored, and the first GPM of most queries is named A."""
 _UNITS: Final = re.compile(r"/\(([\w|?]+)\)(s\?)?")
 _QUOTED: Final = re.compile(r'"([A-Za-z]+)"i')
 
@@ -54,7 +54,7 @@ def _grammar(language: str) -> str:
 
 
 def language_of(path: str) -> str | None:
-    """The language that the end of a file's name tells; None where it tells none."""
+    """The language given by the end of a file's name; None if it gives none."""
     return next((language for suffix, language in _SUFFIXES.items() if path.lower().endswith(suffix)), None)
 
 

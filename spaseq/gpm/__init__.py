@@ -5,7 +5,7 @@ two evaluators. The plan over columns (`columnar/`) computes a pattern's mapping
 may be one event. `PatternEvaluator` computes the mapping set on one event by definition: for patterns that the plan
 does not cover, and as the reference that tests compare the plan with.
 
-The way of a pattern: `sparql` has rdflib parse it, and checks the rules of `legal`; `pattern` compiles its `algebra`;
+The way of a pattern: `sparql` has rdflib parse it, and checks the rules of `legal`. `pattern` compiles its `algebra`.
 `columnar/` evaluates it on batches, `evaluate` on one event, by the rules of `reference`.
 
 Modules:

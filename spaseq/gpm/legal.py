@@ -42,7 +42,7 @@ Found = Generator["Breach", None, set[Variable]]
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A broken rule: the problem, the section of the specification, and the place, which is the first match of the
+    """A broken rule: the problem, the section of the specification, and the place. The place is the first match of the
     pattern `word`, or of the group in it, from `node` on."""
 
     problem: str
@@ -267,7 +267,7 @@ def _terms(tree: Any) -> Iterator[Any]:
 
 
 def _aggregates(tree: Any) -> bool:
-    """Whether an expression contains an aggregate."""
+    """True if an expression contains an aggregate."""
     return any(isinstance(n, CompValue) and n.name.startswith("Aggregate_") for n in chain((tree,), _terms(tree)))
 
 

@@ -1,8 +1,8 @@
 """Solution mappings and sets of them ([SPAseq] §5, Definition 5).
 
-A mapping is a partial function from variables to RDF terms, represented by a tuple of (variable, term) pairs in order
-of the variables' names, so that it is hashable and tuples are equal if the functions are. A mapping set Ω is a
-frozenset of mappings.
+A mapping is a partial function from variables to RDF terms. It is a tuple of (variable, term) pairs in order of the
+variables' names, so that it is hashable, and tuples are equal if the functions are. A mapping set Ω is a frozenset of
+mappings.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ __all__ = [
 
 
 def repeats(path: Any) -> bool:
-    """Whether a path, or a part of it, has no bound on its length."""
+    """True if a path, or a part of it, has no bound on its length."""
     if isinstance(path, MulPath) and path.more:
         return True
     inner = [getattr(path, "arg", None), getattr(path, "path", None), *getattr(path, "args", ())]
@@ -44,7 +44,7 @@ def inverse(path: Any) -> Any:
 
 
 def leads_back(path: Any) -> bool:
-    """Whether a path says of each of its predicates that it may be gone both ways, as `p|^p` does."""
+    """True if a path may go each of its predicates both ways, as `p|^p` does."""
     if not isinstance(path, AlternativePath):
         return False
     forward = {arg for arg in path.args if isinstance(arg, URIRef)}

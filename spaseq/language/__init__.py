@@ -1,20 +1,20 @@
 """The SPAseq language: text to syntax tree to checked query to pattern, and its runs.
 
 `compile_query` gives a `Query`; its `run` gives lazy `Matches`, its `open` a `Session` that events are pushed into.
-`parse` and `print_query` are inverse up to layout. The modules in order of the road: `scan`, `parse`, `ast`, `check`,
-`lower`, `solve`, `run`, `query`.
+`parse` and `print_query` are inverse up to layout. The modules in order of a query's way: `scan`, `parse`, `ast`,
+`check`, `lower`, `solve`, `run`, `query`.
 
 Rooms, each of which imports only from those before it:
 
 * `syntax`: Text to syntax tree and back.
 * `semantics`: From the syntax tree to a checked query.
-* `solving`: The table between graph pattern matching and recognition: what every GPM's value is at an instant.
+* `solving`: The table between graph pattern matching and recognition: the value of every GPM at an instant.
 * `guards`: The guards of a query's pattern, and their meaning.
 * `lowering`: A checked query as a pattern of the core.
-* `results`: Matches and what result clauses make of them.
+* `results`: Matches, and the results that result clauses compute from them.
 * `runtime`: Instants in, matches out.
 
-`query` is the face over all of them.
+`query` is the interface over all of them.
 """
 
 from __future__ import annotations

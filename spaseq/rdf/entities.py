@@ -69,7 +69,7 @@ def _size(value: bytes, sizes: dict[bytes, int], longest: int) -> int:
 
 
 def _begun(text: bytes) -> int:
-    """How many of the last bytes may be the beginning of a declaration."""
+    """The number of last bytes that may be the beginning of a declaration."""
     return next((size for size in range(len(_BEGIN) - 1, 0, -1) if text.endswith(_BEGIN[:size])), 0)
 
 

@@ -54,16 +54,16 @@ _DOCUMENTS: Final = _STREAMS | {"n3": _N3, "rdf": _XML, "owl": _XML, "xml": _XML
 
 
 def has_lines(path: str, form: Format) -> bool:
-    """Whether some of the file's bytes can be read by themselves: it has a statement a line, and is not compressed."""
+    """True if some of the file's bytes can be read by themselves: it has a statement a line, and is not compressed."""
     return form.lines and path != STDIN and not path.endswith(COMPRESSED)
 
 
 def format_of(path: str, given: str | None = None, *, documents: bool = False) -> Format:
     """The format of the file `path`, or the one named `given`.
 
-    A stream is N-Triples, N-Quads, TriG or Turtle; standard input is N-Quads unless told otherwise, which N-Triples
-    is a part of; `.n3` is read as Turtle. With `documents`, also N3, RDF/XML and JSON-LD. OptionError names the
-    extensions known.
+    A stream is N-Triples, N-Quads, TriG or Turtle; standard input is N-Quads by default, which N-Triples is a part of;
+    `.n3` is read as Turtle. With `documents`, also N3, RDF/XML and JSON-LD. Raises OptionError with the known
+    extensions.
     """
     known = _DOCUMENTS if documents else _STREAMS | {"n3": _TTL}
     if given is not None:
@@ -111,7 +111,7 @@ def expand_files(files: Sequence[str]) -> tuple[str, ...]:
 def byte_chunks(path: str) -> Iterator[bytes]:
     """The content of `path`, decompressed, in pieces as they become available (so a pipe is read as it is written).
 
-    EventError where the file cannot be opened, is not compressed as its name says, or ends too early.
+    Raises EventError if the file cannot be opened, is not compressed as its name says, or ends too early.
     """
     try:
         yield from _open(path)
@@ -135,8 +135,8 @@ def _open(path: str) -> Iterator[bytes]:
 
 
 def readable(file: Any, seconds: float = 0.0) -> bool:
-    """Whether something can be read of a pipe at once, or its end, within so many seconds. True of what cannot be
-    waited for."""
+    """True if input from a pipe, or its end, can be read at once or within so many seconds. True for a file that cannot
+    be waited for."""
     try:
         return bool(select.select([file], [], [], seconds)[0])
     except (OSError, TypeError, ValueError):
@@ -188,8 +188,8 @@ def unzstd(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _zstd_parts() -> Generator[int, bytes, None]:
-    """How many bytes each part of a zstd file has (RFC 8878, 3.1), given the first bytes of the part before. No part
-    holds more than one block, which is 128 kB decompressed."""
+    """The number of bytes of each part of a zstd file (RFC 8878, 3.1), given the first bytes of the part before. No
+    part holds more than one block, which is 128 kB decompressed."""
     while True:
         magic = int.from_bytes((yield 4), "little")
         if magic >> 4 == _SKIPPABLE:

@@ -24,7 +24,7 @@ _HINT: Final = "terms are those of rdflib (URIRef, BNode, Literal) or of pyoxigr
 
 
 def are_plain(triples: tuple[Any, ...]) -> bool:
-    """True if these are triples of rdflib's terms, each where it may stand.
+    """True if these are triples of rdflib's terms, each in a place in which it may stand.
 
     PERF: by class, not by `isinstance`: 0.1 µs a triple.
     """

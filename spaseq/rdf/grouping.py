@@ -54,7 +54,7 @@ def group_labels(links: Iterable[tuple[str, str]]) -> dict[str, str]:
 
     def top(name: str) -> str:
         while (parent := above.setdefault(name, name)) != name:
-            above[name] = name = above[parent]  # halves the way for whoever comes after
+            above[name] = name = above[parent]  # halves the way for later look-ups
         return name
 
     for left, right in links:

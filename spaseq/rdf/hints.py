@@ -1,4 +1,4 @@
-"""What a reader of streams guessed because nobody said it, and what it cannot do without being told."""
+"""The guesses of a reader of streams, for options that were not given, and the options that it cannot do without."""
 
 from __future__ import annotations
 

@@ -15,11 +15,10 @@ _ESCAPED: Final = re.compile(r"\\(.)")
 
 
 def resolve_iri(base: str, reference: str) -> str:
-    """The IRI that `reference` is beside `base`; `reference` itself without a base, and where it has a scheme.
+    """The IRI that `reference` is beside `base`; `reference` itself without a base, and if it has a scheme.
 
-    RFC 3986 §5.2.2, which SPARQL takes without normalisation: an empty fragment or query stays (`#` beside
-    `http://e/x` is `http://e/x#`), whatever the scheme. `urllib.parse.urljoin` drops them and joins only schemes it
-    knows.
+    RFC 3986 §5.2.2, which SPARQL takes without normalisation: an empty fragment or query stays (`#` beside `http://e/x`
+    is `http://e/x#`), whatever the scheme. `urllib.parse.urljoin` drops them and joins only schemes it knows.
     """
     relative = _PARTS.fullmatch(reference)
     origin = _PARTS.fullmatch(base)
@@ -65,7 +64,8 @@ def local_name(written: str) -> str:
 
 
 def closest_iri(iri: str, known: Iterable[str]) -> str | None:
-    """What `iri` may be a slip for, by what is behind the last `#` or `/`: another namespace may be a slip, too."""
+    """The IRI that `iri` may be a slip for, by the part behind the last `#` or `/`: another namespace may be a slip,
+    too."""
     from spaseq.core.events.seen import closest  # which loads more than a query needs
 
     names = {_behind(other): other for other in sorted(known)}

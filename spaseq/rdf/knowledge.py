@@ -18,7 +18,7 @@ COLUMNS: Final = ("subject", "predicate", "object")
 
 
 def is_table(value: object) -> bool:
-    """Whether `value` is a table: a pyarrow Table or RecordBatch, a pandas or a Polars frame."""
+    """True if `value` is a table: a pyarrow Table or RecordBatch, a pandas or a Polars frame."""
     return hasattr(value, "columns") and (hasattr(value, "to_pylist") or hasattr(value, "to_dict"))
 
 
@@ -88,5 +88,5 @@ def _parsed(text: str) -> Any:
     """The term, or None."""
     try:
         return from_n3(text)
-    except Exception:  # rdflib raises what its parser trips over
+    except Exception:  # rdflib raises the errors inside its parser
         return None

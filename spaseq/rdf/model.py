@@ -1,4 +1,4 @@
-"""What the rdf package hands out: graph events, instants, counters."""
+"""The values that the rdf package gives out: graph events, instants, counters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GraphEvent:
     source: str = "<events>"
     record: int = 0
 
-    if TYPE_CHECKING:  # what may be given, besides what the fields are
+    if TYPE_CHECKING:  # the accepted arguments, besides the types of the fields
 
         def __init__(
             self, stream: str, time: SupportsIndex, triples: Iterable[Any], graph: object = None,
@@ -99,14 +99,15 @@ class Instant:
 
 @dataclass(slots=True)
 class Counters(Tells):
-    """What became of the input. Everything that did not reach an event is counted here.
+    """Counters of the input. Everything that did not reach an event is counted here.
 
-    `events` assembled, `triples` read, `late` events dropped because they came too late, `malformed` lines (or
-    unfinished events) dropped, `ignored` statements of a default graph that belong to no event, `reopened` graphs
-    whose statements were not together, so that the later ones made an event of their own. `forgotten_keys`: keys of
-    PARTITION BY that were silent for longer than `Settings.forget_keys_after`, so far as it was noticed, one that came
-    back and was silent again once more; `lost_runs`: the runs that ended with them. `memory` tells what the evaluation
-    holds.
+    * `events` assembled, `triples` read, `late` events dropped because they came too late.
+    * `malformed` lines (or unfinished events) dropped.
+    * `ignored` statements of a default graph that belong to no event.
+    * `reopened` graphs whose statements were not together, so that the later ones made an event of their own.
+    * `forgotten_keys`: keys of PARTITION BY noticed to be silent for longer than `Settings.forget_keys_after`. A key
+      that returns and is silent again counts once more. `lost_runs`: the runs that ended with them.
+    * `memory`: the memory that the evaluation holds.
     """
 
     events: int = 0
@@ -119,7 +120,7 @@ class Counters(Tells):
     lost_runs: int = 0
 
     def leave_out(self, source: str, line: int, text: bytes) -> None:
-        """A line of `source` cannot be read and is dropped: it is counted. Who wants to keep it has its own `Counters`
+        """Count a line of `source` that cannot be read and is dropped. A subclass of `Counters` may keep it
         (`spaseq.spark.ingest.quarantine`)."""
         self.malformed += 1
 

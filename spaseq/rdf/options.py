@@ -1,4 +1,4 @@
-"""How streams are to be read: where one event ends and the next begins, what gives its time, how late it may come."""
+"""Options for reading streams: the limits of events, the source of their times, and the lateness allowed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EventKind: TypeAlias = Literal["graph", "file", "subject", "size"]
 
 @dataclass(frozen=True, slots=True)
 class EventBy:
-    """What makes an event: a named `graph`, a whole `file`, a run of one `subject`, or `size` triples."""
+    """The unit of an event: a named `graph`, a whole `file`, a run of one `subject`, or `size` triples."""
 
     kind: EventKind
     size: int = 0
@@ -43,7 +43,7 @@ class EventBy:
 
 
 class EventWords(TypedDict, total=False):
-    """How events are read, in the words of the command line."""
+    """The options for reading events, in the words of the command line."""
 
     event_by: str | None
     time: str | None
@@ -58,18 +58,18 @@ class EventWords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOptions(TimeOptions):
-    """How to read streams.
+    """Options for reading streams.
 
     * `event_by`: None takes graphs from N-Quads and TriG, runs of one subject from N-Triples, and whole files from
       Turtle.
-    * `time`: IRI of the predicate whose value is an event's time, or `"arrival"`. None: `prov:generatedAtTime` where
-      events are named graphs, arrival otherwise (a triple format gives no hint where a time could be), if nothing needs
-      times.
+    * `time`: IRI of the predicate whose value is an event's time, or `"arrival"`. None: `prov:generatedAtTime` if
+      events are named graphs. Otherwise arrival, if nothing needs times, as a triple format does not show the predicate
+      of a time.
     * `ties`: `"instant"` puts graphs of equal time into one instant, `"arrival"` gives each its own.
     * `malformed`: `"error"`, or `"drop"` a line of N-Triples or N-Quads that cannot be read, and count.
     * `format`: overrides the file's extension (`nt`, `nq`, `trig`, `ttl`).
-    * `lookahead`: how many graphs may wait for a time that stands further on in the default graph, and how many times
-      may wait for their graph.
+    * `lookahead`: the number of graphs that may wait for a time that stands further on in the default graph, and of
+      times that may wait for their graph.
     * `merge`: the files of one stream are merged by time up to so many; more are read one after another.
     """
 
@@ -87,7 +87,7 @@ class StreamOptions(TimeOptions):
 
     @property
     def apart(self) -> bool:
-        """Whether each event is an instant of its own."""
+        """True if each event is an instant of its own."""
         return self.time == ARRIVAL or self.ties == "arrival"
 
     @property
@@ -97,7 +97,7 @@ class StreamOptions(TimeOptions):
 
     @property
     def by_graph(self) -> bool:
-        """Whether events are named graphs, of which some may be empty."""
+        """True if events are named graphs, of which some may be empty."""
         return self.event_by is not None and self.event_by.kind == "graph"
 
     @staticmethod

@@ -1,9 +1,9 @@
-"""What stands around both languages: their commands, the studio, the language server, highlighting.
+"""The tools around both languages: their commands, the studio, the language server, highlighting.
 
 Modules:
 
-* `start`: The start of both commands: interrupts while modules are imported, and what is set for the whole process.
-* `command/`: What both commands share: errors and exit codes, options, formats, tables, progress.
+* `start`: The start of both commands: interrupts while modules are imported, and settings of the whole process.
+* `command/`: The common part of both commands: errors and exit codes, options, formats, tables, progress.
 * `studio/`: The page of `studio`, its server and the processes that check and run queries.
 * `lsp/`: The language server: errors, hover and completion in editors.
 * `highlight`: Lexers for Pygments and grammars for editors.

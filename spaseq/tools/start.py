@@ -1,8 +1,8 @@
-"""The start of both commands: interrupts while modules are imported, and what is set for the whole process, which a
-library leaves alone: Python's garbage collector, malloc, NumPy's threads.
+"""The start of both commands: interrupts while modules are imported, and settings of the whole process.
 
-Importing what a command needs takes some tenths of a second. Ctrl-C in that time ends the process with a word and exit
-code 130, as later (`spaseq.tools.command.process`). This module imports nothing that takes time.
+These settings, which a library leaves alone, are Python's garbage collector, malloc, and NumPy's threads. Importing the
+modules of a command takes some tenths of a second. Ctrl-C in that time ends the process with a message and exit code
+130, as later (`spaseq.tools.command.process`). This module imports nothing that takes time.
 """
 
 from __future__ import annotations
@@ -47,18 +47,21 @@ def command(module: str) -> NoReturn:
     gc.set_threshold(_CONTAINERS, 20, 20)
     entry = importlib.import_module(module).entry
     keep_freed()
-    gc.freeze()  # what was imported stays to the end
+    gc.freeze()  # imported modules stay to the end
     entry()
     raise SystemExit(1)  # not reached: `entry` ends the process
 
 
 def keep_freed() -> None:
-    """Lets malloc keep up to 128 MB that are free for what comes next, unless MALLOC_TRIM_THRESHOLD_ or another of its
-    settings is in the environment. For the whole process, so the library does not do it by itself; nothing where the C
-    library is not glibc.
+    """Let malloc keep up to 128 MB of free memory, unless MALLOC_TRIM_THRESHOLD_ or another of its settings is in the
+    environment.
 
-    PERF: batches are some ten MB of arrays each. Given back and asked for again they are cleared page by page, and
-    threads wait for each other there: two over three million triples 0.58 s became 0.55, one takes what it did.
+    This is for the whole process, so the library does not do it by itself. It does nothing if the C library is not
+    glibc.
+
+    PERF: batches are some ten MB of arrays each. If they are returned and requested again, they are cleared page by
+    page, and threads wait for each other there. Two threads over three million triples: 0.58 s became 0.55; one thread:
+    no change.
     """
     if sys.platform != "linux" or any(name.startswith(("MALLOC_", "GLIBC_TUNABLES")) for name in os.environ):
         return
@@ -71,9 +74,10 @@ def keep_freed() -> None:
 
 
 def _stand_in() -> None:
-    """Gives streams with which the process was started closed (`>&-`), None in Python, a file: for input an empty one,
-    for output one in which each write fails with an OSError, for errors one that takes all. Without it a file that is
-    opened for something else could get the number 1, and warnings would be printed on standard output."""
+    """Give a process a file for each of its streams that was closed at its start (`>&-`) and is None in Python. For
+    input it is an empty one, for output one in which each write fails with an OSError, for errors one that discards
+    all. Otherwise a file opened for another purpose could get the number 1, and warnings would be printed on standard
+    output."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:

@@ -12,7 +12,7 @@ import ceql
 import spaseq
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
-from spaseq.language.semantics.advice import _unrelated
+from spaseq.language.semantics.advice import _unrelated_patterns
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -73,7 +73,7 @@ def test_related_gpms_are_found_in_one_pass() -> None:
     patterns = [Pattern("A", "x"), Pattern("B", "y", "z"), Pattern("C", "x", "w"), Pattern("D", "v"), Pattern("E", "z")]
     element = SimpleNamespace(negated=False, alternatives=[[pattern.name] for pattern in patterns])
     query: Any = SimpleNamespace(elements=[element], partition=(), patterns={p.name: p for p in patterns})
-    (said,) = _unrelated(query)
+    (said,) = _unrelated_patterns(query)
     assert said.startswith("GPMs: A and C shares no variable with B and E, D: each solution")
     assert looks == ["A", "B", "C", "D", "E"]
 

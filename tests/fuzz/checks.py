@@ -175,13 +175,13 @@ def _checked_exit(code: int, err: str, raised: list[SpaseqError]) -> None:
 def _errors_seen(raised: list[SpaseqError]) -> Iterator[None]:
     """The errors that a command prints, as they are printed."""
 
-    told = frame._told
+    told = frame._report
 
     def seen(error: SpaseqError) -> int:
         raised.append(error)
         return told(error)
 
-    with mock.patch.object(frame, "_told", seen):
+    with mock.patch.object(frame, "_report", seen):
         yield
 
 

@@ -1,11 +1,12 @@
-"""What the suites share: naive evaluators to compare with, cases at random, and the roads from a query to answers.
+"""The common parts of the suites: naive evaluators to compare with, random cases, and the roads from a query to
+answers.
 
 An `oracle` evaluates by the definitions and imports nothing of the engine. `strategies` and `graph_patterns` draw
-queries and events, `harness` runs a case by an oracle or the engine, `roads` by every way there is, and `proof`
+queries and events. `harness` runs a case by an oracle or the engine, `roads` by every way there is, and `proof`
 compares all of them.
 
-* `algebra_by_definition`: The SPARQL algebra by definition (SPARQL 1.1 §18), bottom up over lists of mappings,
-  for one graph.
+* `algebra_by_definition`: The SPARQL algebra by definition (SPARQL 1.1 §18), bottom up over lists of mappings, for one
+  graph.
 * `engine_patterns`: Random patterns as the oracle's formulas, and their translation to the core's algebra.
 * `graph_patterns`: Random graph patterns as the naive evaluator's data (`oracle_sparql`), with a printer and smaller
   ones of each.
@@ -15,8 +16,8 @@ compares all of them.
 * `oracle`: The naive evaluator of CEQL: the papers' definitions, written down as they stand.
 * `oracle_ceql_text`: A reader of CEQL text for the naive evaluator: recursive descent, independent of the engine's
   parser.
-* `oracle_rma`: What expressions with registers mean, from the definitions of [RMA] §3 and §6, naively; nothing of the
-  engine.
+* `oracle_rma`: The meaning of expressions with registers, from the definitions of [RMA] §3 and §6, naively; nothing of
+  the engine.
 * `oracle_sparql`: The naive evaluator of graph patterns: SPARQL 1.1 §17 and §18, read off the syntax, over one small
   graph.
 * `oracle_spaseq`: The naive evaluator of SPAseq: [SPAseq] §5, Definitions 5 to 16, and `docs/semantics.md`.
@@ -24,7 +25,8 @@ compares all of them.
   `docs/semantics.md`, on solutions.
 * `oracle_spaseq_text`: A reader of SPAseq queries and of Turtle-like graphs for the naive evaluator, independent of the
   engine's parsers.
-* `oracle_tokens`: What the oracles' readers of query texts have in common: tokens, and arithmetic over them.
+* `oracle_tokens`: The common part of the oracles' readers of query texts: tokens, and arithmetic over them.
+* `prose`: A counter of unclear prose in docstrings, comments, names and documents (`tests/test_words.py`).
 * `proof`: The standing proof: random queries on every road of `roads.py`, against the definitions. Deterministic by
   seed.
 * `rma_expressions`: Random bounded expressions as the oracle's tuples, and their translation to the library's nodes.
@@ -33,7 +35,7 @@ compares all of them.
 * `snapshots`: Snapshots of parts of an evaluation, for tests.
 * `strategies`: Random queries and streams: CEQL formulas as the naive evaluator's data with a printer, SPAseq queries
   as text.
-* `words`: Where the words of a query end: what both languages' tests of their keywords do with a text and its tree.
+* `words`: The ends of a query's words: helpers of both languages' tests of their keywords, for a text and its tree.
 """
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "oracle_spaseq_text",
     "oracle_tokens",
     "proof",
+    "prose",
     "rma_expressions",
     "roads",
     "snapshots",

@@ -258,7 +258,7 @@ def _decimal(value: Decimal) -> Literal:
 
 
 def _term_order(term: Any) -> tuple[Any, ...]:
-    """Unbound, blank nodes, IRIs, numbers by value, texts; what is equal so by what it is written as."""
+    """Unbound, blank nodes, IRIs, numbers by value, texts; equal ones by their spelling."""
     if term is None:
         return (0,)
     if isinstance(term, BNode):
@@ -300,7 +300,7 @@ def _is_ordered(node: algebra.Node) -> bool:
 
 
 def _free(mapping: Mapping, outer: Mapping) -> Mapping:
-    """What is left of a mapping where the outer variables are terms."""
+    """A mapping without the variables that are terms in the outer one."""
     return {n: t for n, t in mapping.items() if n not in outer}
 
 

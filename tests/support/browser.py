@@ -1,7 +1,7 @@
 """Chromium for tests: one browser for many of them, and a tab for each.
 
 It needs Selenium, Chromium and its driver (Debian: `chromium`, `chromium-driver`); CHROMIUM and CHROMEDRIVER name them
-where they are not on the PATH.
+if they are not on the PATH.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ T = TypeVar("T", bound=Tab)
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """A headless Chromium, until the end of the block. Skips the test where there is none."""
+    """A headless Chromium, until the end of the block. Skips the test if there is none."""
     if webdriver is None:
         pytest.skip("Selenium is not installed")
     if CHROMIUM is None or DRIVER is None:
@@ -117,7 +117,7 @@ def browser() -> Iterator[Any]:
 
 @contextmanager
 def tab_of(driver: Any, kind: type[T]) -> Iterator[T]:
-    """An empty tab. Fails where the page asks anything but its own server, or the console has a line: an error, or
+    """An empty tab. Fails if the page requests anything but its own server, or the console has a line: an error, or
     something that its policy forbids."""
     first = driver.current_window_handle
     driver.switch_to.new_window("tab")

@@ -1,6 +1,6 @@
-"""Where data lies that is not ours: outside the project, in SPASEQ_DATA or in `../shared/data` beside the checkout.
+"""The place of data that is not ours: outside the project, in SPASEQ_DATA or in `../shared/data` beside the checkout.
 
-What needs it is skipped by name where it is not there.
+Tests that need it are skipped by name if it is missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Random queries over the rounds of a Kleene+: lists, aggregates, clauses of a window over them, and what they mean.
+"""Random queries over the rounds of a Kleene+: lists, aggregates, clauses of a window over them, and their meaning.
 
 Written from `docs/semantics.md`, "Aggregates over rounds" and "Lists", on the solutions of `oracle_spaseq`.
 """
@@ -23,12 +23,12 @@ from tests.support.oracle_spaseq import ROUNDS
 LIST = URIRef("http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
 INTEGER = "^^<http://www.w3.org/2001/XMLSchema#integer>"
 Item = tuple[str, str]
-"""What is selected, and of which variable: "last", "list", or an aggregate: COUNT, COUNT DISTINCT or SUM."""
+"""The kind of a selected item, and its variable: "last", "list", or an aggregate: COUNT, COUNT DISTINCT or SUM."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoundsCase:
-    """`items`: what is selected, the i-th as ?ri. `having`: of how many rounds there must be more, and the variable.
+    """`items`: the selected items, the i-th as ?ri. `having`: the least number of rounds, exclusive, and the variable.
     `order`: ORDER BY the first item, which is a COUNT, descending or not."""
 
     base: strategies.SpaseqCase
@@ -40,7 +40,7 @@ class RoundsCase:
 
     @property
     def text(self) -> str:
-        shown = " ".join(f"?{x}" if kind == "last" else f"({_written(kind, x)} AS ?r{i})"
+        shown = " ".join(f"?{x}" if kind == "last" else f"({_write(kind, x)} AS ?r{i})"
                          for i, (kind, x) in enumerate(self.items))  # fmt: skip
         tail = [] if self.having is None else [f"HAVING (COUNT(?{self.having[1]}) > {self.having[0]})"]
         tail += [] if self.order is None else [f"ORDER BY {'DESC' if self.order else 'ASC'}(?r0)"]
@@ -63,7 +63,7 @@ class RoundsCase:
         return Case("a random query", self.text, graphs=self.base.graphs, kb=strategies.BACKGROUND)
 
 
-def _written(kind: str, x: str) -> str:
+def _write(kind: str, x: str) -> str:
     match kind.split():
         case ["list"]:
             return f"?{x}+"
@@ -86,7 +86,7 @@ def answers(drawn: RoundsCase) -> Counter[Any]:
         needed = drawn.aggregated | {x for _, x in drawn.items} | {ROUNDS}
         found = {(f, e, at, frozenset(pair for pair in m if pair[0] in needed)) for f, e, at, m in found}
     if not drawn.by_window:
-        return Counter({(f, e, at, shown) for f, e, at, m in found if (shown := _shown(drawn, m)) is not None})
+        return Counter({(f, e, at, shown) for f, e, at, m in found if (shown := _row(drawn, m)) is not None})
     size, origin, rows = query.window, query.origin, list[Any]()
     ordered = sorted(found, key=lambda answer: (answer[1], answer[0], answer[2], _terms(answer[3])))
     for _, own in groupby(ordered, lambda answer: 0 if size is None else (answer[1] - origin) // size):
@@ -98,7 +98,7 @@ def _of_window(drawn: RoundsCase, matches: list[Any]) -> list[Any]:
     standing: dict[Any, Any] = {}
     for match in matches:
         standing.setdefault((match[1], match[3]), match)
-    rows = [(f, e, at, shown) for f, e, at, m in standing.values() if (shown := _shown(drawn, m)) is not None]
+    rows = [(f, e, at, shown) for f, e, at, m in standing.values() if (shown := _row(drawn, m)) is not None]
     if drawn.distinct:
         first: dict[Any, Any] = {}
         for row in rows:
@@ -123,7 +123,7 @@ def _terms(mapping: oracle_spaseq.Solution) -> Any:
     return rows
 
 
-def _shown(drawn: RoundsCase, mapping: oracle_spaseq.Solution) -> frozenset[Any] | None:
+def _row(drawn: RoundsCase, mapping: oracle_spaseq.Solution) -> frozenset[Any] | None:
     """The row of a solution; None if HAVING is not true."""
     own: dict[str, Any] = dict(mapping)
     rounds = [dict(taken) for taken in own.pop(ROUNDS, ())]
@@ -171,7 +171,7 @@ def rounds_case(rng: random.Random) -> RoundsCase:
 
 
 def _is_over_rounds(drawn: RoundsCase) -> bool:
-    """Whether the engine takes it, as a query over rounds."""
+    """True if the engine accepts it as a query over rounds."""
     try:
         plan = spaseq.compile(drawn.text).checked.clauses.plan
     except SpaseqError:

@@ -27,7 +27,7 @@ predicates = st.sampled_from(["<a:p>", "<a:p>", "<a:q>", "<a:r>", TYPE])
 
 @st.composite
 def graphs(draw: st.DrawFn, odd: bool) -> str:
-    """Named graphs and what the default graph says of them; mostly with a time in one of the places."""
+    """Named graphs and their triples in the default graph; mostly with a time in one of the places."""
     lines = []
     clock = 0
     for number in range(draw(st.integers(0, 8))):
@@ -76,7 +76,7 @@ def triples(draw: st.DrawFn) -> str:
 
 @st.composite
 def linked(draw: st.DrawFn) -> str:
-    """Records with blank nodes: before and behind what points at them, in each other, shared, alone."""
+    """Records with blank nodes: before and behind the triples that point at them, in each other, shared, alone."""
     few = st.sampled_from([f"_:{label}" for label in "uvwxyz"])
     lines: list[str] = []
     for _ in range(draw(st.integers(0, 30))):

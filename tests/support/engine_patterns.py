@@ -98,7 +98,7 @@ def random_formula(rng: random.Random, depth: int, names: list[str]) -> o.Formul
 
 
 def random_absent(rng: random.Random) -> o.Formula:
-    """What may stand in a negation: one event, perhaps filtered, perhaps one of two."""
+    """A formula that may stand in a negation: one event, perhaps filtered, perhaps one of two."""
     atom: o.Formula = o.Type(rng.choice(TYPES))
     if rng.random() < 0.5:
         atom = o.Filter(o.As(atom, "n"), ("on", "n", ("<", ("attribute", "v"), ("value", rng.randrange(1, 4)))))

@@ -1,24 +1,23 @@
-"""The blocks of the documentation that are executed: found in Markdown, run, and compared with what they promise.
+"""The blocks of the documentation that are executed: found in Markdown, run, and compared with their promises.
 
-A block's language, and its lines of the form `-- word …`, say what is done:
+A block's language, and its lines of the form `-- word …`, determine the test:
 
-* `ceql`: a query, then `-- over a b`, events `TYPE value-of-a value-of-b` (`-- over` alone: one attribute, v; a stream
-  as in `S>TYPE`; `NULL` for no value; the attributes named `time` and `timestamp` are the events' times), then
+* `ceql`: a query. Then `-- over a b`, events `TYPE value-of-a value-of-b`; `-- over` alone: one attribute, v. A stream
+  is written as `S>TYPE`, no value as `NULL`; the attributes named `time` and `timestamp` are the events' times. Then
   `-- gives`, a match a line: its positions (`0 3`), an interval (`[0,3]`), an interval and positions (`[0,3] 0`), or
-  which variable took what (`x=0 y=1,3`). `-- error` in place of both: the message.
-* `spaseq`: a query, then `-- stream NAME` with TriG and `-- kb IRI` with Turtle, both of which know the prefixes of
-  the query, and prov:. A line `3 { … }` of a stream is a named graph of time 3. Then `-- gives`: a line of columns
-  (`?x`, `time`; `positions` as the first one), and a line for each solution, cells two blanks apart. `-- error` as
-  above.
-* `console`: `$ command` and what it prints on both of its outputs, in order, in a folder that is a copy of `examples/`
-  and stays the same for a page; `cd` stays, too. Commands are `ceql`, `spaseq`, `head` and `cat`.
-* `python`: what it prints is that of a block `output` below it, if there is one. A page is one program, in that folder.
+  the positions of each variable (`x=0 y=1,3`). `-- error` in place of both: the message.
+* `spaseq`: a query. Then `-- stream NAME` with TriG and `-- kb IRI` with Turtle; both have the prefixes of the query,
+  and prov:. A line `3 { … }` of a stream is a named graph of time 3. Then `-- gives`: a line of columns (`?x`, `time`;
+  `positions` as the first one), and a line for each solution, cells two blanks apart. `-- error` as above.
+* `console`: `$ command` and the text that it prints on both of its outputs, in order. The folder is a copy of
+  `examples/` and stays the same for a page; `cd` stays, too. Commands are `ceql`, `spaseq`, `head` and `cat`.
+* `python`: it prints the text of a block `output` below it, if there is one. A page is one program, in that folder.
   `in="smart-grid"` begins in that folder.
 * `csv`, `jsonl`, `sql`, `sparql`, `turtle`, `trig`, `python` with `file="NAME"`: written to NAME in that folder.
 
-Matches and solutions are compared as sets, since their order is not promised; texts as they are, where a line `…`
-stands for any lines. A block of these languages that is not to be run says why: `norun="needs a cluster"`. Blocks of
-other languages, and without one, are for reading.
+Matches and solutions are compared as sets, since their order is not promised. Texts are compared as they are; a line
+`…` stands for any lines. A block of these languages that is not to be run gives the reason: `norun="needs a cluster"`.
+Blocks of other languages, and without one, are for reading.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Fence:
         return f"{name}:{self.line}"
 
     def parts(self) -> tuple[str, list[tuple[str, str, list[str]]]]:
-        """The query, and the marked parts: (word, what follows it, lines)."""
+        """The query, and the marked parts: (word, the rest of its line, lines)."""
         query: list[str] = []
         marked: list[tuple[str, str, list[str]]] = []
         for line in self.text.splitlines():
@@ -87,19 +86,19 @@ class Fence:
 
 @dataclass
 class Folder:
-    """Where the blocks of a page are run: a copy of the examples, and the variables of its Python."""
+    """The folder in which the blocks of a page are run: a copy of the examples, and the variables of its Python."""
 
     path: Path
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
     printed: str | None = None
-    """What the last block of Python printed, until it is compared."""
+    """The output of the last block of Python, until it is compared."""
 
     def __post_init__(self) -> None:
         shutil.copytree(ROOT / "examples", self.path, dirs_exist_ok=True)
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """The folder as the current one; where a block goes from there, the next one begins."""
+        """The folder as the current one; the next block begins in the folder that a block changes to."""
         before = os.getcwd()
         os.chdir(self.path)
         try:
@@ -147,7 +146,7 @@ def _check(fence: Fence, right: bool, problem: str) -> None:
         raise WrongFence(f"{fence.place}: {problem}")
 
 
-def _promised(fence: Fence, marked: list[tuple[str, str, list[str]]]) -> tuple[str, str, list[str]]:
+def _promise(fence: Fence, marked: list[tuple[str, str, list[str]]]) -> tuple[str, str, list[str]]:
     _check(
         fence, bool(marked) and marked[-1][0] in ("gives", "error"), "the block does not end with -- gives or -- error"
     )
@@ -185,7 +184,7 @@ def _value(word: str) -> Any:
 
 def _ceql(fence: Fence, folder: Folder) -> None:
     text, marked = fence.parts()
-    word, _, expected = _promised(fence, marked)
+    word, _, expected = _promise(fence, marked)
     streams: dict[str, list[dict[str, Any]]] = {}
     for mark, rest, lines in marked[:-1]:
         _check(fence, mark == "over", f"-- {mark} is not for CEQL")
@@ -217,7 +216,7 @@ def _ceql(fence: Fence, folder: Folder) -> None:
 
 def _spaseq(fence: Fence, folder: Folder) -> None:
     text, marked = fence.parts()
-    word, _, expected = _promised(fence, marked)
+    word, _, expected = _promise(fence, marked)
     declared = "".join(
         f"@prefix {name} {iri} .\n" for name, iri in re.findall(r"(?i)\bprefix\s+(\S*:)\s*(<[^>]*>)", text)
     )
@@ -225,7 +224,7 @@ def _spaseq(fence: Fence, folder: Folder) -> None:
     for number, (mark, name, lines) in enumerate(marked[:-1]):
         _check(fence, mark in given, f"-- {mark} is not for SPAseq")
         file = Path(f".fence-{number}.{'trig' if mark == 'stream' else 'ttl'}")
-        file.write_text(declared + _PROV + "\n".join(_timed(lines)) + "\n", encoding="utf-8")
+        file.write_text(declared + _PROV + "\n".join(_time_lines(lines)) + "\n", encoding="utf-8")
         given[mark][name.strip("<>")] = str(file)
     try:
         query = spaseq.compile(text)
@@ -248,7 +247,7 @@ def _spaseq(fence: Fence, folder: Folder) -> None:
     _compared_as_sets(fence, sorted(set(got)), sorted(rows))
 
 
-def _timed(lines: list[str]) -> Iterator[str]:
+def _time_lines(lines: list[str]) -> Iterator[str]:
     """The lines of a stream, those of the form `3 { … }` as TriG."""
     for number, line in enumerate(lines):
         if graph := _GRAPH.match(line):

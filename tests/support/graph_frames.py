@@ -1,5 +1,7 @@
-"""A stand-in for GraphFrames, whose Java part is not everywhere: the calls that we make, by what its documentation says
-they mean, on graphs that fit into this process."""
+"""A stand-in for GraphFrames, whose Java part is not everywhere.
+
+It has the calls that we make, with the meaning of their documentation, on graphs that fit into this process.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ class GraphFrame:
 
 
 def installed(monkeypatch: Any) -> type[GraphFrame]:
-    """The stand-in where GraphFrames is looked for."""
+    """The stand-in at the place from which GraphFrames is imported."""
     import graphframes
 
     from spaseq.spark.solving import graphs

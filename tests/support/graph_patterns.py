@@ -46,7 +46,7 @@ class PatternCase:
 
     @property
     def graphs(self) -> dict[str, frozenset[Any]]:
-        """What GRAPH names."""
+        """The graphs that GRAPH names."""
         return dict(zip(KNOWN, self.knowledge, strict=True))
 
     @property
@@ -129,7 +129,7 @@ class _Drawing:
             elements.append(self.element(depth - 1, outer))
         if rng.random() < 0.12:
             elements.insert(rng.randrange(len(elements) + 1), self.values())
-        if rng.random() < 0.1:  # what begins with no mapping of its own
+        if rng.random() < 0.1:  # an element that begins with no mapping of its own
             elements = elements[::-1] if not any(e[0] == "triple" for e in elements[1:]) else elements
         if rng.random() < 0.15:
             elements.append(("bind", self.expression(2, outer), self.name("new")))
@@ -320,8 +320,8 @@ class _Drawing:
 
 
 def _legal(group: Group) -> Group:
-    """Without blank nodes whose label stands in two basic graph patterns: where another element comes between, they
-    are other ones."""
+    """The group without blank nodes whose label stands in two basic graph patterns: if another element comes between,
+    they are different nodes."""
     found, block = [], 0
     for element in group:
         if element[0] not in ("triple", "filter"):
@@ -363,24 +363,25 @@ def visible(group: Group) -> set[str]:
 
 
 def known_alone(group: Group) -> Group:
-    """A GPM whose expressions name only what their own group or the whole may bind; others would be of the run."""
-    return _known(group, frozenset(visible(group)))
+    """A GPM whose expressions name only variables that their own group or the whole may bind; others would be of the
+    run."""
+    return _restrict(group, frozenset(visible(group)))
 
 
-def _known(group: Group, top: frozenset[str]) -> Group:
+def _restrict(group: Group, top: frozenset[str]) -> Group:
     found: list[Any] = []
     for element in group:
         match element:
             case ("filter", condition):
-                element = ("filter", _named(condition, top | visible(group), top))
+                element = ("filter", _rename(condition, top | visible(group), top))
             case ("bind", expression, name):
-                element = ("bind", _named(expression, top | visible(tuple(found)), top), name)
+                element = ("bind", _rename(expression, top | visible(tuple(found)), top), name)
             case ("group" | "optional" | "minus" as kind, inner):
-                element = (kind, _known(inner, top))
+                element = (kind, _restrict(inner, top))
             case ("graph", name, inner):
-                element = ("graph", name, _known(inner, top))
+                element = ("graph", name, _restrict(inner, top))
             case ("union", branches):
-                element = ("union", tuple(_known(branch, top) for branch in branches))
+                element = ("union", tuple(_restrict(branch, top) for branch in branches))
             case ("select", select):
                 element = ("select", _known_select(select, top))
         found.append(element)
@@ -391,11 +392,11 @@ def _known_select(select: Select, top: frozenset[str]) -> Select:
     own = top | visible(select.group)
 
     def known(expression: Expression | None) -> Any:
-        return expression and _named(expression, own, top)
+        return expression and _rename(expression, own, top)
 
     return replace(
         select,
-        group=_known(select.group, top),
+        group=_restrict(select.group, top),
         shown=None if select.shown is None else tuple((name, known(e)) for name, e in select.shown),
         by=None if select.by is None else tuple((e if e[0] == "?" else known(e), name) for e, name in select.by),
         having=tuple(map(known, select.having)),
@@ -403,7 +404,7 @@ def _known_select(select: Select, top: frozenset[str]) -> Select:
     )
 
 
-def _named(expression: Expression, names: set[str] | frozenset[str], top: frozenset[str]) -> Expression:
+def _rename(expression: Expression, names: set[str] | frozenset[str], top: frozenset[str]) -> Expression:
     """An expression whose variables are of `names`: another variable becomes one of them."""
     match expression:
         case ("?", name):
@@ -412,13 +413,13 @@ def _named(expression: Expression, names: set[str] | frozenset[str], top: frozen
         case ("term", _):
             return expression
         case ("exists" | "not exists" as sign, inner):
-            return (sign, _known(inner, top))
+            return (sign, _restrict(inner, top))
         case ("aggregate", kind, distinct, argument, separator):
-            return ("aggregate", kind, distinct, argument and _named(argument, names, top), separator)
+            return ("aggregate", kind, distinct, argument and _rename(argument, names, top), separator)
         case ("bound", variable):
-            found = _named(variable, names, top)
+            found = _rename(variable, names, top)
             return ("bound", found) if found[0] == "?" else found
-    return (expression[0], *(_named(part, names, top) for part in expression[1:]))
+    return (expression[0], *(_rename(part, names, top) for part in expression[1:]))
 
 
 # -- printed
@@ -555,7 +556,7 @@ def _smaller_groups(group: Group) -> Iterator[Group]:
 
 
 def _smaller_elements(element: Any) -> Iterator[tuple[Any, ...]]:
-    """What may stand in place of an element."""
+    """The elements that may stand in place of an element."""
     match element:
         case ("group", inner):
             yield inner

@@ -1,6 +1,6 @@
 """Cases and the evaluators that run them: the naive one, the engine whole and in batches, and Spark.
 
-A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they share). What a case may have:
+A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they share). The keys of a case:
 
     name        what it shows
     query       the text of the query; SPAseq if it has a FROM STREAM, else CEQL
@@ -8,7 +8,8 @@ A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they sha
     columns, rows   events as a table with a `type` column; the text NULL stands for a missing value; a column `stream`
                 has the stream of each event
     stream      the name of a shared `[streams.NAME]` that has one of the above
-    graphs      for SPAseq: for each stream name a list of [time in seconds, triples in Turtle]; `:` is http://example.org/
+    graphs      for SPAseq: for each stream name a list of [time in seconds, triples in Turtle]; `:` is
+    http://example.org/
     kb          for SPAseq: for each IRI the triples of a graph of background knowledge
     matches     expected [start, end, [positions]], in any order
     bindings    for CEQL, of valuations: expected [start, end, {variable: [positions]}], in any order
@@ -16,7 +17,7 @@ A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they sha
     instants    for SPAseq: expected times of all matched instants, in any order
     error, message  for a wrong query: the class of the exception, and a part of its text
 
-What a road into the engine does not take stands in `roads.py`.
+The cases that a road into the engine does not take stand in `roads.py`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Case:
     error: str | None = None
     message: str = ""
     valuations: bool = False
-    """Whether it asks for `bindings` in place of `matches`."""
+    """True if it has `bindings` in place of `matches`."""
     forget: float | None = None
     """`Settings.forget_keys_after`."""
 
@@ -109,12 +110,12 @@ def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]
 
 
 def ceql_oracle(query: str, events: Events) -> list[oracle.Match]:
-    """What the naive evaluator reports, sorted."""
+    """The matches of the naive evaluator, sorted."""
     return oracle.evaluate(oracle_ceql_text.read(query), events)
 
 
 def ceql_whole(query: str, events: Events) -> list[oracle.Match]:
-    """What the engine reports for the whole stream at once, in its own order."""
+    """The matches of the engine for the whole stream at once, in its own order."""
     import ceql
 
     streams = streams_of(events)
@@ -134,7 +135,7 @@ def streams_of(events: Events) -> dict[str, Events] | None:
 
 
 def ceql_batches(query: str, batches: Sequence[Events], randomness: random.Random) -> list[oracle.Match]:
-    """What the engine reports when the stream comes in `batches`, now and then through a snapshot."""
+    """The matches of the engine for the stream in `batches`, now and then through a snapshot."""
     import ceql
 
     compiled = ceql.compile(query)
@@ -166,7 +167,7 @@ def ceql_bindings_by_definition(query: str, events: Events) -> Bindings:
 
 
 RESTARTS = 0.2
-"""How often a stream in batches goes on from a snapshot of itself."""
+"""The share of batches at which a stream goes on from a snapshot of itself."""
 
 
 def _plain(match: Any) -> oracle.Match:
@@ -204,7 +205,7 @@ def knowledge(kb: Mapping[str, str]) -> dict[str, oracle_spaseq.Graph]:
 
 
 def spaseq_oracle(query: str, graphs: Graphs, kb: Mapping[str, str]) -> set[oracle_spaseq.Answer]:
-    """What the naive evaluator answers."""
+    """The answers of the naive evaluator."""
     return oracle_spaseq.evaluate(oracle_spaseq_text.read(query), streamset(graphs), knowledge(kb))
 
 
@@ -226,7 +227,7 @@ def term(text: str) -> str:
 
 def write_streams(graphs: Graphs, folder: Path) -> dict[str, str]:
     """The streams of a case as files, by stream name: a named graph for each event, its time beside it. N-Quads, but
-    TriG where a graph has no triples."""
+    TriG if a graph has no triples."""
     paths = {}
     for name, events in streamset(graphs).items():
         lines = []

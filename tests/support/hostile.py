@@ -1,9 +1,9 @@
-"""Queries by which somebody who wishes no good might use up time or memory, and what each of them costs.
+"""Hostile queries, which might use up time or memory, and the cost of each.
 
     python -m tests.support.hostile < QUERIES   # in an empty folder
 
-QUERIES is a JSON array of `Query`s as arrays, and what is printed are `Cost`s. Each runs in a child of this process,
-which has run both commands before, so that what is measured is the query's.
+QUERIES is a JSON array of `Query`s as arrays; the output has their `Cost`s. Each runs in a child of this process, which
+has run both commands before, so that the measured cost is the query's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Final
 __all__ = ["LIMITS", "QUERIES", "Cost", "Query", "costs"]
 
 LIMITS: Final = ("--set", "time_limit=4s", "--set", "memory_limit=800MB")
-"""What docs/limits.md says to give to queries of people who are not trusted."""
+"""The options that docs/limits.md recommends for queries of people who are not trusted."""
 _LAST: Final = 60
 """Seconds of processor time after which a child is killed."""
 
@@ -36,7 +36,7 @@ class Query:
     command: str
     text: str
     quick: bool
-    """Whether it is tried in every run of the tests."""
+    """True if it is tried in every run of the tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +62,22 @@ def _where(formula: str) -> str:
     return f"SELECT * WHERE {formula}"
 
 
-def _nested(inside: str, before: str, behind: str, times: int) -> str:
+def _nest(inside: str, before: str, behind: str, times: int) -> str:
     return before * times + inside + behind * times
 
 
 _LETTERS: Final = "abcdefghij"
 _CEQL: Final[Mapping[str, str]] = {
-    "parentheses": _where(_nested("A", "(", ")", 3_000)),
-    "parentheses in a condition": _where("A AS a FILTER " + _nested("a.v > 1", "(", ")", 3_000)),
+    "parentheses": _where(_nest("A", "(", ")", 3_000)),
+    "parentheses in a condition": _where("A AS a FILTER " + _nest("a.v > 1", "(", ")", 3_000)),
     "a sequence of 3,000": _where(" ; ".join(["A"] * 3_000)),
     "a sequence of 300": _where(" ; ".join(["A"] * 300)),
     "a union of 3,000": _where(" OR ".join(f"T{n}" for n in range(3_000))),
     "a union of 300 sequences": _where(" OR ".join(f"(A AS x{n} ; B AS y{n})" for n in range(300))),
     "NOT of NOT": _where(f"A ; {'NOT ' * 500}B ; C"),
-    "+ of + of +": _where(_nested("A", "(", ")+", 200)),
-    "+ of sequences of +": _where(_nested("A+", "(", "; B+)+", 40)),
-    "+ of unions of +": _where(_nested("A+", "(", "OR B+ OR (A;B)+)+", 25)),
+    "+ of + of +": _where(_nest("A", "(", ")+", 200)),
+    "+ of sequences of +": _where(_nest("A+", "(", "; B+)+", 40)),
+    "+ of unions of +": _where(_nest("A+", "(", "OR B+ OR (A;B)+)+", 25)),
     "2^200 matches": _where("A AS x ; A+ AS y ; A AS z"),
     "2^200 matches of which the largest count": "SELECT MAX * WHERE A AS x ; A+ AS y ; A AS z",
     "2^200 matches, the last": "SELECT LAST * WHERE A+ AS x ; A+ AS y ; A+ AS z",
@@ -87,7 +87,7 @@ _CEQL: Final[Mapping[str, str]] = {
     "A{10^12}": _where("A{1000000000000}"),
     "A{10,000 digits}": _where(f"A{{{_N}}}"),
     "{10} of {10} of {10}": _where("((A{10}){10}){10}"),
-    "{1,2} of {1,2} of {1,2}": _where(_nested("A", "(", "){1,2}", 12)),
+    "{1,2} of {1,2} of {1,2}": _where(_nest("A", "(", "){1,2}", 12)),
     "AND of 8": _where("AND(" + ", ".join(f"A AS {x}" for x in _LETTERS[:8]) + ")"),
     "AND of 40": _where("AND(" + ", ".join(f"T{n}" for n in range(40)) + ")"),
     "ORs under AND": _where(f"A AS a ; A AS b FILTER {_either(20)}"),
@@ -161,16 +161,16 @@ def _gpms(count: int) -> str:
 
 
 _RDF: Final[Mapping[str, str]] = {
-    "braces": _spaseq(_nested(_P, "{", "}", 500)),
+    "braces": _spaseq(_nest(_P, "{", "}", 500)),
     "a union of 3,000": _spaseq(" UNION ".join(f"{{ ?a :p{n} ?b }}" for n in range(3_000))),
-    "unions of unions": _spaseq(_nested(_P, "{ {", "} UNION { ?a :q ?b } }", 60)),
+    "unions of unions": _spaseq(_nest(_P, "{ {", "} UNION { ?a :q ?b } }", 60)),
     "2^30 solutions": _spaseq(" ".join("{ ?a :p ?b } UNION { ?c :p ?d }" for _ in range(30))),
     "the cube of a graph": _spaseq("?a :p ?b . ?c :p ?d . ?e :p ?f"),
     "the cube of a graph, ordered": _spaseq("?a :p ?b . ?c :p ?d . ?e :p ?f", behind="ORDER BY ?f ?e ?d"),
     "the cube of a graph, counted": _spaseq("?a :p ?b . ?c :p ?d . ?e :p ?f", form="SELECT (COUNT(*) AS ?n)"),
     ":p* of everything": _spaseq("?a :p* ?b"),
-    "* of * of *": _spaseq(f"?a {_nested(':p', '(', ')*', 60)} ?b"),
-    "+ of unions of +": _spaseq(f"?a {_nested(':p', '(', '|:q)+', 30)} ?b"),
+    "* of * of *": _spaseq(f"?a {_nest(':p', '(', ')*', 60)} ?b"),
+    "+ of unions of +": _spaseq(f"?a {_nest(':p', '(', '|:q)+', 30)} ?b"),
     "a path of 1,000": _spaseq(f"?a {'/'.join([':p'] * 1_000)} ?b"),
     "a path of 60": _spaseq(f"?a {'/'.join(['(:p|^:p)'] * 60)} ?b"),
     "1,000 inverses": _spaseq(f"?a {'^' * 1_000}:p ?b"),
@@ -178,7 +178,7 @@ _RDF: Final[Mapping[str, str]] = {
     "a sequence of 1,200": _spaseq(_P, "; ".join(["A"] * 1_200)),
     "a sequence of 100": _spaseq(_P, "; ".join(f"G{n}" for n in range(100)), others=_gpms(100)),
     "+ of each": _spaseq(_P, ": ".join(f"G{n}+" for n in range(12)), others=_gpms(12)),
-    "+ of + of +": _spaseq(_P, _nested("A", "(", ")+", 60)),
+    "+ of + of +": _spaseq(_P, _nest("A", "(", ")+", 60)),
     "30 optional steps": _spaseq(_P, "; ".join(f"G{n}?" for n in range(30)) + "; A", others=_gpms(30)),
     "300 alternatives": _spaseq(_P, " | ".join(["A"] * 300)),
     "12 joint alternatives": _spaseq(
@@ -201,18 +201,18 @@ _RDF: Final[Mapping[str, str]] = {
         _P + " ".join(f"VALUES ?v{x} {{ {' '.join(map(str, range(1_000)))} }}" for x in range(4))
     ),
     "IN of 20,000": _spaseq(f"{_P} FILTER(?a IN ({', '.join(f'<urn:n{n}>' for n in range(20_000))}))"),
-    "EXISTS in EXISTS": _spaseq(_P + _nested("?a :p ?c", "FILTER EXISTS { ?a :p ?b ", "}", 40)),
+    "EXISTS in EXISTS": _spaseq(_P + _nest("?a :p ?c", "FILTER EXISTS { ?a :p ?b ", "}", 40)),
     "EXISTS over a product": _spaseq(f"{_P} FILTER NOT EXISTS {{ ?c :p ?d . ?e :p ?f . FILTER(?b = ?f && ?f = ?a) }}"),
-    "OPTIONAL in OPTIONAL": _spaseq(_P + _nested("?x :q ?y", "OPTIONAL { ?b :p ?c ", "}", 150)),
+    "OPTIONAL in OPTIONAL": _spaseq(_P + _nest("?x :q ?y", "OPTIONAL { ?b :p ?c ", "}", 150)),
     "150 OPTIONALs": _spaseq(_P + " ".join(f"OPTIONAL {{ ?z{n} :p ?y{n} }}" for n in range(150))),
-    "MINUS in MINUS": _spaseq(_P + _nested("?a :p ?c", "MINUS { ?a :p ?b ", "}", 60)),
-    "selections in selections": _spaseq(_nested(_P, "{ SELECT * { ", "} }", 100)),
+    "MINUS in MINUS": _spaseq(_P + _nest("?a :p ?c", "MINUS { ?a :p ?b ", "}", 60)),
+    "selections in selections": _spaseq(_nest(_P, "{ SELECT * { ", "} }", 100)),
     "aggregates in aggregates": _spaseq(
-        _nested(_P, "{ SELECT ?a (COUNT(?b) AS ?b1) { ", "} GROUP BY ?a }", 30).replace("?b1", "?n")
+        _nest(_P, "{ SELECT ?a (COUNT(?b) AS ?b1) { ", "} GROUP BY ?a }", 30).replace("?b1", "?n")
     ),
     "2,000 ORs": _spaseq(f"{_P} FILTER({' || '.join(f'?b = {n}' for n in range(2_000))})"),
-    "parentheses in a condition": _spaseq(f"{_P} FILTER({_nested('?b > 1', '(', ')', 2_000)})"),
-    "IF in IF": _spaseq(f"{_P} BIND({_nested('?b', 'IF(?b > 1, 1, ', ')', 200)} AS ?c)"),
+    "parentheses in a condition": _spaseq(f"{_P} FILTER({_nest('?b > 1', '(', ')', 2_000)})"),
+    "IF in IF": _spaseq(f"{_P} BIND({_nest('?b', 'IF(?b > 1, 1, ', ')', 200)} AS ?c)"),
     "COALESCE of 5,000": _spaseq(f"{_P} BIND(COALESCE({', '.join(['?z'] * 5_000)}) AS ?c)"),
     "REGEX that Python cannot end": _spaseq(f"{_P} FILTER REGEX(STR(?t), '(a+)+b') BIND(1 AS ?c)").replace(
         _P, _P + " ?a :text ?t ."
@@ -226,7 +226,7 @@ _RDF: Final[Mapping[str, str]] = {
     "LIMIT and OFFSET of 10,000 digits": _spaseq(_P, behind=f"LIMIT {_N} OFFSET {_N}"),
     "WITHIN 10,000 digits": _spaseq(_P, clauses=f"WITHIN {_N} SECONDS"),
     "STARTING AT 10,000 digits": _spaseq(_P, clauses=f"WITHIN 1 SECONDS STARTING AT {_N}"),
-    "blank nodes in blank nodes": _spaseq(_nested("?a", "[ :p ", " ]", 300) + " :p ?b"),
+    "blank nodes in blank nodes": _spaseq(_nest("?a", "[ :p ", " ]", 300) + " :p ?b"),
     "a list of 3,000": _spaseq(f"?a :p ({' '.join(map(str, range(3_000)))})"),
     "a template of 3,000": _spaseq(
         _P, form="CONSTRUCT { " + " ".join(f"?a :q{n} ?b ." for n in range(3_000)) + " }"
@@ -254,7 +254,7 @@ QUERIES: Final[Sequence[Query]] = (
 )
 
 
-# -- what they cost
+# -- the costs
 
 
 def _files() -> None:
@@ -300,7 +300,7 @@ def _cost(command: str) -> tuple[int, float, int, str]:
 
 
 def costs(queries: Sequence[Query], folder: Path) -> dict[str, Cost]:
-    """What each query costs, by name."""
+    """The cost of each query, by name."""
     given = json.dumps([astuple(query) for query in queries])
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.hostile"], cwd=folder, input=given, stdout=subprocess.PIPE,

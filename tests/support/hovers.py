@@ -1,4 +1,4 @@
-"""What editors show of a word, made of the references: `python -m tests.support.hovers` writes it."""
+"""The texts that editors show for words, made from the references: `python -m tests.support.hovers` writes them."""
 
 from __future__ import annotations
 

@@ -23,8 +23,11 @@ from typing import Any, Final
 __all__ = ["killed"]
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
-"""Linux copies what is written to a file page by page, and a process that is killed stops between two of them: whatever
-it writes at once, a line over the edge of a page may end there, once in some hundred kills."""
+"""Linux copies the data of a write to a file page by page, and a killed process stops between two of them.
+
+So a line over the edge of a page may be cut there, even if it is written at once; this happens once in some hundred
+kills.
+"""
 _CEQL: Final = ("ceql", "run", "q.ceql", "--events", "e.csv", "--format")
 _SPASEQ: Final = ("spaseq", "run", "q.rq", "--stream", "S=s.nt", "--event-by", "size:1", "--format")
 COMMANDS: Final = (
@@ -54,7 +57,7 @@ def _child(words: tuple[str, ...], out: int) -> None:
     importlib.import_module(f"{words[0]}.cli.main").entry()
 
 
-def _drained(reader: int, gulp: int, pause: float, begun: threading.Event, found: list[bytes]) -> None:
+def _drain(reader: int, gulp: int, pause: float, begun: threading.Event, found: list[bytes]) -> None:
     while piece := os.read(reader, gulp):
         begun.set()
         found.append(piece)
@@ -62,7 +65,7 @@ def _drained(reader: int, gulp: int, pause: float, begun: threading.Event, found
 
 
 def _one(rng: random.Random, number: int) -> tuple[str, bool, bytes]:
-    """The command and where it wrote to, whether it was killed while it wrote, and what it wrote."""
+    """The command and its output's place, True if it was killed while it wrote, and its output."""
     words, into = rng.choice(COMMANDS), rng.choice(("pipe", "slow pipe", "file"))
     path, found, begun = f"out{number}", list[bytes](), threading.Event()
     ends: tuple[int | None, int]
@@ -77,7 +80,7 @@ def _one(rng: random.Random, number: int) -> tuple[str, bool, bytes]:
     if ends[0] is not None:
         pause = 0.002 if into == "slow pipe" else 0.0
         reading = threading.Thread(
-            target=_drained, args=(ends[0], rng.choice((100, 5_000, 1 << 16)), pause, begun, found)
+            target=_drain, args=(ends[0], rng.choice((100, 5_000, 1 << 16)), pause, begun, found)
         )
         reading.start()
         begun.wait(120)
@@ -128,7 +131,7 @@ def _main() -> None:
 
 
 def killed(count: int, seed: int, folder: Path) -> tuple[dict[str, int], list[Any]]:
-    """How many were killed while they wrote, and those that left half a line: the command, and the end of it."""
+    """The number killed while they wrote, and those that left half a line: the command, and the end of it."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.killed", str(count), str(seed)], cwd=folder, stdout=subprocess.PIPE,
         text=True, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

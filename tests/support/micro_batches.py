@@ -24,7 +24,7 @@ from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.graph_stream import _cut
 
 RESTARTS = 0.3
-"""How often a bucket goes on from a snapshot."""
+"""The share of batches at which a bucket goes on from a snapshot."""
 
 
 class _Shared:

@@ -20,7 +20,7 @@ def read(path: Path) -> Any:
 
 
 def executed(path: Path) -> Any:
-    """A notebook, run in its folder, without what differs from run to run."""
+    """A notebook, run in its folder, without the parts that differ from run to run."""
     book = read(path)
     NotebookClient(book, timeout=300, resources={"metadata": {"path": str(path.parent)}}, record_timing=False).execute()
     book.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
@@ -33,14 +33,16 @@ def executed(path: Path) -> Any:
 
 
 def shown(cell: Any) -> list[Any]:
-    """What a cell shows: texts, tables, and of drawings the words, since their layout is that of a Graphviz."""
+    """The output of a cell: texts, tables, and of drawings the words, since their layout is that of a Graphviz."""
     return [
-        {kind: _drawn(text) for kind, text in output.data.items()} if "data" in output else output.get("text", output)
+        {kind: _drawn_words(text) for kind, text in output.data.items()}
+        if "data" in output
+        else output.get("text", output)
         for output in cell.get("outputs", ())
     ]
 
 
-def _drawn(text: str) -> str:
+def _drawn_words(text: str) -> str:
     return re.sub(r"<svg.*?</svg>", lambda svg: " ".join(sorted(re.findall(r">([^<>]*\S[^<>]*)<", svg[0]))), text,
                   flags=re.DOTALL)  # fmt: skip
 

@@ -1,9 +1,9 @@
 """The naive evaluator of CEQL: the papers' definitions, written down as they stand.
 
-It knows nothing of the engine and is meant to be read next to the papers. It is exponential and does not care.
-Sources: [CORE] §2.2 and Figure 2 (valuations, WITHIN, PARTITION BY), [CEL] §3 (filters on several variables) and
-§4 (selection strategies); where the two differ, `docs/semantics.md`. The evaluator of SPAseq is `oracle_spaseq`, the
-readers of query text are `oracle_ceql_text` and `oracle_spaseq_text`.
+It uses nothing of the engine and is meant to be read next to the papers. It is exponential on purpose. Sources: [CORE]
+§2.2 and Figure 2 (valuations, WITHIN, PARTITION BY), [CEL] §3 (filters on several variables) and §4 (selection
+strategies); if the two differ, `docs/semantics.md`. The evaluator of SPAseq is `oracle_spaseq`, the readers of query
+text are `oracle_ceql_text` and `oracle_spaseq_text`.
 
 A formula is a tree of the dataclasses below. A condition is a nested tuple:
 
@@ -43,7 +43,7 @@ class TooBig(Exception):
 
 
 LIMIT = 30_000
-"""How many valuations a formula may have, and a tenth of how many pairs a sequence may try."""
+"""The number of valuations that a formula may have, and a tenth of the pairs that a sequence may try."""
 
 
 # ---------------------------------------------------------------------------------------------------------- formulas
@@ -175,7 +175,7 @@ Positions = frozenset[int]
 class Valuation:
     """([start, end], μ): `mapping` holds the variables with a non-empty set of positions.
 
-    `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4): they are
+    `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4). They are
     kept, with the positions known so far, until the smallest enclosing formula that defines all their variables.
     """
 
@@ -271,7 +271,7 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
 
 
 def _meets(absent: Valuation, left: Valuation, stream: Sequence[Event]) -> bool:
-    """Whether what must be absent satisfies its conditions on the variables of `left`."""
+    """True if an absent event satisfies its conditions on the variables of `left`."""
     return all(holds(condition, _knowing(left, own), stream) for condition, own in absent.owed)
 
 
@@ -329,7 +329,8 @@ def named(condition: Any) -> frozenset[str]:
 
 
 def holds(condition: tuple[Any, ...], v: Valuation, stream: Sequence[Event]) -> bool:
-    """Whether `v` satisfies the condition of a FILTER. A variable without positions satisfies whatever names it."""
+    """True if `v` satisfies the condition of a FILTER. A variable without positions satisfies every condition that
+    names it."""
     match condition:
         case ("all", *parts):
             return all(holds(part, v, stream) for part in parts)
@@ -338,12 +339,12 @@ def holds(condition: tuple[Any, ...], v: Valuation, stream: Sequence[Event]) -> 
         case ("on", variable, expression):
             if not v.of(variable):
                 return True
-            body = _totalled(expression, v, stream)
+            body = _total(expression, v, stream)
             return all(value_of(body, stream[i], {}) is True for i in v.of(variable))
         case ("for all", expression):
             if not all(v.of(name) for name in named(expression)):
                 return True
-            body = _totalled(expression, v, stream)
+            body = _total(expression, v, stream)
             names = sorted(named(body))
             choices = itertools.product(*(sorted(v.of(name)) for name in names))
             return all(
@@ -353,7 +354,7 @@ def holds(condition: tuple[Any, ...], v: Valuation, stream: Sequence[Event]) -> 
     raise AssertionError(condition)
 
 
-def _totalled(expression: Any, v: Valuation, stream: Sequence[Event]) -> Any:
+def _total(expression: Any, v: Valuation, stream: Sequence[Event]) -> Any:
     """The expression with each aggregate as the value it has over the positions of its variable, in order."""
     match expression:
         case ("total", function, variable, inner):
@@ -361,7 +362,7 @@ def _totalled(expression: Any, v: Valuation, stream: Sequence[Event]) -> Any:
         case ("value" | "of" | "attribute", *_):
             return expression
         case (sign, *parts):
-            return (sign, *(_totalled(part, v, stream) for part in parts))
+            return (sign, *(_total(part, v, stream) for part in parts))
     return expression
 
 
@@ -389,7 +390,7 @@ def total(function: str, found: list[Any]) -> Any:
 
 
 def _filter(v: Valuation, condition: Any, defined: frozenset[str], stream: Sequence[Event]) -> Valuation | None:
-    """φ FILTER θ1 AND θ2 is (φ FILTER θ1) FILTER θ2; what names a variable from outside is owed."""
+    """φ FILTER θ1 AND θ2 is (φ FILTER θ1) FILTER θ2; a condition that names a variable from outside is owed."""
     parts = condition[1:] if condition[0] == "all" else (condition,)
     owed = set(v.owed)
     for part in parts:
@@ -407,7 +408,7 @@ def _filter(v: Valuation, condition: Any, defined: frozenset[str], stream: Seque
 
 
 def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Event]) -> set[Valuation]:
-    """Check what is owed and can now be: each condition whose variables are all in `defined`."""
+    """Check the owed conditions that can be decided now: each whose variables are all in `defined`."""
     result = set()
     for v in found:
         due = {(condition, own) for condition, own in v.owed if named(condition) <= defined}
@@ -417,7 +418,7 @@ def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Eve
 
 
 def _knowing(v: Valuation, own: frozenset[tuple[str, Positions]]) -> Valuation:
-    """`v` with the variables of `own` as they were where the condition stood."""
+    """`v` with the variables of `own` as they were at the condition."""
     return Valuation(v.start, v.end, frozenset({**dict(v.mapping), **dict(own)}.items()))
 
 
@@ -439,7 +440,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def value_of(expression: tuple[Any, ...], event: Event | None, choice: Mapping[str, Event]) -> Any:
-    """The value of an expression, None for NULL and for a truth that is not known (three-valued logic)."""
+    """The value of an expression, None for NULL and for an unknown truth (three-valued logic)."""
     match expression:
         case ("value", value):
             return value
@@ -480,7 +481,7 @@ def value_of(expression: tuple[Any, ...], event: Event | None, choice: Mapping[s
 
 
 def correlation(left: Any, right: Any) -> float | None:
-    """Pearson's, of two lists; None where it is not defined."""
+    """Pearson's, of two lists; None if it is not defined."""
     if left is None or right is None or len(left) != len(right) or None in left or None in right:
         return None
     pairs = [(exact(a), exact(b)) for a, b in zip(left, right, strict=True)]
@@ -561,8 +562,8 @@ def evaluate(query: Query, stream: Sequence[Event]) -> list[Match]:
 def evaluate_long(query: Query, stream: Sequence[Event]) -> list[Match]:
     """As `evaluate`, for long streams and short windows.
 
-    Whether a valuation ([i, j], μ) is one of φ depends on the events i to j alone (by induction over Figure 2), so each
-    window is evaluated by itself, and of each window those that start with it are kept.
+    The events i to j alone decide if a valuation ([i, j], μ) is one of φ (by induction over Figure 2). So each window
+    is evaluated by itself, and of each window those that start with it are kept.
     """
     return _evaluate(query, stream, _in_each_window)
 
@@ -593,7 +594,7 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
         found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
-    return sorted(_reported(query, by_end))
+    return sorted(_report(query, by_end))
 
 
 def _not_followed(
@@ -613,8 +614,8 @@ def _not_followed(
     ]
 
 
-def _reported(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -> Iterator[Match]:
-    """Event by event: what is not forgotten, SELECT, LIMIT, CONSUME BY.
+def _report(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -> Iterator[Match]:
+    """Event by event: the matches that are not forgotten, SELECT, LIMIT, CONSUME BY.
 
     `by_end` has for each end its substream's number and positions, and complex events in positions of the substream.
     """
@@ -666,7 +667,7 @@ def select(strategy: str, found: Found) -> Found:
 
 
 def _beats(strategy: str, better: Positions, worse: Positions) -> bool:
-    """Whether `better` excludes `worse`: ≤next and ≤last of [CEL] §4, and proper inclusion for MAX."""
+    """True if `better` excludes `worse`: ≤next and ≤last of [CEL] §4, and proper inclusion for MAX."""
     difference = better ^ worse
     if strategy == "NEXT":
         return bool(difference) and min(difference) in better
@@ -678,7 +679,7 @@ def _beats(strategy: str, better: Positions, worse: Positions) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a reported list of matches has too much and too little, against the oracle's."""
+    """The matches that a reported list lacks, and those that it has too much, against the oracle's."""
 
     missing: list[Match] = field(default_factory=list)
     surplus: list[Match] = field(default_factory=list)
@@ -700,10 +701,10 @@ def compare(expected: Sequence[Match], reported: Sequence[Match]) -> Checked:
 
 
 def compare_choice(query: Query, everything: Sequence[Match], reported: Sequence[Match]) -> Checked:
-    """As `compare`, where LIMIT and ANY leave open which matches are reported; `everything` is without LIMIT.
+    """As `compare`, if LIMIT and ANY leave open which matches are reported; `everything` is without LIMIT.
 
-    What must hold: all of them are matches, none twice, as many for each end as there are to be, and no start that is
-    less recent than one that was left out.
+    These must hold: all of them are matches, none twice, as many for each end as required, and no start that is less
+    recent than one that was left out.
     """
     wrong = Checked([], compare(everything, reported).surplus)
     most = 1 if query.strategy == "ANY" else query.limit

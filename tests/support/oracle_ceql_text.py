@@ -78,7 +78,7 @@ def read(text: str) -> Query:
 
 
 def shown(formula: Formula, named: bool = False) -> frozenset[str]:
-    """The variables of AS, and the types of events that no AS names: what valuations show of `SELECT *`."""
+    """The variables of AS, and the types of events that no AS names: those that valuations of `SELECT *` show."""
     match formula:
         case Type(name):
             return frozenset() if named else frozenset({name})
@@ -216,7 +216,7 @@ class _Reader(Tokens):
         return left
 
     def element(self) -> tuple[bool, Formula]:
-        """Whether it is a NOT, and what stands in it."""
+        """(True for a NOT, the formula in it)."""
         if self.take("NOT"):
             return True, _single(*self.element())
         formula = self.postfix()
@@ -285,7 +285,7 @@ class _Reader(Tokens):
     def single(self) -> tuple[Any, ...]:
         """`x[…]`, a comparison over `x.a`, or a condition in parentheses; NOT of these goes inward."""
         if self.take("NOT"):
-            return _negated(self.single())
+            return _negate(self.single())
         streamed = self.ahead(">", offset=1) and self.ahead("[", offset=3)
         if self.tokens[self.at][0] == "name" and (self.ahead("[", offset=1) or streamed):
             variable = self.next("name")
@@ -417,10 +417,10 @@ class _Reader(Tokens):
         return ("total", function, variable, _own(inner))
 
 
-def _negated(condition: tuple[Any, ...]) -> tuple[Any, ...]:
+def _negate(condition: tuple[Any, ...]) -> tuple[Any, ...]:
     match condition:
         case ("all" | "any" as word, *parts):
-            return ("any" if word == "all" else "all", *map(_negated, parts))
+            return ("any" if word == "all" else "all", *map(_negate, parts))
         case ("on", variable, expression):
             return ("on", variable, ("not", expression))
         case ("for all", expression):
@@ -433,7 +433,8 @@ def _single(negated: bool, formula: Formula) -> Formula:
 
 
 def _split(formula: Any) -> tuple[Formula, Formula | None]:
-    """A query's formula without the NOT at its end, and what that is about; AS and FILTER around are about the rest."""
+    """A query's formula without the NOT at its end, and the formula of that NOT; AS and FILTER around belong to the
+    rest."""
     if isinstance(formula, _Ending):
         return formula.rest, formula.absent
     if isinstance(formula, As | Filter):

@@ -1,4 +1,4 @@
-"""What expressions with registers mean, from the definitions of [RMA] §3 and §6, naively; nothing of the engine.
+"""The meaning of expressions with registers, from the definitions of [RMA] §3 and §6, naively; nothing of the engine.
 
 An expression is a nested tuple:
 
@@ -10,11 +10,11 @@ An expression is a nested tuple:
     ("?", e)                          e or nothing
     ("read", condition, registers, marks)   an event under a condition on registers and "~", written to registers
 
-and a condition is ("=" | "!=" | "<" | "<=" | ">" | ">=", (name, attribute), (name, attribute) or a value), or
-("not", c), ("and", c, d), ("or", c, d). What is missing makes a comparison false.
+and a condition is ("=" | "!=" | "<" | "<=" | ">" | ">=", (name, attribute), (name, attribute) or a value), or ("not",
+c), ("and", c, d), ("or", c, d). A missing value makes a comparison false.
 
-An *outcome* of an expression over the stream from index i is (M, v, next, γ): the marked indices, the valuation of the
-variables it binds, the index behind what it has read, and the contents of the registers.
+An *outcome* of an expression over the stream from index i is (M, v, next, γ). These are the marked indices, the
+valuation of the variables it binds, the index behind the events it has read, and the contents of the registers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def outcomes(e: Any, stream: Stream, i: int, waits: bool, registers: frozenset[t
             return {((j,), frozenset({(variable, j)}), j + 1, registers) for j in places if stream[j]["type"] == kind}
         case ("read", condition, written, marks):
             return {
-                ((j,) if marks else (), frozenset(), j + 1, _written(registers, written, j))
+                ((j,) if marks else (), frozenset(), j + 1, _write(registers, written, j))
                 for j in places
                 if true(condition, {**{r: stream[p] for r, p in registers}, "~": stream[j]})
             }
@@ -82,12 +82,12 @@ def _then(first: set[Outcome], e: Any, stream: Stream, waits: bool, keep: bool) 
             yield m1 + m2, (v1 | v2 if keep else frozenset()), k2, g2
 
 
-def _written(registers: frozenset[tuple[str, int]], names: tuple[str, ...], j: int) -> frozenset[tuple[str, int]]:
+def _write(registers: frozenset[tuple[str, int]], names: tuple[str, ...], j: int) -> frozenset[tuple[str, int]]:
     return frozenset({**dict(registers), **dict.fromkeys(names, j)}.items())
 
 
 def true(condition: Any, events: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether a condition holds of the events by name."""
+    """True if a condition holds of the events by name."""
     match condition:
         case ("true",):
             return True

@@ -1,6 +1,6 @@
 """The naive evaluator of graph patterns: SPARQL 1.1 §17 and §18, read off the syntax, over one small graph.
 
-Terms are N-Triples text, as in `oracle_spaseq`; a mapping is a dict of variables to terms, a list of mappings has one
+Terms are N-Triples text, as in `oracle_spaseq`. A mapping is a dict of variables to terms. A list of mappings has one
 as often as the definition has it. A group is a tuple of elements:
 
     ("triple", s, path, o)   s, o: a term as text, ("?", name) or ("blank", label); a path is a term, ("?", name),
@@ -11,8 +11,8 @@ as often as the definition has it. A group is a tuple of elements:
 and an expression is ("?", name), ("term", t), ("exists", group), ("not exists", group), ("aggregate", kind, distinct,
 expression or None, separator), ("in" | "not in", e, e, …), or (operator or function, e, …).
 
-What SPARQL leaves open is decided as `docs/semantics.md` says: EXISTS puts the outer terms into the pattern; LIMIT
-without ORDER BY, ties, SAMPLE and GROUP_CONCAT go by the order of terms.
+Points that SPARQL leaves open are decided as in `docs/semantics.md`. EXISTS puts the outer terms into the pattern.
+LIMIT without ORDER BY, ties, SAMPLE and GROUP_CONCAT go by the order of terms.
 """
 
 from __future__ import annotations
@@ -40,8 +40,11 @@ _RANKS = (INTEGER, DECIMAL, DOUBLE)
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A subquery. `shown`: (name, its expression or None) each, None for `*`; `by`: (expression, name or None) each,
-    None without GROUP BY; `order`: (expression, whether descending) each; `values`: names and rows behind it."""
+    """A subquery.
+
+    `shown`: (name, its expression or None) each, None for `*`. `by`: (expression, name or None) each, None without
+    GROUP BY. `order`: (expression, True if descending) each. `values`: names and rows behind it.
+    """
 
     group: Group
     shown: tuple[tuple[str, Expression | None], ...] | None = None
@@ -60,7 +63,7 @@ class Select:
 
 
 def aggregates(expression: Expression) -> bool:
-    """Whether an aggregate stands in an expression (not in an EXISTS of it)."""
+    """True if an aggregate stands in an expression (not in an EXISTS of it)."""
     if expression[0] in ("?", "term", "exists", "not exists"):
         return False
     return expression[0] == "aggregate" or any(map(aggregates, expression[1:]))
@@ -234,7 +237,7 @@ class Evaluation:
         return row if value is None else {**row, name: value}
 
     def grouped(self, select: Select, rows: list[Row], outer: Row) -> Iterator[tuple[Row, Members]]:
-        """Each group: what GROUP BY binds, and its members. Without GROUP BY there is one, of all rows."""
+        """Each group: the bindings of GROUP BY, and its members. Without GROUP BY there is one, of all rows."""
         if select.by is None:
             yield {}, (rows, outer)
             return
@@ -374,7 +377,7 @@ def _meet(a: Row, b: Row) -> bool:
 
 
 def _without(row: Row, outer: Row) -> Row:
-    """What is left of a mapping where the outer variables are terms."""
+    """A mapping without the variables that are terms in the outer one."""
     return {name: term for name, term in row.items() if name not in outer}
 
 
@@ -447,7 +450,8 @@ def numeric(term: Term) -> Any:
 
 
 def truth_of(term: Term) -> bool:
-    """§17.2.2: of a plain literal, with a language or not, whether it is not empty; of a number neither 0 nor NaN."""
+    """§17.2.2: of a plain literal, with a language or not, True if it is not empty; of a number, True if neither 0 nor
+    NaN."""
     lexical, _, tag = parts_of(term)
     value = lexical if tag else value_of(term)[1]
     return bool(value) and value == value
@@ -520,7 +524,7 @@ def _datatype(term: Term) -> Term:
     return f"<{datatype or XSD + 'string'}>"
 
 
-def _concatenated(*terms: Term) -> Term:
+def _concatenate(*terms: Term) -> Term:
     strings = [_string(term) for term in terms]
     tags = {tag for _, tag in strings}
     return text("".join(s for s, _ in strings), tags.pop() if len(tags) == 1 else "")
@@ -558,7 +562,7 @@ FUNCTIONS: Mapping[str, Any] = {
     "sameTerm": lambda a, b: truth_term(a == b),
     "strlen": lambda a: number(len(_string(a)[0])),
     "ucase": lambda a: text(_string(a)[0].upper(), _string(a)[1]),
-    "concat": _concatenated,
+    "concat": _concatenate,
     "contains": lambda a, b: truth_term(_same_tags(a, b)[1] in _same_tags(a, b)[0]),
     "strstarts": lambda a, b: truth_term(_same_tags(a, b)[0].startswith(_same_tags(a, b)[1])),
     "abs": lambda a: number(abs(numeric(a))),

@@ -145,7 +145,7 @@ class _Error(Exception):
 
 
 def is_true(expression: Expression, solution: Solution) -> bool:
-    """Whether FILTER(expression) keeps the solution: an error is not true."""
+    """True if FILTER(expression) keeps the solution: an error is not true."""
     try:
         return _truth(_evaluate(expression, dict(solution)))
     except _Error:
@@ -271,8 +271,11 @@ At = Gpm | And | Either
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of a sequence: `operator` is what stands before it ("" for the first), `plus` is Kleene+, `optional`
-    `?` and `negated` `!`. `collect`: the variables of which solutions have the values in each round, under `ROUNDS`."""
+    """One element of a sequence.
+
+    `operator` is the sign before it ("" for the first), `plus` is Kleene+, `optional` `?` and `negated` `!`. `collect`:
+    the variables of which solutions have the values in each round, under `ROUNDS`.
+    """
 
     operator: str
     what: At
@@ -310,7 +313,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """What happens at one time: graphs, each with its stream's name; `key` is the mapping of the partition, if any."""
+    """The events of one time: graphs, each with its stream's name; `key` is the mapping of the partition, if any."""
 
     time: int
     graphs: tuple[tuple[str, Graph], ...]
@@ -354,7 +357,7 @@ def variables_at(what: At) -> frozenset[str]:
 
 
 def join_run(omega: Iterable[Solution], value: Value) -> frozenset[Solution]:
-    """X ⋈ Y where the FILTERs of Y that name variables of X are part of the join."""
+    """X ⋈ Y; the FILTERs of Y that name variables of X are part of the join."""
     merged = ((merge(m, n), filters) for m in omega for n, filters in value.omega)
     return frozenset(m for m, filters in merged if m is not None and all(is_true(f, m) for f in filters))
 
@@ -364,10 +367,10 @@ def join_run(omega: Iterable[Solution], value: Value) -> frozenset[Solution]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a sequence has matched: the indices of its instants, ascending, and the join of their mapping sets.
+    """The matched part of a sequence: the indices of its instants, ascending, and the join of their mapping sets.
 
-    `bound` are the variables that its GPMs before the element in hand may bind, `latest` those of that element's.
-    `at` is the index of the last instant it has dealt with: the last of `instants`, or one that a negation let pass.
+    `bound` are the variables that its GPMs before the element in hand may bind, `latest` those of that element's. `at`
+    is the index of the last instant it has dealt with: the last of `instants`, or one that a negation let pass.
     `barred` must not match while it waits for the next element; that takes the very next instant if it is `pressed`.
     """
 
@@ -390,7 +393,7 @@ def instants_of(streams: Streams) -> list[Instant]:
 
 
 Inside = Callable[[int, int], bool]
-"""Whether two instants, given by their indices, lie in one window."""
+"""True if two instants, given by their indices, lie in one window."""
 
 
 def runs_of(
@@ -458,18 +461,18 @@ def _let_pass(run: Run, element: Element, values: Sequence[set[Value]], inside: 
 
 
 def _meets(run: Run, values: Iterable[Value]) -> bool:
-    """Whether a negated expression matches, compatibly with the run."""
+    """True if a negated expression matches, compatibly with the run."""
     return any(join_run(run.omega, value) for value in values)
 
 
 def _occurs_before(run: Run, values: Sequence[set[Value]], inside: Inside) -> bool:
-    """Whether a negated expression matched since the window opened, compatibly with a run that has taken nothing."""
+    """True if a negated expression matched since the window opened, compatibly with a run that has taken nothing."""
     start, nothing = run.instants[0], Run((), frozenset({EMPTY}))
     return any(inside(i, start) and _meets(nothing, values[i]) for i in range(start))
 
 
 def _occurs_behind(run: Run, values: Sequence[set[Value]], inside: Inside) -> bool:
-    """Whether a negated expression matches behind the run before the window closes."""
+    """True if a negated expression matches behind the run before the window closes."""
     later = range(run.instants[-1] + 1, len(values))
     return any(inside(run.instants[0], i) and _meets(run, values[i]) for i in later)
 
@@ -591,7 +594,7 @@ def _partitions(
     parts: dict[Solution, list[Instant]] = {}
     gpms = [gpm for element in query.sequence for gpm in _gpms(element.what)]
     for instant in instants:
-        found = (m for gpm in gpms for m in mappings_at(_unfiltered(gpm), instant, knowledge))
+        found = (m for gpm in gpms for m in mappings_at(_without_filters(gpm), instant, knowledge))
         keys = {frozenset(pair for pair in m if pair[0] in names) for m in found}
         for key in keys:
             if len(key) == len(names):
@@ -607,5 +610,5 @@ def _gpms(what: At) -> list[Gpm]:
     return [what] if isinstance(what, Gpm) else _gpms(what.left) + _gpms(what.right)
 
 
-def _unfiltered(gpm: Gpm) -> Gpm:
+def _without_filters(gpm: Gpm) -> Gpm:
     return Gpm(gpm.name, gpm.streams, tuple(e for e in gpm.group if e[0] != "filter"))

@@ -1,7 +1,7 @@
 """The naive evaluator of result forms: SPARQL 1.1 §18.2.4, §18.2.5 and §16, and `docs/semantics.md`, on solutions.
 
 A solution is (time, mapping); a mapping is a dict from variables to terms: an `int` or a `Fraction` for numbers, text
-for IRIs. A `Form` says what is asked, as data; `text` writes it as a query has it. Clauses range over one window.
+for IRIs. A `Form` is the result form as data; `text` writes it as in a query. Clauses range over one window.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Form:
-    """`select`: pairs (name, what computes it, None for a plain variable). `having`: (aggregate, sign, number).
+    """`select`: pairs (name, its expression, None for a plain variable). `having`: (aggregate, sign, number).
 
     `order`: pairs (name, descending). `values`: (names, rows), None in a row being UNDEF. `group` None: no GROUP BY.
     """
@@ -66,7 +66,7 @@ def value(expression: Expression, mapping: Mapping) -> Any:
 
 
 def aggregate(what: Aggregate, group: Sequence[Mapping]) -> Any:
-    """§18.5.1. What has no value is left out (only COUNT is asked of variables that may have none)."""
+    """§18.5.1. Mappings without a value are left out (only COUNT is used with variables that may have none)."""
     if what.argument is None:
         found: list[Any] = [tuple(sorted(mapping.items())) for mapping in group]
     else:
@@ -91,7 +91,7 @@ def _compatible(left: Mapping, right: Mapping) -> bool:
     return all(left[name] == term for name, term in right.items() if name in left)
 
 
-def _joined(form: Form, rows: list[Solution]) -> list[Solution]:
+def _join(form: Form, rows: list[Solution]) -> list[Solution]:
     if form.values is None:
         return rows
     names, data = form.values
@@ -132,10 +132,10 @@ def results(form: Form, solutions: Sequence[Solution], last: int = 0) -> list[So
             if _holds(form, mappings):
                 key = {n: t for n in form.group or () if (t := mappings[0].get(n)) is not None}
                 end = max((time for time, _ in group), default=last)
-                rows += [(row, mappings) for row in _joined(form, [(end, key)])]
+                rows += [(row, mappings) for row in _join(form, [(end, key)])]
         rows.sort(key=lambda row: row[0][0])
     else:
-        rows = [(row, []) for row in _joined(form, list(solutions))]
+        rows = [(row, []) for row in _join(form, list(solutions))]
     extended = []
     for (time, mapping), group_ in rows:
         whole = dict(mapping)
@@ -193,7 +193,7 @@ def _term(term: Any) -> str:
 
 
 def text(form: Form) -> tuple[str, str]:
-    """The SELECT clause, and what stands behind WHERE."""
+    """The SELECT clause, and the clauses behind WHERE."""
     items = []
     for name, how in form.select:
         computed = _aggregate(how) if isinstance(how, Aggregate) else _expression(how) if how is not None else ""

@@ -1,8 +1,8 @@
 """A reader of SPAseq queries and of Turtle-like graphs for the naive evaluator, independent of the engine's parsers.
 
-It reads what the cases and the random tests hold: SELECT with variables or `*`, WITHIN, PARTITION BY, FROM STREAM, SEQ,
-and GPMs of triples (with `;` and `,`), FILTER, GRAPH, OPTIONAL, UNION, VALUES and nested groups. Wrong text:
-`ValueError`.
+It reads the queries of the cases and the random tests. These have SELECT with variables or `*`, WITHIN, PARTITION BY,
+FROM STREAM and SEQ. Their GPMs have triples (with `;` and `,`), FILTER, GRAPH, OPTIONAL, UNION, VALUES and nested
+groups. Wrong text: `ValueError`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read(text: str) -> SpaseqQuery:
 
 
 def read_graph(text: str, prefix: str = "http://example.org/") -> Graph:
-    """A graph from triples in Turtle; `prefix` is what the empty prefix stands for."""
+    """A graph from triples in Turtle; `prefix` is the IRI of the empty prefix."""
     reader = _Reader(text, {**PREFIXES, "": prefix})
     group = reader.triples_until_end()
     return frozenset((e[1], e[2], e[3]) for e in group)
@@ -87,7 +87,7 @@ class _Reader(Tokens):
         return SpaseqQuery(sequence, select, **options)
 
     def ends_sequence(self) -> bool:
-        """Whether the SEQ ends here: its `)` is followed by DEFINE or by `{ DEFINE`."""
+        """True if the SEQ ends here: its `)` is followed by DEFINE or by `{ DEFINE`."""
         return self.ahead(")") and (self.ahead("DEFINE", offset=1) or self.ahead("{", offset=1))
 
     def prefix(self) -> None:

@@ -1,4 +1,4 @@
-"""What the oracles' readers of query texts have in common: tokens, and arithmetic over them."""
+"""The common part of the oracles' readers of query texts: tokens, and arithmetic over them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Tokens(ABC):
         return self.tokens[self.at][0] if self.at < len(self.tokens) else "end"
 
     def ahead(self, *words: str, offset: int = 0) -> bool:
-        """Whether the next token is one of `words`: keywords are whole words of ASCII letters, in any case."""
+        """True if the next token is one of `words`: keywords are whole words of ASCII letters, in any case."""
         if self.at + offset >= len(self.tokens):
             return False
         kind, text = self.tokens[self.at + offset]
@@ -62,7 +62,7 @@ class Tokens(ABC):
 
     @abstractmethod
     def operand(self) -> tuple[Any, ...]:
-        """What stands between signs."""
+        """An operand of signs."""
 
     def sum(self) -> tuple[Any, ...]:
         left = self.product()

@@ -2,7 +2,7 @@
 
     python -m tests.support.proof patterns ceql --first 0 --count 20000 --processes 2 --into differences
 
-prints how many queries were drawn and, for each road, how many were compared, refused by name and different; every
+prints the number of queries drawn and, for each road, the numbers compared, refused by name and different. Every
 difference is made small and written as a case ready for `cases/`. The tests run the same on fewer seeds
 (`test_proof.py`). Exit code 1 if anything differs.
 
@@ -39,9 +39,9 @@ from tests.support.roads import Ride, Road
 class Kind:
     """A kind of random query.
 
-    `draw` gives one, `case` what the roads take, `expected` the answers by definition, `problem` what is wrong, beside
-    these, with the answers of a road (empty: nothing), `smaller` the queries with a part less, `toml` a case for
-    `cases/`. `often`: the roads of every seed; the others take one seed of `SELDOM`.
+    `draw` gives a query, `case` its form for the roads, `expected` the answers by definition. `problem` gives the
+    difference of a road's answers from these (empty: none). `smaller` gives the queries with a part less, `toml` a case
+    for `cases/`. `often`: the roads of every seed; the others take one seed of `SELDOM`.
     """
 
     draw: Callable[[random.Random], Any]
@@ -60,7 +60,8 @@ SHRINKING = 400
 
 @dataclass(slots=True)
 class Report:
-    """What was compared: by road how many queries, refusals and differences, and the differences' texts."""
+    """The results of the comparison: by road the numbers of queries, refusals and differences, and the differences'
+    texts."""
 
     drawn: int = 0
     compared: Counter[str] = field(default_factory=Counter)
@@ -81,7 +82,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A query that was drawn, what the roads take of it, and its answers by definition."""
+    """A query that was drawn, the roads that take it, and its answers by definition."""
 
     drawn: Any
     case: Case
@@ -90,8 +91,8 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Riding:
-    """What all roads of a query are given: its seed, a folder for files, of which later roads replace them, and perhaps
-    a session of Spark."""
+    """The input of all roads besides the query: its seed, a folder for files, of which later roads replace them, and
+    perhaps a session of Spark."""
 
     seed: int
     folder: Path
@@ -101,7 +102,7 @@ class _Riding:
         return Ride(random.Random(self.seed), self.folder, self.spark, anew=self.seed % SELDOM == 0)
 
 
-def _asked(kind: Kind, drawn: Any) -> _Asked:
+def _ask(kind: Kind, drawn: Any) -> _Asked:
     return _Asked(drawn, kind.case(drawn), kind.expected(drawn))
 
 
@@ -116,7 +117,7 @@ def check(kind: str, seeds: Sequence[int], only: Sequence[str] = (), spark: Any 
 
 
 def _check(kind: Kind, name: str, only: Sequence[str], riding: _Riding, report: Report) -> None:
-    asked = _asked(kind, kind.draw(random.Random(riding.seed)))
+    asked = _ask(kind, kind.draw(random.Random(riding.seed)))
     for road in _roads_of(kind, asked.case, riding, only):
         problem = _problem(kind, asked, road, riding)
         if problem is None:
@@ -125,8 +126,8 @@ def _check(kind: Kind, name: str, only: Sequence[str], riding: _Riding, report: 
         report.compared[road.name] += 1
         if problem:
             small = _shrunk(kind, asked.drawn, road, riding, problem)
-            report.different[f"{name} {road.name}"] = _told(kind, small, road, riding)
-            break  # what one road has wrong, others may too: one case is enough
+            report.different[f"{name} {road.name}"] = _describe(kind, small, road, riding)
+            break  # other roads may have the same fault: one case is enough
 
 
 def _roads_of(kind: Kind, case: Case, riding: _Riding, only: Sequence[str]) -> list[Road]:
@@ -138,7 +139,7 @@ def _roads_of(kind: Kind, case: Case, riding: _Riding, only: Sequence[str]) -> l
 
 
 def _problem(kind: Kind, asked: _Asked, road: Road, riding: _Riding) -> str | None:
-    """What is wrong, empty for nothing, None where the road refuses the query; an exception is a problem too."""
+    """The difference found, empty for none, None if the road refuses the query; an exception is a difference too."""
     try:
         if road.leaves(asked.case):
             return None
@@ -167,7 +168,7 @@ def _shrunk(kind: Kind, drawn: Any, road: Road, riding: _Riding, problem: str) -
             if tries > SHRINKING:
                 return drawn
             try:
-                other = _problem(kind, _asked(kind, candidate), road, riding)
+                other = _problem(kind, _ask(kind, candidate), road, riding)
             except (graph_patterns.TooMany, oracle.TooBig):
                 continue
             if other and _kind_of(other) == _kind_of(problem):
@@ -176,8 +177,8 @@ def _shrunk(kind: Kind, drawn: Any, road: Road, riding: _Riding, problem: str) -
     return drawn
 
 
-def _told(kind: Kind, drawn: Any, road: Road, riding: _Riding) -> str:
-    problem = _problem(kind, _asked(kind, drawn), road, riding)
+def _describe(kind: Kind, drawn: Any, road: Road, riding: _Riding) -> str:
+    problem = _problem(kind, _ask(kind, drawn), road, riding)
     said = "\n".join(f"# {line}" for line in f"{road.name}: {problem}".splitlines())
     return f"{said}\n{kind.toml(drawn, f'random {riding.seed}')}"
 
@@ -253,7 +254,7 @@ def _long_ceql(rng: random.Random) -> strategies.CeqlCase:
 
 
 def _ending(rng: random.Random) -> strategies.CeqlCase:
-    """A query that is not refused, as what its NOT relates can be told."""
+    """A query that is not refused, as its matches determine the events that its NOT relates."""
     while True:
         case = strategies.interesting(
             strategies.ending_case, lambda case: len(oracle.evaluate(case.query, case.stream)), rng
@@ -269,7 +270,7 @@ def _ending(rng: random.Random) -> strategies.CeqlCase:
 
 
 def _bindings_problem(drawn: strategies.CeqlCase, everything: list[Any], road: Road, found: Counter[Any]) -> str:
-    """Where not all are reported, LIMIT and ANY count valuations, most recent starts first."""
+    """If not all are reported, LIMIT and ANY count valuations, most recent starts first."""
     query = drawn.query
     if query.strategy != "ANY" and query.limit is None:
         missing, surplus = Counter(everything) - found, found - Counter(everything)

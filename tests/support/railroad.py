@@ -1,7 +1,7 @@
 """Railroad diagrams of a lark grammar, as SVG: `python -m tests.support.railroad` writes those of the references.
 
-A rule that begins with itself is drawn as what it begins with, followed by any number of what may come behind. A list
-with a separator is a loop with the separator on the way back.
+A rule that begins with itself is drawn as its first part, followed by any number of the parts that may come behind. A
+list with a separator is a loop with the separator on the way back.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Diagrams:
         self.rules: dict[str, Part] = {}
         for name, body in bodies.items():
             if not name.isupper():
-                self.rules[name] = self._unrolled(name, self._parsed(_TOKEN.findall(body)))
+                self.rules[name] = self._unroll(name, self._parse(_TOKEN.findall(body)))
 
     def svg(self, name: str) -> str:
         """The drawing of a rule."""
@@ -91,13 +91,13 @@ class Diagrams:
             f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
             f'<path d="M{_GAP} {y - 6}v12M{_GAP} {y}h{_GAP}M{wide + 2 * _GAP:.1f} {y}h{_GAP}M{wide + 3 * _GAP:.1f} '
             f'{y - 6}v12" fill="none" stroke="#555555"/>',
-            *_drawn(part, 2 * _GAP, y),
+            *_draw(part, 2 * _GAP, y),
         ]
         return "\n".join([*lines, "</svg>", ""])
 
     # -- the grammar
 
-    def _parsed(self, tokens: list[str]) -> Part:
+    def _parse(self, tokens: list[str]) -> Part:
         part, rest = self._choice(tokens)
         assert not rest, rest
         return part
@@ -122,7 +122,7 @@ class Diagrams:
                 tokens = tokens[1:]
                 parts.append(Pick((_NOTHING, part)) if token == "[" else part)
             elif token in "*+?":
-                parts.append(_repeated(parts, token))
+                parts.append(_repeat(parts, token))
             else:
                 parts.append(self._box(token))
         return (parts[0] if len(parts) == 1 else Row(tuple(parts))), tokens
@@ -140,9 +140,9 @@ class Diagrams:
             words = re.match(r"/\(([^)]*)\)", body)
             assert words is not None
             return Pick(tuple(Box(re.sub(r"s?\?$", "S", word).upper()) for word in words[1].split("|")))
-        return self._parsed(_TOKEN.findall(body))
+        return self._parse(_TOKEN.findall(body))
 
-    def _unrolled(self, name: str, part: Part) -> Part:
+    def _unroll(self, name: str, part: Part) -> Part:
         """Without the rule at its own beginning."""
         ways = part.parts if isinstance(part, Pick) else (part,)
         own = Box(name.replace("_", " "), "rule")
@@ -158,7 +158,7 @@ class Diagrams:
         return Row((begin, Pick((_NOTHING, Loop(more, _NOTHING)))))
 
 
-def _repeated(parts: list[Part], sign: str) -> Part:
+def _repeat(parts: list[Part], sign: str) -> Part:
     """The last of the parts, taken off them, under `*`, `+` or `?`."""
     part = parts.pop()
     if sign == "?":
@@ -200,7 +200,7 @@ def _line(*steps: str) -> str:
     return f'<path d="{"".join(steps)}" fill="none" stroke="#555555"/>'
 
 
-def _drawn(part: Part, x: float, y: float) -> Iterator[str]:
+def _draw(part: Part, x: float, y: float) -> Iterator[str]:
     wide = _size(part)[0]
     match part:
         case Box(""):
@@ -217,7 +217,7 @@ def _drawn(part: Part, x: float, y: float) -> Iterator[str]:
                 if i:
                     yield _line(f"M{x:.1f} {y}h{_GAP}")
                     x += _GAP
-                yield from _drawn(inner, x, y)
+                yield from _draw(inner, x, y)
                 x += _size(inner)[0]
         case Pick(parts):
             at = y
@@ -233,19 +233,19 @@ def _drawn(part: Part, x: float, y: float) -> Iterator[str]:
                                 f"v{_GAP - down:.1f}q0 {-_GAP / 2} {_GAP} {-_GAP / 2}")  # fmt: skip
                 else:
                     yield _line(f"M{x:.1f} {y}h{2 * _GAP}M{x + own + 2 * _GAP:.1f} {y}H{x + wide:.1f}")
-                yield from _drawn(inner, x + 2 * _GAP, at)
+                yield from _draw(inner, x + 2 * _GAP, at)
                 at += below
         case Loop(inner, back):
             own, _, below = _size(inner)
             other, up, _ = _size(back)
             yield _line(f"M{x:.1f} {y}h{2 * _GAP}M{x + own + 2 * _GAP:.1f} {y}H{x + wide:.1f}")
-            yield from _drawn(inner, x + 2 * _GAP, y)
+            yield from _draw(inner, x + 2 * _GAP, y)
             at = y + below + _ROW + max(up, 4)
             right, down = x + wide - 2 * _GAP, at - y
             yield _line(f"M{right:.1f} {y}q{_GAP} 0 {_GAP} {_GAP / 2}v{down - _GAP:.1f}q0 {_GAP / 2} {-_GAP} {_GAP / 2}"
                         f"H{x + 2 * _GAP + other:.1f}M{x + 2 * _GAP:.1f} {at}q{-_GAP} 0 {-_GAP} {-_GAP / 2}"
                         f"v{_GAP - down:.1f}q0 {-_GAP / 2} {_GAP} {-_GAP / 2}")  # fmt: skip
-            yield from _drawn(back, x + 2 * _GAP, at)
+            yield from _draw(back, x + 2 * _GAP, at)
 
 
 def write_all(languages: Sequence[str] = tuple(DIAGRAMS)) -> None:

@@ -1,11 +1,12 @@
 """Every way into the engine, as one table: a road takes a case and gives the answers that the engine gives there.
 
-A case runs on all roads of its language. Where a road cannot take one, `LEFT_OUT` says why and how many there are; what
-an engine refuses has to be refused with the words that stand there. A new way in is a new row of `ROADS`.
+A case runs on all roads of its language. If a road cannot take one, `LEFT_OUT` has the reason and the number of such
+cases. A query that an engine refuses has to be refused with the words that stand there. A new way in is a new row of
+`ROADS`.
 
-Answers of CEQL are matches (start, end, positions), or, where a case asks for valuations, (start, end, what each
-variable took); answers of SPAseq are those of `oracle_spaseq`, with one name for all blank
-nodes, whose labels depend on how a stream is cut.
+Answers of CEQL are matches (start, end, positions), or, if a case requires valuations, (start, end, the positions of
+each variable). Answers of SPAseq are those of `oracle_spaseq`, with one name for all blank nodes, whose labels depend
+on the cuts of a stream.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Answers = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Ride:
-    """What a road is given beside the case: its own randomness, a folder for files, and perhaps a session of Spark.
+    """The input of a road besides the case: its own randomness, a folder for files, and perhaps a session of Spark.
 
     `anew`: a snapshot is handed to a query compiled anew, as another process would; else to the one that all roads of
     the case share, as one program would. Compiling takes most of the time of a small case.
@@ -75,7 +76,7 @@ class Road:
 # ---------------------------------------------------------------------------------------------------------------- CEQL
 
 
-def _compiled(case: Case, evaluator: str = "compact") -> ceql.Query:
+def _compile(case: Case, evaluator: str = "compact") -> ceql.Query:
     query = _ceql_query(case.query, _settings(case, evaluator))
     if isinstance(query, UnsupportedFeature):
         raise query
@@ -102,24 +103,24 @@ def shown(case: Case, matches: Any) -> Answers:
     return [(int(m.start), int(m.end), tuple(int(p) for p in m.positions)) for m in matches]
 
 
-def _given(case: Case) -> dict[str, Any]:
+def _events_of(case: Case) -> dict[str, Any]:
     """The events as `run` takes them."""
     streams = harness.streams_of(case.events)
     return {"events": case.events} if streams is None else {"streams": streams}
 
 
 def _ceql_batch(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
-    return shown(case, _compiled(case, evaluator).run(**_given(case), valuations=case.valuations))
+    return shown(case, _compile(case, evaluator).run(**_events_of(case), valuations=case.valuations))
 
 
 def _ceql_tables(case: Case, ride: Ride) -> Answers:
     """Arrow tables, whose columns have one type."""
-    given = _given(case)
+    given = _events_of(case)
     if "streams" in given:
         given = {"streams": {name: _table(events) for name, events in given["streams"].items()}}
     else:
         given = {"events": _table(case.events)}
-    return shown(case, _compiled(case).run(**given, valuations=case.valuations))
+    return shown(case, _compile(case).run(**given, valuations=case.valuations))
 
 
 def _table(events: Events) -> Any:
@@ -133,7 +134,7 @@ def _table(events: Events) -> Any:
     return pa.table(columns)
 
 
-def _opened(case: Case, query: ceql.Query, state: bytes | None = None) -> ceql.Session:
+def _open(case: Case, query: ceql.Query, state: bytes | None = None) -> ceql.Session:
     return query.open(state, streams=harness.streams_of(case.events), valuations=case.valuations)
 
 
@@ -145,7 +146,7 @@ def _push(case: Case, stream: Any, events: Events) -> list[Any]:
 
 
 def _ceql_one_by_one(case: Case, ride: Ride) -> Answers:
-    stream = _opened(case, _compiled(case))
+    stream = _open(case, _compile(case))
     found = []
     for event in case.events:
         found += stream.push(*harness.named(event)) if "stream" in event else stream.push(event)
@@ -153,7 +154,7 @@ def _ceql_one_by_one(case: Case, ride: Ride) -> Answers:
 
 
 def _ceql_cuts(case: Case, ride: Ride) -> Answers:
-    stream = _opened(case, _compiled(case))
+    stream = _open(case, _compile(case))
     found: list[Any] = []
     for batch in harness.cut(case.events, ride.rng, 1 + len(case.events) // 20):
         found += _push(case, stream, batch)
@@ -162,8 +163,8 @@ def _ceql_cuts(case: Case, ride: Ride) -> Answers:
 
 def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answers:
     """Batches and single events by turns; at some cuts another query goes on from the snapshot (`Ride.anew`)."""
-    query = _compiled(case, evaluator)
-    stream = _opened(case, query)
+    query = _compile(case, evaluator)
+    stream = _open(case, query)
     batches = list(harness.cut(case.events, ride.rng, 1 + len(case.events) // 20))
     sure = ride.rng.randrange(len(batches)) if batches else 0
     found: list[Any] = []
@@ -173,17 +174,17 @@ def _ceql_snapshot(case: Case, ride: Ride, evaluator: str = "compact") -> Answer
         if number == sure or ride.rng.random() < harness.RESTARTS:
             if ride.anew:
                 query = ceql.compile(case.query, settings=_settings(case, evaluator))
-            stream = _opened(case, query, stream.snapshot())
+            stream = _open(case, query, stream.snapshot())
     return shown(case, found + stream.close())
 
 
 def _ceql_alerts(case: Case, ride: Ride) -> Answers:
-    return list(_compiled(case).alerts().run(**_given(case)))
+    return list(_compile(case).alerts().run(**_events_of(case)))
 
 
 def _ceql_alerts_pushed(case: Case, ride: Ride) -> Answers:
     """Batches and single events by turns."""
-    with _compiled(case).alerts().open(streams=harness.streams_of(case.events)) as stream:
+    with _compile(case).alerts().open(streams=harness.streams_of(case.events)) as stream:
         found: list[Any] = []
         for batch in harness.cut(case.events, ride.rng, 1 + len(case.events) // 20):
             for part in [batch] if ride.rng.random() < 0.5 else [[event] for event in batch]:
@@ -204,7 +205,7 @@ def _ceql_alert_command(case: Case, ride: Ride) -> Answers:
 
 
 def _ceql_command(case: Case, ride: Ride, command: str, more: list[str]) -> list[dict[str, Any]]:
-    """What `ceql` prints: one stream comes on standard input, several are files."""
+    """The output of `ceql`: one stream comes on standard input, several are files."""
     from ceql.cli import main as cli
 
     query = ride.folder / "query.ceql"
@@ -219,7 +220,7 @@ def _ceql_command(case: Case, ride: Ride, command: str, more: list[str]) -> list
             path = ride.folder / f"{name}.jsonl"
             path.write_bytes(_json_lines(events))
             arguments += ["--stream", f"{name}={path}"]
-    return _printed(cli.main, arguments, piped)
+    return _run_command(cli.main, arguments, piped)
 
 
 def _options(case: Case) -> list[str]:
@@ -235,7 +236,7 @@ class CommandFailed(Exception):
     """A command ended with another code than 0."""
 
 
-def _printed(main: Callable[[list[str]], int], arguments: list[str], piped: bytes) -> list[dict[str, Any]]:
+def _run_command(main: Callable[[list[str]], int], arguments: list[str], piped: bytes) -> list[dict[str, Any]]:
     """The lines of JSON that a command prints when it is given `piped` on standard input, in this process."""
     out, err = io.StringIO(), io.StringIO()
     before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(piped), "utf-8")
@@ -250,9 +251,9 @@ def _printed(main: Callable[[list[str]], int], arguments: list[str], piped: byte
 
 
 def _ceql_refused(case: Case, open_it: Callable[[ceql.Query], Any], evaluator: str = "compact") -> str:
-    """The first line of what the engine says where it does not take the query."""
+    """The first line of the engine's error if it does not take the query."""
     try:
-        open_it(_compiled(case, evaluator))
+        open_it(_compile(case, evaluator))
     except UnsupportedFeature as error:
         return str(error).splitlines()[0].removeprefix("<query>: ")
     return ""
@@ -292,7 +293,7 @@ def _no_table(case: Case) -> str:
 
 
 def _unknown_attribute(case: Case) -> str:
-    query = _compiled(case)
+    query = _compile(case)
     read = {*query.attributes, *(name for bracket in query.partition for name in bracket)}
     return UNKNOWN_ATTRIBUTE if read - {name for event in case.events for name in event} else ""
 
@@ -341,7 +342,7 @@ def _spaseq_threads(case: Case, ride: Ride) -> Answers:
 
 
 def _graph_events(case: Case, ride: Ride) -> tuple[list[Any], dict[str, Any]]:
-    """The events of all streams in order, and what `open` is given."""
+    """The events of all streams in order, and the arguments of `open`."""
     streams, kb = _files(case, ride)
     sources = stream_sources(_spaseq_query(case).checked, streams)
     events, options = open_streams(sources, StreamOptions(), Counters())
@@ -372,7 +373,7 @@ def _single(events: list[Any], rng: random.Random) -> Iterator[list[Any]]:
 
 
 def _spaseq_command(case: Case, ride: Ride, *more: str) -> Answers:
-    """What `spaseq run --format jsonl` prints, its first stream on standard input."""
+    """The output of `spaseq run --format jsonl`, its first stream on standard input."""
     from spaseq.cli.main import main
 
     query = ride.folder / "query.rq"
@@ -383,7 +384,7 @@ def _spaseq_command(case: Case, ride: Ride, *more: str) -> Answers:
     piped = Path(streams[first]).read_bytes()
     arguments += ["--stream", f"{first}=-"]
     for name in others:
-        # A compressed file ends, where --follow waits for another to grow.
+        # A compressed file ends, whereas --follow waits for another to grow.
         path = Path(streams[name] + ".gz")
         path.write_bytes(gzip.compress(Path(streams[name]).read_bytes(), 1, mtime=0))
         arguments += ["--stream", f"{name}={path}"]
@@ -393,7 +394,7 @@ def _spaseq_command(case: Case, ride: Ride, *more: str) -> Answers:
         arguments += ["--kb", f"{iri}={file}"]
     times = [instant.time for instant in oracle_spaseq.instants_of(harness.streamset(case.graphs))]
     found = []
-    for row in _printed(main, arguments, piped):
+    for row in _run_command(main, arguments, piped):
         at = tuple(times[p] for p in row["positions"])
         assert [round(t * 10**9) for t in row["time"]] == [at[0], at[-1]] == [times[row["start"]], times[row["end"]]]
         bound = ((name, _term(value)) for name, value in row["bindings"].items())
@@ -490,7 +491,7 @@ def _ceql_spark(case: Case, ride: Ride) -> Answers:
     streams = harness.streams_of(case.events)
     given: Any = {"": case.events} if streams is None else streams
     frames = {name: data_frame(ride.spark, events).coalesce(1) for name, events in given.items()}
-    found = spaseq.spark.run_tuples(_compiled(case), frames.get("", frames), partitions=_partitions(ride))
+    found = spaseq.spark.run_tuples(_compile(case), frames.get("", frames), partitions=_partitions(ride))
     table = spaseq.spark.collect(found).to_pydict()
     return list(zip(table["start"], table["end"], map(tuple, table["positions"]), strict=True))
 
@@ -576,7 +577,7 @@ LEFT_OUT: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 1},
     ("spaseq", "spark in slices"): {"without WITHIN a match may begin anywhere": 115},
 }  # fmt: skip
-"""By road, the refusals that are known (regular expressions), and how many cases each is of."""
+"""By road, the known refusals (regular expressions), and the number of cases of each."""
 
 
 def roads(case: Case) -> Iterator[Road]:
@@ -588,7 +589,7 @@ def roads(case: Case) -> Iterator[Road]:
 def expected(case: Case, road: Road) -> Counter[Any]:
     """The answers that the road is to give."""
     if case.is_spaseq:
-        return Counter(_defined(case.query, repr(case.graphs), repr(case.kb)))
+        return Counter(_definition_answers(case.query, repr(case.graphs), repr(case.kb)))
     if case.valuations:
         assert case.bindings is not None
         return Counter((s, e, tuple((x, tuple(at)) for x, at in taken)) for s, e, taken in case.bindings)
@@ -603,5 +604,5 @@ def given(case: Case, road: Road, ride: Ride) -> Counter[Any]:
 
 
 @cache
-def _defined(query: str, graphs: str, kb: str) -> frozenset[oracle_spaseq.Answer]:
+def _definition_answers(query: str, graphs: str, kb: str) -> frozenset[oracle_spaseq.Answer]:
     return frozenset(map(plain, harness.spaseq_oracle(query, ast.literal_eval(graphs), ast.literal_eval(kb))))

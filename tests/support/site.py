@@ -1,10 +1,12 @@
-"""The documentation as a site: blocks with options are made what the site's generator reads, and the site is looked at.
+"""The documentation as a site: blocks with options are converted to the form that the site's generator reads, and the
+site is checked.
 
-The generator takes a fenced block with an option that it does not know for no block, and loses the headings behind it.
+The generator ignores a fenced block with an option that it does not know, and loses the headings behind it.
 `zensical.toml` names this module as an extension of Markdown: `file="NAME"` becomes the block's title, the other
-options of `tests.support.fences` are for the tests alone. `python -m tests.support.site` looks at a site that was
-built: whether each heading is there, whether each task's words are in the section that answers it, and whether no page
-fetches anything from another host.
+options of `tests.support.fences` are for the tests alone.
+
+`python -m tests.support.site` checks a site that was built. Each heading must be there, and each task's words must be
+in the section that answers it. No page may fetch anything from another host.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _FILE: Final = re.compile(r'\bfile="([^"]*)"')
 _FOREIGN: Final = re.compile(
     r"""<(?:script|img|iframe)\b[^>]*\bsrc="(https?:[^"]*)|<link\b[^>]*\brel="(?:stylesheet|preload)"[^>]*\bhref="(https?:[^"]*)"""
 )
-"""What a page fetches from another host."""
+"""Something that a page fetches from another host."""
 _TASK: Final = re.compile(r"^\| ([^|]+) \| \[[^\]]*\]\(([^)#]+)#([^)]+)\) \| ([^|]+) \|$", re.MULTILINE)
 
 
@@ -64,7 +66,7 @@ def makeExtension(**options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of a page and what stands below it, up to the next one."""
+    """A heading of a page and the text below it, up to the next one."""
 
     page: str
     heading: str
@@ -72,7 +74,7 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """As the generator names it; GitHub does, too, where no signs stand alone."""
+        """The name that the generator gives it; GitHub gives the same, unless signs stand alone."""
         return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", self.heading.lower()).strip())
 
 
@@ -93,7 +95,7 @@ def sections(page: str) -> list[Section]:
 
 @dataclass(frozen=True)
 class Task:
-    """A row of the table of tasks: where it is answered, and what is searched for."""
+    """A row of the table of tasks: the section that answers it, and the words searched for."""
 
     name: str
     page: str
@@ -101,7 +103,7 @@ class Task:
     words: tuple[str, ...]
 
     def found_in(self, text: str) -> bool:
-        """Whether all words are in the text, in any case."""
+        """True if all words are in the text, in any case."""
         return all(word.lower() in text.lower() for word in self.words)
 
 
@@ -112,7 +114,7 @@ def tasks() -> list[Task]:
 
 
 def _problems(site: Path) -> Iterator[str]:
-    """What a site that was built lacks."""
+    """The faults of a site that was built."""
     items = json.loads((site / "search.json").read_text("utf-8"))["items"]
     texts = {item["location"]: f"{item['title']} {re.sub('<[^>]+>', '', item['text'])}" for item in items}
     for path in sorted(DOCS.rglob("*.md")):

@@ -2,8 +2,8 @@
 
     python -m tests.support.slow_readers < TRIALS   # in an empty folder
 
-TRIALS is a JSON array of `Trial`s, and so is what is printed, of `Outcome`s. Each runs in a child of this process,
-which has imported the command, so that they cost little.
+TRIALS is a JSON array of `Trial`s; the output is one of `Outcome`s. Each runs in a child of this process, which has
+imported the command, so that they cost little.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _PATIENCE: Final = {True: 3.0, False: 0.3}
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """`arguments`: of the command, its name first. `reads`: whether, after the interrupt, the output is read slowly,
-    else only once nobody expects it any more. `fifo`: whether the output goes to a named pipe by `--output`."""
+    """A trial. `arguments`: of the command, its name first. `reads`: True if the output is read slowly after the
+    interrupt; else it is read only once the command no longer expects that. `fifo`: True if the output goes to a named
+    pipe by `--output`."""
 
     arguments: Sequence[str]
     reads: bool = True
@@ -44,7 +45,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The exit code, the output, the standard error, and whether the command was waiting when it was interrupted."""
+    """The exit code, the output, the standard error, and True if the command was waiting when it was interrupted."""
 
     code: int
     out: str
@@ -69,7 +70,7 @@ def _unread(reader: int) -> int:
 
 
 def _waits(child: int) -> bool:
-    """Whether the process waits for the reader of a pipe; where the system does not tell for what, whether it waits."""
+    """True if the process waits for the reader of a pipe; if the system does not report the cause, True if it waits."""
     state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
     where = Path(f"/proc/{child}/wchan").read_text()
     return state == "S" and ("pipe" in where or where in ("", "0"))
@@ -94,7 +95,7 @@ def _ran(trial: Trial, child: int, reader: int, errors: Any, outcomes: dict[int,
     outcomes[number] = Outcome(code, out.decode(errors="replace"), errors.read().decode(), still == 4)
 
 
-def _started(trial: Trial, path: str) -> tuple[int, int, Any]:
+def _start(trial: Trial, path: str) -> tuple[int, int, Any]:
     """The process, the end of its pipe that is read, and the file of its standard error."""
     errors = tempfile.TemporaryFile()  # noqa: SIM115 - until the end
     os.mkfifo(path)
@@ -115,7 +116,7 @@ def _main() -> None:
     outcomes: dict[int, Outcome] = {}
     for first in range(0, len(trials), _AT_ONCE):
         some = list(enumerate(trials[first : first + _AT_ONCE], first))
-        started = [_started(trial, f"pipe{number}") for number, trial in some]
+        started = [_start(trial, f"pipe{number}") for number, trial in some]
         threads = [threading.Thread(target=_ran, args=(trial, *given, outcomes, number))
                    for (number, trial), given in zip(some, started, strict=True)]  # fmt: skip
         for thread in threads:
@@ -126,7 +127,7 @@ def _main() -> None:
 
 
 def interrupted(trials: Sequence[Trial], folder: Path) -> list[Outcome]:
-    """What came of the trials, run in the folder."""
+    """The outcomes of the trials, run in the folder."""
     import subprocess
 
     done = subprocess.run(

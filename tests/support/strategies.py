@@ -95,10 +95,10 @@ def wide_ceql_case(rng: random.Random) -> CeqlCase:
     def found(case: CeqlCase) -> int:
         return len(evaluate(replace(case.query, limit=None), case.stream))
 
-    return interesting(_widened, found, rng)
+    return interesting(_widen, found, rng)
 
 
-def _widened(rng: random.Random) -> CeqlCase:
+def _widen(rng: random.Random) -> CeqlCase:
     case = ceql_case(rng)
     kind = rng.randrange(10)
     if kind < 2:
@@ -113,7 +113,7 @@ def _widened(rng: random.Random) -> CeqlCase:
 
 
 def ending_case(rng: random.Random) -> CeqlCase:
-    """A NOT at the end, as a rule with conditions on what came before it."""
+    """A NOT at the end, as a rule with conditions on the events before it."""
     formula = draw_formula(rng, rng.choice((0, 1, 1, 2, 2, 3)))
     names = sorted(variables_of(formula))
     ending = As(Type(rng.choice(TYPES)), "n")
@@ -203,7 +203,8 @@ def _of_streams(rng: random.Random, case: CeqlCase) -> CeqlCase:
 
 
 def long_ceql_case(rng: random.Random) -> CeqlCase:
-    """A query with a short window over a long stream: what has left the window must be forgotten, and nothing else."""
+    """A query with a short window over a long stream: the events that have left the window must be forgotten, and no
+    others."""
     case = ceql_case(rng)
     size = Fraction(rng.randint(1, 6))
     within = rng.choice((Within(size, "events"), Within(size, "attribute", "t"), Within(size / 2 * 10**9, "time")))
@@ -258,7 +259,7 @@ def draw_formula(rng: random.Random, depth: int) -> Formula:
 
 
 def draw_absent(rng: random.Random, outside: Sequence[str]) -> Formula:
-    """What a NOT may be about: one event, perhaps filtered, perhaps compared with `outside`, perhaps one of two."""
+    """The formula of a NOT: one event, perhaps filtered, perhaps compared with `outside`, perhaps one of two."""
     formula: Formula = As(Type(rng.choice(TYPES)), "n")
     kind = rng.random()
     if kind < 0.3:
@@ -531,7 +532,7 @@ def smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
         if simpler != query:
             yield replace(case, query=simpler)
     for formula in _smaller_formulas(query.formula):
-        if _wanted(formula) <= variables_of(formula) and (query.select or frozenset()) <= variables_of(formula):
+        if _free_variables(formula) <= variables_of(formula) and (query.select or frozenset()) <= variables_of(formula):
             yield replace(case, query=replace(query, formula=formula))
     for i, event in enumerate(case.events):
         for name, _ in event:
@@ -540,18 +541,18 @@ def smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
                 yield replace(case, events=(*case.events[:i], shorter, *case.events[i + 1 :]))
 
 
-def _wanted(formula: Formula) -> frozenset[str]:
+def _free_variables(formula: Formula) -> frozenset[str]:
     """The variables that conditions name and their own formula does not define."""
     match formula:
         case Filter(child, condition):
-            return (named(condition) | _wanted(child)) - variables_of(child)
+            return (named(condition) | _free_variables(child)) - variables_of(child)
         case Then(left, right) | Or(left, right) | And(left, right):
-            return (_wanted(left) | _wanted(right)) - variables_of(formula)
+            return (_free_variables(left) | _free_variables(right)) - variables_of(formula)
         case Without(left, absent, right):
-            lost = frozenset(f"{name} of a NOT" for name in _wanted(absent) - variables_of(left))
-            return ((_wanted(left) | _wanted(right)) - variables_of(formula)) | lost
+            lost = frozenset(f"{name} of a NOT" for name in _free_variables(absent) - variables_of(left))
+            return ((_free_variables(left) | _free_variables(right)) - variables_of(formula)) | lost
         case As(child) | Plus(child) | Repeat(child) | Project(child):
-            return _wanted(child)
+            return _free_variables(child)
     return frozenset()
 
 
@@ -648,11 +649,11 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
             suffix = "!"
         before, here = list(bound), list(bound)
         for name in together:
-            # A FILTER may name what stands before it, or is joined to it at the same instant.
+            # A FILTER may name variables of the part before it, or of one joined to it at the same instant.
             body, own = _draw_gpm(rng, here if sign == "&" else before, partition)
             gpms.append((name, body))
             here += own
-        if suffix != "!":  # what must not occur binds nothing
+        if suffix != "!":  # an absence binds nothing
             bound = here
         elements.append(_together(rng, together, sign) + suffix)
     if rng.random() < 0.3 or all(e.endswith("!") for e in elements):
@@ -693,7 +694,7 @@ def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str
 
 
 def _opens_with_negation(sequence: str) -> bool:
-    """Whether nothing need come before some negated element: not to be had with a sliding window."""
+    """True if some negated element need not have anything before it: impossible with a sliding window."""
     for element in re.split(" [,;:] ", sequence):
         if element.endswith("!"):
             return True
@@ -703,7 +704,8 @@ def _opens_with_negation(sequence: str) -> bool:
 
 
 def long_spaseq_case(rng: random.Random) -> SpaseqCase:
-    """A query with a short window over a long streamset: what has left the window must be forgotten, nothing else."""
+    """A query with a short window over a long streamset: the events that have left the window must be forgotten, and no
+    others."""
     case = spaseq_case(rng)
     events: list[tuple[str, float, tuple[str, ...]]] = []
     for _ in range(rng.randint(4, 12)):

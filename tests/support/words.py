@@ -1,4 +1,4 @@
-"""Where the words of a query end: what both languages' tests of their keywords do with a text and its tree."""
+"""The ends of a query's words: helpers of both languages' tests of their keywords, for a text and its tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plain(node: Any, word: str) -> Any:
 
 
 def read(parse: Callable[[str], Any], text: str, word: str) -> Any:
-    """What `text` is to `parse`: its tree with `word` as `?`, or the span where it is wrong."""
+    """The result of `parse` for `text`: its tree with `word` as `?`, or the span of the error."""
     try:
         return plain(parse(text), word)
     except QueryError as error:

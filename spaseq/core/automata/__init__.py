@@ -1,20 +1,19 @@
 """Automata: patterns compiled to complex event automata, symbol classes, lazy determinisation.
 
-`compile_pattern` gives a frozen `CEA`; what an evaluation learns about it (`Alphabet`, `Cache`) is kept apart. The
-modules that need numba (`alphabet`) are imported by the engine, not here, so that compiling a query stays cheap.
+`compile_pattern` gives a frozen `CEA`. The state that an evaluation learns about it (`Alphabet`, `Cache`) is separate.
+The modules that need numba (`alphabet`) are imported by the engine, not here, so that compiling a query stays cheap.
 Register match automata, as objects to build, combine and run, are in `rma`, which is imported on first use.
 
 Modules:
 
 * `kernels` (`FULL`, `assign`, `pack`): Kernels that number the symbol classes of events; see `alphabet`.
-* `alphabet`: Symbol classes: the alphabet an automaton really reads (regex engines call it alphabet compression).
+* `alphabet`: Symbol classes: the alphabet that an automaton distinguishes (regex engines call it alphabet compression).
 * `cea`: Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
 * `compile`: Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 * `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
 * `diagram` (`Light`, `automaton_data`, `automaton_diagram`, `automaton_text`, `classes_of`): A complex event automaton
   as DOT, SVG and JSON, perhaps lit by a run.
-* `states` (`alike`, `closure`): States of an automaton, of whatever kind: which can be reached, and which have the same
-  future.
+* `states` (`alike`, `closure`): States of an automaton of any kind: the reachable ones, and those with the same future.
 * `rma/`: Register match automata ([RMA]): expressions, constructions, runs.
 """
 

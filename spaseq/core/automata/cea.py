@@ -1,7 +1,7 @@
 """Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
 
 A run may start at any position; it reads events one after another, and each transition marks its event or not. Final
-states are not represented: in the construction of Theorem 2 no transition leaves a final state, so the constant
+states are not represented, because in the construction of Theorem 2 no transition leaves a final state. The constant
 `ACCEPT` stands for all of them as a target, and the sets of states that determinisation builds contain none.
 """
 
@@ -60,11 +60,11 @@ Action = Take | Avoid | Leave | Again
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`source --predicates/marks--> target`; `actions` are what it does to the registers, in order.
+    """`source --predicates/marks--> target`; `actions` are its register actions, in order.
 
     `predicates` are indices into `CEA.predicates` and must all hold. An `otherwise` transition fires only if no other
     transition of its source does (skip-till-next, [SPAseq] Definition 11). `label` is an index into `CEA.labels`, for
-    the set of variables that take the event; 0 where matches are not valuations.
+    the set of variables that take the event; 0 if matches are not valuations.
     """
 
     source: int
@@ -92,7 +92,7 @@ class CEA:
 
     @property
     def has_registers(self) -> bool:
-        """Whether some transition reads or writes registers."""
+        """True if some transition reads or writes registers."""
         return any(t.actions for out in self.transitions for t in out)
 
     def __repr__(self) -> str:
@@ -126,16 +126,16 @@ def say_action(action: Action) -> str:
     match action:
         case Take(guard, variables):
             names = ", ".join(sorted({name.partition("#")[0] for name in variables} - {""}))
-            return f"{names}: {_said(guard, variables)}" if names else _said(guard, variables)
+            return f"{names}: {_guard_text(guard, variables)}" if names else _guard_text(guard, variables)
         case Avoid(guard, variables):
-            return f"unless {_said(guard, variables)}"
+            return f"unless {_guard_text(guard, variables)}"
         case Leave(guard):
-            return f"decided: {_said(guard)}"
+            return f"decided: {_guard_text(guard)}"
         case Again(what):
-            return f"another round{_said(what)}"
+            return f"another round{_guard_text(what)}"
 
 
-def _said(guard: Hashable, own: frozenset[str] = frozenset()) -> str:
+def _guard_text(guard: Hashable, own: frozenset[str] = frozenset()) -> str:
     """A guard without the names that the compiler gave to events. `own`: those of the transition's event."""
     text = str(getattr(guard, "said", guard))
     text = re.sub(r"`([^`#]+)#\d+`", r"\1", text)

@@ -1,10 +1,10 @@
 """Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 
-The construction is the paper's, by induction on the pattern, with two differences. Final states are the target
-`ACCEPT` (see `spaseq.core.automata.cea`). And for a sequence of φ and ψ, where the paper leads every transition into a
-final state of φ to each initial state of ψ, here ψ's initial states are joined into one waiting state. Its loop is the
-place for what may lie in between, and with `Skip.NEXT` it has to see all transitions of ψ's first event. At the end,
-states with the same future are merged.
+The construction is the paper's, by induction on the pattern, with two differences. Final states are the target `ACCEPT`
+(see `spaseq.core.automata.cea`). In a sequence of φ and ψ, the paper leads every transition into a final state of φ to
+each initial state of ψ. Here ψ's initial states are joined into one waiting state. Its loop passes over the events in
+between, and with `Skip.NEXT` it has to see all transitions of ψ's first event. At the end, states with the same future
+are merged.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def compile_pattern(
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
-    ([CEL] §4). With `valuations`, the label of a transition says which variables take its event; if `shown` is given,
-    which of these, so that valuations that differ in other variables alone are one. The size is linear in the pattern,
-    with `strict` three times as large. Raises `BudgetExceeded` (`negated_conditions`) if more than `negated`
-    alternatives under one negation have guards.
+    ([CEL] §4). With `valuations`, the label of a transition stands for the variables that take its event; if `shown` is
+    given, only for those of them. Valuations that differ in other variables alone are then one. The size is linear in
+    the pattern, with `strict` three times as large. Raises `BudgetExceeded` (`negated_conditions`) if more than
+    `negated` alternatives under one negation have guards.
     """
     part = _Builder(negated).build(push_filters(pattern))
     edges = _with_single_initial(part)

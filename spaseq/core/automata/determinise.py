@@ -1,7 +1,7 @@
 """Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
 
 A deterministic state is a set of states of the automaton. From it, a symbol class leads to one state by marking the
-event (one for each label, where matches are valuations) and to one by not marking it. So the marked positions of a run,
+event (one for each label, if matches are valuations) and to one by not marking it. So the marked positions of a run,
 with their labels, determine its states, and no complex event is found twice. The transitions of a state, on all symbol
 classes that have occurred, are computed when a run first reaches it; before that it is only a number and its set.
 """
@@ -24,9 +24,11 @@ TURN = 1 << 10
 PATIENCE = 4
 WORTH = 4
 STEP_ROWS = 4_000
-"""A cache gives up by measured work, as those of RE2 and Rust's regex do: where states are hardly used before there are
-others, it costs more than it saves, and more the larger it is (`Cache.pays`). The unit is a step from a set of states,
-which costs the same with and without a cache; to copy `STEP_ROWS` rows of its tables takes as long.
+"""Rows of a cache's tables that are copied in the time of one step from a set of states.
+
+A cache gives up by measured work, as those of RE2 and Rust's regex do (`Cache.pays`). If states are hardly used before
+others replace them, a cache costs more than it saves, and more the larger it is. The unit of work is a step from a set
+of states, which costs the same with and without a cache.
 
 PERF: `any:+ : A : any : …` of 256 states in a budget for 25, cleared 4 times in 10 events: 380 µs an event, and 1,016
 set by set, kernels interpreted (2026-11-23). A tiny cache pays though hardly any state is used twice.
@@ -82,14 +84,14 @@ class Stepper:
         return Step(marks, frozenset(skip - {ACCEPT}), ACCEPT in skip)
 
     def inert(self, vector: int) -> bool:
-        """Whether an event of this vector starts nothing, marks nothing, and leaves every state where it is."""
+        """True if an event of this vector starts nothing, marks nothing, and leaves every state as it is."""
         if self.enabled(INITIAL, vector):
             return False
         return all(self.stays(q, vector) for q in range(1, len(self._out)))
 
     def stays(self, state: int, vector: int) -> bool:
-        """Whether a run in `state` passes over an event of this vector and changes nothing, whatever its registers
-        hold."""
+        """True if a run in `state` passes over an event of this vector and changes nothing, for any contents of its
+        registers."""
         if self.enabled(state, vector) != [(SKIP, state)]:
             return False
         return not any(need & vector == need for need in self._acts[state])
@@ -154,7 +156,7 @@ class Cache:
 
     @property
     def learnt(self) -> Iterable[int]:
-        """Those whose transitions are known."""
+        """The states whose transitions have been computed."""
         return self._learnt.keys()
 
     def memory_usage(self) -> int:
@@ -184,15 +186,15 @@ class Cache:
 
     @property
     def over_budget(self) -> bool:
-        """Whether it is time to `clear`."""
+        """True if it is time to `clear`."""
         return self._bytes > self._budget
 
     def pays(self, live: int, position: int) -> bool:
-        """Whether making states costs less than `WORTH` times what it would cost to follow the sets of states without
-        any; asked at the event at `position`, where runs are in `live` of them.
+        """True if making states costs less than `WORTH` times the cost of following the sets of states without any.
 
-        A turn is `TURN` states made, those after a `clear` again. Without tables each event would make a step from
-        each live state. It does not pay where `PATIENCE` turns on end did not.
+        Called at the event at `position`, at which runs are in `live` of the states. A turn is `TURN` states made,
+        including those made again after a `clear`. Without tables each event would make a step from each live state.
+        False after `PATIENCE` turns in a row that cost more.
         """
         if self._since is None:
             self._since = position
@@ -214,20 +216,22 @@ class Cache:
         return {old: new for new, old in enumerate(live)}
 
     def restore(self, states: Sequence[frozenset[int]]) -> None:
-        """Take the states of another cache of the same automaton, under their numbers there. `OptionError` for what is
-        no set of its states, or for one that stands twice."""
+        """Take the states of another cache of the same automaton, under their numbers there. Raises `OptionError` for a
+        value that is not a set of the automaton's states, or that occurs twice."""
         ours = range(1, self._stepper.states)
         known = all(type(some) is frozenset and all(type(q) is int and q in ours for q in some) for some in states)
         expect(known and len(set(states)) == len(states) and frozenset() not in states, "each set of states once")
         self._evict(list(states))
 
     def tables(self) -> Tables:
-        """The transitions as arrays. What is new since the last call is put behind what is there, class by class, so a
-        row is made of Python's numbers once. O(bytes of the arrays) if there is something new."""
+        """The transitions as arrays. Rows made since the last call are put behind the earlier ones, class by class, so
+        each row is converted from Python's numbers once. O(bytes of the arrays) if there are new rows."""
         old = self._tables
         if old is None or self._stale:
             init = _flat(self._init, 5) if old is None or len(old.init_from) <= len(self._init) else old[:2]
-            affected = _flat(self._fresh, 6) if old is None else _joined(old.affected_from, old.affected, self._fresh)
+            affected = (
+                _flat(self._fresh, 6) if old is None else _extend_flat(old.affected_from, old.affected, self._fresh)
+            )
             self._fresh = [[] for _ in self._vectors]
             known = np.zeros(len(self._states), bool)
             if old is None:
@@ -285,10 +289,10 @@ def _flat(lists: Sequence[Sequence[tuple[int, ...]]], width: int) -> tuple[np.nd
     return np.cumsum([0, *map(len, lists)]).astype(np.int64), np.array(rows, np.int32).reshape(-1, width)
 
 
-def _joined(
+def _extend_flat(
     offsets: np.ndarray, rows: np.ndarray, lists: Sequence[Sequence[tuple[int, ...]]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`_flat` of lists of which the first ones begin with what `offsets` and `rows` have of them."""
+    """`_flat` of `lists`, whose first lists begin with the rows that `offsets` and `rows` already hold."""
     before = np.append(offsets, np.full(len(lists) + 1 - len(offsets), offsets[-1]))
     ends = before + np.cumsum([0, *map(len, lists)])
     found = np.empty((int(ends[-1]), rows.shape[1]), np.int32)

@@ -18,10 +18,10 @@ __all__ = ["Light", "automaton_data", "automaton_diagram", "automaton_text", "cl
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """What a run is known to have done in its automaton.
+    """The known effects of a run on its automaton.
 
-    `ways`: of matches. `matches`: how many there are, if not all of them are in `ways`. `reached`: the states that some
-    run was in, None where it is not known. `unmet`: the steps (predicates) that no event fulfilled.
+    `ways`: of matches. `matches`: their number, if not all of them are in `ways`. `reached`: the states that some run
+    was in, None if unknown. `unmet`: the steps (predicates) that no event fulfilled.
     """
 
     ways: Sequence[tuple[Transition, ...]]
@@ -32,7 +32,7 @@ class Light:
 
 def automaton_diagram(automaton: CEA, light: Light | None = None) -> Diagram:
     """The automaton as a diagram: solid edges mark their event, dashed ones pass over it. Actions are notes. With
-    `light` it shows what a run did in it."""
+    `light` it shows a run's effects."""
     lamp = None if light is None else _Lamp(automaton, light)
     states = [(str(q), str(q), q) for q in range(automaton.states)] + [("accept", "✓", ACCEPT)]
     nodes = [
@@ -54,7 +54,7 @@ def classes_of(way: Sequence[Transition]) -> list[str]:
 
 
 class _Lamp:
-    """What becomes of the parts of an automaton in a light."""
+    """Assigns a light to the parts of an automaton."""
 
     def __init__(self, automaton: CEA, light: Light) -> None:
         self._automaton = automaton
@@ -63,26 +63,26 @@ class _Lamp:
         self._states = Counter(q for way in light.ways for q in {q for t in way for q in (t.source, t.target)})
 
     def of_state(self, q: int) -> tuple[Lit, int]:
-        """What became of a state, and how many matches came through it."""
+        """The light of a state, and the number of matches that came through it."""
         if self._states[q]:
             return "taken", self._states[q]
         return ("open" if self._came(q) else "never"), 0
 
     def of_move(self, t: Transition) -> tuple[Lit, int]:
-        """What became of a transition, and how many matches took it."""
+        """The light of a transition, and the number of matches that took it."""
         if self._moves[t]:
             return "taken", self._moves[t]
         unmet = frozenset(self._automaton.predicates[p] for p in t.predicates) in self._light.unmet
         return ("open" if self._came(t.source) and not unmet and self._came(t.target) else "never"), 0
 
     def _came(self, q: int) -> bool:
-        """Whether a run may have come to a state."""
+        """True if a run may have come to a state."""
         if q == ACCEPT:
             return bool(self._light.matches) or self._light.reached is None
         return q == INITIAL or self._light.reached is None or q in self._light.reached
 
     def legend(self) -> tuple[str, ...]:
-        """What the colours and numbers mean."""
+        """The meaning of the colours and numbers."""
         found, matches = sum(map(bool, self._light.ways)), self._light.matches
         of = "1 match" if matches == 1 else f"{matches:,} matches"
         if found:

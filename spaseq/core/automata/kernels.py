@@ -9,13 +9,13 @@ from spaseq.core.jit import kernel
 __all__ = ["FULL", "assign", "pack"]
 
 FULL = 1
-"""What `assign` returns if it needs larger tables."""
+"""The status of `assign` if it needs larger tables."""
 _GOLDEN = 0x9E3779B97F4A7C1  # a product with this depends on every bit of a code in the bits that choose a slot
 
 
 @kernel
 def pack(truth: np.ndarray, codes: np.ndarray) -> None:
-    """Sets bit p of codes[i] where truth[p, i]. truth: bool (p, n), p <= 63; codes: int64 (n,), zeroed. O(p n)."""
+    """Sets bit p of codes[i] if truth[p, i]. truth: bool (p, n), p <= 63; codes: int64 (n,), zeroed. O(p n)."""
     for p in range(truth.shape[0]):
         for i in range(codes.shape[0]):
             codes[i] |= np.int64(truth[p, i]) << p
@@ -27,9 +27,9 @@ def assign(
 ) -> int:
     """Sets out[i] to the number of codes[i]; a new code gets the next number and is appended to `fresh`. Expected O(n).
 
-    `keys`, `ids`: an open-addressing table with a power of two of slots, ids -1 where empty. `state`: how many numbers
-    are in use, and the next event. Returns FULL if the table or `fresh` is half full; then call it again with larger
-    ones.
+    `keys`, `ids`: an open-addressing table with a power of two of slots, ids -1 if empty. `state`: the number of
+    numbers in use, and the next event. Returns FULL if the table or `fresh` is half full; then call it again with
+    larger ones.
     """
     mask = keys.shape[0] - 1
     for i in range(state[1], codes.shape[0]):

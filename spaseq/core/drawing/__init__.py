@@ -1,8 +1,7 @@
 """Pictures: automata as DOT and SVG text, matches on a time axis as SVG or HTML.
 
-A `Diagram` is a graph of states and transitions, for automata of any kind: `to_dot` writes it for Graphviz, `to_svg`
-has Graphviz lay it out (the extra `draw`, or its own programs). A `Timeline`
-needs nothing else.
+A `Diagram` is a graph of states and transitions, for automata of any kind. `to_dot` writes it for Graphviz, `to_svg`
+has Graphviz lay it out (the extra `draw`, or its own programs). A `Timeline` needs no other program.
 
 Modules:
 
@@ -10,9 +9,9 @@ Modules:
   labelled edges between them, perhaps lit by a run.
 * `dot` (`to_dot`): A diagram in the language of Graphviz, written so that labels stay short.
 * `layout` (`LARGEST`, `to_svg`): A diagram as SVG, laid out by Graphviz.
-* `picture` (`Picture`): A drawing of an automaton to look at: in a notebook, in a file.
+* `picture` (`Picture`): A drawing of an automaton, for a notebook or a file.
 * `html` (`event_text`, `match_html`, `matches_html`, `query_html`, `step_html`, `table_html`, `text_html`,
-  `time_text`): What a notebook shows of queries, matches and steps: HTML of bounded size, with all text escaped.
+  `time_text`): Queries, matches and steps as HTML for notebooks: of bounded size, with all text escaped.
 * `timeline` (`Mark`, `Span`, `Timeline`, `timeline_of`): Matches on a time axis, as SVG: a row for each match, a line
   from its start to its end, a mark for each event it took.
 """

@@ -8,14 +8,15 @@ from typing import Literal, TypeAlias
 __all__ = ["Diagram", "Edge", "Lit", "Node", "edge_class", "node_class"]
 
 Lit: TypeAlias = Literal["", "taken", "open", "never"]
-"""What became of a part of an automaton in a run: it is on the way of a match; runs may have come there, and no match;
-nothing came there. `""` where nothing is said of a run."""
+"""The part that a state or transition had in a run: on the way of a match; reached by runs, but by no match; or never
+reached. `""` if no run is shown.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state: `name` is unique in its diagram, `label` is shown. `start`: a run begins here; `final`: it may end.
-    `lit`: what became of it, and `count`: of how many matches it is on the way."""
+    """A state. `name` is unique in its diagram, `label` is shown. `start`: a run begins here; `final`: it may end.
+    `lit`: its part in a run; `count`: the number of matches whose way it is on."""
 
     name: str
     label: str
@@ -27,9 +28,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A transition between two nodes, given by name, with its label. `notes`: what is said in the legend, where its
-    number stands behind the label. `dashed`: whether it passes over its event, or takes none. `lit` and `count`: as of
-    nodes."""
+    """A transition between two nodes, given by name, with its label. `notes`: texts of the legend; their numbers stand
+    behind the label. `dashed`: true if it passes over its event, or takes none. `lit` and `count`: as of nodes."""
 
     source: str
     target: str

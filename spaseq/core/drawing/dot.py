@@ -1,4 +1,4 @@
-"""A diagram in the language of Graphviz, written so that labels stay short: what is long is a note in the legend."""
+"""A diagram in the language of Graphviz, written so that labels stay short: long texts become notes in the legend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spaseq.core.drawing.diagram import Diagram, Edge, Lit, Node, edge_class, no
 __all__ = ["to_dot"]
 
 _FONT: Final = 'fontname="Helvetica,Arial,sans-serif"'
-"""Graphviz knows the widths of these, also where no font is installed."""
+"""Graphviz knows the widths of these fonts, even if no font is installed."""
 _LABEL: Final = 28
 """Letters of a line of an edge's label."""
 _LEGEND: Final = 90
@@ -36,7 +36,7 @@ def to_dot(diagram: Diagram) -> str:
     """The diagram in DOT, left to right; `dot -Tsvg` renders it, and `to_svg`. Cost linear in its size.
 
     Edges between the same nodes and of the same style are one, with all their labels. So are all loops of a node:
-    Graphviz draws a second loop through the label of the first, and does not see where labels of loops at ports are.
+    Graphviz draws a second loop through the label of the first, and ignores the places of labels of loops at ports.
     """
     return "\n".join(_lines(diagram)) + "\n"
 
@@ -44,7 +44,7 @@ def to_dot(diagram: Diagram) -> str:
 def _lines(diagram: Diagram) -> Iterator[str]:
     notes = {note: number for number, note in enumerate(dict.fromkeys(n for e in diagram.edges for n in e.notes), 1)}
     below = [diagram.title, *diagram.legend, *(f"{_superscript(number)} {note}" for note, number in notes.items())]
-    text = "".join(_escaped(line) + "\\l" for entry in below for line in _wrapped(entry, _LEGEND))
+    text = "".join(_escape(line) + "\\l" for entry in below for line in _wrap(entry, _LEGEND))
     yield "digraph {"
     yield f"  graph [rankdir=LR, ranksep=0.4, nodesep=0.3, {_FONT}, fontsize=11];"
     if text:
@@ -64,20 +64,20 @@ def _lines(diagram: Diagram) -> Iterator[str]:
 
 def _node(node: Node) -> Iterator[str]:
     label = " · ".join([node.label, *_times(node.count)])
-    about, boxed = [f"label={_quoted(label)}"], len(label) > 3
+    about, boxed = [f"label={_quote(label)}"], len(label) > 3
     if boxed:
         style = "" if _NODES[node.lit] else " style=rounded,"
         about.append(f'shape=box,{style} fixedsize=false, height=0.42, margin="0.12,0.04"')
     if node.lit == "taken":
-        about.append(f"class={_quoted(node_class(node.name))}")
+        about.append(f"class={_quote(node_class(node.name))}")
     about += [_NODES[node.lit].format(also="rounded," if boxed else "")] * bool(_NODES[node.lit])
     if node.final:
         about.append("peripheries=2")
-    yield f"  {_quoted(node.name)} [{', '.join(about)}];"
+    yield f"  {_quote(node.name)} [{', '.join(about)}];"
     if node.start:
-        entry = _quoted("to " + node.name)
+        entry = _quote("to " + node.name)
         yield f'  {entry} [shape=point, width=0.06, label=""];'
-        yield f"  {entry} -> {_quoted(node.name)};"
+        yield f"  {entry} -> {_quote(node.name)};"
 
 
 def _edge(edges: list[Edge], notes: dict[str, int]) -> str:
@@ -87,28 +87,28 @@ def _edge(edges: list[Edge], notes: dict[str, int]) -> str:
     lit = next(lit for lit in _BRIGHTEST if any(edge.lit == lit for edge in edges))
     labels: dict[str, int] = {}
     for edge in edges:
-        text = ("pass over: " if edge.dashed and not dashed else "") + _labelled(edge, notes)
+        text = ("pass over: " if edge.dashed and not dashed else "") + _label(edge, notes)
         labels[text] = labels.get(text, 0) + edge.count
-    lines = [line for text, count in labels.items() for line in [*_wrapped(text, _LABEL), *_times(count)]]
-    label = "\\n".join(map(_escaped, lines))
-    about = [f'label="{label}"', f"labeltooltip={_quoted('; '.join(labels))}"]
+    lines = [line for text, count in labels.items() for line in [*_wrap(text, _LABEL), *_times(count)]]
+    label = "\\n".join(map(_escape, lines))
+    about = [f'label="{label}"', f"labeltooltip={_quote('; '.join(labels))}"]
     if dashed and lit != "never":
         about.append("style=dashed" if lit == "taken" else 'style=dashed, color="#777777", fontcolor="#777777"')
     if lit == "taken":
         taken = dict.fromkeys(edge_class(source, target, edge.dashed) for edge in edges if edge.lit == "taken")
-        about.append(f"class={_quoted(' '.join(taken))}")
+        about.append(f"class={_quote(' '.join(taken))}")
     about += [_EDGES[lit]] * bool(_EDGES[lit])
-    return f"  {_quoted(source)} -> {_quoted(target)} [{', '.join(about)}];"
+    return f"  {_quote(source)} -> {_quote(target)} [{', '.join(about)}];"
 
 
-def _labelled(edge: Edge, notes: dict[str, int]) -> str:
+def _label(edge: Edge, notes: dict[str, int]) -> str:
     """The label with the numbers of its notes. They do not part from the last word."""
     numbers = "\N{NO-BREAK SPACE}".join(_superscript(notes[note]) for note in edge.notes)
     return f"{edge.label}\N{NO-BREAK SPACE}{numbers}" if numbers else edge.label
 
 
 def _times(count: int) -> list[str]:
-    """How often, if that is known."""
+    """The number of times, if known."""
     return [f"{count:,}×"] if count else []
 
 
@@ -116,17 +116,17 @@ def _superscript(number: int) -> str:
     return str(number).translate(_NUMBERS)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     """Lines of about so many letters, none of them blank; a longer word is not broken."""
     shown = "".join(c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else " " for c in text)
     return wrap(shown, width, break_long_words=False, break_on_hyphens=False)
 
 
-def _quoted(text: str) -> str:
-    return f'"{_escaped(text)}"'
+def _quote(text: str) -> str:
+    return f'"{_escape(text)}"'
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """The text between quotes. Graphviz reads backslashes, and `&name;` as HTML does."""
     shown = "".join(c if c.isprintable() or c == "\N{NO-BREAK SPACE}" else " " for c in text)
     return shown.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')

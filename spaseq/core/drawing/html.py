@@ -1,4 +1,4 @@
-"""What a notebook shows of queries, matches and steps: HTML of bounded size, with all text escaped."""
+"""Queries, matches and steps as HTML for notebooks: of bounded size, with all text escaped."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _PICTURE: Final = 200_000
 
 
 _SECONDS: Final = (2.0, 20.0)
-"""For which matches are looked for; again and longer where there was none, as the first run waits for kernels
-to be compiled."""
+"""Seconds of the search for matches. If the first search finds none, a longer one follows, as the first run waits for
+kernels to be compiled."""
 
 
 class _Within:
@@ -72,7 +72,7 @@ def text_html(text: str) -> str:
 
 
 def query_html(text: str, warnings: Sequence[str], picture: Picture) -> str:
-    """The text of a query, its warnings, and its automaton where Graphviz can draw it."""
+    """The text of a query, its warnings, and its automaton if Graphviz can draw it."""
     lines = [text_html(text[:_TEXT] + ("…" if len(text) > _TEXT else ""))]
     lines += [f"<p>warning: {escape(shortened(warning, 400))}</p>" for warning in warnings[:_ROWS]]
     try:
@@ -83,8 +83,8 @@ def query_html(text: str, warnings: Sequence[str], picture: Picture) -> str:
 
 
 def matches_html(matches: Any, head: Sequence[str], row: Callable[[Any], Sequence[Any]]) -> str:
-    """The first matches, or why there is none. What is shown is found by a use of its own, of two seconds where there
-    are any, so that `matches` and its counters stay as they are."""
+    """The first matches, or the reason why there is none. The matches shown come from a separate use of `matches`,
+    limited to two seconds if there are any. So `matches` and its counters stay as they are."""
     for seconds in _SECONDS:
         rows: list[Sequence[Any]] = []
         notes: list[str] = []
@@ -112,7 +112,7 @@ def matches_html(matches: Any, head: Sequence[str], row: Callable[[Any], Sequenc
 
 
 def match_html(match: Any) -> str:
-    """The steps of a match, or its positions and times where its events are not known."""
+    """The steps of a match, or its positions and times if its events are not known."""
     try:
         steps = match.steps
     except OptionError:
@@ -126,7 +126,7 @@ def match_html(match: Any) -> str:
 
 
 def step_html(step: Any) -> str:
-    """A step: what it took, an attribute or a triple a row."""
+    """A step as a table of its event, with an attribute or a triple in each row."""
     if isinstance(step.event, dict):
         head: tuple[str, ...] = ("attribute", "value")
         rows: Iterable[Sequence[Any]] = step.event.items()

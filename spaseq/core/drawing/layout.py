@@ -31,7 +31,7 @@ _PATIENCE: Final = 60
 def to_svg(diagram: Diagram) -> str:
     """The diagram as an SVG document, from `<svg` to `</svg>`.
 
-    Raises `OptionError` where there is no Graphviz, and for a diagram of more than `LARGEST` nodes and edges.
+    Raises `OptionError` if there is no Graphviz, and for a diagram of more than `LARGEST` nodes and edges.
     """
     size = len(diagram.nodes) + len(diagram.edges)
     if size > LARGEST:
@@ -39,17 +39,17 @@ def to_svg(diagram: Diagram) -> str:
         raise OptionError(
             f"the automaton has {size:,} states and transitions, more than are laid out ({LARGEST:,})", hint
         )
-    drawn = _rendered(to_dot(diagram))
+    drawn = _render(to_dot(diagram))
     whole = re.search(r"<svg.*</svg>", re.sub(r"<!--.*?-->\s*", "", drawn, flags=re.DOTALL), re.DOTALL)
     if whole is None:
         raise InternalError("Graphviz made no SVG")
     svg = re.sub(r'font-size="([\d.]+)"', lambda size: f'font-size="{float(size[1]) * _DRAWN:.1f}"', whole[0])
     # A line may pass behind the label of another one.
     svg = _EDGE.sub(lambda edge: edge[0].replace("<text ", f"<text {_HALO} "), svg)
-    return _widened(svg) + "\n"
+    return _widen(svg) + "\n"
 
 
-def _widened(svg: str) -> str:
+def _widen(svg: str) -> str:
     """The picture with room for its legend in fonts that are wider than Helvetica."""
     sizes = re.search(r'width="([\d.]+)pt"(\s+height="[\d.]+pt"\s+)viewBox="0.00 0.00 ([\d.]+)', svg)
     lines = re.findall(r'text-anchor="start" x="([-\d.]+)".*? font-size="([\d.]+)">([^<]*)<', svg)
@@ -68,7 +68,7 @@ def _widened(svg: str) -> str:
     )
 
 
-def _rendered(dot: str) -> str:
+def _render(dot: str) -> str:
     program = shutil.which("dot")
     if program is not None:
         done = subprocess.run(
@@ -85,6 +85,6 @@ def _rendered(dot: str) -> str:
         ) from None
     try:
         return render(dot, backend="wasmtime").decode()
-    except Exception as error:  # of Graphviz, of its package or of what runs it
+    except Exception as error:  # of Graphviz, its package or its runtime
         reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
         raise OptionError(f"Graphviz cannot lay it out: {reason}", "--format dot writes it for another one") from None

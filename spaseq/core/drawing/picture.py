@@ -16,7 +16,7 @@ __all__ = ["Picture"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Picture:
-    """What `query.picture()` gives; a notebook shows it."""
+    """The result of `query.picture()`; a notebook shows it."""
 
     diagram: Diagram
 
@@ -26,7 +26,7 @@ class Picture:
         return to_dot(self.diagram)
 
     def svg(self) -> str:
-        """As an SVG document. Raises `OptionError` where there is no Graphviz (the extra `draw`)."""
+        """As an SVG document. Raises `OptionError` if there is no Graphviz (the extra `draw`)."""
         return to_svg(self.diagram)
 
     def save(self, path: str | Path) -> None:

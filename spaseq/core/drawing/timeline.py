@@ -1,7 +1,7 @@
 """Matches on a time axis, as SVG: a row for each match, a line from its start to its end, a mark for each event.
 
-The picture is complete without a script: marks say what they are as tooltips, and to screen readers. Text is measured
-by its characters, wide ones as two, so that a browser's font may differ from ours without labels meeting.
+The picture is complete without a script: tooltips describe the marks, also to screen readers. Text is measured in
+characters, wide ones as two, so that labels do not overlap if the browser's font differs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Mark", "Span", "Timeline", "timeline_of"]
 MOST: Final = 200
 """Matches in a picture, if nobody says how many."""
 _MARKS: Final = 400
-"""Of one match; what is left out lies between the first and the last."""
+"""Marks of one match; marks left out lie between the first and the last."""
 _LABEL: Final = 48
 _CHARACTER: Final = 7.2
 """Pixels of a character at the size of labels, on the wide side."""
@@ -70,7 +70,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What `matches.timeline()` gives; a notebook shows it. `dates`: places are seconds since the epoch."""
+    """The result of `matches.timeline()`; a notebook shows it. `dates`: places are seconds since the epoch."""
 
     spans: tuple[Span, ...]
     title: str = ""
@@ -85,8 +85,8 @@ class Timeline:
 
     def svg(self) -> str:
         """As an SVG document."""
-        left = _MARGIN + _CHARACTER * max((width_of(_shown(span.label)) for span in self.spans), default=0) + 10
-        width = max(left + _PLOT + _MARGIN, 2 * _MARGIN + _CHARACTER * width_of(_shown(self.title)))
+        left = _MARGIN + _CHARACTER * max((width_of(_show(span.label)) for span in self.spans), default=0) + 10
+        width = max(left + _PLOT + _MARGIN, 2 * _MARGIN + _CHARACTER * width_of(_show(self.title)))
         legend, top = self._legend(width)
         bottom = top + _ROW * max(1, len(self.spans))
         places = [mark.at for span in self.spans for mark in span.marks]
@@ -99,12 +99,12 @@ class Timeline:
         lines = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {bottom + 52}" width="{width:.0f}" '
             f'height="{bottom + 52}" font-family="Helvetica,Arial,sans-serif" font-size="12" role="img" '
-            f'aria-label="{escape(_shown(self.title))}">',
+            f'aria-label="{escape(_show(self.title))}">',
             f'<rect width="{width:.0f}" height="{bottom + 52}" fill="#ffffff"/>',
             _text(_MARGIN, 20, self.title or f"{len(self.spans):,} matches", "title"),
             *legend,
         ]
-        ticks, axis = _dated(low, high) if self.dates else (_counted(low, high), self.axis)
+        ticks, axis = _date_ticks(low, high) if self.dates else (_position_ticks(low, high), self.axis)
         for at, label in ticks:
             lines.append(f'<line x1="{x(at):.1f}" y1="{top}" x2="{x(at):.1f}" y2="{bottom + 4}" stroke="#dddddd"/>')
             lines.append(_text(x(at), bottom + 18, label, "tick", ' text-anchor="middle"'))
@@ -116,13 +116,15 @@ class Timeline:
 
     def html(self) -> str:
         """As a page by itself, which needs nothing else."""
-        title = escape(_shown(self.title))
+        title = escape(_show(self.title))
         return (
             f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title}</title>\n{self.svg()}</html>\n'
         )
 
     def save(self, path: str | Path) -> None:
-        """Writes it to a file, `.svg` or `.html`. Raises `OptionError` for another ending, or where it cannot."""
+        """Writes it to a file, `.svg` or `.html`. Raises `OptionError` for another ending, or if it cannot be
+        written.
+        """
         ending = Path(path).suffix.lower()
         if ending not in (".svg", ".html"):
             raise OptionError(f"cannot tell from {path} what picture to make", "name it with .svg or .html")
@@ -132,11 +134,11 @@ class Timeline:
         return self.svg()
 
     def _legend(self, width: float) -> tuple[list[str], int]:
-        """What names the marks' colours, in as many lines as it takes; and where the rows begin."""
+        """The legend of the marks' colours, in as many lines as it takes, and the height at which the rows begin."""
         lines: list[str] = []
         x, y = float(_MARGIN), _TOP + 8
         for name in self.names[: len(_COLOURS)]:
-            long = _CHARACTER * width_of(_shown(name))
+            long = _CHARACTER * width_of(_show(name))
             if x > _MARGIN and x + 14 + long > width - _MARGIN:
                 x, y = float(_MARGIN), y + 18
             lines.append(f'<circle cx="{x + 4:.1f}" cy="{y - 4}" r="4" fill="{self._colour(name)}"/>')
@@ -166,13 +168,13 @@ class Timeline:
 
 
 def timeline_of(matches: Iterable[Any], labels: Any = None, *, title: str, limit: int = MOST) -> Timeline:
-    """The first `limit` matches of either language as a picture, over time where their events have dates, else over
+    """The first `limit` matches of either language as a picture, over time if their events have dates, else over
     positions. `labels`: the text beside a match; without them its number and times. A pointer shows the positions."""
     expect_count("limit", limit)
     shown = list(islice(matches, min(limit, sys.maxsize)))
     dated = bool(shown) and all(match.time >= CALENDAR for match in shown)
     spans = tuple(
-        Span(marks, _named(number, marks, dated) if labels is None else labels(match), _positions(match))
+        Span(marks, _name(number, marks, dated) if labels is None else labels(match), _positions(match))
         for number, match in enumerate(shown, 1)
         for marks in (tuple(_marks(match, dated)),)
     )
@@ -181,7 +183,7 @@ def timeline_of(matches: Iterable[Any], labels: Any = None, *, title: str, limit
     return Timeline(spans, title, dates=dated)
 
 
-def _named(number: int, marks: Sequence[Mark], dated: bool) -> str:
+def _name(number: int, marks: Sequence[Mark], dated: bool) -> str:
     """A match by its number and its times."""
     if not dated:
         return f"match {number:,}"
@@ -195,7 +197,7 @@ def _positions(match: Any) -> str:
 
 
 def _marks(match: Any, dated: bool) -> Iterator[Mark]:
-    """Those of the steps, where they are known."""
+    """The marks of the steps, if these are known."""
     try:
         steps = match.steps
     except OptionError:
@@ -213,14 +215,14 @@ Ticks: TypeAlias = list[tuple[float, str]]
 """Places on an axis, and their labels."""
 
 
-def _counted(low: float, high: float) -> Ticks:
+def _position_ticks(low: float, high: float) -> Ticks:
     """Ticks at round positions."""
     steps = chain((1, 2, 5), (n * 10**power for power in range(18) for n in (10, 20, 25, 50)))
     return _fitting(low, high, ((step, _every(low, high, step), "{:,.0f}".format) for step in steps))
 
 
-def _dated(low: float, high: float) -> tuple[Ticks, str]:
-    """Ticks at round times, and the text of the axis: what the labels leave out of a date stands there."""
+def _date_ticks(low: float, high: float) -> tuple[Ticks, str]:
+    """Ticks at round times, and the text of the axis, which has the part of the date that the labels leave out."""
     first, last = (str(np.datetime64(math.floor(at), "s")) for at in (low, high))
     same_day, same_year = first[:10] == last[:10], first[:4] == last[:4]
 
@@ -269,9 +271,9 @@ def _months(low: float, high: float, step: int) -> Iterator[float]:
             yield at
 
 
-def _shown(text: str) -> str:
+def _show(text: str) -> str:
     return shortened(text, _LABEL)
 
 
 def _text(x: float, y: float, text: str, kind: str, more: str = "") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" fill="#222222"{more}>{escape(_shown(text))}</text>'
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" fill="#222222"{more}>{escape(_show(text))}</text>'

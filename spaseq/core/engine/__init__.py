@@ -1,21 +1,21 @@
 """The engine: runs a compiled pattern over batches of events and gives the matches they complete.
 
-`compile_program` makes a frozen `Program` of a pattern, a `Window` and, for guards over several events, `Registers`;
-an `Evaluator` is one evaluation of it. Kernels are loaded when the first evaluator is made, not on import.
+`compile_program` makes a frozen `Program` of a pattern, a `Window` and, for guards over several events, `Registers`; an
+`Evaluator` is one evaluation of it. Kernels are loaded when the first evaluator is made, not on import.
 
 Rooms, each of which imports only from those before it:
 
-* `kernels`: Kernels that run an automaton over events; those of the structure that holds its runs are in
-  `spaseq.core.tecs.kernels`, which also says what the arrays are that both share.
-* `program`: What is evaluated: a program, and what goes into it and comes out.
+* `kernels`: Kernels that run an automaton over events. Those of the structure that holds its runs are in
+  `spaseq.core.tecs.kernels`, which also describes the arrays that both share.
+* `program`: Programs: their parts, their input and their output.
 * `runs`: The compact structure's evaluation of a program.
 * `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same
   programs.
 * `choice`: Which evaluator suits a stream, and changing it while the stream runs.
 * `recognition`: An evaluation in progress, as both languages have it.
 
-`opening` opens the evaluator that a program asks for; `progress` says how far an evaluation came, and `light` what a
-picture of the automaton shows of it.
+`opening` opens the evaluator that a program requires. `progress` has the progress of an evaluation, and `light` shows
+it in a picture of the automaton.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What lights up the automaton of a query: a run of it, or some of its matches."""
+"""The light on the automaton of a query: from a run of it, or from some of its matches."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from spaseq.core.errors import OptionError
 __all__ = ["given", "light_of", "lit_by"]
 
 _MOST: Final = 200
-"""Matches of which the ways are looked for."""
+"""The most matches whose ways are computed."""
 
 
 def given(run: Any) -> Any:
-    """What lights up an automaton, as `run` says it: what a query's `run` gives, or else a list of matches.
+    """The source of the light for `run`: the result of a query's `run`, or else a list of matches.
 
     Raises `OptionError` for anything else.
     """
@@ -35,10 +35,10 @@ def given(run: Any) -> Any:
 
 
 def light_of(run: Any, ways: Callable[[Sequence[Any]], Sequence[tuple[Transition, ...]]]) -> Light:
-    """What is known of a run, as `given`. `ways` finds those of matches.
+    """The known effects of a run, as from `given`. `ways` finds those of matches.
 
-    What a query's `run` gives is used once more, which reads the events again; twice if there are more than 200
-    matches. Raises `OptionError` where events cannot be read again.
+    The result of a query's `run` is used once more, which reads the events again; twice if there are more than 200
+    matches. Raises `OptionError` if events cannot be read again.
     """
     if isinstance(run, list):
         return lit_by(ways(run[:_MOST]), len(run), None)

@@ -34,7 +34,7 @@ def open_evaluator(program: Program) -> AnyEvaluator:
 
 
 def restore_evaluator(program: Program, state: dict[str, Any]) -> AnyEvaluator:
-    """An evaluation that goes on where `snapshot` was taken, of the same program and evaluator."""
+    """An evaluation that goes on from `snapshot`, of the same program and evaluator."""
     plan: Any = program.lazy
     if not isinstance(plan, LazyPlan):
         from spaseq.core.engine.runs.evaluator import Evaluator
@@ -50,7 +50,7 @@ def restore_evaluator(program: Program, state: dict[str, Any]) -> AnyEvaluator:
 
 
 def explain_evaluator(evaluator: AnyEvaluator) -> str:
-    """Who evaluates, why, and what was counted so far."""
+    """The evaluator, the reason for its choice, and the counters so far."""
     explain = getattr(evaluator, "explain", None)
     if explain is not None:
         return str(explain())

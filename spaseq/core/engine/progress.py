@@ -1,6 +1,7 @@
-"""How far an evaluation came: which steps of its pattern no event fulfilled, and what its runs got to.
+"""The progress of an evaluation: the steps of its pattern that no event fulfilled, and the states that its runs
+reached.
 
-It is worked out when somebody asks, of what an evaluator keeps anyway: the symbol classes that occurred and the states
+It is computed on request, from data that an evaluator keeps anyway: the symbol classes that occurred and the states
 that runs were in.
 """
 
@@ -18,11 +19,11 @@ __all__ = ["Progress", "progress_of", "stuck"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an evaluation came. A step is the predicates that one event has to fulfil together.
+    """The progress of an evaluation. A step is the predicates that one event has to fulfil together.
 
-    `unmet`: the steps that no event fulfilled, in order of the automaton. `next`: where it is known, the steps that the
-    runs which came the furthest were waiting for; None where it is not known or no run began. `reached`: the states
-    that runs were in; None where it is not known.
+    `unmet`: the steps that no event fulfilled, in order of the automaton. `next`: the steps that the runs which came
+    the furthest were waiting for; None if unknown, or if no run began. `reached`: the states that runs were in; None if
+    unknown.
     """
 
     unmet: tuple[frozenset[Predicate], ...]
@@ -31,7 +32,8 @@ class Progress:
 
 
 def progress_of(evaluator: Any) -> Progress | None:
-    """How far an evaluation came; None where the evaluator does not keep it, as the lazy ones. O(classes * steps)."""
+    """The progress of an evaluation; None if the evaluator does not record it, like the lazy ones. O(classes *
+    steps)."""
     from spaseq.core.engine.runs.evaluator import Evaluator
 
     if not isinstance(evaluator, Evaluator):
@@ -46,14 +48,14 @@ def progress_of(evaluator: Any) -> Progress | None:
     steps = [t for out in cea.transitions for t in out if t.marks or t.target != t.source]
     unmet = dict.fromkeys(_predicates(cea, t) for t in steps if not met(t))
     reached = evaluator.run.reached
-    return Progress(tuple(unmet), None if not reached else _awaited(cea, steps, reached), reached)
+    return Progress(tuple(unmet), None if not reached else _awaited_steps(cea, steps, reached), reached)
 
 
 def stuck(
     progress: Progress, parts: str, order: str, limits: Sequence[str], told: Callable[[Iterable[Predicate]], str]
 ) -> str:
-    """A line for people where every step had its events: how far runs came, and what `limits` the query. `parts` and
-    `order`: what the language calls the parts of its pattern, and their order; `told` says a step."""
+    """A line for people if every step had its events: the progress of runs, and the `limits` of the query. `parts` and
+    `order`: the language's words for the parts of its pattern, and for their order; `told` gives the text of a step."""
     found = f"there are events for every {parts}, but "
     if progress.next:
         awaited = " or ".join(sorted(map(told, progress.next)))
@@ -67,7 +69,7 @@ def _predicates(cea: CEA, step: Transition) -> frozenset[Predicate]:
     return frozenset(cea.predicates[p] for p in step.predicates)
 
 
-def _awaited(cea: CEA, steps: list[Transition], reached: frozenset[int]) -> tuple[frozenset[Predicate], ...]:
+def _awaited_steps(cea: CEA, steps: list[Transition], reached: frozenset[int]) -> tuple[frozenset[Predicate], ...]:
     """The steps out of those states that are the nearest to the end, to states that no run was in."""
     distance = {ACCEPT: 0}
     while True:

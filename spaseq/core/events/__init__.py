@@ -1,44 +1,44 @@
 """Columnar event batches: reading them, their time and their order.
 
-`EventStream` makes one ordered stream of batches of any number of sources (files, frames, tables, dicts); `EventFeed`
-does the same for events that are pushed. An `EventBatch` gives its attributes as plain arrays.
-`spaseq.core.events.time` holds what is common to all front ends: time literals and durations; `reorder` the order of
-time, and which events are late.
+`EventStream` makes one ordered stream of batches of any number of sources (files, frames, tables, dicts). `EventFeed`
+does the same for events that are pushed. An `EventBatch` gives its attributes as plain arrays. All front ends use
+`time`, for time literals and durations, and `reorder`, for the order of time and for late events.
 
-The road: `readers` make Arrow tables of sources; `streams` gives them times and an order, and cuts them into batches
-(`batch`) of `columns`.
+The steps: `readers` turn sources into Arrow tables. `streams` gives these times and an order, and cuts them into
+batches (`batch`) of `columns`.
 
 Modules:
 
-* `ahead` (`THREAD`, `Ahead`, `Crew`, `ahead`): Work ahead of who uses the results: threads read and work on items
-  before they are asked for.
-* `mixed` (`DEEPEST`, `Odd`, `array_of`, `beyond_exact`, `flattened`, `parts_of`, `together`, `united`): Columns whose
-  values are of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
+* `ahead` (`THREAD`, `Ahead`, `Crew`, `ahead`): Work ahead of the consumer: threads read and process items before the
+  consumer asks for them.
+* `mixed` (`DEEPEST`, `Odd`, `array_of`, `beyond_exact`, `flattened`, `parts_of`, `together`, `united`): Columns with
+  values of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
 * `columns`: Columns of a batch as plain arrays, each of one of six kinds.
 * `batch` (`INSTANTS`, `EventBatch`): A batch of typed events in columns, in the order of the stream.
-* `unfinished` (`LONGEST`, `Fed`, `Unfinished`, `too_long`): What has been read of a line, or a record, that has not
-  ended: bounded, and gathered once.
-* `blocks` (`Joined`, `clean`, `decoded`, `first_line`, `line_blocks`, `read_some`): Bytes of files, in blocks of whole
-  lines; what the readers of text formats share.
+* `unfinished` (`LONGEST`, `Fed`, `Unfinished`, `too_long`): The parts read so far of an unfinished line or record:
+  bounded, and joined once.
+* `blocks` (`Joined`, `clean`, `decoded`, `first_line`, `line_blocks`, `read_some`): Bytes of files in blocks of whole
+  lines; the readers of text formats share them.
 * `csv_files` (`padded`, `read_csv`): CSV and TSV files, block by block: typed as the first block is, texts as
   dictionaries, errors with their record.
-* `json_lines` (`read_json_lines`): JSON Lines, block by block: by pyarrow's reader where that reads them right.
-* `growing` (`GrowingBytes`, `GrowingFile`, `Watched`): Files of text that grow, read as lines are added, and standard
-  input as it comes.
-* `beside` (`check_output`, `save_text`, `write_beside`): Files that are written: beside their place and renamed, so
-  that a name stands for a whole file, the new one or the old one; and never over a file that is read.
-* `places`: Where files are: on this machine, or on a file system that only Spark's libraries read.
-* `parquet_pages` (`rows_at_once`): How much memory the pages of a Parquet file take, before they are decompressed.
-* `readers` (`FORMATS`, `frame_of`, `source_name`, `tables`): Readers: whatever holds events becomes a run of Arrow
+* `json_lines` (`read_json_lines`): JSON Lines, block by block: by pyarrow's reader if it reads the block correctly.
+* `growing` (`GrowingBytes`, `GrowingFile`, `Watched`): Text files that grow, read as lines are added, and standard
+  input as it arrives.
+* `beside` (`check_output`, `save_text`, `write_beside`): Output files. Each is written beside its place and then
+  renamed, so that a name always stands for a whole file. No output replaces a file that is being read.
+* `places`: The file systems of files: this machine's, or one that only Spark's libraries read.
+* `parquet_pages` (`rows_at_once`): The memory that the pages of a Parquet file will take, computed before they are
+  decompressed.
+* `readers` (`FORMATS`, `frame_of`, `source_name`, `tables`): Readers: any source of events becomes a sequence of Arrow
   tables.
 * `time`: Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
-* `options` (`Duration`, `EventOptions`, `TimeOptions`, `TupleWords`): How the times of tuples and graphs are read, and
-  in what order events may come.
-* `reorder` (`Arrivals`, `Reorderer`, `SingleReorderer`): Which events come too late, and the order of time of the
-  others.
-* `seen` (`Seen`, `closest`): What kinds of events were read, how many of each, and from when to when.
+* `options` (`Duration`, `EventOptions`, `TimeOptions`, `TupleWords`): Options for reading the times of tuples and
+  graphs, and for the order in which events may come.
+* `reorder` (`Arrivals`, `Reorderer`, `SingleReorderer`): Late events, and the order of time of the others.
+* `seen` (`Seen`, `closest`): The kinds of events read, the number of each, and the time range.
 * `timestamps` (`TIME_COLUMNS`, `Part`, `TimestampAssigner`, `counted_hint`, `listed`, `read_by`, `time_candidates`):
-  The times of events: where they stand, and what they are as nanoseconds; and the types, which must be there.
+  The times of events: the columns that hold them, and their values in nanoseconds; and the types, which must be
+  present.
 * `streams` (`EventCounters`, `EventFeed`, `EventStream`): From sources to one stream of event batches: types, times,
   order, merging.
 """

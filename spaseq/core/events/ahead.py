@@ -1,4 +1,4 @@
-"""Work ahead of who uses the results: threads read and work on items before they are asked for."""
+"""Work ahead of the consumer: threads read and process items before the consumer asks for them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _PATIENCE: Final = 0.05
 
 
 class Ahead(Protocol):
-    """What does as `map` does with one iterator, possibly ahead of who asks for it, in several threads at once."""
+    """A function with the results of `map` over one iterator; it may work ahead of its caller, in several threads."""
 
     def __call__(self, work: Callable[[T], R], source: Iterator[T], /) -> Iterator[R]: ...
 
 
 def ahead(make: Callable[[], Iterator[T]], depth: int = _DEPTH) -> Iterator[T]:
-    """What `make()` gives, in order; a thread keeps up to `depth` items waiting.
+    """The items of `make()`, in order; a thread keeps up to `depth` items waiting.
 
-    What it raises is raised here, behind the items before it. When the caller stops early, the thread ends with the
+    An error of `make()` is raised here, behind the items before it. If the caller stops early, the thread ends with the
     item it is at, and the iterator is closed.
     """
 
@@ -45,8 +45,8 @@ def ahead(make: Callable[[], Iterator[T]], depth: int = _DEPTH) -> Iterator[T]:
 
 
 class _Item:
-    """An item of a source, and the `work` of its line. `claimed`: somebody works on it, or has; `done`: the result is
-    there, or an error."""
+    """An item of a source, and the `work` of its line. `claimed`: a thread is working on it, or has done so. `done`:
+    the result is there, or an error."""
 
     __slots__ = ("claimed", "done", "ended", "error", "result", "value", "work")
 
@@ -61,8 +61,8 @@ class _Item:
 
 
 class _Line:
-    """A source, and its items that nobody has taken yet. One thread at a time is `reading`. `work`: what is done with
-    each, where that is the same for every thread."""
+    """A source, and its items that no thread has taken yet. One thread at a time is `reading`. `work` is the work on
+    each item, if it is the same for every thread."""
 
     __slots__ = ("ended", "items", "reading", "source", "work")
 
@@ -75,16 +75,17 @@ class _Line:
 
 
 class Crew(Generic[T, R]):
-    """Threads that read `sources`, and do what is to be done with each item, ahead of who takes the items.
+    """Threads that read `sources` and process each item ahead of the thread that takes the results.
 
-    Each source is read by one thread at a time, in order, up to `depth` items ahead; `work` on its items is done by
-    any. `threads` are begun, each with a `work` of its own from `helper`, and who waits in `take` reads and works, too;
-    without `work` nothing is to be done with items, and who waits waits. Which thread does what is not foretold; what
-    each source gives, in which order, does not depend on it. The limits of the thread that makes a crew hold for all of
-    it (`spaseq.core.watch`).
+    One thread at a time reads a source, in order, up to `depth` items ahead. Any thread may process an item with
+    `work`. The crew starts `threads` threads, each with a `work` of its own from `helper`. A thread that waits in
+    `take` reads and processes items too. Without `work` items are not processed, and `take` only waits. The items of a
+    source and their order do not depend on which thread does what. The limits of the thread that makes a crew hold for
+    all of it (`spaseq.core.watch`).
 
-    What a source or the work on an item raises is raised by `take` when it comes to that item, and is the source's end.
-    `with` ends the threads, each with the item it is at, or its next `check`, and closes the sources.
+    If a source, or the work on an item, raises an error, `take` raises it when it comes to that item. This also ends
+    the source. At the end of `with` each thread stops after its current item or at its next `check`, and the sources
+    are closed.
     """
 
     def __init__(
@@ -132,14 +133,17 @@ class Crew(Generic[T, R]):
         _at_work.discard(self)
 
     def take(self, place: int) -> tuple[T, R] | None:
-        """The next item of a source and what was done with it; None at the end."""
+        """The next item of a source and the result of the work on it; None at the end."""
         return self._take(self._lines[place])
 
     def mapped(self, work: Callable[[Any], Any], source: Iterator[Any]) -> Iterator[Any]:
-        """`map` for a source of this crew: what is read there is made of the items of another `source`, which are read,
-        and worked on by any thread, ahead as well. Who waits here does nothing else meanwhile.
+        """`map` over another `source`, for a source of this crew to read from.
 
-        What the other source or the work raises is raised here, behind the items before."""
+        The items of `source` are read and processed by any thread, ahead as well. The thread that waits here does
+        nothing else meanwhile.
+
+        An error of `source` or of `work` is raised here, behind the items before it.
+        """
         line = _Line(source, work)
         with self._changed:
             self._lines.append(line)
@@ -196,8 +200,9 @@ class Crew(Generic[T, R]):
                 self._do(job, work)
 
     def _job(self, wanted: _Line | None, *, alone: bool = False) -> _Line | _Item | None:
-        """Something to do, claimed: for who takes, what the first item of `wanted` needs; else reading, which nobody
-        can do for somebody else, before the rest; `alone` for `wanted`. Inside `_changed`."""
+        """A job, claimed. The caller holds `_changed`. First comes the first item of `wanted`, if a thread that takes
+        waits for it. Then comes reading, as only one thread can read a source, and then the other items. `alone`: only
+        jobs of `wanted`."""
         if wanted is not None and wanted.items and not wanted.items[0].claimed:
             wanted.items[0].claimed = True
             return wanted.items[0]

@@ -51,11 +51,11 @@ class EventBatch:
 
     @property
     def source(self) -> str:
-        """What messages call the place these events came from."""
+        """The name of the source of these events in messages."""
         return ", ".join(s for s in self.streams if s) or "<events>"
 
     def column(self, name: str) -> Column | None:
-        """The column of an attribute, or None where no event of the batch has it: NULL throughout."""
+        """The column of an attribute; None if no event of the batch has it (NULL throughout)."""
         try:
             return self._columns[name]
         except KeyError:
@@ -118,11 +118,11 @@ class _Part(EventBatch):
 
 
 INSTANTS: Final = Kind("instant", (Instant,), lambda value: str(int(value)), Instant)
-"""How snapshots hold times."""
+"""The form of times in snapshots."""
 
 
 def _as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """What is no text as the texts that Arrow writes."""
+    """A column of values that are not texts, as the texts that Arrow writes."""
     if not pa.types.is_union(column.type):
         return column.cast(pa.string())
     texts = np.full(len(column), None, object)

@@ -1,5 +1,7 @@
-"""Files that are written: beside their place and renamed, so that a name stands for a whole file, the new one or the
-old one; and never over a file that is read."""
+"""Output files. Each is written beside its place and then renamed, so that a name always stands for a whole file.
+
+No output replaces a file that is being read.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,13 @@ def write_beside(path: str) -> Iterator[BinaryIO]:
     """Give a file to write, which takes the place of `path` when the block ends without an exception.
 
     Until then `path` is as it was, and after an exception too: what was written is removed. The file is written in the
-    same folder, under a new name that cannot be guessed, and links of such a name are not followed. If `path` is a
-    link to a file that may be written, that file is replaced, not the link. The owner and the mode of a file that is
+    same folder, under a new name that cannot be guessed, and links of such a name are not followed. If `path` is a link
+    to a file that may be written, that file is replaced, not the link. The owner and the mode of a file that is
     replaced are kept; a new file has those that `open` gives. A pipe or a device cannot be replaced: it is written
     directly, as is what a name like /dev/stdout stands for, which is an open file.
 
-    OSError if it cannot be written. `PermissionError` also where the file may be written, but none may be made in its
-    folder.
+    OSError if it cannot be written. `PermissionError` also if the file may be written, but no file may be created in
+    its folder.
     """
     if _is_open_file(path):
         with open(path, "wb") as file:
@@ -46,13 +48,13 @@ def write_beside(path: str) -> Iterator[BinaryIO]:
     try:
         there = os.open(path, os.O_WRONLY)  # and so the system says whether a link may be followed here
     except FileNotFoundError:
-        with _renamed(path, None) as file:
+        with _replacement(path, None) as file:
             yield file
         return
     before = os.fstat(there)
     if stat.S_ISREG(before.st_mode):
         os.close(there)
-        with _renamed(os.path.realpath(path), before) as file:
+        with _replacement(os.path.realpath(path), before) as file:
             yield file
     else:
         with os.fdopen(there, "wb") as file:
@@ -63,7 +65,7 @@ def check_output(path: str | None, inputs: Iterable[str], *, globs_are_open: boo
     """Raise `OptionError` if an output is an input: by its name or a link, as one of a glob, or in a folder.
 
     `None` and `-` stand for standard output, and for standard input among the inputs. Nothing is opened.
-    `globs_are_open`: files that globs stand for are looked for while the output is written, so that it may be one.
+    `globs_are_open`: globs are expanded while the output is being written, so that it may be among their files.
     """
     output = None if path is None or path == "-" else path
     own, place = _identity(1 if output is None else output), None if output is None else os.path.realpath(output)
@@ -73,7 +75,7 @@ def check_output(path: str | None, inputs: Iterable[str], *, globs_are_open: boo
         found: list[int | str] = [0]
         if given != "-":
             found = [local_path(given)]
-            with suppress(OSError):  # who reads it says so
+            with suppress(OSError):  # its reader reports it
                 found += matching(given)
         if any(_is_read(own, place, name) for name in found) or (globs_are_open and _would_match(output, given)):
             called = "standard input" if given == "-" else given
@@ -133,7 +135,7 @@ def _is_open_file(path: str) -> bool:
 
 
 @contextmanager
-def _renamed(place: str, before: os.stat_result | None) -> Iterator[BinaryIO]:
+def _replacement(place: str, before: os.stat_result | None) -> Iterator[BinaryIO]:
     beside = os.path.join(os.path.dirname(place), f".spaseq-{secrets.token_hex(8)}.part")
     mode = 0o666 if before is None else 0o600  # nobody opens it while it has more rights than the file before
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -1,4 +1,4 @@
-"""Bytes of files, in blocks of whole lines; what the readers of text formats share."""
+"""Bytes of files in blocks of whole lines; the readers of text formats share them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _BLOCK: Final = 16 << 20
 
 
 def read_some(stream: Any, size: int) -> bytes:
-    """Up to `size` bytes, fewer only at the end; of a `live` stream what has come, none only at the end."""
+    """Up to `size` bytes, fewer only at the end. From a `live` stream: the bytes that have arrived, none only at the
+    end.
+    """
     if getattr(stream, "live", False):
         return bytes(stream.read(size))
     parts: list[bytes] = []
@@ -34,7 +36,7 @@ class Joined(io.RawIOBase):
         self._head = io.BytesIO(head)
         self._rest = rest
         self.live: bool = getattr(rest, "live", False)
-        """Whether the rest comes bit by bit, in whole lines."""
+        """True if the rest arrives piece by piece, in whole lines."""
 
     def readable(self) -> bool:
         return True
@@ -47,7 +49,7 @@ class Joined(io.RawIOBase):
 
 
 def decoded(line: bytes, name: str, record: int) -> str:
-    """A line as text; `EventError` where it is not UTF-8."""
+    """A line as text. Raises `EventError` if it is not UTF-8."""
     try:
         return line.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -71,7 +73,7 @@ def line_blocks(stream: Joined, name: str, quoted: bool) -> Iterator[bytes]:
 
     Errors as of `Unfinished`."""
     rest = Unfinished(name)
-    odd = False  # inside a quoted field, where the part begins
+    odd = False  # inside a quoted field at the start of the part
     while part := read_some(stream, _BLOCK):
         if len(part) < _BLOCK and not stream.live:
             rest.add(part)
@@ -87,8 +89,8 @@ def line_blocks(stream: Joined, name: str, quoted: bool) -> Iterator[bytes]:
 
 
 def _cut(part: bytes, odd: bool, quoted: bool) -> int:
-    """Where the last whole line of a part ends, 0 if none does; with `quoted`, outside of a quoted field, in which it
-    begins if `odd`."""
+    """The offset behind the last whole line of a part, 0 if no line ends in it. With `quoted`, line ends in a quoted
+    field do not count; the part begins in one if `odd`."""
     cut = part.rfind(b"\n") + 1
     quotes = part.count(b'"', 0, cut) + odd if quoted else 0
     while cut and quotes % 2:
@@ -100,7 +102,7 @@ def _cut(part: bytes, odd: bool, quoted: bool) -> int:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of a library says, for our own messages."""
+    """The first line of a library's error, for our own messages."""
     return clean(str(error))
 
 

@@ -11,11 +11,11 @@ kind            arrays                                 made of
 `MixedColumn`   `values` Python values, or None        values of several of these kinds (`spaseq.core.events.mixed`)
 ==============  =====================================  ==========================================================
 
-`known` is a bool array that is false where the value is NULL, or None where none is.
+`known` is a bool array that is false for NULL, or None if no value is NULL.
 
-Whole numbers and decimals of one column are a `NumberColumn` of doubles, with `whole` for which is what, as long as
-doubles hold them exactly: then only arithmetic tells the two apart. Beyond that they are a `MixedColumn`, as are whole
-numbers from 2^63 on.
+A column of whole numbers and decimals is a `NumberColumn` of doubles if doubles hold all of them exactly. Its `whole`
+marks the whole numbers; only arithmetic treats the two differently. Otherwise it is a `MixedColumn`, as is a column
+with whole numbers from 2^63 on.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ __all__ = ["Column", "Instant", "ListColumn", "MixedColumn", "NumberColumn", "Te
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
-    """`whole`, bool (n,), where `values` are doubles: which of them stand for whole numbers, within 2^53; None: none of
-    them does."""
+    """`whole`, bool (n,), for `values` that are doubles: true for those that stand for whole numbers, within 2^53. None
+    if none does.
+    """
 
     kind: ClassVar[str] = "number"
 
@@ -73,10 +74,10 @@ class TextColumn:
     texts: pa.StringArray
 
     def where(self, answers: np.ndarray) -> np.ndarray:
-        """The truth per row, given the truth per text: bool (n,), false where NULL.
+        """The truth per row, given the truth per text: bool (n,), false for NULL.
 
-        Comparing codes with a few of them is vectorised and several times faster than gathering: done where few texts
-        are true, or few are not.
+        Comparing codes with a few of them is vectorised and several times faster than gathering: this is done if few
+        texts are true, or few are false.
         """
         true = np.flatnonzero(answers)
         if len(true) <= _FEW:
@@ -105,8 +106,9 @@ class ListColumn:
 
 @dataclass(frozen=True, slots=True)
 class MixedColumn:
-    """`values` has an int, float, str, bool, `Instant`, tuple of floats or None per row: what a getter of each of the
-    other columns gives. Conditions are evaluated on such a column value by value."""
+    """`values` has an int, float, str, bool, `Instant`, tuple of floats or None per row, as the getters of the other
+    columns give them. Conditions are evaluated on such a column value by value.
+    """
 
     kind: ClassVar[str] = "mixed"
 
@@ -170,7 +172,7 @@ def mixed_column(values: Sequence[Any]) -> MixedColumn | None:
 def _as_text(array: pa.Array, name: str, source: str) -> pa.Array:
     try:
         return array.cast(pa.string())
-    except pa.ArrowInvalid:  # what is stored as text is such
+    except pa.ArrowInvalid:  # text is stored as strings or binary already
         problem = f"attribute {name} holds bytes that are not UTF-8 text"
         raise EventError(problem, source=source, attribute=name, hint="make texts of them, or leave it out") from None
 
@@ -179,7 +181,7 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -
     """The column of an attribute; None if it is NULL throughout. `EventError`, with the `source` of the events, for a
     type that is no value (durations, lists of texts …)."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks where they would not fit into one array
+    if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks if they would not fit into one array
         array = pa.concat_arrays(array.chunks)
     kind = array.type
     if pa.types.is_union(kind):
@@ -194,7 +196,7 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -
         return _text(pc.dictionary_encode(_as_text(array, name, source) if kind != pa.string() else array))
     known = None if array.null_count == 0 else truths_of(pc.is_valid(array))
     if pa.types.is_boolean(kind):
-        return TruthColumn(_filled(array.cast(pa.uint8()), known).astype(bool), known)
+        return TruthColumn(_fill_nulls(array.cast(pa.uint8()), known).astype(bool), known)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return TimeColumn(_nanoseconds(array, name, known, source), known)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -218,7 +220,7 @@ def text_array(texts: Sequence[str]) -> pa.StringArray:
 
 def truths_of(answers: pa.BooleanArray) -> np.ndarray:
     """An Arrow array of truths without NULL as bool; `to_numpy` of one would import pandas if it can."""
-    return _filled(answers.cast(pa.uint8()), None).view(bool)
+    return _fill_nulls(answers.cast(pa.uint8()), None).view(bool)
 
 
 def _is_numbers(kind: pa.DataType) -> bool:
@@ -238,11 +240,11 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
 
 
-def _filled(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
-    """The numbers of an array of a fixed width, 0 where NULL, as a view where nothing is NULL.
+def _fill_nulls(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
+    """The numbers of an array of a fixed width, 0 for NULL; a view if no value is NULL.
 
-    Off the buffer: making an Arrow scalar, as `fill_null` does, imports pandas where it is installed (half a second).
-    So does `to_pandas_dtype`, which pyarrow 18 cannot do without pandas.
+    Reads the buffer itself: making an Arrow scalar, as `fill_null` does, imports pandas if it is installed (half a
+    second). So does `to_pandas_dtype`, which pyarrow 18 cannot do without pandas.
     """
     data = array.buffers()[1]
     kind = _KINDS[array.type]
@@ -253,7 +255,7 @@ def _filled(array: pa.Array, known: np.ndarray | None) -> np.ndarray:
 def _text(array: pa.DictionaryArray) -> TextColumn:
     """The codes and texts of a dictionary array whose dictionary may hold NULL."""
     known = None if array.indices.null_count == 0 else truths_of(pc.is_valid(array.indices))
-    codes = _filled(array.indices.cast(pa.int32()), known)
+    codes = _fill_nulls(array.indices.cast(pa.int32()), known)
     codes = codes if known is None else np.where(known, codes, np.int32(-1))
     texts = array.dictionary if array.dictionary.type == pa.string() else array.dictionary.cast(pa.string())
     if texts.null_count:
@@ -264,7 +266,7 @@ def _text(array: pa.DictionaryArray) -> TextColumn:
 
 
 def _of_union(array: pa.UnionArray, name: str, source: str) -> Column | None:
-    """The column of a union: of numbers a `NumberColumn`, where doubles hold all of them."""
+    """The column of a union: a `NumberColumn` if all values are numbers that doubles hold."""
     parts = [(rows, column_of(child, name, source)) for rows, child in parts_of(array)]
     held = [(rows, column) for rows, column in parts if column is not None]
     if len(held) == 1 and len(held[0][0]) == len(array):
@@ -287,7 +289,7 @@ def _of_union(array: pa.UnionArray, name: str, source: str) -> Column | None:
 
 
 def is_small(column: NumberColumn) -> bool:
-    """Whether doubles hold all numbers of a column exactly."""
+    """True if doubles hold all numbers of a column exactly."""
     values = column.values
     return values.dtype == np.float64 or bool(
         values.min(initial=0) >= -_EXACT and values.max(initial=0) <= _EXACT
@@ -299,8 +301,8 @@ def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn | MixedCo
     if pa.types.is_integer(kind):
         if kind == pa.uint64() and (pc.max(array).as_py() or 0) > _INT64_MAX:
             return mixed_column(array.to_pylist())
-        return NumberColumn(_filled(array.cast(pa.int64(), safe=False), known), known)
-    values = _filled(array.cast(pa.float64(), safe=False), known)
+        return NumberColumn(_fill_nulls(array.cast(pa.int64(), safe=False), known), known)
+    values = _fill_nulls(array.cast(pa.float64(), safe=False), known)
     nan = np.isnan(values)
     if nan.any():
         known = ~nan if known is None else known & ~nan
@@ -317,4 +319,4 @@ def _nanoseconds(array: pa.Array, name: str, known: np.ndarray | None, source: s
             source=source,
             attribute=name,
         ) from error
-    return _filled(stamps.cast(pa.int64()), known)
+    return _fill_nulls(stamps.cast(pa.int64()), known)

@@ -60,7 +60,7 @@ def read_csv(stream: Joined, name: str, delimiter: str, wanted: Collection[str] 
 
 
 def _with_newlines(stream: Joined) -> Joined:
-    """The stream, its lines ended by newlines where they end with bare carriage returns (as the first 64 kB do)."""
+    """The stream with newlines as line ends, if its lines end with bare carriage returns (as the first 64 kB do)."""
     head = read_some(stream, _HEAD)
     if b"\r" in head and b"\n" not in head and head.index(b"\r") < len(head) - 1:
         return Joined(head.replace(b"\r", b"\n"), _CarriageReturns(stream))
@@ -139,7 +139,7 @@ def _csv_block(
 
 
 def _with_whole(table: pa.Table, block: bytes, options: dict[str, Any]) -> pa.Table:
-    """The table with whole numbers as what they are, where doubles may not hold them: those columns are read again."""
+    """The table with exact whole numbers: columns of doubles that may have rounded some are read again."""
     far = [f.name for f in table.schema if f.type == pa.float64() and beyond_exact(table[f.name])]
     if not far or _LONG.search(block) is None:
         return table
@@ -155,7 +155,7 @@ def _with_whole(table: pa.Table, block: bytes, options: dict[str, Any]) -> pa.Ta
 
 
 def _number(text: str | None) -> int | float | None:
-    """A text that was read as a double: a whole number, where it is one of 64 bits."""
+    """The number of a text that was read as a double: an int if it is a whole number of 64 bits, else a float."""
     if text is None:
         return None
     if _WHOLE.fullmatch(text.strip()) and int(text) in _INT64:

@@ -22,8 +22,8 @@ _TEXTS: Final = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 class GrowingFile:
     """A CSV, TSV or JSON Lines file that is written to while it is read, or `-` for standard input.
 
-    What is there is read first, then every `poll` seconds what has come; a line counts once it is whole. A file has no
-    end, standard input ends when it is closed. Raises `OptionError` where the format cannot be read as it grows.
+    The present contents are read first, then every `poll` seconds the new ones; a line counts once it is whole. A file
+    has no end, standard input ends when it is closed. Raises `OptionError` if the format cannot be read as it grows.
     """
 
     path: str
@@ -38,12 +38,12 @@ class GrowingFile:
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name in errors."""
         return "<stdin>" if self.path == "-" else self.path
 
 
 class Watched:
-    """What has been read of a file that is read as it grows, and whether it is still the file that was begun."""
+    """A file that is read as it grows: the number of bytes read, and a check that it is still the same file."""
 
     def __init__(self, path: str, file: IO[bytes]) -> None:
         self._path = path
@@ -52,8 +52,9 @@ class Watched:
         self.read: int = 0
 
     def check(self, piece: bytes = b"") -> None:
-        """To be called with each piece that was read. EventError where the file is not the one it was, or no longer
-        holds what was read of it: then what it holds instead would be lost, or read from its middle."""
+        """Count a piece that was read, and check the file; to be called for each piece. Raises `EventError` if the file
+        is another one, or no longer holds the bytes already read. New content would otherwise be lost, or read from its
+        middle."""
         self._head += piece[: max(0, _HEAD - self.read)]
         self.read += len(piece)
         try:

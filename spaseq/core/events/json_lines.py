@@ -1,10 +1,10 @@
-"""JSON Lines, block by block: one object a line, read by pyarrow where its reader can be trusted with the block.
+"""JSON Lines, block by block: one object a line, read by pyarrow if its reader can be trusted with the block.
 
-pyarrow's reader takes a `null` for an object without attributes (and as the first value of a block it ends the
-process), two objects on a line for two lines, any depth until the stack is used up, does not look whether texts are
-UTF-8, and makes lists with nulls that are longer than their values. So a block goes to it only if each line looks like
-one object of bounded depth; what it then reads must be as many objects as lines. Any other block is read line by line,
-which is slow, and says which line is wrong.
+pyarrow's reader has five faults here. It takes a `null` for an object without attributes; as the first value of a
+block, `null` ends the process. It takes two objects on a line for two lines. It accepts any depth until the stack is
+used up. It does not check that texts are UTF-8. It makes lists with nulls that are longer than their values. So a block
+goes to it only if each line looks like one object of bounded depth, and it must read as many objects as there are
+lines. Any other block is read line by line, which is slow, but errors then name the line.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_json_lines(
 
 
 def _at_once(block: bytes) -> pa.Table | None:
-    """The block by pyarrow's reader; None where it must not, or can not, read it."""
+    """The block by pyarrow's reader; None if the reader must not or cannot read it."""
     lines = _objects(block)
     if lines is None:
         return None
@@ -71,7 +71,7 @@ def _at_once(block: bytes) -> pa.Table | None:
 
 
 def _is_deep(schema: pa.Schema) -> bool:
-    """Whether some column's lists and objects lie deeper in one another than those of events may."""
+    """True if lists and objects of some column are nested deeper than those of events may be."""
     level = list(schema.types)
     for _ in range(DEEPEST + 1):
         level = [inner for kind in level for inner in _inner(kind)]
@@ -87,7 +87,7 @@ def _inner(kind: pa.DataType) -> list[pa.DataType]:
 
 
 def _is_rounded(table: pa.Table, block: bytes) -> bool:
-    """Whether some column of doubles may stand for whole numbers that doubles do not hold."""
+    """True if some column of doubles may stand for whole numbers that doubles do not hold."""
     far = (
         column.type == pa.float64() and len(column) > column.null_count and beyond_exact(column)
         for column in table.columns
@@ -149,18 +149,18 @@ def _line_by_line(
         ) from None
     for column, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
-            table = table.set_column(column, field.name, _inferred(table.column(column).to_pylist()))
+            table = table.set_column(column, field.name, _infer_type(table.column(column).to_pylist()))
     return table
 
 
-def _inferred(texts: list[str | None]) -> pa.ChunkedArray:
-    """The texts as pyarrow's reader gives them: as times, where all of them are."""
+def _infer_type(texts: list[str | None]) -> pa.ChunkedArray:
+    """The texts with the type that pyarrow's reader would give them: times if all of them are times."""
     block = "\n".join(f'{{"v":{json.dumps(text)}}}' for text in texts).encode()
     return pa.json.read_json(io.BytesIO(block), read_options=_options(block)).column("v")
 
 
 def _whole(digits: str) -> int | float:
-    """The whole number, or a double where 64 bits do not hold it, as pyarrow's reader has it."""
+    """The whole number, or a double if 64 bits do not hold it, as pyarrow's reader does it."""
     if len(digits) < _SHORT:
         return int(digits)
     number = int(digits) if len(digits) < 2 * _SHORT else _END

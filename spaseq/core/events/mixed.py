@@ -1,9 +1,9 @@
-"""Columns whose values are of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
+"""Columns with values of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
 
-Each value keeps the kind that it has by itself, so that a batch means what its events mean one by one. In a table such
-a column is a dense union of Arrow with a child for each type. Arrow would make one type of whole numbers and decimals:
-`array_of` and `together` do not, as doubles cannot hold every whole number, and arithmetic of whole numbers is exact.
-What reads a union is `spaseq.core.events.columns.column_of`.
+Each value keeps its own kind, so that a batch has the same meaning as its events one by one. In a table such a column
+is a dense union of Arrow with a child for each type. Arrow would give whole numbers and decimals one type. `array_of`
+and `together` do not: doubles cannot hold every whole number, and arithmetic of whole numbers is exact.
+`spaseq.core.events.columns.column_of` reads a union.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Odd(Exception):
 
 
 def array_of(values: Sequence[Any]) -> pa.Array:
-    """The values as an array, each of the kind it has alone; NaN is NULL. `Odd` for one that is of no kind,
-    `UnicodeEncodeError` for a text that is none. O(values).
+    """The values as an array, each of the kind it has alone; NaN is NULL. O(values).
+
+    Raises `Odd` for a value of no kind, `UnicodeEncodeError` for a text that is none.
 
     Arrow makes doubles of truth values and of whole numbers, whole numbers of NumPy's truth values, times of numbers
-    and bytes of texts. It ends the process (pyarrow 26) where one of NumPy's times stands before one of its whole
-    numbers or truth values, in a list too.
-    PERF: to look at types takes 20 ns a value.
+    and bytes of texts. It ends the process (pyarrow 26) if one of NumPy's times stands before one of its whole numbers
+    or truth values, in a list too. PERF: looking at types takes 20 ns a value.
     """
     found = set(map(type, values)) - {type(None)}
     if any(issubclass(kind, _CONTAINERS) for kind in found):
@@ -51,13 +51,13 @@ def array_of(values: Sequence[Any]) -> pa.Array:
         odd = {row for row in nested if _has_numpy_time(values[row], row)}
         values = [_python_time(v) if row in odd else v for row, v in enumerate(values)] if odd else values
     if np.datetime64 in found and len(found) > 1:
-        return _mixed(values)
+        return _union_of(values)
     try:
         array = pa.array(values, from_pandas=True)
     except UnicodeEncodeError:
         raise
     except _FAILURES:
-        return _mixed(values)
+        return _union_of(values)
     kind = array.type
     if found == {int, float}:
         return _numbers(values, array)
@@ -65,13 +65,14 @@ def array_of(values: Sequence[Any]) -> pa.Array:
         return array
     other = (str, bool, np.bool_, *(() if pa.types.is_integer(kind) else (int, np.integer)))
     if any(issubclass(t, other) for t in found) or (len(found) > 1 and pa.types.is_temporal(kind)):
-        return _mixed(values)
+        return _union_of(values)
     return array
 
 
 def _has_numpy_time(value: Any, row: int) -> bool:
-    """Whether one of NumPy's times is in a list or dict, at any depth; `Odd` where it is nested too deep, or in
-    itself."""
+    """True if one of NumPy's times is in a list or dict, at any depth. Raises `Odd` if the value is nested too deeply,
+    or in itself.
+    """
     level, has = [value], False
     for _ in range(DEEPEST):
         items = list(itertools.chain.from_iterable(own.values() if isinstance(own, dict) else own for own in level))
@@ -103,7 +104,7 @@ def _numbers(values: Sequence[Any], doubles: pa.Array) -> pa.Array:
     return _union(codes, np.arange(len(values), dtype=np.int32), [doubles, doubles], (pa.int64(), pa.float64()))
 
 
-def _mixed(values: Sequence[Any]) -> pa.Array:
+def _union_of(values: Sequence[Any]) -> pa.Array:
     rows: dict[type, list[int]] = {}
     for row, value in enumerate(values):
         if value is not None:
@@ -167,7 +168,7 @@ def parts_of(array: pa.UnionArray) -> Iterator[tuple[np.ndarray, pa.Array]]:
 
 
 def united(columns: Sequence[pa.ChunkedArray]) -> list[pa.Array]:
-    """Columns of several types as arrays of one, a union; `Odd` where that has too many types."""
+    """Columns of several types as arrays of one type, a union. Raises `Odd` if the union has too many types."""
     whole = [column.combine_chunks() for column in columns]
     arrays = [a if isinstance(a, pa.Array) else pa.concat_arrays(a.chunks) for a in whole]
     found: dict[pa.DataType, pa.Array] = {}
@@ -215,13 +216,13 @@ def _as(array: pa.Array, types: dict[pa.DataType, pa.Array]) -> pa.Array:
 
 
 def together(columns: Sequence[pa.ChunkedArray]) -> bool:
-    """Whether columns of one attribute have types that only a union holds, with each value as it is."""
+    """True if columns of one attribute have types that only a union holds, with each value as it is."""
     types = {kind for column in columns for kind in _types(column.type)}
     return len(types) > 1 or any(pa.types.is_union(column.type) for column in columns)
 
 
 def beyond_exact(column: pa.ChunkedArray) -> bool:
-    """Whether some finite value of a column of doubles is so large that it may be a whole number, rounded."""
+    """True if some finite value of a column of doubles is so large that it may be a whole number, rounded."""
     for chunk in column.chunks:
         size = len(chunk)
         values = np.frombuffer(chunk.buffers()[1], np.float64, size, 8 * chunk.offset) if size else np.zeros(0)

@@ -1,4 +1,4 @@
-"""How events are told to be read: the times of tuples and graphs, their order, and the columns of tuples."""
+"""Options for reading events: the times of tuples and graphs, their order, and the columns of tuples."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Duration = str | int | datetime.timedelta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeOptions:
-    """How the times of events are read, and in what order events may come.
+    """Options for the times of events, and for the order in which events may come.
 
-    * `time`: what holds an event's time, the name of a column or the IRI of a predicate. None: what the reader knows.
-    * `time_unit`: `s`, `ms`, `us` or `ns`, of times that are numbers. None: `s`, as a guess; `unit` is what counts.
+    * `time`: the column name or the predicate IRI that holds an event's time. None: the reader's default.
+    * `time_unit`: `s`, `ms`, `us` or `ns`, of times that are numbers. None: `s`, as a guess. Use the property `unit`.
     * `interval`: ns between two events whose times are taken from arrival: the k-th is at k times that. None: 1 ms, if
-      the query needs no times; `step` is what counts.
-    * `lateness`: by how many ns an event may come after a later one; it is put in order. `late`: what to do with one
+      the query needs no times. Use the property `step`.
+    * `lateness`: the ns by which an event may come after a later one; it is put in order. `late`: the action for one
       that comes later than that: `"error"`, or `"drop"` it and count (`spaseq.core.events.reorder`).
     """
 
@@ -77,7 +77,7 @@ class TupleWords(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventOptions(TimeOptions):
-    """How tuples are read off columns.
+    """Options for reading tuples from columns.
 
     `type_column`: None means `type`. `time`: None means `time`, else `timestamp`, else arrival, the place of the event
     in its source, if nothing needs times. `from_arrival`: the place, whatever columns there are.
@@ -93,7 +93,9 @@ class EventOptions(TimeOptions):
 
     @staticmethod
     def parse(**words: Unpack[TupleWords]) -> EventOptions:
-        """Options from the words of the library and of the command line. `OptionError` for what cannot be used."""
+        """Options from the words of the library and of the command line. Raises `OptionError` for values that cannot be
+        used.
+        """
         given: dict[str, Any] = {**words}
         known_words(given, TupleWords.__annotations__)
         older, time = given.pop("time_column", None), given.pop("time", None)
@@ -113,7 +115,7 @@ class EventOptions(TimeOptions):
 
 
 def from_arrival(time: str | None, time_from: str | None) -> bool:
-    """Whether --time-from says so; `OptionError` where --time says otherwise."""
+    """True if --time-from takes times from arrival. Raises `OptionError` if --time is given too."""
     if text_of("--time-from", time_from) not in (None, ARRIVAL):
         raise OptionError(f"--time-from {time_from}: no such clock", "use --time-from arrival, or --time")
     if time is not None and time_from is not None:

@@ -1,8 +1,8 @@
-"""How much memory the pages of a Parquet file take, before they are decompressed.
+"""The memory that the pages of a Parquet file will take, computed before they are decompressed.
 
 A page of some kilobytes can be decompressed to gigabytes, and a text that a dictionary has once can be the value of
-every row. What a file says of itself at its end may be wrong; so the headers of its pages are read, which the reader
-goes by, and the longest text of each dictionary is looked for.
+every row. The totals at the end of a file may be wrong. So the headers of the pages are read, by which the reader
+decompresses them, and the longest text of each dictionary is found.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DICTIONARY: Final = 2
 _CODED: Final = {2, 8}
 """Encodings whose values are places in the dictionary."""
 _WIDTH: Final = 16
-"""Bytes of a value that is no text, with what belongs to it."""
+"""Bytes of a value that is not a text, with its overhead."""
 _LENGTH: Final = struct.Struct("<I")
 _TEXTS: Final = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 
@@ -49,9 +49,10 @@ class _Taken:
 
 
 def rows_at_once(file: Any, source: Any, name: str, wanted: Collection[str] | None, most: int) -> int:
-    """How many rows of a `pyarrow.parquet.ParquetFile` may be read at once, up to `most`. `source`: its path or buffer.
+    """The number of rows of a `pyarrow.parquet.ParquetFile` that may be read at once, at most `most`.
 
-    `LimitReached` or `MemoryError` if they take more than there is; EventError if the pages cannot be told apart.
+    `source`: the file's path or buffer. Raises `LimitReached` or `MemoryError` if the rows take more memory than there
+    is, `EventError` if the limits of the pages cannot be found.
     """
     taken: list[list[_Taken]] = []
     with pa.OSFile(source) if isinstance(source, str) else nullcontext(source) as bytes_:
@@ -60,7 +61,7 @@ def rows_at_once(file: Any, source: Any, name: str, wanted: Collection[str] | No
             columns = [about.column(place) for place in range(about.num_columns)]
             taken.append(
                 [
-                    _taken(column, file.schema.column(place), bytes_, name)
+                    _memory_of(column, file.schema.column(place), bytes_, name)
                     for place, column in enumerate(columns)
                     if wanted is None or column.path_in_schema.split(".")[0] in wanted
                 ]
@@ -76,7 +77,7 @@ def _need(taken: list[list[_Taken]], rows: int) -> float:
     return max((sum(column.of(rows) for column in group) for group in taken), default=0)
 
 
-def _taken(column: Any, about: Any, file: Any, name: str) -> _Taken:
+def _memory_of(column: Any, about: Any, file: Any, name: str) -> _Taken:
     is_text, values, largest, plain, each, longest = column.physical_type in _TEXTS, 0, 0, 0, 0.0, 0
     coded = 0
     for kind, size, count, encoding, packed in _pages(column, file, name):
@@ -109,10 +110,10 @@ def _pages(column: Any, file: Any, name: str) -> Iterator[tuple[int, int, int, i
             count, encoding = about[1], about[4 if kind == 3 else 2]
         except (KeyError, TypeError):
             if header.get(1) != 1 or not isinstance(header.get(3), int):  # an index: the reader passes over it
-                raise _damaged(name) from None
+                raise _damage_error(name) from None
             kind, size, count, encoding, packed = 1, 0, 0, 0, header[3]
         if min(size, packed, count) < 0:
-            raise _damaged(name)
+            raise _damage_error(name)
         yield kind, size, count, encoding, (begin, packed)
         left -= 0 if kind == _DICTIONARY else count
         at = begin + packed
@@ -138,7 +139,7 @@ def _longest(column: Any, place: tuple[int, int], size: int, file: Any, name: st
     return min(longest, size)
 
 
-def _damaged(name: str) -> EventError:
+def _damage_error(name: str) -> EventError:
     return EventError("the file is damaged: its pages cannot be told apart", source=name)
 
 
@@ -155,10 +156,10 @@ def _header(file: Any, at: int, name: str) -> tuple[dict[int, Any], int]:
             return fields, at + end
         except IndexError:
             if len(data) < room or room >= _LONGEST_HEADER:
-                raise _damaged(name) from None
+                raise _damage_error(name) from None
             room *= 16
         except ValueError:
-            raise _damaged(name) from None
+            raise _damage_error(name) from None
 
 
 def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:

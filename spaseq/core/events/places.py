@@ -1,8 +1,8 @@
-"""Where files are: on this machine, or on a file system that only Spark's libraries read (`s3a://`, `hdfs://`, …).
+"""The file systems of files: this machine's, or one that only Spark's libraries read (`s3a://`, `hdfs://`, …).
 
-All that reads files by their names goes through here. `file:` names a file of this machine. For others a process is
-given a `Storage` (`use_storage`), as Spark's are (`spaseq.spark.session.storage`); one that has none, as the local
-engine, refuses them.
+All reading of files by name goes through this module. `file:` names a file of this machine. For other file systems a
+process is given a `Storage` (`use_storage`), as Spark's processes are (`spaseq.spark.session.storage`). A process
+without one, such as the local engine, refuses these files.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _storage: Storage | None = None
 
 
 def use_storage(storage: Storage | None) -> None:
-    """What reads files elsewhere, for this process, from now on."""
+    """Set the reader of files of other file systems, for this process, from now on."""
     global _storage
     _storage = storage
 
 
 def is_elsewhere(path: str) -> bool:
-    """Whether a name is that of a file system other than this machine's."""
+    """True if a name is that of a file system other than this machine's."""
     return _SCHEME.match(path) is not None and _FILE.match(path) is None
 
 
@@ -61,7 +61,7 @@ def whole_name(path: str) -> str:
 def matching(pattern: str) -> dict[str, int | None]:
     """The files that a path or a glob stands for now, by name, with their sizes in bytes; None for a folder.
 
-    Empty where there are none. OSError where one cannot be looked at, OptionError where this process has no access.
+    Empty if there are none. Raises OSError if one cannot be examined, OptionError if this process has no access.
     """
     if is_elsewhere(pattern):
         return _elsewhere(pattern).matching(pattern)
@@ -75,12 +75,12 @@ def matching(pattern: str) -> dict[str, int | None]:
 
 
 def is_there(path: str) -> bool:
-    """Whether there is a file or a folder of this name; globs are no names."""
+    """True if there is a file or a folder of this name; globs are no names."""
     return path in _elsewhere(path).matching(path) if is_elsewhere(path) else os.path.exists(local_path(path))
 
 
 def file_size(path: str) -> int:
-    """In bytes. OSError where there is no such file."""
+    """The size of a file in bytes. Raises OSError if there is no such file."""
     if not is_elsewhere(path):
         return os.stat(local_path(path)).st_size
     size = _elsewhere(path).matching(path).get(path)
@@ -90,7 +90,7 @@ def file_size(path: str) -> int:
 
 
 def open_file(path: str) -> BinaryIO:
-    """A file, to be read from any place in it. OSError where it cannot be opened."""
+    """A file, to be read from any place in it. Raises OSError if it cannot be opened."""
     if is_elsewhere(path):
         return _elsewhere(path).open(path)
     return cast(BinaryIO, open(local_path(path), "rb"))

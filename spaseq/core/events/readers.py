@@ -1,10 +1,15 @@
-"""Readers: whatever holds events becomes a run of Arrow tables.
+"""Readers: any source of events becomes a sequence of Arrow tables.
 
-`tables(source)` takes a path (CSV, TSV, JSON Lines, Parquet; `.gz` and `.zst`; a glob; `-` for standard input), several
-paths, a `GrowingFile`, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame, a list of dicts or
-named tuples, or an iterable of any of these. `held_tables(source)` takes the same but for paths: no file is opened for
-events that are pushed. Files are read in blocks, so that a file larger than memory streams through, and a block or
-two ahead of who uses them, in a thread. Errors name file and record.
+`tables(source)` takes one of these, or an iterable of them:
+
+* a path: CSV, TSV, JSON Lines, Parquet; `.gz` and `.zst`; a glob; `-` for standard input; or several paths;
+* a `GrowingFile`;
+* a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame;
+* a list of dicts or named tuples.
+
+`held_tables(source)` takes the same except paths: no file is opened for events that are pushed. Files are read in
+blocks, so that a file larger than memory streams through. A thread reads a block or two ahead of the consumer. Errors
+name file and record.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ from spaseq.core.measure import shortened
 __all__ = ["FORMATS", "frame_of", "held_tables", "named_tables", "source_name", "tables"]
 
 _EVENTS: Final = "<events>"
-"""What errors call events that come from no file."""
+"""The name in errors of events that come from no file."""
 FORMATS: Final = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -53,7 +58,7 @@ _FORMAT_HINT: Final = "events are read from .csv, .tsv, .jsonl and .parquet file
 
 
 def source_name(source: object) -> str:
-    """What errors call a source."""
+    """The name of a source in errors."""
     if isinstance(source, str | os.PathLike):
         return "<stdin>" if os.fspath(source) == "-" else os.fspath(source)
     if isinstance(source, list | tuple) and source and all(isinstance(s, str | os.PathLike) for s in source):
@@ -64,10 +69,10 @@ def source_name(source: object) -> str:
 
 
 def tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
-    """The events of `source` as tables, in order. See the module for what a source may be.
+    """The events of `source` as tables, in order. The module lists the possible sources.
 
-    `wanted` are the columns whose values will be looked at (None: all). Readers of CSV and Parquet files spare
-    themselves the others, which are NULL then.
+    `wanted` are the columns whose values will be used (None: all). Readers of CSV and Parquet files skip the others,
+    which are then NULL.
     """
     return (table for _, table in named_tables(source, wanted))
 
@@ -77,13 +82,13 @@ def named_tables(source: Any, wanted: Collection[str] | None = None) -> Iterator
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if path == "-":
-            yield from _called("<stdin>", _read(sys.stdin.buffer, "<stdin>", None, wanted))
+            yield from _with_name("<stdin>", _read(sys.stdin.buffer, "<stdin>", None, wanted))
         elif isinstance(path, str):
             yield from ahead(lambda: _files(path, wanted))
         else:
             raise _no_events(source)
     elif isinstance(source, GrowingFile):
-        yield from _called(source.name, _growing(source, wanted))
+        yield from _with_name(source.name, _growing(source, wanted))
     elif isinstance(source, Mapping) or _is_record(source):
         raise OptionError(f"a {type(source).__name__} is one event, and a list of events is expected", "give [event]")
     else:
@@ -91,23 +96,24 @@ def named_tables(source: Any, wanted: Collection[str] | None = None) -> Iterator
 
 
 def held_tables(source: Any) -> Iterator[pa.Table]:
-    """As `tables`, of events that are pushed: of what this process holds, never of a file. One event needs no list.
+    """The events of `source`, which are pushed, as `tables` gives them: from memory, never from a file. One event needs
+    no list.
 
     Raises `OptionError` for a text or a path.
     """
-    return (table for _, table in _held(source))
+    return (table for _, table in _tables_in_memory(source))
 
 
-def _held(source: Any) -> Iterator[tuple[str, pa.Table]]:
+def _tables_in_memory(source: Any) -> Iterator[tuple[str, pa.Table]]:
     if isinstance(source, str | os.PathLike | GrowingFile):
         problem = f"a push takes events, and this is a text or a path: {shortened(str(source), 60)!r}"
         raise OptionError(problem, "query.run(path) reads a file; an event is a dict")
     if isinstance(source, Mapping) or _is_record(source):
         yield _EVENTS, from_dicts([source])
     elif isinstance(source, Iterator) and not isinstance(source, pa.RecordBatchReader):
-        yield from _held(list(source))
+        yield from _tables_in_memory(list(source))
     else:
-        yield from _in_memory(source, _held)
+        yield from _in_memory(source, _tables_in_memory)
 
 
 def _in_memory(
@@ -138,7 +144,7 @@ def _in_memory(
         raise _no_events(source)
 
 
-def _called(name: str, found: Iterable[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
+def _with_name(name: str, found: Iterable[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
     return ((name, table) for table in found)
 
 
@@ -193,7 +199,7 @@ def frame_of(rows: Callable[[], pa.Table]) -> Any:
 
 
 def _mapping(event: Any, record: int) -> Mapping[str, Any]:
-    """An event of a list as a mapping. Raises `EventError` for what is none."""
+    """An event of a list as a mapping. Raises `EventError` if it is none."""
     if isinstance(event, Mapping):
         return event
     if _is_record(event):
@@ -258,14 +264,14 @@ def _files(pattern: str, wanted: Collection[str] | None) -> Iterator[tuple[str, 
     for path in paths:
         if os.path.isdir(path):
             raise EventError("this is a folder", source=path, hint=f"name the files in it: '{path.rstrip('/')}/*.csv'")
-        yield from _called(path, _file(path, wanted))
+        yield from _with_name(path, _file(path, wanted))
 
 
 def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
     suffixes = [s.lower() for s in Path(path).suffixes]
     compression = _COMPRESSIONS.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSIONS else None
     kind = FORMATS.get(suffixes[-1]) if suffixes else None
-    with _translated(path):
+    with _translate_errors(path):
         if kind == "parquet" and compression is None:
             yield from _parquet(path, path, wanted)
             return
@@ -274,7 +280,7 @@ def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
 
 
 def _growing(source: GrowingFile, wanted: Collection[str] | None) -> Iterator[pa.Table]:
-    with _translated(source.name), contextlib.ExitStack() as stack:
+    with _translate_errors(source.name), contextlib.ExitStack() as stack:
         kind = FORMATS.get(Path(source.path).suffix.lower())
         file = sys.stdin.buffer if source.path == "-" else stack.enter_context(open(source.path, "rb"))
         yield from _read(GrowingBytes(source, file), source.name, kind, wanted)
@@ -283,8 +289,8 @@ def _growing(source: GrowingFile, wanted: Collection[str] | None) -> Iterator[pa
 def _read(
     stream: IO[bytes] | pa.NativeFile | GrowingBytes, name: str, kind: str | None, wanted: Collection[str] | None
 ) -> Iterator[pa.Table]:
-    """The tables in a stream of bytes; the format is guessed from the first of them where no name tells it."""
-    with _translated(name):
+    """The tables in a stream of bytes. If no name gives the format, it is guessed from the first bytes."""
+    with _translate_errors(name):
         head = read_some(stream, 1 << 16)
         if kind is None:
             while not head.strip(_BLANKS) and (more := read_some(stream, 1 << 16)):
@@ -336,8 +342,8 @@ def _parquet(source: Any, name: str, wanted: Collection[str] | None) -> Iterator
 
 
 @contextlib.contextmanager
-def _translated(name: str) -> Iterator[None]:
-    """Turns what goes wrong in reading bytes into an `EventError` that names the file."""
+def _translate_errors(name: str) -> Iterator[None]:
+    """Turns errors in reading bytes into an `EventError` that names the file."""
     try:
         yield
     except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
@@ -361,15 +367,15 @@ def common_schema(parts: list[pa.Table], source: str) -> pa.Table:
 
 
 def _alike(parts: list[pa.Table], source: str) -> list[pa.Table]:
-    """The same tables; a column of which they have several types as one type that holds all values as they are:
-    dictionaries decoded, and a union where types are not of one kind."""
+    """The same tables, with one type for each column, which holds all values as they are. If a column has several
+    types, dictionaries are decoded, and types of different kinds become a union."""
     kinds: dict[str, set[pa.DataType]] = {}
     for table in parts:
         for field in table.schema:
             kinds.setdefault(field.name, set()).add(field.type)
     for name in (name for name, found in kinds.items() if len(found) > 1):
         having = [i for i, table in enumerate(parts) if name in table.column_names]
-        columns = [_decoded(parts[i].column(name)) for i in having]
+        columns = [_decode(parts[i].column(name)) for i in having]
         if together(columns):
             try:
                 columns = united(columns)
@@ -382,5 +388,5 @@ def _alike(parts: list[pa.Table], source: str) -> list[pa.Table]:
     return parts
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -1,14 +1,16 @@
-"""Order and lateness: which events come too late, and the order of time of the others.
+"""Order and lateness: late events, and the order of time of the others.
 
-Everything that holds events back, on every road of both languages, does it by this module, with one error. An event is
-*late* when its time is more than the lateness before the greatest time that came before it, or is before the time that
-its stream was advanced to. Late events are an `EventError` or are dropped and counted; the others are put in order of
-time, and equal times keep the order in which they came. An event waits until no other can come before it: until the
-greatest time is past its own by the lateness, the stream is advanced beyond it, or the stream ends. So memory is what
-comes within the lateness.
+Both languages hold events back only by this module, for batches and for pushed events, with one error. An event is
+*late* if its time is more than the lateness before the greatest time that came before it. It is also late if its time
+is before the time that its stream was advanced to. Late events are an `EventError`, or are dropped and counted. The
+others are put in order of time; equal times keep the order in which they came.
 
-`Arrivals` tells what is late. `Reorderer` orders rows of arrays, whoever holds them; `SingleReorderer` orders objects
-that come one by one. (A batch sorts its rows at once; for one object the arrays of those that wait would be copied.)
+An event waits until no other can come before it: the greatest time is past its own by the lateness, the stream is
+advanced beyond it, or the stream ends. So the memory is that of the events within the lateness.
+
+`Arrivals` finds the late events. `Reorderer` orders rows of arrays that its caller holds; `SingleReorderer` orders
+objects that come one by one. (A batch sorts its rows at once; for one object the arrays of those that wait would be
+copied.)
 """
 
 from __future__ import annotations
@@ -39,14 +41,14 @@ _T = TypeVar("_T")
 
 
 class Arrivals:
-    """How far a stream has come, and which of its events are late.
+    """The progress of a stream, and which of its events are late.
 
     `high`: the greatest time that came (ns). `floor`: the time that the stream was advanced to. Both are `NEVER` at
     first. An event before `mark` is late; those before `end` wait for no other. `seen`: events that came; `dropped`:
-    those of them that were late. `peak`: where the greatest time was.
+    those of them that were late. `peak`: the place of the event with the greatest time.
 
-    `name` is what errors call the stream, `counted` as of `EventError`. `loose`: events have no order among themselves
-    until `settle` is called, so one is late only behind what came before the last call.
+    `name` is the stream's name in errors, `counted` as of `EventError`. `loose`: events have no order among themselves
+    until `settle` is called, so an event is late only if it is behind those that came before the last call.
     """
 
     __slots__ = (
@@ -73,11 +75,13 @@ class Arrivals:
         where: Callable[[int], Place] | None,
         named: Callable[[int], str] | None = None,
     ) -> tuple[np.ndarray | None, EventError | None]:
-        """Which of the next events are late, bool (n,), None if none is. Where they are not dropped also the error of
-        the first; the events behind that one are not looked at.
+        """The late ones among the next events, bool (n,), None if none is late; and the error of the first, if late
+        events are not dropped.
 
-        Args: `times` int64 (n,), ns; `where` gives the place of a row. None: somebody else raises the error. `named`:
-        what the error calls the stream of a row, if not `name`.
+        With an error, the events behind that one are not judged.
+
+        Args: `times` int64 (n,), ns; `where` gives the place of a row. None: the caller raises the error. `named`: the
+        name in errors of a row's stream, if not `name`.
         """
         if not len(times):
             return None, None
@@ -102,7 +106,7 @@ class Arrivals:
         return (late if late.any() else None), None
 
     def settle(self) -> None:
-        """What came so far is before what comes from here on (`loose`)."""
+        """Declare that all events so far are before all that follow (`loose`)."""
         if self.coming > self.high:
             self._rise(self.coming)
 
@@ -125,12 +129,12 @@ class Arrivals:
         return count
 
     def undo(self, state: tuple[Any, ...], peak: Any) -> None:
-        """Goes back to a `snapshot`, as what came since then is refused."""
+        """Go back to a `snapshot`, because the events since then are refused."""
         self.restore(state)
         self.peak = peak
 
     def snapshot(self) -> tuple[Any, ...]:
-        """How far the stream has come, as plain values."""
+        """The progress of the stream, as plain values."""
         return self.high, self.floor, self.coming, self.seen, self.dropped
 
     def restore(self, state: tuple[Any, ...]) -> None:
@@ -141,7 +145,7 @@ class Arrivals:
         self._rise(self.high)
 
     def _reach(self, times: np.ndarray, where: Callable[[int], Place] | None) -> None:
-        """Notes the greatest time, and where it was first."""
+        """Note the greatest time, and the first place that has it."""
         row = int(np.argmax(times)) if len(times) else -1
         if row < 0 or times[row] <= self.high:
             return
@@ -160,7 +164,7 @@ class Arrivals:
             self.end = mark + 1
 
     def _error(self, time: int, name: str, place: Place, peak: Place | None) -> EventError:
-        """The error for a late event. `peak`: where the greatest time was, if that is known."""
+        """The error for a late event. `peak`: the place of the event with the greatest time, if known."""
         if time >= self.high - self.lateness:
             problem = f"{name} {self._reason}: {format_time(time)} comes after {format_time(self.floor)}"
             remedy = self._hint
@@ -183,8 +187,8 @@ def _seconds(nanoseconds: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Released:
-    """Rows of the times that `Reorderer.push` was given: those `ready`, in order of time, and those that go on
-    `waiting`, ascending; both int64, or slices where all came in order. `error` is about what comes behind them."""
+    """Rows of the times that `Reorderer.push` was given. `ready`: in order of time. `waiting`: rows that still wait,
+    ascending. Both are int64, or slices if all rows came in order. `error` is about the events behind them."""
 
     ready: np.ndarray | slice
     waiting: np.ndarray | slice
@@ -192,9 +196,9 @@ class Released:
 
 
 class Reorderer(Arrivals):
-    """Puts rows in order of time. Whoever holds the rows keeps those that wait, in the order in which they came.
+    """Puts rows in order of time. The caller keeps the rows that wait, in the order in which they came.
 
-    `held`: how many rows wait.
+    `held`: the number of rows that wait.
     """
 
     __slots__ = ("held",)
@@ -204,7 +208,7 @@ class Reorderer(Arrivals):
         self.held = 0
 
     def push(self, times: np.ndarray, where: Callable[[int], Place] | None = None, *, last: bool = False) -> Released:
-        """The rows that nothing on time can come before any more, or with `last` all.
+        """The rows that no row on time can precede any more, or with `last` all.
 
         Args: `times` int64 (n,): of the `held` rows that wait, then of those that come now; `where` the place of one of
         these, counted from 0. O(n), and a sort of the rows that are ready if not all came in order.
@@ -293,5 +297,5 @@ class SingleReorderer(Arrivals, Generic[_T]):
         return [item for _, _, item in sorted(self._held)]
 
     def wait_again(self, items: Sequence[tuple[int, _T]]) -> None:
-        """Takes back, with their times, what was `waiting`."""
+        """Take back items that were `waiting`, with their times."""
         self._held = [(time, number - len(items), item) for number, (time, item) in enumerate(items)]

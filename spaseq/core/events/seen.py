@@ -1,4 +1,4 @@
-"""What kinds of events were read, how many of each, and from when to when: for whoever wonders about a result."""
+"""The kinds of events read, the number of each, and the time range, for reports that explain a result."""
 
 from __future__ import annotations
 
@@ -70,25 +70,25 @@ class Seen:
         text = f"{total:,} event{' was' if total == 1 else 's were'} read"
         text += f": {', '.join(parts)}" if any(parts) else ""
         if self.first is not None and self.last is not None:
-            text += f"; from {_shown(self.first, unit)} to {_shown(self.last, unit)}"
+            text += f"; from {_show_time(self.first, unit)} to {_show_time(self.last, unit)}"
         return text
 
 
 def _counts(codes: np.ndarray, kinds: int) -> list[int]:
-    """How often each of the codes below `kinds` is there; -1 stands for none of them."""
+    """The number of occurrences of each code below `kinds`; -1 stands for none of them."""
     if kinds <= _FEW:
         return [int(np.count_nonzero(codes == kind)) for kind in range(kinds)]
     return list(map(int, np.bincount(codes + 1, minlength=kinds + 1)[1:]))
 
 
-def _shown(time: int, unit: str) -> str:
+def _show_time(time: int, unit: str) -> str:
     if abs(time) >= CALENDAR:
         return format_time(time)
     return f"{time / unit_nanoseconds(unit):,.12g} {unit}"
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """What `name` may be a slip for: the same in other letters' case, or nearly the same."""
+    """The known name that `name` may be a slip for: equal except for upper and lower case, or nearly equal."""
     names = {other.casefold(): other for other in known}
     found = difflib.get_close_matches(name.casefold(), names, 1, 0.6)
     return names[found[0]] if found else None

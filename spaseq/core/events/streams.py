@@ -1,9 +1,13 @@
 """From sources to one stream of event batches: types, times, order, merging.
 
-Per stream, in this order: the type column is looked up (`type`, or the one that was named); every event gets its time,
-from a column or from its place; events that come late are put in order or dropped, as the policy says. Streams are then
-merged by time: equal times keep the order of the streams, then the order in the source. Positions count the merged
-stream from 0.
+Each stream passes these steps in order:
+
+1. The type column is looked up (`type`, or the one that was named).
+2. Every event gets its time, from a column or from its place.
+3. Events that come late are put in order or dropped, as the policy says.
+
+Streams are then merged by time: equal times keep the order of the streams, then the order in the source. Positions
+count the merged stream from 0.
 
 `EventStream` pulls from sources, `EventFeed` is pushed to; both give the same batches for the same events.
 """
@@ -37,14 +41,16 @@ _STREAM: Final = "\0stream"
 
 @dataclass(slots=True)
 class EventCounters(Tells):
-    """What was read: events kept, events dropped as late by stream, and the attributes that any event had.
+    """Counters of the reading: events kept, events dropped as late by stream, and the attributes that any event had.
 
-    `waiting`: events that an interrupt found held back for their order. `forgotten_keys`: keys that were silent for
-    longer than `Settings.forget_keys_after`, so far as it was noticed, one that came back and was silent again once
-    more; `lost_runs`: the runs that ended with them, by the compact structure. `seen` tells the kinds of events that
-    sources held (of pushed events nothing); `untimed`: whether they have the times of their arrival, although nobody
-    said so; `guesses`: a line for each thing that nobody said and that the answer depends on. `memory` tells what the
-    evaluation holds.
+    * `waiting`: events that an interrupt found held back for their order.
+    * `forgotten_keys`: keys noticed to be silent for longer than `Settings.forget_keys_after`. A key that returns and
+      is silent again counts once more. `lost_runs`: the runs that ended with these keys, counted by the compact
+      structure.
+    * `seen`: the kinds of events that sources held (not of pushed events).
+    * `untimed`: True if events have the times of their arrival, although no option asked for that.
+    * `guesses`: a line for each assumption that no option stated and that the answer depends on.
+    * `memory`: the memory that the evaluation holds.
     """
 
     events: int = 0
@@ -90,15 +96,15 @@ class _Orderer:
 
         `source`, `first`: the file of the events, and the number there of the first; of the stream if not given."""
         source, first = source or self.source, first or self.reorder.seen + 1
-        whole = part if self.pending is None else _joined([self.pending, part], source)
-        return self._taken(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
+        whole = part if self.pending is None else _join([self.pending, part], source)
+        return self._take(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
 
     def advance(self, now: int) -> Part | None:
         """The events before `now`, of which no more will come: later ones are too late."""
         self.reorder.advance(now)
-        return None if self.pending is None else self._taken(self.pending, self.reorder.push(self.pending.times))
+        return None if self.pending is None else self._take(self.pending, self.reorder.push(self.pending.times))
 
-    def _taken(self, part: Part, found: Released) -> Part:
+    def _take(self, part: Part, found: Released) -> Part:
         if found.error is not None:
             raise found.error
         self.pending = part.take(found.waiting).packed() if self.reorder.held else None
@@ -110,7 +116,7 @@ class _Orderer:
         return None if pending is None else pending.take(self.reorder.push(pending.times, last=True).ready)
 
 
-def _joined(parts: list[Part], source: str) -> Part:
+def _join(parts: list[Part], source: str) -> Part:
     return Part(common_schema([p.table for p in parts], source), np.concatenate([p.times for p in parts]))
 
 
@@ -140,7 +146,7 @@ class EventStream:
 
     def __iter__(self) -> Iterator[EventBatch]:
         position = 0
-        parts = [self._ordered(name) for name in self._names]
+        parts = [self._order(name) for name in self._names]
         stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
         for part, codes in stream:
             if len(part):
@@ -150,7 +156,7 @@ class EventStream:
                 yield batch
                 position += len(part)
 
-    def _ordered(self, name: str) -> Iterator[Part]:
+    def _order(self, name: str) -> Iterator[Part]:
         source = self._sources[name]
         label = source_name(source)
         clock = TimestampAssigner(self._options, label, self._timed, lambda: self._head(source), self._clocks)
@@ -205,7 +211,7 @@ def _batch(
 
 
 def _merge(streams: list[Iterator[Part]], names: tuple[str, ...]) -> Iterator[tuple[Part, np.ndarray]]:
-    """Merges streams that are each in order. What is given out is before anything that any stream still has to give."""
+    """Merges streams that are each in order. Rows are yielded once no stream can still give an earlier one."""
     waiting: list[Part | None] = [None] * len(streams)
     open_streams = set(range(len(streams)))
     while True:
@@ -220,7 +226,7 @@ def _merge(streams: list[Iterator[Part]], names: tuple[str, ...]) -> Iterator[tu
                 taken.append((index, part.between(0, cut)))
                 waiting[index] = part.between(cut, len(part)) if cut < len(part) else None
         if any(len(p) for _, p in taken):
-            yield _interleaved(taken, names)
+            yield _interleave(taken, names)
         if mark is None:
             return
         for index in list(open_streams):
@@ -230,7 +236,7 @@ def _merge(streams: list[Iterator[Part]], names: tuple[str, ...]) -> Iterator[tu
                 if more is None:
                     open_streams.discard(index)
                 else:
-                    waiting[index] = _joined([part, more], names[index])
+                    waiting[index] = _join([part, more], names[index])
 
 
 def _fill(stream: Iterator[Part], waiting: list[Part | None], index: int) -> bool:
@@ -240,8 +246,8 @@ def _fill(stream: Iterator[Part], waiting: list[Part | None], index: int) -> boo
     return waiting[index] is not None
 
 
-def _interleaved(taken: list[tuple[int, Part]], names: tuple[str, ...]) -> tuple[Part, np.ndarray]:
-    whole = _joined([p for _, p in taken], ", ".join(names))
+def _interleave(taken: list[tuple[int, Part]], names: tuple[str, ...]) -> tuple[Part, np.ndarray]:
+    whole = _join([p for _, p in taken], ", ".join(names))
     codes = np.concatenate([np.full(len(p), i, np.int32) for i, p in taken])
     order = in_order(whole.times)
     return Part(whole.table.take(order), whole.times[order]), codes[order]
@@ -276,7 +282,7 @@ class EventFeed:
         taken = False
         try:
             parts = [clock.read(table) for table in given]
-            part = parts[0] if len(parts) == 1 else _joined(parts, "<events>")
+            part = parts[0] if len(parts) == 1 else _join(parts, "<events>")
             if len(self._names) > 1:
                 codes = pa.array(np.full(len(part), self._names.index(name), np.int32))
                 part = Part(part.table.append_column(_STREAM, codes), part.times)
@@ -289,7 +295,7 @@ class EventFeed:
 
     @property
     def taken(self) -> int:
-        """How many events were pushed, those that wait or were late among them."""
+        """The number of events pushed, including those that wait or were late."""
         return sum(clock.records for clock in self.clocks.values())
 
     def _place(self, name: str) -> tuple[Any, ...]:
@@ -339,7 +345,7 @@ class EventFeed:
         self.counters.events += len(part)
 
     def snapshot(self) -> dict[str, Any]:
-        """How far the feed has come, and the events held back, as plain values."""
+        """The progress of the feed, and the events held back, as plain values."""
         pending, counters = self.orderer.pending, self.counters
         return {
             "clocks": {name: clock.state() for name, clock in self.clocks.items()},
@@ -377,7 +383,7 @@ def table_bytes(table: pa.Table) -> bytes:
 
 
 def table_of_bytes(blob: bytes) -> pa.Table:
-    """The inverse of `table_bytes`. `pa.ArrowInvalid` for what is no table: all of it is looked at."""
+    """The inverse of `table_bytes`. Raises `pa.ArrowInvalid` if the bytes are no table: all of them are validated."""
     with pa.ipc.open_stream(blob) as reader:
         table = reader.read_all()
     table.validate(full=True)

@@ -1,8 +1,8 @@
 """Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
 
-Literals are an xsd:dateTime (UTC where it names no zone) or a plain number in a stated unit; durations are numbers
-with a unit. All arithmetic on literals is exact (integers and decimals), so a window's closed end means what it says;
-digits below a nanosecond are cut off.
+A literal is an xsd:dateTime (UTC if it names no zone) or a plain number in a stated unit. A duration is a number with a
+unit. All arithmetic on literals is exact (integers and decimals), so the closed end of a window is exact. Digits below
+a nanosecond are cut off.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ def parse_time(text: str, unit: str = "s") -> int:
     literal = text.strip()
     scale = unit_nanoseconds(unit)
     if _NUMBER.fullmatch(literal):
-        return _fit(_scaled(literal, scale), text)
+        return _fit(_scale(literal, scale), text)
     match = _DATE_TIME.fullmatch(literal)
     if match is None:
         raise EventError(
-            f"{_quoted(text)} is not a time",
+            f"{_quote(text)} is not a time",
             hint=f"a time is an xsd:dateTime such as 2024-05-01T12:00:00Z, or a number (here counted in {unit})",
         )
     return _fit(_date_time_nanoseconds(match, text), text)
@@ -104,13 +104,13 @@ def is_date(text: str) -> bool:
 
 
 def decimal_times(values: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarray]:
-    """Doubles times `scale`, exactly as their shortest decimal notation says, without what lies below one.
+    """Doubles times `scale`, exactly as their shortest decimal notation says, without the digits below one.
 
-    `values`: float64 (n,). Returns int64 (n,), and bool (n,): of which rows that is known here. It is of all that have
-    at most nine digits behind the point, where doubles lie close enough together. O(n).
+    `values`: float64 (n,). Returns int64 (n,), and bool (n,): true for the rows whose result is exact. These are all
+    values with at most nine digits behind the point, in the range in which doubles lie close enough together. O(n).
 
-    With d digits behind the point, and two doubles or more between two such decimals, at most one of these is
-    rounded to a given double. If one is, the shortest notation of the double is that one.
+    With d digits behind the point, and two doubles or more between two such decimals, at most one of these is rounded
+    to a given double. If one is, the shortest notation of the double is that one.
     """
     times, known = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
     for digits in (3, 6, 9):
@@ -126,26 +126,26 @@ def decimal_times(values: np.ndarray, scale: int) -> tuple[np.ndarray, np.ndarra
     return times, known
 
 
-def _scaled(literal: str, scale: int) -> int:
-    """`literal` x `scale`, exactly, without what lies below one."""
+def _scale(literal: str, scale: int) -> int:
+    """`literal` x `scale`, exactly, without the digits below one."""
     if len(literal) <= _WHOLE and literal.lstrip("+-").isdigit():
         return int(literal) * scale
     try:
         return int((Decimal(literal) * scale).to_integral_value(ROUND_FLOOR))
     except InvalidOperation:
-        raise EventError(f"{_quoted(literal)} is too large for a time") from None
+        raise EventError(f"{_quote(literal)} is too large for a time") from None
 
 
 def _date_time_nanoseconds(match: re.Match[str], text: str) -> int:
     if len(match["year"]) > _WHOLE:
-        raise EventError(f"{_quoted(text)} is outside the times that can be held (1677 to 2262)")
+        raise EventError(f"{_quote(text)} is outside the times that can be held (1677 to 2262)")
     year, month, day = (int(match[k]) for k in ("year", "month", "day"))
     hour, minute, second = (int(match[k] or 0) for k in ("hour", "minute", "second"))
     end_of_day = hour == 24 and minute == 0 and second == 0 and not (match["fraction"] or "").strip("0")
     if not (1 <= month <= 12 and 1 <= day <= _month_length(year, month)):
-        raise EventError(f"{_quoted(text)} is not a day of the calendar")
+        raise EventError(f"{_quote(text)} is not a day of the calendar")
     if not (hour <= 23 or end_of_day) or minute > 59 or second > 59:
-        raise EventError(f"{_quoted(text)} is not a time of day", hint="from 00:00:00 to 23:59:59.999…, or 24:00:00")
+        raise EventError(f"{_quote(text)} is not a time of day", hint="from 00:00:00 to 23:59:59.999…, or 24:00:00")
     fraction = int(((match["fraction"] or "") + "000000000")[:9])
     seconds = _days_from_epoch(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
     return (seconds - _zone_seconds(match["zone"], text)) * 1_000_000_000 + fraction
@@ -170,20 +170,20 @@ def _zone_seconds(zone: str | None, text: str) -> int:
         return 0
     hours, minutes = int(zone[1:3]), int(zone[-2:])
     if hours > 14 or minutes > 59:
-        raise EventError(f"{_quoted(text)} names no time zone", hint="a zone is Z or from -14:00 to +14:00")
+        raise EventError(f"{_quote(text)} names no time zone", hint="a zone is Z or from -14:00 to +14:00")
     return (-1 if zone[0] == "-" else 1) * (hours * 3_600 + minutes * 60)
 
 
 def _fit(nanoseconds: int, text: str) -> int:
     if not -_INT64_MAX <= nanoseconds <= _INT64_MAX:
         raise EventError(
-            f"{_quoted(text)} is outside the times that can be held (1677 to 2262)",
+            f"{_quote(text)} is outside the times that can be held (1677 to 2262)",
             hint="is the unit of the times right? --time-unit is s, ms, us or ns",
         )
     return nanoseconds
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
@@ -236,13 +236,13 @@ def parse_duration(text: str) -> int:
         scale = _unit_scale(match[2]) if match else None
         if match is None or scale is None:
             raise OptionError(
-                f"{_quoted(text)} is not a duration",
+                f"{_quote(text)} is not a duration",
                 "a number with a unit: 5s, 100ms, 2 minutes, 1h 30m (ns, us, ms, s, m, h, d)",
             )
         total += Decimal(match[1]) * scale
         at = match.end()
     if not literal or total > _INT64_MAX:
-        raise OptionError(f"{_quoted(text)} is not a duration that can be held", "for example 5s, 100ms, 2 minutes")
+        raise OptionError(f"{_quote(text)} is not a duration that can be held", "for example 5s, 100ms, 2 minutes")
     return int(total)
 
 
@@ -256,7 +256,7 @@ def nanoseconds_of(now: Any) -> int:
     hint = (
         "for example int(datetime.now(UTC).timestamp()) * 1_000_000_000; parse_time of spaseq.core.events reads a text"
     )
-    raise OptionError(f"a time is given in nanoseconds, as an int, and this is {_quoted(str(now))}", hint)
+    raise OptionError(f"a time is given in nanoseconds, as an int, and this is {_quote(str(now))}", hint)
 
 
 def duration_nanoseconds(amount: str, unit: str) -> int:
@@ -267,7 +267,7 @@ def duration_nanoseconds(amount: str, unit: str) -> int:
     """
     scale = _unit_scale(unit)
     if scale is None:
-        raise OptionError(f"{_quoted(unit)} is not a unit of time", "one of ns, us, ms, s, m, h, d")
+        raise OptionError(f"{_quote(unit)} is not a unit of time", "one of ns, us, ms, s, m, h, d")
     return int(Decimal(amount) * scale)
 
 

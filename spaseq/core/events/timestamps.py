@@ -1,6 +1,7 @@
-"""The times of events: where they stand, and what they are as nanoseconds; and the types, which must be there.
+"""The times of events: the columns that hold them, and their values in nanoseconds; and the types, which must be
+present.
 
-A `TimestampAssigner` reads the tables of one stream and gives `Part`s: tables with their times. If nobody gave times
+A `TimestampAssigner` reads the tables of one stream and gives `Part`s: tables with their times. If no times were given
 and the query needs them, the error names the columns that may hold them.
 """
 
@@ -67,7 +68,7 @@ class Part:
         return Part(self.table.take(rows), self.times[rows])
 
     def packed(self) -> Part:
-        """The same, in one piece where it stands in many."""
+        """The same part, in one piece."""
         many = self.table.num_columns and self.table.column(0).num_chunks > _CHUNKS
         return Part(self.table.combine_chunks(), self.times) if many else self
 
@@ -75,11 +76,13 @@ class Part:
 class TimestampAssigner:
     """Gives the events of one stream their times, and checks that they have types.
 
-    `records`: how many events it has seen. `column`: where their times stand, None for arrival; `known` says whether
-    that is decided, which the first events do. `iso`: whether some time was a date; `plain`: whether some was a number.
-    `timed`: the clause or option that needs times, for errors; `head` gives the first events with all columns, or None.
-    `clocks`: those of all streams by name, of which all have times, or none has. `guessed`: a line for each thing that
-    nobody said and that the answer depends on.
+    * `records`: the number of events it has seen.
+    * `column`: the column of their times, None for arrival; `known`: True once that is decided, by the first events.
+    * `iso`: True if some time was a date; `plain`: True if some was a number.
+    * `timed`: the clause or option that needs times, for errors.
+    * `head` gives the first events with all columns, or None.
+    * `clocks`: those of all streams by name, of which all have times, or none has.
+    * `guessed`: a line for each assumption that no option stated and that the answer depends on.
     """
 
     def __init__(
@@ -104,8 +107,9 @@ class TimestampAssigner:
         self.guessed: tuple[str, ...] = ()
 
     def choose(self, table: pa.Table) -> None:
-        """Decide by the first events, or by their columns alone, where times stand. `EventError` for events without
-        types, `OptionError` if they have no times and `timed` needs them, or if other streams do have times."""
+        """Find the column of times by the first events, or by their columns alone. Raises `EventError` for events
+        without types. Raises `OptionError` if they have no times and `timed` needs them, or if other streams do have
+        times."""
         if self.known:
             return
         self._check_type(table)
@@ -122,7 +126,7 @@ class TimestampAssigner:
         self.column, self.known = column, True
 
     def state(self) -> tuple[int, str | None, bool, bool]:
-        """How far it has come, as plain values."""
+        """The progress, as plain values."""
         return self.records, self.column, self.known, self.iso
 
     def restore(self, state: tuple[int, str | None, bool, bool]) -> None:
@@ -229,14 +233,14 @@ class TimestampAssigner:
         match column:
             case NumberColumn(values, known):
                 self.plain = True
-                times = self._scaled(_plain(table[name], column), values, known, name)
+                times = self._scale(_plain(table[name], column), values, known, name)
             case MixedColumn(values, _):
                 times = self._each(values, name)
             case TimeColumn(values, _):
                 self.iso = True
                 times = values
             case TextColumn(codes, texts):
-                times, unknown = self._parsed(codes, texts, name), codes >= 0
+                times, unknown = self._parse(codes, texts, name), codes >= 0
             case None if table.num_rows == 0:
                 return np.zeros(0, np.int64)
             case None:
@@ -259,10 +263,10 @@ class TimestampAssigner:
             )  # fmt: skip
         return times
 
-    def _scaled(self, raw: pa.ChunkedArray, values: np.ndarray, known: np.ndarray | None, name: str) -> np.ndarray:
+    def _scale(self, raw: pa.ChunkedArray, values: np.ndarray, known: np.ndarray | None, name: str) -> np.ndarray:
         """Numbers in the time unit as ns: integers exactly, others as their shortest decimal notation says.
 
-        Anything where a number is not `known`.
+        An arbitrary value for a number that is not `known`.
         """
         scale = unit_nanoseconds(self.options.unit)
         whole = values.dtype == np.int64 or bool((np.trunc(values) == values).all())
@@ -274,7 +278,7 @@ class TimestampAssigner:
             if rest.any():
                 texts = pc.dictionary_encode(pc.cast(raw, pa.string()).combine_chunks())
                 codes = np.where(rest, np.asarray(pc.fill_null(texts.indices, -1)), -1)
-                times = np.where(done, times, self._parsed(codes, texts.dictionary, name))
+                times = np.where(done, times, self._parse(codes, texts.dictionary, name))
             return times
         beyond = ((1 << 63) - 1) // scale + 1
         far = np.flatnonzero((values >= beyond) | (values <= -beyond))
@@ -287,7 +291,7 @@ class TimestampAssigner:
         return values.astype(np.int64) * scale
 
     def _each(self, values: Sequence[Any], name: str) -> np.ndarray:
-        """The times of values of several kinds. Anything where there is none."""
+        """The times of values of several kinds; an arbitrary value for a row without one."""
         times, codes = np.zeros(len(values), np.int64), np.full(len(values), -1)
         texts: list[str] = []
         for row, value in enumerate(values):
@@ -298,7 +302,7 @@ class TimestampAssigner:
             elif value is not None:
                 codes[row] = len(texts)
                 texts.append(value if isinstance(value, str) else repr(value))
-        return np.where(codes < 0, times, self._parsed(codes, pa.array(texts, pa.string()), name))
+        return np.where(codes < 0, times, self._parse(codes, pa.array(texts, pa.string()), name))
 
     def _no_time(self, row: int, name: str, what: str) -> EventError:
         return EventError(
@@ -310,8 +314,8 @@ class TimestampAssigner:
             hint="--time COLUMN names another column",
         )
 
-    def _parsed(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
-        """The times of rows that hold a text each; anything where the code is -1."""
+    def _parse(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
+        """The times of rows that hold a text each; an arbitrary value for code -1."""
         values = np.zeros(len(texts) + 1, np.int64)
         used = np.zeros(len(texts) + 1, bool)
         used[codes] = True
@@ -332,7 +336,7 @@ class TimestampAssigner:
 
 
 def _plain(raw: pa.ChunkedArray, column: NumberColumn) -> pa.ChunkedArray:
-    """The numbers as Arrow has them, doubles where they are whole numbers and decimals."""
+    """The numbers as Arrow has them; doubles if they are whole numbers and decimals."""
     if not pa.types.is_union(raw.type):
         return raw
     return pa.chunked_array([pa.array(column.values, mask=None if column.known is None else ~column.known)])
@@ -397,8 +401,9 @@ def _kind(table: pa.Table, name: str) -> str:
 
 
 def counted_hint(word: str, candidates: Iterable[str], *, what: str, placeholder: str) -> str:
-    """The options that take one of the candidates, or count events instead. `word`: the option that names a clock;
-    `what`: the noun for a candidate."""
+    """The hint with the options that take one of the candidates, or count events instead. `word`: the option that names
+    a clock; `what`: the noun for a candidate.
+    """
     first, *others = candidates = list(candidates)[:_SHOWN] or [placeholder]
     if first == placeholder:
         taken = f'{word}="{placeholder}" names the {what} that holds times'

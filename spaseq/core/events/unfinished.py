@@ -1,4 +1,4 @@
-"""What has been read of a line, or a record, that has not ended: bounded, and gathered once."""
+"""The parts read so far of an unfinished line or record: bounded, and joined once."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["LONGEST", "Fed", "Unfinished", "too_long"]
 LONGEST: Final = 1 << 28
 """Bytes that a record of tuples or a statement of a document has at most: each is in memory as a whole."""
 _COPIES: Final = 4
-"""Copies of a long line that are in memory at once, about: its parts, the line, and what is made of it."""
+"""Copies of a long line in memory at one time, about: its parts, the line, and the values made of it."""
 
 _LOOK: Final = 1 << 19
 """Bytes that a parser is given between two looks at the memory, of which it may take some hundred for each."""
 
 
 class Unfinished:
-    """The parts of a line of `source` whose end has not been read; it has at most `most` bytes. What is decompressed
-    has no size that a file tells: so memory is looked at before there is more of it."""
+    """The parts of a line of `source` whose end has not been read; it has at most `most` bytes. The size of a
+    compressed file does not bound the decompressed line, so memory is checked before a part is added."""
 
     __slots__ = ("_most", "_parts", "_source", "size")
 
@@ -52,8 +52,8 @@ class Unfinished:
 
 
 class Fed:
-    """What a parser, which keeps what it has not understood yet, was given of the document `source`. `since`: the bytes
-    since it gave its last statement, to be set to 0 with each; `all`: all bytes."""
+    """The size of the input that a parser of the document `source` was given; the parser keeps the input it has not
+    parsed yet. `since`: the bytes since it gave its last statement, to be set to 0 with each; `all`: all bytes."""
 
     __slots__ = ("_look", "_source", "_taken", "all", "since")
 

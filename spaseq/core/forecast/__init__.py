@@ -2,9 +2,9 @@
 
 If the events are a Markov chain, so is the single run of a deterministic automaton
 (`spaseq.core.automata.rma.SingleRun`). `learn` counts in training events how often each letter follows each sequence of
-m letters (a chain of order m), and makes the chain whose nodes are the automaton's states with the last m letters.
-`Forecaster` computes for each node the distribution of the number of events until the next match, and the shortest
-interval that contains it with a given probability; `evaluate` compares forecasts with the matches that came.
+m letters (a chain of order m). The nodes of its chain are the automaton's states with the last m letters. `Forecaster`
+computes for each node the distribution of the number of events until the next match. It also computes the shortest
+interval that contains this number with a given probability. `evaluate` compares forecasts with the matches that came.
 
 This is the purpose for which [RMA] §6 introduces output-agnostic deterministic automata; the constructions are those of
 the pattern Markov chains that it cites as [2, 25]. Time is counted in events.

@@ -38,8 +38,8 @@ class ChainLimits:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The steps of a run in one partition: for each event the state after it (`states`, int32 (n,)), its letter
-    (`letters`, int32 (n,)), and whether a match ends at it (`accepted`, bool (n,))."""
+    """The steps of a run in one partition, an element for each event. `states`, int32 (n,): the state after it.
+    `letters`, int32 (n,): its letter. `accepted`, bool (n,): true if a match ends at it."""
 
     states: np.ndarray
     letters: np.ndarray
@@ -55,7 +55,7 @@ class Trace:
 class MarkovChain:
     """Transitions as arrays, ordered by source: `source`, `target` int64 (e,), `probability` float64 (e,).
 
-    `final` bool (nodes,): whether a match ends at the event that leads to the node.
+    `final` bool (nodes,): true if a match ends at the event that leads to the node.
     """
 
     nodes: tuple[Node, ...]
@@ -92,7 +92,7 @@ class Model:
 
         For a context that the chain does not have, its longest suffix that it has is used.
         """
-        passed = _passed(trace, self.order)
+        passed = _path(trace, self.order)
         known = {node: next((self.index[n] for n in _suffixes(*node) if n in self.index), -1) for node in set(passed)}
         return np.array([known[node] for node in passed], np.int64)
 
@@ -131,7 +131,7 @@ def _contexts(letters: list[int], length: int) -> list[Context]:
     return list(zip(*(letters[k : count + k] for k in range(length)), strict=True))
 
 
-def _passed(trace: Trace, order: int) -> list[Node]:
+def _path(trace: Trace, order: int) -> list[Node]:
     """The node after each event; contexts are shorter at the beginning."""
     states, letters = trace.states.tolist(), trace.letters.tolist()
     begun: list[Context] = [tuple(letters[: i + 1]) for i in range(min(order - 1, len(letters)))] if order else []
@@ -170,7 +170,7 @@ class _Counts:
             for (state, context, letter, target), count in counted.items():
                 self._of.setdefault((state, context), Counter())[letter, target] += count
         self.seen += len(letters)
-        return dict.fromkeys(_passed(trace, self.order))
+        return dict.fromkeys(_path(trace, self.order))
 
     def _key(self, state: int) -> int:
         return state if self._run.has_registers else -1

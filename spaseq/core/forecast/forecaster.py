@@ -22,9 +22,9 @@ __all__ = ["Evaluation", "Forecaster", "Forecasts", "evaluate", "unconditional"]
 
 @dataclass(frozen=True, slots=True)
 class Forecasts:
-    """For each event of a trace: int64 (n,) `first` and `last`, in events from now, 0 where there is no forecast.
+    """For each event of a trace: int64 (n,) `first` and `last`, in events from now, 0 if there is no forecast.
 
-    `probability` float64 (n,): that the next match comes in the interval; `accepted` bool (n,): whether a match ends at
+    `probability` float64 (n,): that the next match comes in the interval; `accepted` bool (n,): true if a match ends at
     the event itself.
     """
 
@@ -79,7 +79,7 @@ class Forecaster:
                 at = steps.keys == key
                 trace = Trace(steps.states[at], steps.letters[at], steps.accepted[at])
                 if key in before:
-                    trace = _joined(before[key], trace)
+                    trace = _join(before[key], trace)
                 nodes[at] = self.model.nodes(trace)[len(trace.states) - int(at.sum()) :]
                 before[key] = trace.last(order)
             yield Forecasts(self._first[nodes], self._last[nodes], self._probability[nodes], steps.accepted)
@@ -95,18 +95,22 @@ class Forecaster:
         return (first, int(self._last[at]), float(self._probability[at])) if first else None
 
 
-def _joined(before: Trace, after: Trace) -> Trace:
+def _join(before: Trace, after: Trace) -> Trace:
     names = ("states", "letters", "accepted")
     return Trace(*(np.concatenate([getattr(before, name), getattr(after, name)]) for name in names))
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How good forecasts were on events with known matches.
+    """The quality of forecasts on events with known matches.
 
-    events, matches: their numbers. forecasts: how many could be judged; the others reach beyond the end of the stream.
-    precision: the share of these whose next match came in the interval. spread: the mean of last - first. distance: the
-    mean of first. recall: the share of the matches that some forecast predicted. NaN for a share or mean of nothing.
+    * `events`, `matches`: their numbers.
+    * `forecasts`: the number that could be judged; the others reach beyond the end of the stream.
+    * `precision`: the share of these whose next match came in the interval.
+    * `spread`: the mean of last - first. `distance`: the mean of first.
+    * `recall`: the share of the matches that some forecast predicted.
+
+    NaN for a share or mean of nothing.
     """
 
     events: int
@@ -126,7 +130,7 @@ class Evaluation:
 
 
 def waits(accepted: np.ndarray) -> np.ndarray:
-    """How many events after each event the next match ends: int64 (n,), 0 if none does."""
+    """The number of events from each event to the end of the next match: int64 (n,), 0 if none ends."""
     count = len(accepted)
     ends = np.flatnonzero(accepted)
     at = np.searchsorted(ends, np.arange(count), "right")

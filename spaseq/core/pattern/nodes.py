@@ -44,7 +44,7 @@ class Predicate(Protocol):
     """A condition on a single event. Hashable; equal predicates must have the same meaning, they are evaluated once."""
 
     def evaluate(self, batch: Any) -> np.ndarray:
-        """Where the predicate is known to hold, per event of `batch`: bool (n,), False for NULL."""
+        """The truth of the predicate for each event of `batch`: bool (n,), False for NULL."""
         ...
 
     def __hash__(self) -> int: ...
@@ -52,8 +52,9 @@ class Predicate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoneOf:
-    """The predicate that holds where none of `alternatives`, conjunctions of predicates, holds. A predicate that is
-    unknown (NULL) counts as false."""
+    """The predicate that holds if none of `alternatives`, conjunctions of predicates, holds. A predicate that is
+    unknown (NULL) counts as false.
+    """
 
     alternatives: frozenset[frozenset[Predicate]]
 
@@ -62,7 +63,7 @@ class NoneOf:
         return f"none of ({'; '.join(shown)})"
 
     def evaluate(self, batch: Any) -> np.ndarray:
-        """Where the predicate holds, per event of `batch`: bool (n,)."""
+        """The truth of the predicate for each event of `batch`: bool (n,)."""
         found = np.zeros(len(batch), bool)
         for conjunction in self.alternatives:
             holds = np.ones(len(batch), bool)
@@ -73,7 +74,7 @@ class NoneOf:
 
 
 class Skip(enum.Enum):
-    """What a run may do while it waits for the next element of a sequence."""
+    """The events that a run may skip while it waits for the next element of a sequence."""
 
     ANY = "any"
     """Skip any event, also one that it could take: CEQL `;`, SPAseq `:` (skip-till-any)."""
@@ -140,7 +141,7 @@ class Or(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Pattern):
-    """`left`, then `right`; `skip` says what may lie between, and `absent` what may not.
+    """`left`, then `right`. `skip` gives the events that may lie between, `absent` those that may not.
 
     `absent` are alternatives: no event strictly between the two parts may satisfy one of these atoms. The guard of such
     an atom is evaluated with the run's registers at that event. With `Skip.NONE` nothing lies between the parts.
@@ -165,7 +166,7 @@ class And(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Iterate(Pattern):
-    """`child` once or more; `skip` says what may lie between two rounds.
+    """`child` once or more; `skip` gives the events that may lie between two rounds.
 
     `again`, if given, is a register action taken between rounds (SPAseq frees the variables of the round before).
     """

@@ -15,7 +15,7 @@ def push_filters(pattern: Pattern) -> Pattern:
     """An equivalent pattern whose `Correlate` nodes are as deep as their variables allow.
 
     A condition ranges over all positions of its variables ([CORE] §2.2, the "for all" extension). So it may move into
-    one side of a node only if the other side binds none of its variables; and never into an iteration, because it
+    one side of a node only if the other side binds none of its variables. It never moves into an iteration, because it
     relates events of different rounds.
     """
     return mapped(

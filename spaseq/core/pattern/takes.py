@@ -1,4 +1,4 @@
-"""Which variables of a match can be told from its positions alone."""
+"""The variables of a match that its positions alone determine."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ _UNTOLD = -2
 
 
 def told_by_positions(pattern: Pattern, names: frozenset[str]) -> bool:
-    """Whether two valuations of `pattern` with equal positions give the variables `names` equal positions.
+    """True if any two valuations of `pattern` with equal positions give the variables `names` equal positions.
 
     Sufficient, not necessary: the parts of the pattern follow each other, and at most one of them takes a number of
-    events that varies, so that the number of positions says which part took which. O(size of the pattern).
+    events that varies. Then the number of positions determines which part took which. O(size of the pattern).
     """
     return _events(pattern, names) != _UNTOLD
 
 
 def _events(pattern: Pattern, names: frozenset[str]) -> int:
-    """How many events every match of the pattern takes; `_VARIES`; or `_UNTOLD` where they do not tell `names`."""
+    """The number of events that every match of the pattern takes; `_VARIES`; or `_UNTOLD` if they do not determine
+    `names`.
+    """
     match pattern:
         case Atom():
             return 1

@@ -12,12 +12,12 @@ __all__ = ["array", "damaged", "expect"]
 
 
 def damaged(what: str) -> OptionError:
-    """The error for bytes that `snapshot()` cannot have returned. `what`: what is wrong with them."""
+    """The error for bytes that `snapshot()` cannot have returned. `what`: the part that is wrong, a noun."""
     return OptionError(f"this snapshot is damaged: {what}", "take it again, or go on from an earlier one")
 
 
 def expect(holds: object, what: str) -> None:
-    """Raises `OptionError` unless `holds`. `what`: what was expected, a noun for the message."""
+    """Raises `OptionError` unless `holds`. `what`: the expected value, a noun for the message."""
     if not holds:
         raise damaged(f"expected {what}")
 

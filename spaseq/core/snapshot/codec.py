@@ -1,18 +1,17 @@
 """Plain values as bytes: None, bool, int, float, str, bytes, tuples, lists, sets, dicts, arrays, and named kinds.
 
-Values are written by column, because a snapshot has many of the same type: a list of numbers is one array, a list of
-pairs is two columns, a list of dicts with the same keys one column for each key. Only a list of different types has a
-byte for each element with its type. A single value is a column of length 1. So the work for each value is done by numpy
-and built-in functions, not in a loop here. Whole numbers take as few bytes as their range needs. Every text is written
-once, and referred to by number.
+Values are written by column, because a snapshot has many of the same type. A list of numbers is one array, a list of
+pairs is two columns, and a list of dicts with the same keys is one column for each key. Only a list of different types
+has a byte for each element with its type. A single value is a column of length 1. So the work for each value is done by
+numpy and built-in functions, not in a loop here. Whole numbers take as few bytes as their range needs. Every text is
+written once, and referred to by number.
 
 Lengths are checked against the size of the data before memory is allocated: every value of a column takes at least a
-byte. Damaged data raises `ValueError`, or `TypeError` for elements of sets and keys of dicts that cannot be hashed, or
-whatever the `value` function of a `Kind` raises for a text; `spaseq.core.snapshot.unseal` turns all of these into one
-error.
+byte. Damaged data raises `ValueError`, `TypeError` (elements of sets and keys of dicts that cannot be hashed), or the
+error of a `Kind`'s `value` function. `spaseq.core.snapshot.unseal` turns all of these into one error.
 
-Rejected: pickle and marshal (run code, or crash, on made-up data), JSON (no arrays, tuples, sets), CBOR and msgpack (a
-dependency that writes value by value, knows no arrays and no columns, and leaves the checks to us).
+Rejected: pickle and marshal (run code, or crash, on made-up data); JSON (no arrays, tuples, sets). Also CBOR and
+msgpack: a dependency that writes value by value, has no arrays or columns, and leaves the checks to us.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import numpy as np
 __all__ = ["Kind", "Unwritable", "decode", "encode"]
 
 DEPTH: Final = 64
-"""How deep values may be nested."""
+"""The depth to which values may be nested."""
 _MIXED: Final = 255
 _NONE, _BOOL, _INT, _FLOAT, _TEXT, _BYTES, _TUPLE, _LIST, _SET, _FROZENSET, _DICT, _ARRAY, _SCALAR, _KIND = range(14)
 _BIG, _ALIKE, _KEYED = 20, 21, 22
@@ -58,8 +57,9 @@ class Unwritable(TypeError):
 
 
 class Kind(NamedTuple):
-    """How values of further types are written, as texts. `name` identifies the kind in the data. `value` is the inverse
-    of `text`; for any text, also of a forged snapshot, it must do nothing but make a value or raise an error."""
+    """The text form of values of a further type. `name` identifies the kind in the data. `value` is the inverse of
+    `text`; for any text, also of a forged snapshot, it must do nothing but make a value or raise an error.
+    """
 
     name: str
     types: tuple[type, ...]
@@ -182,7 +182,7 @@ class _Writer:
                 self._texts(values)
             case 5:
                 self.parts.append(bytes((_BYTES,)))
-                self._packed(np.fromiter(map(len, values), np.int64, len(values)))
+                self._pack(np.fromiter(map(len, values), np.int64, len(values)))
                 self.parts.extend(values)
             case 6 | 7 | 8 | 9 as form:
                 self._containers(form, values, depth)
@@ -207,13 +207,13 @@ class _Writer:
         except OverflowError:
             bodies = [v.to_bytes((v.bit_length() + 8) // 8, "little", signed=True) for v in values]
             self.parts.append(bytes((_BIG,)))
-            self._packed(np.fromiter(map(len, bodies), np.int64, len(bodies)))
+            self._pack(np.fromiter(map(len, bodies), np.int64, len(bodies)))
             self.parts.extend(bodies)
             return
         self.parts.append(bytes((_INT,)))
-        self._packed(numbers)
+        self._pack(numbers)
 
-    def _packed(self, numbers: np.ndarray) -> None:
+    def _pack(self, numbers: np.ndarray) -> None:
         """Writes int64 (n,) as differences to the minimum, in as few bytes as the greatest difference needs."""
         low = int(numbers.min()) if len(numbers) else 0
         reach = int(numbers.max()) - low if len(numbers) else 0
@@ -227,14 +227,14 @@ class _Writer:
         numbers = self._numbers
         fresh = [text for text in dict.fromkeys(values) if text not in numbers]
         numbers.update(zip(fresh, range(len(numbers), len(numbers) + len(fresh)), strict=True))
-        self._packed(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)))
+        self._pack(np.fromiter(map(numbers.__getitem__, values), np.int64, len(values)))
 
     def texts_themselves(self) -> None:
         """Writes the texts that values refer to by number."""
         texts = list(self._numbers)
         body = "".join(texts).encode("utf-8", "surrogatepass")
         self.parts += [_U64.pack(len(texts)), _U64.pack(len(body))]
-        self._packed(np.fromiter(map(len, texts), np.int64, len(texts)))
+        self._pack(np.fromiter(map(len, texts), np.int64, len(texts)))
         self.parts.append(body)
 
     def _containers(self, form: int, values: Sequence[Any], depth: int) -> None:
@@ -247,20 +247,20 @@ class _Writer:
                 self.column(column, depth + 1)
             return
         self.parts.append(bytes((form,)))
-        self._packed(lengths)
+        self._pack(lengths)
         self._rest(list(chain.from_iterable(values)), depth)
 
     def _dicts(self, values: Sequence[dict[Any, Any]], depth: int) -> None:
         keys = list(values[0])
         if len(values) > 1 and keys and all(map(keys.__eq__, map(list, values))):
             self.parts.append(bytes((_KEYED,)))
-            self._packed(np.array([len(keys)], np.int64))
+            self._pack(np.array([len(keys)], np.int64))
             self.column(keys, depth + 1)
             for key in keys:
                 self.column([value[key] for value in values], depth + 1)
             return
         self.parts.append(bytes((_DICT,)))
-        self._packed(np.fromiter(map(len, values), np.int64, len(values)))
+        self._pack(np.fromiter(map(len, values), np.int64, len(values)))
         self._rest(list(chain.from_iterable(values)), depth)
         self._rest([one for value in values for one in value.values()], depth)
 
@@ -274,13 +274,13 @@ class _Writer:
             raise Unwritable(f"a snapshot cannot hold an array of {value.dtype}")
         self.parts.append(bytes((number, value.ndim)) + b"".join(map(_U64.pack, value.shape)))
         if value.dtype == np.int64:
-            self._packed(np.ascontiguousarray(value).reshape(-1))
+            self._pack(np.ascontiguousarray(value).reshape(-1))
         else:
             self.parts.append(value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes())
 
 
 class _Reader:
-    """Reads what `_Writer` wrote. `at`: how many bytes of `data` have been read."""
+    """Reads what `_Writer` wrote. `at`: the number of bytes of `data` that have been read."""
 
     def __init__(self, data: memoryview, kinds: Sequence[Kind]) -> None:
         self.data = data
@@ -327,7 +327,7 @@ class _Reader:
                 _require(values.size == 0 or values.max() <= 1)
                 return list(values.view(bool).tolist())
             case 2:
-                return list(self._packed(count).tolist())
+                return list(self._unpack(count).tolist())
             case 3:
                 return list(np.frombuffer(self.take(8 * count), np.float64).tolist())
             case 4:
@@ -343,7 +343,7 @@ class _Reader:
             case 12:
                 return [self._array()[()] for _ in range(count)]
             case 13:
-                return self._named(count)
+                return self._read_kind(count)
             case 20:
                 return [int.from_bytes(self.take(n), "little", signed=True) for n in self._lengths(count).tolist()]
             case 21:
@@ -351,10 +351,10 @@ class _Reader:
                 _require(width > 0)
                 return list(zip(*(self.column(count, depth + 1) for _ in range(width)), strict=True))
             case 22:
-                return self._keyed(count, depth)
+                return self._read_dicts(count, depth)
         raise ValueError(f"no form {form}")
 
-    def _packed(self, count: int) -> np.ndarray:
+    def _unpack(self, count: int) -> np.ndarray:
         """The next `count` whole numbers: int64 (count,)."""
         low, width = _HEAD.unpack(self.take(_HEAD.size))
         if width == 8:
@@ -363,12 +363,12 @@ class _Reader:
         return np.frombuffer(self.take(width * count), f"<u{width}").astype(np.int64) + low
 
     def _lengths(self, count: int) -> np.ndarray:
-        lengths = self._packed(count)
+        lengths = self._unpack(count)
         _require(not len(lengths) or (lengths.min() >= 0 and float(lengths.sum(dtype=np.float64)) <= 2.0**53))
         return lengths
 
     def _text_numbers(self, count: int) -> np.ndarray:
-        numbers = self._packed(count)
+        numbers = self._unpack(count)
         _require(not len(numbers) or (numbers.min() >= 0 and numbers.max() < len(self._texts)))
         return numbers
 
@@ -389,7 +389,7 @@ class _Reader:
         _require(sum(map(len, found)) == total)
         return found
 
-    def _keyed(self, count: int, depth: int) -> list[Any]:
+    def _read_dicts(self, count: int, depth: int) -> list[Any]:
         (width,) = self._lengths(1).tolist()
         _require(0 < width <= len(self.data))
         keys = self.column(width, depth + 1)
@@ -410,13 +410,13 @@ class _Reader:
         dtype = _OF_NUMBER[number]
         if dtype == np.int64:
             _require(size <= len(self.data))
-            return self._packed(size).reshape(shape)
+            return self._unpack(size).reshape(shape)
         values = np.frombuffer(self.take(size * dtype.itemsize), dtype.newbyteorder("<"))
         if dtype.kind == "b":
             _require(not values.view(np.uint8).size or values.view(np.uint8).max() <= 1)
         return values.astype(dtype).reshape(shape)
 
-    def _named(self, count: int) -> list[Any]:
+    def _read_kind(self, count: int) -> list[Any]:
         name = self._texts[int(self._text_numbers(1)[0])]
         kind = self._kinds.get(name)
         if kind is None:

@@ -1,14 +1,14 @@
-"""The envelope of a snapshot: what it is of, and a checksum. A snapshot that does not fit raises `OptionError`.
+"""The envelope of a snapshot: its identity and a checksum. A snapshot that does not fit raises `OptionError`.
 
     magic (8 bytes) | format version, length of the identity, length of the contents (uint32, uint32, uint64)
     | identity (UTF-8, JSON) | contents (`codec`) | BLAKE2b, 32 bytes, of all before
 
-The *identity* says what the snapshot is of, as named texts: the language, the query, and everything else that gives the
-contents their meaning. Each is stored as its SHA-256 and its first characters, so that the error for a snapshot of
-another query can show that query. The identity leaves out what may change between taking a snapshot and opening it:
-budgets, and the background knowledge, whose changes take effect on opening.
+The *identity* describes the origin of the snapshot, as named texts: the language, the query, and everything else that
+gives the contents their meaning. Each is stored as its SHA-256 and its first characters, so that the error for a
+snapshot of another query can show that query. The identity leaves out the parts that may change between taking a
+snapshot and opening it: budgets, and the background knowledge, whose changes take effect on opening.
 
-The checksum detects accidental changes only: anybody can write a snapshot with a correct one; see
+The checksum detects accidental changes only: anyone can write a snapshot with a correct one; see
 `spaseq.core.snapshot`. PERF: SHA-256 on a processor without instructions for it took half of the time of a snapshot,
 hence BLAKE2b.
 """
@@ -28,7 +28,7 @@ from spaseq.core.snapshot.codec import Kind, Unwritable, decode, encode
 __all__ = ["Identity", "seal", "shortened", "unseal"]
 
 Identity = Mapping[str, str]
-"""What a snapshot is of: `language`, `query` and more, by names that a message can use ("window", "settings")."""
+"""The origin of a snapshot: `language`, `query` and more, by names that a message can use ("window", "settings")."""
 
 _MAGIC: Final = b"\x93SPASEQ\n"
 _VERSION: Final = 6
@@ -69,19 +69,19 @@ def unseal(data: Any, identity: Identity, kinds: Sequence[Kind], restore: Callab
     Raises `OptionError` if `data` is no snapshot, is damaged or of another format, if its identity is not `identity`,
     and if `restore` fails on the contents. `BudgetExceeded` if a budget is too small for the state.
     """
-    front, body = _opened(data)
+    front, body = _open(data)
     _compare(front, identity)
     try:
         return restore(decode(body, kinds))
     except SpaseqError as error:
-        if error.exit_code == 1 or isinstance(error, QueryError):  # the query was compiled: what it says is forged
+        if error.exit_code == 1 or isinstance(error, QueryError):  # the query was compiled: these contents are forged
             raise damaged("its contents are no state of an evaluation") from error
         raise
     except Exception as error:  # forged contents may make any part fail in any way
         raise damaged("its contents are no state of an evaluation") from error
 
 
-def _opened(data: Any) -> tuple[dict[str, list[str]], memoryview]:
+def _open(data: Any) -> tuple[dict[str, list[str]], memoryview]:
     if not isinstance(data, bytes | bytearray | memoryview):
         raise OptionError(f"a snapshot is bytes, not a {type(data).__name__}", "open takes what snapshot() gave")
     data = memoryview(data).cast("B")

@@ -1,15 +1,15 @@
 """The arrays of a compact structure and how they grow.
 
-An `Arena` belongs to one evaluation. The kernels (`spaseq.core.tecs.kernels`) work on its arrays; a kernel that runs
-out of room returns a status, the arena grows that array within `arena_bytes`, and the kernel is called again and goes
-on. Nodes are a ring: the node with handle h is row `h & (capacity - 1)`, and growing keeps the handles.
+An `Arena` belongs to one evaluation. The kernels (`spaseq.core.tecs.kernels`) work on its arrays. A kernel that runs
+out of room returns a status. The arena then grows that array within `arena_bytes`, and the kernel is called again and
+goes on. Nodes are a ring: the node with handle h is row `h & (capacity - 1)`, and growing keeps the handles.
 
-*Bound.* A node is kept while the position it was created at lies in the window or, at the latest, until the checkpoint
-after it (at most 1/256 of the ring further) is passed. An event creates at most `moves * (3 * (LONGEST + 2) + 8)` nodes
-(`structure.reserve`), with LONGEST at most the number of active states + 2. So a window of w events with m moves each
-needs at most w * m * (3 * (states + 4) + 8) nodes of 32 bytes, whatever the length of the stream; the ring is the next
-power of two. In practice an event creates one to three nodes for each move. With a window in events and partitions the
-bound is that of one window for each partition.
+*Bound.* A node is kept while the position it was created at lies in the window. At the latest, it goes when the window
+passes the next checkpoint (at most 1/256 of the ring further). An event creates at most `moves * (3 * (LONGEST + 2) +
+8)` nodes (`structure.reserve`), with LONGEST at most the number of active states + 2. So a window of w events with m
+moves each needs at most `w * m * (3 * (states + 4) + 8)` nodes of 32 bytes, whatever the length of the stream. The ring
+is the next power of two. In practice an event creates one to three nodes for each move. With a window in events and
+partitions the bound is that of one window for each partition.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_ROOTS = np.zeros((0, k.ROOT_COLUMNS), np.int64)
 
 
 def _references(pairs: list[tuple[np.ndarray, np.ndarray]]) -> list[tuple[int, int]]:
-    """How many references there are to each array of each pair; a view of an array is a reference to it."""
+    """The number of references to each array of each pair; a view of an array is a reference to it."""
     return [(sys.getrefcount(a), sys.getrefcount(b)) for a, b in pairs]
 
 
@@ -89,7 +89,7 @@ class Arena:
 
     @property
     def live_nodes(self) -> int:
-        """How many nodes have not been reclaimed."""
+        """The number of nodes that have not been reclaimed."""
         return int(self.st[k.TAIL] - self.st[k.OLDEST])
 
     def add_cells(self, count: int) -> None:
@@ -113,9 +113,10 @@ class Arena:
         emit: Callable[[Chunk], None],
         cell_window_starts: Callable[[], np.ndarray] | None = None,
     ) -> int:
-        """Calls `kernel` and grows what it asks for, until it returns DONE, FLUSH or NEED_STATES; returns that status.
+        """Call `kernel`, and grow the arrays that it needs, until it returns DONE, FLUSH or NEED_STATES; returns that
+        status.
 
-        With FLUSH, the matches in the buffers have gone to `emit`, and `run` is to be called again; with NEED_STATES,
+        After FLUSH, the matches in the buffers have gone to `emit`, and `run` is to be called again. After NEED_STATES,
         the caller has to compute the transitions of a state first. `cell_window_starts`, for windows that differ
         between cells, gives the first live start of each cell: int64 (cells,). Raises `BudgetExceeded` (`arena_bytes`).
         """
@@ -130,11 +131,11 @@ class Arena:
             elif status == k.GROW_ENTRIES:
                 self._grow_entries(max(len(self.entries), int(self.st[k.NEEDED])))
             elif status == k.GROW_STACK:
-                self.stack, self.heap = self._doubled(self.stack), self._doubled(self.heap)
+                self.stack, self.heap = self._double(self.stack), self._double(self.heap)
             elif status == k.GROW_PATH:
-                self.path, self.links = self._doubled(self.path), self._doubled(self.links)
+                self.path, self.links = self._double(self.path), self._double(self.links)
             elif status == k.GROW_TODO:
-                self.todo = self._doubled(self.todo)
+                self.todo = self._double(self.todo)
             elif status == k.GROW_RUNS:
                 need = 2 * int(self.st[k.NEEDED])
                 self.runs = np.zeros((need, 2), np.int64)
@@ -194,7 +195,7 @@ class Arena:
         self.matches[2, 0] = 0
         self.places = np.empty(places, np.int64)
 
-    def _doubled(self, array: np.ndarray) -> np.ndarray:
+    def _double(self, array: np.ndarray) -> np.ndarray:
         self._charge(array.nbytes)
         return np.concatenate([array, np.zeros_like(array)])
 
@@ -231,7 +232,7 @@ class Arena:
         self.nodes = fresh
 
     def fit_reach(self) -> None:
-        """A row of `reach` for each node of the ring, which costs its memory only where roots are kept."""
+        """A row of `reach` for each node of the ring; it takes memory only if roots are kept."""
         if len(self.reach) != len(self.nodes):
             self._charge((len(self.nodes) - len(self.reach)) * 24)
             self.reach = np.zeros((len(self.nodes), 3), np.int64)
@@ -294,9 +295,9 @@ class Arena:
     def restore(self, state: dict[str, Any]) -> None:
         """The opposite of `snapshot`, for an arena with the same labels. O(nodes).
 
-        Raises `OptionError` for values that break an invariant on which kernels rely without a check: children have
-        smaller handles than their parents and lie in the ring, lists end, and no maximum start is later than the
-        position at which its node was created.
+        Raises `OptionError` for values that break an invariant on which kernels rely without a check. Children have
+        smaller handles than their parents and lie in the ring. Lists end. No maximum start is later than the position
+        at which its node was created.
         """
         last, oldest = state["last"], state["oldest"]
         nodes = self._restored_nodes(state, oldest, last)

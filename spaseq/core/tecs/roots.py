@@ -30,12 +30,12 @@ class Roots:
 
     def next_starts(self, roots: np.ndarray) -> np.ndarray:
         """The least start from O_HIGH on below each root, NEVER for none: int64 (r,)."""
-        return self._measured(roots)[1]
+        return self._measure(roots)[1]
 
     def next_starts_of_few(self, roots: Sequence[tuple[int, int, int, int]]) -> list[int]:
         """`next_starts`, of a few rows.
 
-        PERF: most of them have no later start, which their node shows: 1 µs, where a kernel's call takes 8.
+        PERF: most of them have no later start, which their node shows: 1 µs; a kernel's call takes 8.
         """
         nodes, mask = self._arena.nodes, len(self._arena.nodes) - 1
         found = []
@@ -48,7 +48,7 @@ class Roots:
 
     def latest_starts(self, roots: np.ndarray) -> np.ndarray:
         """The greatest start in the range of each root, NIL for none: int64 (r,)."""
-        return self._measured(roots)[0]
+        return self._measure(roots)[0]
 
     def positions(self, roots: np.ndarray) -> np.ndarray:
         """The positions that matches below the roots take, from O_LOW on, and their starts, in no order: int64 (n,)."""
@@ -58,7 +58,7 @@ class Roots:
         self._progress[k.EPOCH] += 1
         found = np.empty(2 * self._arena.live_nodes, np.int64)
         low = int(roots[:, k.O_LOW].min())
-        self._arena.run(lambda: self._called(collect_positions, roots, low, found), _nothing)
+        self._arena.run(lambda: self._call(collect_positions, roots, low, found), _nothing)
         return found[: self._progress[k.FOUND]]
 
     def enumerate(self, roots: np.ndarray) -> Iterator[Chunk]:
@@ -74,7 +74,7 @@ class Roots:
         def kernel() -> int:
             # While it is interpreted a few matches are written at a time: a buffer of them takes a second.
             matches = arena.matches[:, :_AT_ONCE] if interprets(enumerate_roots) else arena.matches
-            return self._called(enumerate_roots, roots, arena.outs, arena.stack, arena.path, matches, arena.places)
+            return self._call(enumerate_roots, roots, arena.outs, arena.stack, arena.path, matches, arena.places)
 
         while arena.run(kernel, chunks.append) != k.DONE:
             yield from chunks
@@ -91,20 +91,20 @@ class Roots:
         latest = arena.nodes[nodes & (len(arena.nodes) - 1), k.MAX]
         return bool(((roots[:, k.O_LOW] >= 0) & (roots[:, k.O_LOW] <= latest) & (latest <= roots[:, k.O_END])).all())
 
-    def _measured(self, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _measure(self, roots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         latest, following = np.empty(len(roots), np.int64), np.empty(len(roots), np.int64)
         if len(roots):
             self._begin()
-            self._arena.run(lambda: self._called(measure_roots, roots, latest, following), _nothing)
+            self._arena.run(lambda: self._call(measure_roots, roots, latest, following), _nothing)
         return latest, following
 
     def _begin(self) -> None:
-        """What was measured before counts no longer: the ring may have other nodes in its rows by now."""
+        """Discard the earlier measurements: the ring may have other nodes in its rows by now."""
         self._arena.fit_reach()
         self._progress[k.EPOCH_LOW :] = 0
         self._arena.st[k.HIGH] = k.NIL
 
-    def _called(self, kernel: Kernel, roots: np.ndarray, *others: Any) -> int:
+    def _call(self, kernel: Kernel, roots: np.ndarray, *others: Any) -> int:
         arena = self._arena
         return int(attempt(kernel, arena.nodes, arena.reach, arena.todo, arena.st, self._progress, roots, *others))
 

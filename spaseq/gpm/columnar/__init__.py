@@ -17,7 +17,7 @@ Modules:
 * `joins`: Joins of tables, event by event: two rows are compatible if they bind no shared variable to different terms.
 * `paths` (`pairs_of`): Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
 * `basic` (`BasicPattern`, `basic_pattern`, `match`): Matches basic graph patterns on a batch of events.
-* `coverage`: Which patterns the columnar plan covers, and which triples of an event a pattern can use.
+* `coverage`: The patterns that the columnar plan covers, and the triples of an event that a pattern can use.
 * `keys` (`Keys`): The partitions of one evaluation, numbered as they occur, over all batches and streams.
 * `named` (`exists_inside`, `inward`, `reads_knowledge`, `with_known_graphs`, `with_variables`): Rewrites GRAPH and
   EXISTS for the plan: constant names only, moved inwards if needed, and variables for operands.
@@ -35,8 +35,8 @@ Modules:
   joined with a batch by an index over the shared variables, or looked up for the terms of a batch.
 * `pushed` (`PushedTerms`): Lists for events that are pushed one by one; their terms keep their numbers from one push to
   the next.
-* `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepared`): One small graph by itself: what the plan
-  gives on a batch of one event, over rdflib's terms, without arrays.
+* `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepared`): One small graph by itself: the results of the
+  plan on a batch of one event, over rdflib's terms, without arrays.
 * `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Found`, `Solutions`, `Unsolved`, `value_on`): Evaluates compiled GPMs
   on batches of events, and on a few that are pushed.
 """

@@ -70,7 +70,7 @@ def _shape(steps: Sequence[_Step]) -> tuple[Any, ...] | None:
 
 
 def _is_open(term: Any) -> bool:
-    """Whether a term of a pattern is a variable, or a blank node, which acts as one."""
+    """True if a term of a pattern is a variable, or a blank node, which acts as one."""
     return isinstance(term, (Variable, BNode))
 
 
@@ -131,14 +131,14 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
         found_events, found = _grown(found_events, capacity), _grown(found, capacity)
     count = int(state[1])
     found_events = found_events[:count]
-    slots = tuple(found[:count].T.copy())  # the same arrays for all that ask: they are told apart by identity
+    slots = tuple(found[:count].T.copy())  # the same arrays for every caller: they are distinguished by identity
     if pattern.shape is not None:
         lists.known_matches[pattern.shape] = events, found_events, slots
     return Table(found_events, {name: slots[slot] for name, slot in pattern.names})
 
 
 def _most_tried(starts: np.ndarray, steps: np.ndarray, events: np.ndarray) -> int:
-    """About as many candidates as a pattern may try: where no sorted list is asked, all of an event for each before."""
+    """About as many candidates as a pattern may try: without a sorted list, all of an event for each earlier one."""
     candidates = np.diff(starts, axis=1)[:, events].sum(axis=0).astype(np.float64)
     free = max(1, int((steps[:, 7] < 0).sum()))
     return int(min(3 * len(steps) * (1 + candidates**free).sum(), 1e12))
@@ -192,8 +192,8 @@ def _steps(pattern: BasicPattern, lists: Lists) -> np.ndarray | None:
 
 
 def _lay_out_lists(pattern: BasicPattern, lists: Lists, steps: np.ndarray, counting: bool) -> _Layout:
-    """The arguments of the kernel, with a list for each step: all triples, those of its predicate, or the pairs of its
-    path; sorted by the term at `seek`, if that is not -1."""
+    """The arguments of the kernel, with a list for each step. A list has all triples, those of the step's predicate, or
+    the pairs of its path; it is sorted by the term at `seek`, if that is not -1."""
     events = len(lists)
     triples, rows, sought = [lists.triples], [], []
     starts = np.zeros((len(steps), events + 1), np.int64)

@@ -52,7 +52,7 @@ def minus(left: Table, right: Table, budget: int) -> Table:
 
 
 def semi_join(left: Table, right: Table, budget: int) -> np.ndarray:
-    """Which rows of `left` have a compatible row in `right`: bool (rows,)."""
+    """The rows of `left` that have a compatible row in `right`: bool (rows,)."""
     found = np.zeros(len(left), bool)
     found[pairs(left, right, budget)[0]] = True
     return found
@@ -83,7 +83,7 @@ def pairs(left: Table, right: Table, budget: int, *, overlap: bool = False) -> t
 
 
 def _tried(left: np.ndarray, right: np.ndarray) -> int:
-    """How many pairs of rows have the same event."""
+    """The number of pairs of rows with the same event."""
     low = np.searchsorted(right, left, "left")
     return int((np.searchsorted(right, left, "right") - low).sum())
 
@@ -139,8 +139,8 @@ def expanded(low: np.ndarray, high: np.ndarray, budget: int) -> tuple[np.ndarray
 
 
 _Index = tuple[list[tuple[str, np.ndarray]], np.ndarray, np.ndarray]
-"""For each variable the codes of its terms' combinations with those before, ascending; where the rows of each last code
-begin, int64 (codes + 1,); the rows in that order."""
+"""For each variable the codes of its terms' combinations with those before, ascending; the beginning of the rows of
+each last code, int64 (codes + 1,); the rows in that order."""
 
 
 class InlineRows:
@@ -159,7 +159,7 @@ class InlineRows:
 
     @staticmethod
     def of(node: algebra.Values) -> InlineRows | None:
-        """None where a row leaves a variable unbound, or has a text with a tag, which results have as it is written."""
+        """None if a row leaves a variable unbound, or has a text with a tag, which results keep as it is written."""
         if isinstance(node.rows, InlineTerms):
             return InlineRows(node.rows.keys, node.rows.columns)
         names = sorted(algebra.visible(node))

@@ -1,6 +1,6 @@
 """The inner loops of the columnar plan, over flat arrays.
 
-Terms are int32 numbers, -1 where a variable is unbound; rows come in order of their events.
+Terms are int32 numbers, -1 if a variable is unbound; rows come in order of their events.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OPEN = 2
 """The result for a comparison that the kernel does not decide."""
 
 CONSTANT, SAME, FILL = 0, 1, 2
-"""What a place of a triple pattern does: compares with a term, compares with a slot, fills a slot."""
+"""The action at a place of a triple pattern: compare with a term, compare with a slot, fill a slot."""
 
 _LINEAR = 24  # candidates up to which a scan is cheaper than two binary searches
 
@@ -41,11 +41,12 @@ def list_triples(
     triples: np.ndarray, offsets: np.ndarray, which: np.ndarray, rows: np.ndarray, starts: np.ndarray,
     longest: np.ndarray,
 ) -> None:  # fmt: skip
-    """Lists the triples of each predicate p in list which[p] (-1 for none), in order of the source.
+    """Lists the triples of each predicate p in list which[p] (-1 for none), in order of the source. O(n + lists * m).
 
-    The lists are written one after another into `rows` (int32, room for all triples). starts[l, e] is set to the index
-    in `rows` at which the triples of event e begin in list l, starts[l, m] to the end of the list: int64 (lists, m +
-    1). longest[l] is set to the greatest number of triples at one event. O(n + lists * m).
+    * `rows` (int32, room for all triples) receives the lists, one after another.
+    * `starts`, int64 (lists, m + 1): starts[l, e] is set to the index in `rows` at which the triples of event e begin
+      in list l, starts[l, m] to the end of the list.
+    * `longest`: longest[l] is set to the greatest number of triples at one event.
     """
     lists, events = starts.shape[0], offsets.shape[0] - 1
     ends = np.zeros(lists, np.int64)
@@ -89,13 +90,13 @@ def match_events(
 ) -> bool:  # fmt: skip
     """The solutions of a basic graph pattern on each of `events`, by backtracking over its triple patterns.
 
-    steps, int32 (k, 8): the number of the list of candidates; three pairs (what to do, term or slot) for subject,
-    predicate and object; the place (0 or 2) by which the list is sorted, or -1. `rows`: candidates as indices of
-    triples, list after list; `sought`: the term at the sorted place of each. `starts`, int64 (lists, m + 1): where an
-    event's candidates begin.
+    * `steps`, int32 (k, 8): the number of the list of candidates, and three pairs (action, term or slot) for subject,
+      predicate and object. Last is the place (0 or 2) by which the list is sorted, or -1.
+    * `rows`: candidates as indices of triples, list after list; `sought`: the term at the sorted place of each.
+    * `starts`, int64 (lists, m + 1): the beginnings of an event's candidates.
+    * `out_events` and `out` (int32 (capacity, slots)) receive the solutions. `state`: the next event, rows written.
 
-    Solutions are written to out_events and out (int32 (capacity, slots)). state: the next event, rows written. Returns
-    True if all events are done, False if the output is full; then call it again with more room.
+    Returns True if all events are done, False if the output is full; then call it again with more room.
 
     Cost: the candidates tried: one for each binding if lists are sorted, else all candidates of an event.
     """
@@ -153,7 +154,7 @@ def match_events(
 def _range(
     steps: np.ndarray, depth: int, event: int, starts: np.ndarray, sought: np.ndarray, bound: np.ndarray
 ) -> tuple[int, int]:
-    """The candidates of a step at an event, narrowed to a term where the list is sorted by it."""
+    """The candidates of a step at an event, narrowed to a term if the list is sorted by it."""
     low, high = starts[steps[depth, 0], event], starts[steps[depth, 0], event + 1]
     place = steps[depth, 7]
     if place >= 0 and high - low > _LINEAR:
@@ -169,11 +170,13 @@ def compare_rows(
     steps: np.ndarray, columns: np.ndarray, constants: np.ndarray, kind: np.ndarray, number: np.ndarray,
     exact: np.ndarray, sign: int, out: np.ndarray,
 ) -> int:  # fmt: skip
-    """Sets out to the truth of a comparison for each row: 1, 0, -1 for an error, or OPEN. Returns how many are OPEN.
+    """Sets out to the truth of a comparison for each row: 1, 0, -1 for an error, or OPEN. Returns the number of OPEN
+    rows.
 
-    steps: both sides in postfix notation: (a number of `OPERATIONS`, the index of a column or constant). columns: int32
-    (v, rows), numbers of terms, -1 where unbound; constants: numbers of terms. kind, number, exact: the values of terms
-    (`LiteralColumns`). sign: the index of the sign in `< <= > >= = !=`.
+    * `steps`: both sides in postfix notation: (a number of `OPERATIONS`, the index of a column or constant).
+    * `columns`: int32 (v, rows), numbers of terms, -1 if unbound; `constants`: numbers of terms.
+    * `kind`, `number`, `exact`: the values of terms (`LiteralColumns`).
+    * `sign`: the index of the sign in `< <= > >= = !=`.
 
     Numbers are float64 with a bound on their error. A computed number is never exact, as SPARQL's own arithmetic rounds
     too. Near ties are OPEN. Equality of two terms is decided for IRIs, blank nodes and plain strings too.
@@ -251,9 +254,10 @@ def join_rows(
 ) -> bool:  # fmt: skip
     """Pairs of rows of one event whose terms are compatible: equal, or unbound on a side, in every shared column.
 
-    left, right: int32 (rows, shared). With `overlap` a pair must also have a column that both sides bind (MINUS).
-    state: the next row of the left side, the first row of the right side at its event, pairs written. Returns True if
-    all rows are done, False if the output is full. Cost: for each event the product of its rows on both sides.
+    left, right: int32 (rows, shared). With `overlap` a pair must also have a column that both sides bind (MINUS). The
+    `state` has the next row of the left side, the first row of the right side at its event, and the pairs written.
+    Returns True if all rows are done, False if the output is full. Cost: for each event the product of its rows on both
+    sides.
     """
     capacity = out_left.shape[0]
     begin = state[1]

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["Keys"]
 
 _FEW: Final = 4
-"""All keys are put in order where they are at most so many times as many as those asked for."""
+"""All keys are put in order if they are at most so many times as many as those needed."""
 
 
 class Keys:
     """Numbers mappings from 0; equal mappings have equal numbers. Grows with the mappings.
 
     `known`: the numbers by the bytes of the mappings' terms in a batch, so that rdflib terms are made once for all
-    batches; those of single terms are found by a kernel (`numbers_of`).
+    batches. The numbers of single terms are found by a kernel (`numbers_of`).
     """
 
     __slots__ = ("_numbers", "_ranks", "_terms", "_texts", "_told", "known", "mappings")
@@ -46,8 +46,8 @@ class Keys:
         return found
 
     def numbers_of(self, space: Space, terms: np.ndarray) -> np.ndarray:
-        """The numbers of the keys of one variable that have these terms of a batch, as far as `learn` was told: int64,
-        -1 for others."""
+        """The numbers of the keys of one variable that have these terms of a batch, as far as `learn` recorded them:
+        int64, -1 for others."""
         if self._terms is None:
             return np.full(len(terms), -1, np.int64)
         found = space.found_by(self._terms.finder(), terms)

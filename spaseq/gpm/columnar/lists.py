@@ -66,11 +66,14 @@ def _once(rows: np.ndarray) -> np.ndarray:
 class Lists:
     """The triples of some events by predicate and by event.
 
-    `triples`, `offsets`: as in `GraphBatch`, with terms numbered in `space`. `numbers`: the number of the list of each
-    predicate that has one; `which`: the same by the predicate's number in `space`, int32, -1 for others. `budget`: how
-    many rows one step of a pattern may have. `layouts` caches the kernel's arguments of patterns, by the pattern's id,
-    as long as the numbers of terms stay the same; `known_pairs` caches the pairs of property paths, `known_matches` the
-    solutions of basic patterns: the events that they were asked for, and the events and slots of the solutions.
+    * `triples`, `offsets`: as in `GraphBatch`, with terms numbered in `space`.
+    * `numbers`: the number of the list of each predicate that has one; `which`: the same by the predicate's number in
+      `space`, int32, -1 for others.
+    * `budget`: the number of rows that one step of a pattern may have.
+    * `layouts` caches the kernel's arguments of patterns, by the pattern's id, as long as the numbers of terms stay the
+      same.
+    * `known_pairs` caches the pairs of property paths, `known_matches` the solutions of basic patterns: the events of
+      the request, and the events and slots of the solutions.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The order of terms and of solution rows (SPARQL 1.1 §15.1).
 
 Unbound comes first, then blank nodes, IRIs, literals. Literals of one kind are ordered by value. Other cases, which
-SPARQL leaves open, are ordered by kind and text, so that what LIMIT keeps depends neither on how a stream is cut into
+SPARQL leaves open, are ordered by kind and text. So the choice of LIMIT depends neither on the cuts of a stream into
 batches nor on the order of triples.
 """
 
@@ -64,7 +64,7 @@ def _values(numbers: np.ndarray, space: Space) -> np.ndarray | None:
 
 
 _Known = tuple[int, str | None, Space]
-"""The number of a term, its key where that decides its place, and its space."""
+"""The number of a term, its key if that decides its place, and its space."""
 
 
 def _keyed(used: np.ndarray, space: Space) -> list[_Known]:

@@ -1,7 +1,7 @@
 """Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
 
-Where solutions are counted, a pair occurs once for each way through `/`, `|`, `!` and plain predicates; `?`, `*` and
-`+` give each pair once.
+If solutions are counted, a pair occurs once for each way through `/`, `|`, `!` and plain predicates; `?`, `*` and `+`
+give each pair once.
 """
 
 from __future__ import annotations

@@ -169,8 +169,8 @@ class Space:
         return found + (added if _are_bytes(added) else [t if isinstance(t, bytes) else term_bytes(t) for t in added])
 
     def found_by(self, find: Finds, numbers: np.ndarray) -> np.ndarray:
-        """What `find` has for the terms `numbers`: int64, -1 for those that it does not have, or that have no bytes
-        here (`keys`)."""
+        """The values of `find` for the terms `numbers`: int64, -1 for those that it does not have, or that have no
+        bytes here (`keys`)."""
         terms, found = self._terms, np.full(len(numbers), -1, np.int64)
         read = np.flatnonzero(numbers < len(terms) - len(terms.own))
         own = numbers[read]
@@ -185,8 +185,8 @@ class Space:
         return self._codes[1]
 
     def coded(self, owner: object) -> dict[tuple[int, ...], tuple[Sequence[np.ndarray], np.ndarray]]:
-        """What `owner` keeps for columns of the batch's terms, by their ids: the columns themselves, and an array. Lost
-        when another owner asks."""
+        """The cache of `owner` for columns of the batch's terms, by their ids: the columns themselves, and an array.
+        Cleared when another owner calls."""
         if self._coded is None or self._coded[0] is not owner:
             self._coded = owner, {}
         return self._coded[1]
@@ -246,7 +246,7 @@ class Space:
 
     @property
     def has_floats(self) -> bool:
-        """Whether a term may be an xsd:float, whose sums are rounded to fewer digits than a double has."""
+        """True if a term may be an xsd:float, whose sums are rounded to fewer digits than a double has."""
         extras = self._extras
         if not self._with_floats and self._searched < len(extras):
             added = extras[self._searched :]
@@ -295,8 +295,8 @@ class Space:
         return self.base + len(self._extras) - 1
 
     def literals(self) -> LiteralColumns:
-        """The values of the terms for comparisons, by number (`spaseq.rdf.columns.LiteralColumns`); there are unused
-        rows at the end where there may be none: -1, what is not bound, can be looked up. Each added term is parsed
+        """The values of the terms for comparisons, by number (`spaseq.rdf.columns.LiteralColumns`). There are unused
+        rows at the end, for terms without a value; so -1, for unbound, can be looked up. Each added term is parsed
         once."""
         known = self._literals if self._literals is not None else self._terms.literals()
         if not len(known.kind):
@@ -325,7 +325,7 @@ class Space:
 
 
 def _are_bytes(terms: Sequence[Term | bytes]) -> TypeGuard[list[bytes]]:
-    """Whether no term was made of any of these bytes. PERF: a tenth of the time of asking one by one."""
+    """True if no term was made of any of these bytes. PERF: a tenth of the time of a check for each."""
     return set(map(type, terms)) <= {bytes}
 
 
@@ -345,7 +345,7 @@ def _longer(columns: LiteralColumns, count: int) -> LiteralColumns:
 
 
 def _locate(terms: TermTable, term: Term) -> int:
-    """The number of a term in a table, -1 if it is not there. Where no kernel finds it, the whole table is searched by
+    """The number of a term in a table, -1 if it is not there. If no kernel finds it, the whole table is searched by
     array operations, which is enough for the few terms of a query."""
     if terms.finds is not None:
         return terms.finds(term_bytes(term))
@@ -368,8 +368,8 @@ def _locate(terms: TermTable, term: Term) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Solution rows: `events`, int32 (r,), ascending; and for each variable the numbers of its terms, int32 (r,), -1
-    where unbound."""
+    """Solution rows: `events`, int32 (r,), ascending; and for each variable the numbers of its terms, int32 (r,), -1 if
+    unbound."""
 
     events: np.ndarray
     columns: Mapping[str, np.ndarray]
@@ -407,7 +407,7 @@ class Table:
 
     @staticmethod
     def concat(tables: Sequence[Table]) -> Table:
-        """The rows of all tables, in order of events; unbound where a table does not have a column."""
+        """The rows of all tables, in order of events; unbound if a table does not have a column."""
         names = dict.fromkeys(name for table in tables for name in table.columns)
         events = np.concatenate([table.events for table in tables])
         order = in_order(events)

@@ -162,7 +162,7 @@ def _known(letter: str) -> str:
 
 
 def found(pattern: Pattern, text: str) -> bool:
-    """Whether the pattern matches somewhere in `text`. O(pattern · text)."""
+    """True if the pattern matches somewhere in `text`. O(pattern · text)."""
     return found_in(pattern, [text])[0]
 
 
@@ -198,8 +198,9 @@ def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) ->
 def replaced_in(pattern: Pattern, texts: Sequence[str], replacement: str, *, literal: bool) -> list[str]:
     """`texts` with each match replaced; unless `literal`, `$1` to `$9` stand for groups. O(pattern · texts).
 
-    SPARQLError if the pattern matches the empty text, or if the replacement is not one of XPath; `BudgetExceeded`
-    (`text_length`) where a result may be too long: each group that the replacement names may be the whole text.
+    Raises SPARQLError if the pattern matches the empty text, or if the replacement is not one of XPath. Raises
+    `BudgetExceeded` (`text_length`) if a result may be too long: each group that the replacement names may be the whole
+    text.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

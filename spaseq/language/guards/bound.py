@@ -1,4 +1,4 @@
-"""What a run in a state of the automaton has bound, as far as the states tell."""
+"""The variables that a run in a state of the automaton has bound, as far as the states determine them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def transitions(cea: CEA) -> Iterator[Transition]:
 
 
 def bound_in_states(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[int, Bound] | None:
-    """What a run in each state has bound, as far as Kleene+ must know; None where that depends on its way there."""
+    """The variables bound in each state, as far as Kleene+ needs them; None if they depend on a run's way there."""
     found: dict[int, Bound] = {INITIAL: (frozenset(), frozenset(), ())}
     todo = [INITIAL]
     for state in todo:  # grows while it is walked
@@ -33,8 +33,8 @@ def bound_in_states(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[i
             way = found[state]
             for action in t.actions:
                 way = _after(patterns, way, action)
-            # At the end only what is owed is looked at. Before it nothing owed is, and the next step adds what the
-            # round has bound to what was bound before, and keeps what it tracks.
+            # At the end only absences that are owed are checked. Before it none is owed, and the next step adds the
+            # variables bound in the round to those bound before, and keeps those it tracks.
             way = (
                 (frozenset(), frozenset(), way[2])
                 if t.target == ACCEPT
@@ -66,7 +66,7 @@ def _after(patterns: MappingABC[str, GraphPattern], way: Bound, action: Action) 
 def freed_by_rounds(
     cea: CEA, patterns: MappingABC[str, GraphPattern], bound: MappingABC[int, Bound]
 ) -> dict[frozenset[str], frozenset[str]] | None:
-    """For the variables of each Kleene+, those that another round frees; None where that depends on the run."""
+    """For the variables of each Kleene+, those that another round frees; None if that depends on the run."""
     found: dict[frozenset[str], frozenset[str]] = {}
     for t in transitions(cea):
         way = bound[t.source]
@@ -80,7 +80,8 @@ def freed_by_rounds(
 
 
 class MayBind:
-    """Which variables a run may have bound, given those that another round of a Kleene+ frees (`freed_by_rounds`)."""
+    """The variables that a run may have bound, given those that another round of a Kleene+ frees
+    (`freed_by_rounds`)."""
 
     def __init__(
         self,

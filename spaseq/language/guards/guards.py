@@ -1,5 +1,5 @@
-"""The guards of a query's pattern: what a run is asked at an instant. Who decides them:
-`spaseq.language.guards.registers`."""
+"""The guards of a query's pattern: the conditions on a run at an instant. `spaseq.language.guards.registers` decides
+them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ __all__ = ["Free", "Meets", "Pass", "Take", "conjunctions_of"]
 class Take:
     """The guard of a conjunction at one place in the sequence.
 
-    `keep`: the variables that matter after it. `track`: those of which a later Kleene+ must know whether they are
-    bound. `before`: what must not have matched since the window opened, if it is the first. `owed`: what must not match
-    behind it until the window closes, if it is the last. `collect`: the variables whose values in this round mappings
-    keep, under the name `ROUNDS`.
+    * `keep`: the variables that matter after it.
+    * `track`: the variables for which a later Kleene+ must know if they are bound.
+    * `before`: if it is the first, the conjunctions that must not have matched since the window opened.
+    * `owed`: if it is the last, the conjunctions that must not match behind it until the window closes.
+    * `collect`: the variables whose values in this round mappings keep, under the name `ROUNDS`.
     """
 
     conjunction: Conjunction
@@ -45,7 +46,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Meets:
-    """The guard of what must not occur: it accepts, and changes nothing, where the conjunction joins with the run."""
+    """The guard of an absence: it accepts, and changes nothing, if the conjunction joins with the run."""
 
     conjunction: Conjunction
 
@@ -60,7 +61,7 @@ class Meets:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """The guard of a gap: it accepts, and changes nothing, where none of `conjunctions` joins with the run."""
+    """The guard of a gap: it accepts, and changes nothing, if none of `conjunctions` joins with the run."""
 
     conjunctions: tuple[Conjunction, ...]
 

@@ -26,7 +26,7 @@ _LISTS: Final = 1 << 16
 _ROOM: Final = 1 << 10
 _STEPS: Final = 8  # of a search in a table of lists
 _Round = tuple[int, ...]
-"""The codes of the terms that a round binds the variables to, NOTHING where it binds none."""
+"""The codes of the terms that a round binds the variables to, NOTHING if it binds none."""
 
 
 class RoundLists:
@@ -103,8 +103,8 @@ class RoundLists:
     # -- lists
 
     def cells(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many rounds each of some lists has, int64 (n,), and the codes of the terms that these bind, from the
-        first round of the first list on: int64 (rounds, names), NOTHING for none."""
+        """The number of rounds of some lists, int64 (n,), and the codes of the terms that they bind: int64 (rounds,
+        names). The rounds come from the first of the first list on; NOTHING for none."""
         lengths, rounds = self._unrolled(numbers)
         return lengths, self._codes(rounds)
 
@@ -142,7 +142,7 @@ class RoundLists:
 
     @property
     def full(self) -> bool:
-        """Whether it is time to `keep` only what is in use."""
+        """True if it is time to `keep` only the lists in use."""
         return self._count > self._full or len(self._rounds) > self._full
 
     def keep(self, numbers: np.ndarray) -> None:
@@ -161,7 +161,7 @@ class RoundLists:
 
     @staticmethod
     def _places(rows: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Where in `rows` the lists of these numbers are; of those that are forgotten already, nothing."""
+        """The places in `rows` of the lists of these numbers, without those that are forgotten already."""
         known = rows[:, k.CHAIN_NUMBER]
         places = np.searchsorted(known, numbers)
         places = places[places < len(known)]
@@ -226,5 +226,5 @@ def _size(count: int) -> int:
 
 
 def _are_of(numbers: np.ndarray, known: np.ndarray) -> bool:
-    """Whether all but NOTHING are of those known."""
+    """True if all but NOTHING are among those known."""
     return bool(np.isin(numbers[numbers != NOTHING], known).all())

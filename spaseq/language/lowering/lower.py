@@ -1,12 +1,12 @@
 """Lower a checked query to the core's pattern over instants.
 
-Each conjunction of GPMs is an atom. Its predicate holds at an instant where the conjunction's mapping set is not empty;
-its guard joins that set with the Ω of the run (`spaseq.language.guards.registers`) and rejects where the join is
-empty. So `;` (`Skip.NEXT`) waits exactly for the first instant at which the join is not empty, as Definition 11 says.
+Each conjunction of GPMs is an atom. Its predicate holds at an instant if the conjunction's mapping set is not empty.
+Its guard joins that set with the Ω of the run (`spaseq.language.guards.registers`), and rejects if the join is empty.
+So `;` (`Skip.NEXT`) waits exactly for the first instant at which the join is not empty, as Definition 11 requires.
 
-The variants of a query (`spaseq.language.semantics.expand`) are alternatives. What must not occur between two steps are
-the `absent` atoms of their `Sequence`; a gap is an atom that marks nothing, whose guard rejects where a join is not
-empty; what must not have occurred before the first step is asked by the guard of that, of runs that have taken nothing.
+The variants of a query (`spaseq.language.semantics.expand`) are alternatives. Absences between two steps are the
+`absent` atoms of their `Sequence`. A gap is an atom that marks nothing, whose guard rejects if a join is not empty.
+Absences before the first step are checked by that step's guard, for runs that have taken nothing.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _step(query: CheckedQuery, variant: Variant, index: int) -> Pattern:
 
 
 def _live(query: CheckedQuery, variant: Variant, index: int) -> tuple[frozenset[str], frozenset[str]]:
-    """What to keep of Ω after step `index`, and what to track as bound."""
+    """The variables of Ω to keep after step `index`, and those to track as bound."""
     step, later = variant.steps[index], variant.steps[index + 1 :]
     patterns = query.patterns
     earlier = frozenset().union(*(_binds(patterns, s) for s in variant.steps[:index] if not s.gap))

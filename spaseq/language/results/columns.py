@@ -1,7 +1,7 @@
-"""Matches as columns: what many results are, until somebody looks at one.
+"""Matches as columns: the form of many results, until one of them is read as a `Match`.
 
-The engine's matches hold codes of terms. Here they stay arrays through the projection and up to whoever writes them;
-an rdflib term is made for a `Match` alone, and a text once for each different term.
+The engine's matches hold codes of terms. Here they stay arrays through the projection and up to the writer. An rdflib
+term is made for a `Match` alone, and a text once for each different term.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class CodedLists(Protocol):
     def names(self) -> Sequence[str]: ...
 
     def cells(self, numbers: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
-        """How many rounds each list has, int64 (n,), and the codes of their terms, one round behind the other: int64
-        (rounds, names), NOTHING where one binds none."""
+        """The number of rounds of each list, int64 (n,), and the codes of their terms: int64 (rounds, names). The
+        rounds stand one behind the other; NOTHING for a variable that a round does not bind."""
         ...
 
     def mappings(self, number: int, /) -> tuple[Mapping, ...]:
@@ -76,7 +76,7 @@ class Texts:
         self._terms: CodedTerms | None = None
 
     def of(self, codes: np.ndarray, terms: CodedTerms) -> tuple[list[str | None], np.ndarray]:
-        """The different texts, None where nothing is bound, and for each code the index of its own."""
+        """The different texts, None if nothing is bound, and for each code the index of its text."""
         used, places = different(codes)
         if terms is not self._terms or len(self._known) > _TEXTS:
             self._known.clear()
@@ -90,7 +90,8 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """The times of all positions of some matches, int64, in order, and what gives the events of the i-th match."""
+    """The times of all positions of some matches, int64, in order, and a function that gives the events of the i-th
+    match."""
 
     times: np.ndarray
     events: Callable[[int], Sequence[GraphEvent]]
@@ -98,11 +99,11 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundColumns:
-    """Matches in order, to be read before the next are asked for.
+    """Matches in order, to be read before the next ones are computed.
 
-    `start`, `end`: int64 (m,); `offsets`, `positions` as in `MatchBatch`; `times`: int64 (m,), of the last positions;
-    `codes`: for each selected variable the codes of its terms, int64 (m,), NOTHING where it is not bound, in `terms`;
-    those of `ROUNDS` are in `lists`. `instants` has the times and the events of the positions.
+    `start`, `end`: int64 (m,); `offsets`, `positions` as in `MatchBatch`; `times`: int64 (m,), of the last positions.
+    `codes`: for each selected variable the codes of its terms in `terms`, int64 (m,), NOTHING if it is not bound; those
+    of `ROUNDS` are in `lists`. `instants` has the times and the events of the positions.
     """
 
     start: np.ndarray
@@ -194,7 +195,7 @@ class FoundColumns:
         return self.take(np.delete(places, rows[~kept]))
 
     def texts(self, name: str, texts: Texts) -> list[str | None]:
-        """The text of a variable's term in each match, None where it is not bound."""
+        """The text of a variable's term in each match, None if it is not bound."""
         codes = self.codes.get(name)
         if codes is None:
             return [None] * len(self)
@@ -223,8 +224,8 @@ class FoundColumns:
 
 
 def columns_of(found: MatchBatch, selected: frozenset[str], history: History) -> FoundColumns | None:
-    """The matches of the engine, one for each different projected mapping, as `Match`es are told apart and ordered;
-    None where that needs the terms."""
+    """The matches of the engine, one for each different projected mapping, with the identity and order of `Match`es.
+    None if that needs the terms."""
     rows = found.rows
     if not isinstance(rows, CodedRows) or not isinstance(rows.owner, TermCodes):
         return None
@@ -265,15 +266,15 @@ def columns_of(found: MatchBatch, selected: frozenset[str], history: History) ->
 def solution_blocks(
     parts: Iterable[FoundColumns | Iterable[Match]], variables: Sequence[str]
 ) -> Iterator[FoundColumns | list[Match]]:
-    """The solutions of matches, one match for each, as `distinct_solutions` tells them apart and orders them; and lists
-    of all matches of one time, which it is yet to be asked about.
+    """The solutions of matches, one match for each, with the identity and order of `distinct_solutions`; and lists of
+    all matches of one time that it has still to decide.
 
-    PERF: of lists of rounds, where most times have several matches, CSV became 2.5 times as fast.
+    PERF: of lists of rounds, in which most times have several matches, CSV became 2.5 times as fast.
     """
     held: list[Match] = []
     for found in parts:
         if isinstance(found, FoundColumns) and len(found):
-            fresh = np.flatnonzero(np.diff(found.times)) + 1  # where a time begins that is not the first
+            fresh = np.flatnonzero(np.diff(found.times)) + 1  # the beginnings of times, except the first
             first = 0
             if held and held[0].time == found.times[0]:
                 first = int(fresh[0]) if len(fresh) else len(found)
@@ -296,7 +297,8 @@ def solution_blocks(
 
 
 def taken(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of lists that lie behind one another, those at `rows`: their own offsets, and where their items lie; int64."""
+    """Of lists that lie behind one another, those at `rows`: their own offsets, and the places of their items;
+    int64."""
     lengths = (offsets[1:] - offsets[:-1])[rows]
     begins = np.cumsum(lengths) - lengths
     count = int(lengths.sum())
@@ -304,7 +306,8 @@ def taken(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _solution_ranks(codes: np.ndarray, terms: CodedTerms) -> np.ndarray:
-    """By this the solutions of one time are ordered, as `distinct_solutions` has them: int64, -1 where not bound."""
+    """The rank of each solution in the order of one time's solutions, as of `distinct_solutions`: int64, -1 if not
+    bound."""
     used, places = different(codes)
     bound = np.flatnonzero(used != NOTHING)
     keys = terms.texts(used[bound].tolist())

@@ -1,8 +1,8 @@
 """Result clauses as operations on columns: the plan of graph patterns evaluated over solutions in place of events.
 
 The tree of SELECT expressions, GROUP BY and HAVING is that of a SPARQL query over inline data
-(`spaseq.gpm.result_clauses`). Here the data are a table of solutions, and what the plan calls an event is what a row is
-computed of: a solution, or a group.
+(`spaseq.gpm.result_clauses`). Here the data are a table of solutions. The plan's event is the source of a row: a
+solution, or a group.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Computation:
     def results(self, gathered: Gathered) -> Rows:
         """The results of a window: as of `results.finish`."""
         clauses, space = self.clauses, gathered.space
-        rows, keys = self._computed(gathered.standing(), gathered)
+        rows, keys = self._compute(gathered.standing(), gathered)
         rows = _with_columns(rows, {name: own for name, own in rows.columns.items() if name in clauses.select})
         if clauses.groups:
             order = np.lexsort((rows.start, rows.end))
@@ -92,7 +92,7 @@ class Computation:
     def reduced(self, gathered: Gathered) -> Gathered:
         """A window's matches without those that are no results, whatever follows (`Clauses.few`)."""
         rows = gathered.standing()
-        kept, keys = self._computed(rows.numbered(), gathered)
+        kept, keys = self._compute(rows.numbered(), gathered)
         if self.clauses.distinct:
             kept = kept.take(kept.firsts(self.clauses.select))
         if keys:
@@ -109,7 +109,7 @@ class Computation:
         """The rows computed of each match alone, each once among those of its end."""
         from spaseq.language.results.columns import again
 
-        rows, _ = self._computed(gathered.rows(), gathered)
+        rows, _ = self._compute(gathered.rows(), gathered)
         names = self.clauses.select
         rows = _with_columns(rows, {name: column for name, column in rows.columns.items() if name in names})
 
@@ -119,7 +119,7 @@ class Computation:
         repeated = again(rows.start, rows.end, positions_of, rows.columns.values())
         return rows.take(np.delete(np.arange(len(rows)), repeated)) if len(repeated) else rows
 
-    def _computed(self, rows: Rows, gathered: Gathered) -> tuple[Rows, list[np.ndarray]]:
+    def _compute(self, rows: Rows, gathered: Gathered) -> tuple[Rows, list[np.ndarray]]:
         """The rows computed of solutions, or of groups, with all variables; and the terms of their keys of ORDER BY."""
         from spaseq.gpm.columnar.table import Table
         from spaseq.gpm.columnar.truth import computed

@@ -1,4 +1,4 @@
-"""Matches gathered as columns, over terms of their own: what result clauses are computed from.
+"""Matches gathered as columns, over terms of their own: the input of result clauses.
 
 They come as columns of the engine's codes or as matches, and stay valid while the engine goes on.
 """
@@ -48,7 +48,7 @@ class SpaceTerms:
     def numbers_of(self, owner: CodedTerms, codes: np.ndarray) -> np.ndarray:
         """The numbers of the terms of `codes` (int64, ascending), new ones for those without: int32.
 
-        PERF: terms of one owner are told apart by its codes, not by their bytes: 0.3 µs a term less. New ones are
+        PERF: terms of one owner are distinguished by its codes, not by their bytes: 0.3 µs a term less. New ones are
         compared by their bytes only once the space has terms from elsewhere, too, or the owner has let go of some.
         """
         space = self.space
@@ -88,10 +88,9 @@ class SpaceTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Matches, or groups of them: `start`, `end`, `offsets`, `positions` as in `FoundColumns`; `times`, int64, those of
-    the positions; `columns`: for each variable the numbers of its terms, int32 (m,), -1 where it is not bound, and
-    under `ROUNDS` that of the list of its iterations' rounds; `events(i)`: those of row i.
-    """
+    """Matches, or groups of them. `start`, `end`, `offsets`, `positions` as in `FoundColumns`; `times`, int64, those of
+    the positions. `columns`: for each variable the numbers of its terms, int32 (m,), -1 if it is not bound, and under
+    `ROUNDS` the number of the list of its iterations' rounds. `events(i)`: those of row i."""
 
     start: np.ndarray
     end: np.ndarray
@@ -205,7 +204,7 @@ class GatheredLists:
     def __init__(self, space: Space, names: Iterable[str]) -> None:
         self.names: Sequence[str] = sorted(names)
         self._space = space
-        self._ends = np.zeros(1, np.int64)  # where each list ends in _cells, the first being the end of none
+        self._ends = np.zeros(1, np.int64)  # the end of each list in _cells, beginning with that of no list
         self._cells = np.zeros((0, len(self.names)), np.int32)
         self._known: dict[bytes, int] | None = None
         self._items: dict[int, str] = {}
@@ -228,7 +227,7 @@ class GatheredLists:
         cells = np.full((len(taken), len(self.names)), _NONE, np.int32)
         cells[:, [self.names.index(name) for name in lists.names]] = taken
         found = np.full(len(used), _NONE, np.int32)
-        found[bound] = self._added(lengths, cells, apart=not len(self))
+        found[bound] = self._add_lists(lengths, cells, apart=not len(self))
         return found[places]
 
     def add_mappings(self, rounds: Sequence[tuple[Mapping, ...]]) -> np.ndarray:
@@ -240,11 +239,12 @@ class GatheredLists:
         for cell, mapping in zip(cells, (mapping for row in some for mapping in rounds[row]), strict=True):
             for name, term in mapping:
                 cell[places[name]] = number(term)
-        found[some] = self._added(np.array([len(rounds[row]) for row in some], np.int64), cells)
+        found[some] = self._add_lists(np.array([len(rounds[row]) for row in some], np.int64), cells)
         return found
 
-    def _added(self, lengths: np.ndarray, cells: np.ndarray, *, apart: bool = False) -> np.ndarray:
-        """The numbers of lists of so many rounds: int32. `apart`: whether none equals another, and there were none."""
+    def _add_lists(self, lengths: np.ndarray, cells: np.ndarray, *, apart: bool = False) -> np.ndarray:
+        """The numbers of lists of so many rounds: int32. `apart`: True if no two are equal, and there were none
+        before."""
         ends = np.cumsum(lengths)
         if apart:
             self._ends, self._cells = np.append(0, ends), cells
@@ -272,13 +272,13 @@ class GatheredLists:
     # -- and out
 
     def _spans(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where lists begin, and how many rounds they have; none, that of -1."""
+        """The beginnings of lists, and the numbers of their rounds; for -1 an empty one."""
         begins, ends = self._ends[numbers], self._ends[numbers + 1]
         return begins, np.where(numbers < 0, 0, ends - begins)
 
     def rounds(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rounds of some lists, one that binds nothing for a list without: the index of the list of each, int32
-        (r,), and the numbers of its terms, int32 (r, names), -1 for none."""
+        """The rounds of some lists; for a list without rounds, one that binds nothing. Returns the index of the list of
+        each round, int32 (r,), and the numbers of its terms, int32 (r, names), -1 for none."""
         begins, lengths = self._spans(numbers)
         counts = np.maximum(lengths, 1)
         owner = np.repeat(np.arange(len(numbers), dtype=np.int32), counts)
@@ -287,7 +287,8 @@ class GatheredLists:
         return owner, cells
 
     def literals(self, numbers: np.ndarray, name: str) -> np.ndarray:
-        """The numbers of the literals that list what rounds bind a variable to: int32, one for each of `numbers`."""
+        """The numbers of the literals that list the values of a variable in the rounds: int32, one for each of
+        `numbers`."""
         used, places = different(numbers)
         begins, lengths = self._spans(used)
         taken = self._cells[_within(begins, lengths), self.names.index(name)]

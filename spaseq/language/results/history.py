@@ -1,4 +1,4 @@
-"""The instants that a match to come may hold: their times, and their events where matches show them."""
+"""The instants that a match to come may hold: their times, and their events if matches show them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Events(Sequence[GraphEvent]):
         if self._all is None:
             self._instants = tuple(block.made(place) for block, place in self._parts)
             self._all = tuple(event for instant in self._instants for event in instant)
-            self._parts = ()  # what they stand in is not kept any longer
+            self._parts = ()  # their source is released
         return self._all
 
     @property

@@ -23,8 +23,8 @@ class Match:
 
     `start`, `end` and `positions` count instants of the streamset from 0; `positions` are those that were taken.
     `bindings` maps the selected variables that are bound to RDF terms. `times` are the positions' times, nanoseconds.
-    `events` are the graph events at the positions (all streams), empty where the run was told not to keep events; they
-    are made when first looked at, from the batches they stand in, which a match keeps until then.
+    `events` are the graph events at the positions (all streams), empty if the run was set not to keep events. They are
+    made on first use, from their batches, which a match keeps until then.
     """
 
     start: int
@@ -39,10 +39,10 @@ class Match:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Which GPM took which event, by position, worked out anew when it is asked for.
+        """The GPM that took each event, by position, computed anew at each access.
 
-        Raises `OptionError` where the events are not known: the run was told not to keep them, or the match was pickled
-        or is one of Spark's.
+        Raises `OptionError` if the events are not known: the run was set not to keep them, or the match was pickled or
+        is one of Spark's.
         """
         events = self._known_events()
         if events is None:

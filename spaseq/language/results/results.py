@@ -37,9 +37,9 @@ def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
     """The results of one window, given all its matches in any order.
 
     Of the matches of a solution the least by (start, positions) stands for it. Solutions are in order of (end, start,
-    positions, terms), and results in that of ORDER BY, where equal ones stay as they are: so what DISTINCT, LIMIT and
-    OFFSET take depends on the matches alone, and not on how they were found. A result of a group shows the interval,
-    the positions and the events of the matches that stand for its solutions.
+    positions, terms), and results in that of ORDER BY; equal ones stay as they are. So the choice of DISTINCT, LIMIT
+    and OFFSET depends on the matches alone, not on the way they were found. A result of a group shows the interval, the
+    positions and the events of the matches that stand for its solutions.
     """
     computation = Computation.of(clauses)
     if computation is None or not matches:
@@ -53,7 +53,7 @@ def finish_empty(clauses: Clauses, position: int, time: int) -> list[Match]:
     """The result of a window without a match, of which this is the last instant: the group of no solutions."""
     assert clauses.plan is not None
     match = Match(position, position, (position,), {}, (time,), ())
-    found = [_shown(match, bindings, clauses.select) for bindings, _ in clauses.plan.rows([])]
+    found = [_show(match, bindings, clauses.select) for bindings, _ in clauses.plan.rows([])]
     return found[clauses.offset : clauses.last]
 
 
@@ -66,7 +66,7 @@ def _finish_by_row(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
         rows.sort(key=lambda row: (row[0].end, row[0].start))
     else:
         rows = [row for match in solutions for row in _rows(clauses, [match])]
-    found = [(_shown(match, bindings, clauses.select), keys) for match, bindings, keys in rows]
+    found = [(_show(match, bindings, clauses.select), keys) for match, bindings, keys in rows]
     if clauses.distinct:
         first: dict[Mapping, tuple[Match, tuple[Any, ...]]] = {}
         for match, keys in found:
@@ -128,12 +128,12 @@ def _together(matches: Sequence[Match]) -> Match:
     )
 
 
-def _shown(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> Match:
+def _show(match: Match, bindings: dict[str, Any], select: tuple[str, ...]) -> Match:
     return replace(match, bindings={name: bindings[name] for name in sorted(select) if name in bindings})
 
 
 def _some(found: FoundColumns) -> Iterator[FoundColumns]:
-    """`found` where it has rows: HAVING, OFFSET or LIMIT may leave none of a window."""
+    """`found` if it has rows: HAVING, OFFSET or LIMIT may leave none of a window."""
     if len(found):
         yield found
 
@@ -154,30 +154,30 @@ class Results:
         self._window = window
         self._computation = Computation.of(clauses)
         self._pending = Gathered(clauses.needed, clauses.rounds)
-        self._held: list[Match] = []  # of a window, where clauses are not computed as columns
+        self._held: list[Match] = []  # of a window, if clauses are not computed as columns
         self._terms: SpaceTerms | None = None  # of the matches computed last, since values come again
         self._reduced = 0  # twice the matches that were left last time
         self._answered = False
         self._windows: deque[tuple[int, int]] = deque()  # the last instant of each that is not over
         self.counts_windows: bool = clauses.one_group
-        """True if a window without a match has a result, so that `see` is to be told of all instants."""
+        """True if a window without a match has a result; then `see` needs all instants."""
         self.matched = False
-        """Whether there was a match since the beginning or the snapshot, result or not."""
+        """True if there was a match since the beginning or the snapshot, result or not."""
 
     @property
     def passes(self) -> bool:
-        """Whether matches are the results, as they are."""
+        """True if matches are the results, as they are."""
         clauses = self._clauses
         return not (clauses.by_window or clauses.ask or clauses.lists or clauses.plan is not None)
 
     @property
     def waits(self) -> bool:
-        """Whether time alone may make something known: a window that is over."""
+        """True if time alone may complete results: those of a window that is over."""
         return bool(self._held or self._windows or len(self._pending))
 
     @property
     def holds(self) -> bool:
-        """Whether matches are held for the end of their window."""
+        """True if matches are held for the end of their window."""
         return bool(self._held) or len(self._pending) > 0
 
     def see(self, positions: np.ndarray, times: np.ndarray) -> None:
@@ -191,8 +191,8 @@ class Results:
             self._windows.append((int(positions[last]), int(times[last])))
 
     def push(self, matches: FoundColumns | Iterable[Match], now: int) -> Iterator[FoundColumns | Iterable[Match]]:
-        """What the matches make known, in parts, `now` being the latest time (ns) that has come. All of one end in one
-        call. Columns have a row at least."""
+        """The results that these matches complete, in parts; `now` is the latest time (ns) that has come. All matches
+        of one end come in one call. Columns have a row at least."""
         if self._clauses.by_window:
             if isinstance(matches, FoundColumns) and self._computation is not None:
                 yield from self._gather(matches)
@@ -209,7 +209,7 @@ class Results:
         elif self._computation is None:
             yield self._each(matches)
         else:
-            yield from self._computed(matches)
+            yield from self._compute(matches)
 
     def _gather(self, found: FoundColumns) -> Iterator[FoundColumns | Iterable[Match]]:
         """Adds matches to the window; the results of those that are over."""
@@ -238,7 +238,7 @@ class Results:
             self._pending = self._computation.reduced(self._pending)
             self._reduced = 2 * len(self._pending)
 
-    def _computed(self, matches: FoundColumns | Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
+    def _compute(self, matches: FoundColumns | Iterable[Match]) -> Iterator[FoundColumns | Iterable[Match]]:
         """The rows computed of each match alone."""
         assert self._computation is not None
         if self._terms is not None and len(self._terms.space) > _TERMS:
@@ -264,20 +264,20 @@ class Results:
         yield from self.push(last, last[-1].time if last else 0) if last else ()
         while self._windows:
             yield from self._next_window()
-        yield from self._finished()
+        yield from self._finish()
 
     def _over(self, now: int) -> Iterator[FoundColumns | Iterable[Match]]:
         """The results of the pending window, and of windows without a match, that are over at `now`."""
         while self._windows and self._number(self._windows[0][1]) < self._number(now):
             yield from self._next_window()
         if self.holds and self._number(self._latest()) != self._number(now):
-            yield from self._finished()
+            yield from self._finish()
 
     def _next_window(self) -> Iterator[FoundColumns | Iterable[Match]]:
         """The results of the first of the windows that are not over."""
         position, time = self._windows.popleft()
         if self.holds and self._number(self._latest()) == self._number(time):
-            yield from self._finished()
+            yield from self._finish()
         elif found := finish_empty(self._clauses, position, time):
             yield found
 
@@ -285,7 +285,7 @@ class Results:
         """The time of the last match that is held."""
         return self._held[-1].time if self._held else self._pending.last
 
-    def _finished(self) -> Iterator[FoundColumns | Iterable[Match]]:
+    def _finish(self) -> Iterator[FoundColumns | Iterable[Match]]:
         """The results of the pending window."""
         if self._held:
             held, self._held = self._held, []
@@ -306,7 +306,7 @@ class Results:
                 seen.clear()
                 end = match.end
             for row, bindings, _ in _rows(self._clauses, [match]):
-                shown = _shown(row, bindings, self._clauses.select)
+                shown = _show(row, bindings, self._clauses.select)
                 key = (shown.start, shown.positions, freeze(shown.bindings))
                 if key not in seen:
                     seen.add(key)
@@ -322,7 +322,7 @@ class Results:
             return
 
     def snapshot(self, pool: Pool) -> Any:
-        """What waits for its window to be over, as plain values and terms; events are put into `pool`."""
+        """The state that waits for the end of its window, as plain values and terms; events are put into `pool`."""
         held = [match.snapshot(pool) for match in self._held or self._pending.matches()]
         return held, self._answered, list(self._windows)
 

@@ -27,8 +27,8 @@ def distinct_solutions(
     """The distinct (time, bindings) of matches that come in order of their ends, or of an ORDER BY (`ordered`); the
     first `limit` of them.
 
-    Those of one time come in order of their terms, `variables` giving the columns, so the order is the same whoever
-    evaluates. They are held together; with a limit, of one time only the first 10,000 that are found, or the first
+    Those of one time come in order of their terms, `variables` giving the columns, so the order is the same for every
+    evaluator. They are held together; with a limit, of one time only the first 10,000 that are found, or the first
     `limit` if that is more. An ORDER BY is left as it is: its matches are solutions already.
     """
     if ordered:
@@ -57,7 +57,7 @@ def _columns(variables: Sequence[str], bindings: MappingABC[str, Any]) -> list[t
 
 def match_table(matches: Sequence[Match], variables: Sequence[str]) -> pa.RecordBatch:
     """Matches as columns: start, end (int64), positions (list of int64), time (int64, ns), and per variable its term in
-    N-Triples syntax (string, null where unbound). A variable named as one of the first four is written `?name`."""
+    N-Triples syntax (string, null if unbound). A variable named as one of the first four is written `?name`."""
     columns: dict[str, pa.Array] = {
         "start": pa.array([m.start for m in matches], pa.int64()),
         "end": pa.array([m.end for m in matches], pa.int64()),

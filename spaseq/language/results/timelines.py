@@ -1,4 +1,4 @@
-"""Matches to look at: on a time axis, each beside what it binds, and as the table of a notebook."""
+"""Matches to look at: on a time axis, each beside its bindings, and as the table of a notebook."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Results as a table of Arrow's types, or of RDF terms as they are.
 
-What a column holds is known when all results are: so this is for a table as a whole. Tables that are written as results
-come, and Spark's, have each term as text (`solutions.match_table`).
+The type of a column is known only once all results are: so this is for a table as a whole. Tables that are written as
+results come, and Spark's, have each term as text (`solutions.match_table`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["TERM", "typed_table"]
 TERM: Final = pa.struct([
     ("kind", pa.string()), ("value", pa.string()), ("datatype", pa.string()), ("language", pa.string())
 ])  # fmt: skip
-"""An RDF term: `kind` is iri, bnode or literal; `datatype`, an IRI, and `language` are null where it has none."""
+"""An RDF term: `kind` is iri, bnode or literal; `datatype`, an IRI, and `language` are null if it has none."""
 _KINDS: Final = {"uri": "iri", "bnode": "bnode", "literal": "literal"}
 _DATE: Final = '"^^<http://www.w3.org/2001/XMLSchema#date>'
 _TIME: Final = pa.timestamp("ns", "UTC")
@@ -36,11 +36,15 @@ _TIME: Final = pa.timestamp("ns", "UTC")
 def typed_table(gathered: Gathered, variables: Sequence[str], *, terms: bool) -> pa.Table:
     """The results of a whole evaluation: start, end (int64), positions (list of int64), time, and the variables.
 
-    `time` is timestamp[ns, UTC] where times are such (from 1973 on), else int64, nanoseconds. With `terms` a variable
-    is a `TERM`. Else it has the type that all of its values have: int64 for integers of 64 bits, float64 for numbers,
-    bool, timestamp[ns, UTC] for xsd:dateTime (UTC where it names no zone), date32 for xsd:date without a zone, string
-    for the texts of strings and for IRIs; where values are of several kinds, or of others, string with each term in
-    N-Triples syntax. Null where it is not bound. A variable named as one of the first four is written `?name`.
+    `time` is timestamp[ns, UTC] if times are such (from 1973 on), else int64, nanoseconds. With `terms` a variable is a
+    `TERM`. Else it has the type that all of its values have:
+
+    * int64 for integers of 64 bits, float64 for numbers, bool;
+    * timestamp[ns, UTC] for xsd:dateTime (UTC if it names no zone), date32 for xsd:date without a zone;
+    * string for the texts of strings and for IRIs;
+    * for values of several kinds, or of others, string with each term in N-Triples syntax.
+
+    Null if it is not bound. A variable named as one of the first four is written `?name`.
     """
     rows = gathered.rows() if len(gathered) else _no_rows(variables)
     last = rows.times[rows.offsets[1:] - 1]

@@ -1,9 +1,9 @@
-"""What must not occur before a match or behind it: negation at the start and at the end of a sequence.
+"""Absences before and behind a match: negation at the start and at the end of a sequence.
 
 At the start (`Sightings`): a match may begin at an instant only if the negated GPM matched at none since the window
-opened. At the end (`Endings`): matches wait until their window closes; where the negated GPM joins with the run's
-mappings at an instant behind a waiting match, and inside its window, that match is off. The end of the streams closes
-all windows.
+opened. At the end (`Endings`): matches wait until their window closes. If the negated GPM joins with the run's mappings
+at an instant behind a waiting match, and inside its window, that match is off. The end of the streams closes all
+windows.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class Sightings:
         self._seen: dict[tuple[Conjunction, int], int] = {}
 
     def pass_over(self, batch: InstantBatch, conjunction: Conjunction) -> np.ndarray:
-        """Where it was not seen before the row, in the row's window and partition: bool (n,). Remembers the batch.
+        """For each row, True if it was not seen before the row, in the row's window and partition: bool (n,). Remembers
+        the batch.
 
-        It is seen where it joins with a run that has taken nothing, of which a FILTER over other GPMs is not true.
+        It is seen if it joins with a run that has taken nothing, for which a FILTER over other GPMs is not true.
         """
         holds = batch.holds(conjunction).tolist()
         keys = [0] * len(batch) if batch.keys is None else batch.keys.tolist()
@@ -149,7 +150,7 @@ class Endings:
         return self._settled()
 
     def settle(self, partitions: Partitions, variables: Sequence[str]) -> None:
-        """What waits of keys that are forgotten is sure. `variables`: those of PARTITION BY. O(waiting)."""
+        """Note that the waiting matches of forgotten keys are sure. `variables`: those of PARTITION BY. O(waiting)."""
         names = frozenset(variables)
         for match in self._waiting:
             if match.rows:
@@ -240,7 +241,7 @@ class _Owing:
                     self._size += 1
 
     def near(self, conjunction: Conjunction, mappings: MappingSet) -> list[Waiting]:
-        """The matches that may be off where `conjunction` has these mappings."""
+        """The matches that may be off if `conjunction` has these mappings."""
         found: dict[int, Waiting] = {}
         for (owed, name), place in self._places.items():
             if owed == conjunction:

@@ -30,15 +30,19 @@ __all__ = ["close_under", "knowledge_of", "with_entailment", "with_schema"]
 def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
     """Background knowledge by the IRI that GRAPH names.
 
-    Each is a path or a glob to RDF of any format, or a list of them; a Graph or Dataset of rdflib, a Store of
-    pyoxigraph, or triples or quads of the terms of either; or a table of triples (pyarrow, pandas, Polars) with the
-    columns `subject`, `predicate` and `object`, see `spaseq.rdf.table_knowledge`. Named graphs are merged. `Grouped`
-    adds to any of them what belongs together.
+    Each is one of these, or a list of the first:
+
+    * a path or a glob to RDF of any format;
+    * a Graph or Dataset of rdflib, a Store of pyoxigraph, or triples or quads of the terms of either;
+    * a table of triples (pyarrow, pandas, Polars) with the columns `subject`, `predicate` and `object`, see
+      `spaseq.rdf.table_knowledge`.
+
+    Named graphs are merged. `Grouped` adds groups to any of them.
     """
     if isinstance(kb, Knowledge):
         return kb
     if kb is not None and not isinstance(kb, Mapping):
-        return Knowledge(kb)  # which says what it should be
+        return Knowledge(kb)  # its error lists the accepted kinds
     return Knowledge({_name(iri): _graph(value) for iri, value in (kb or {}).items()})
 
 
@@ -69,15 +73,17 @@ def _graph(value: Any) -> Any:
 def with_entailment(
     query: CheckedQuery, knowledge: Knowledge, entailment: str | None, most: int
 ) -> tuple[CheckedQuery, Knowledge]:
-    """The query and the knowledge as entailment has them; `most` is the setting `closed_triples`.
+    """The query and the knowledge under an entailment; `most` is the setting `closed_triples`.
 
-    `rdfs`: subclasses, sub-properties, domains and ranges, in the knowledge and on the events, by the schema that the
-    knowledge holds (`spaseq.gpm.entail`). `owl-rl`: the knowledge is closed under OWL 2 RL first (each graph by itself,
-    `spaseq.rdf.close_owl_rl`), and events see what that says of classes and properties as with `rdfs`. None: as they
-    are.
+    * `rdfs`: subclasses, sub-properties, domains and ranges, in the knowledge and on the events, by the schema that the
+      knowledge holds (`spaseq.gpm.entail`).
+    * `owl-rl`: the knowledge is closed under OWL 2 RL first (each graph by itself, `spaseq.rdf.close_owl_rl`). Events
+      get the consequences for classes and properties as with `rdfs`.
+    * None: both unchanged.
 
-    Raises `OptionError` for another word, where there is no knowledge, and where owlrl is missing; `UnsupportedFeature`
-    for a pattern that cannot be rewritten; `BudgetExceeded` where more than `most` triples are in a closed graph.
+    Raises `OptionError` for another word, if there is no knowledge, and if owlrl is missing. Raises
+    `UnsupportedFeature` for a pattern that cannot be rewritten, and `BudgetExceeded` if more than `most` triples are in
+    a closed graph.
     """
     if entailment is None:
         return query, knowledge

@@ -1,4 +1,4 @@
-"""How many rows the engine gets at once: as many as it takes a fraction of a second to evaluate."""
+"""The number of rows that the engine gets at once: as many as it takes a fraction of a second to evaluate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST: Final = 1 << 14
 """Rows at the beginning, and of any piece."""
 _SECONDS: Final = 0.1
 _MATCHES: Final = 8192
-"""What a piece of more rows than one should take, and give."""
+"""The seconds that a piece of more than one row should take at most, and its matches."""
 
 
 class Pace:
@@ -27,8 +27,7 @@ class Pace:
         self.rows: int = _FIRST
 
     def noted(self, found: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
-        """What a piece gives, as it is found; then `rows` is settled anew. The time of whoever takes it does not
-        count."""
+        """The matches of a piece, as they are found; then `rows` is set anew. The consumer's time does not count."""
         taken, matches = 0.0, 0
         while True:
             began = perf_counter()

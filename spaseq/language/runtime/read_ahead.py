@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A batch, or the end of the part where there is none, with an error or not; and what had become of the input."""
+    """A batch, or None at the end of the part, with an error or not; and the counters of the input by then."""
 
     batch: GraphBatch | None
     counters: Counters
@@ -56,12 +56,12 @@ class _Step:
 
 
 def thread_count(given: int | None) -> int:
-    """How many threads to use: as many as given, else one for each processor of this process, up to two."""
+    """The number of threads to use: as many as given, else one for each processor of this process, up to two."""
     if given is not None:
         return max(1, given)
     try:
         processors = len(os.sched_getaffinity(0))
-    except AttributeError:  # not told by this system
+    except AttributeError:  # this system does not report it
         processors = os.cpu_count() or 1
     return min(processors, _MOST)
 
@@ -118,7 +118,7 @@ class ReadAhead:
             yield step.batch, _of_step(self._solve)(step) if solved is None else solved
 
     def _next(self, place: int) -> tuple[_Step, MappingABC[str, Solutions | Unsolved] | None]:
-        """The next step of a part, and the values where they are known already."""
+        """The next step of a part, and the values if they are known already."""
         if self._crew is None and self._helpers and not self._alone:
             self._crew = Crew(self._steps, _of_step(self._solve), lambda: _of_step(self._helper()),
                               threads=self._helpers, depth=_DEPTH)  # fmt: skip

@@ -1,13 +1,14 @@
-"""Which GPM took which event, and the way of a match through its automaton.
+"""The GPM that took each event, and the way of a match through its automaton.
 
-They are found again, for a match that somebody looks at, from the events of its instants.
+They are computed again, from the events of a match's instants, when a match is shown.
 
-A match says which instants were taken, not as what. The query is run once more over these instants alone, by an
-automaton that tells the GPMs of each (valuations), without window and without what must not occur: the match has
-passed these. Of the ways to take all instants, the first whose mapping agrees with the match's is told. An event of an
-instant had a part in it if the GPM has a solution on the event that joins with the others: if the way is found again
-when the GPM sees no other event of the instant. (So an event counts that joins with what a condition on the instants
-between has called off; a match does not hold these.)
+A match has the instants taken, but not the GPMs that took them. The query is run once more over these instants alone.
+Its automaton gives the GPMs of each (valuations), without window and without absences: the match has passed these. Of
+the ways to take all instants, the answer is the first whose mapping agrees with the match's.
+
+An event of an instant had a part in it if the GPM has a solution on the event that joins with the others. That is so if
+the way is found again when the GPM sees no other event of the instant. (So an event counts that joins with mappings
+that a condition on the instants between has called off; a match does not hold these.)
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ class StepFinder:
         return sorted(found)
 
     def _seeing(self, chunk: Chunk, place: int, name: str, seen: Events) -> Chunk:
-        """The chunk where the GPM sees only the events `seen` of the instant at `place`."""
+        """The chunk in which the GPM sees only the events `seen` of the instant at `place`."""
         pieces: list[Piece] = []
         wanted = set(map(id, seen))
         for piece in chunk.pieces:

@@ -35,7 +35,7 @@ _BY_TURNS: Final = (
 
 @dataclass(slots=True)
 class Input:
-    """What is read, and as what: the `sources` by stream, the options as they were `chosen`, and as `settled` for these
+    """The input and its options: the `sources` by stream, the options as they were `chosen`, and as `settled` for these
     files. `timed`: the clause or setting that needs times. `seen`: events by the IRI of their stream."""
 
     sources: Sequence[StreamSource]
@@ -69,10 +69,10 @@ class Input:
 
 
 def why_none(query: CheckedQuery, read: Input, progress: Progress | None, *, matched: bool = False) -> list[str]:
-    """A line for each thing that someone should know who wonders why there is no match, the most telling last.
+    """A line for each possible reason why there is no match, the most telling last.
 
-    `matched`: there were matches, and clauses made no result of them. Nothing was kept for it but counts; files are
-    looked into again, their first statements.
+    `matched`: True if there were matches, and clauses made no result of them. Only counts were kept for it; the first
+    statements of files are read again.
     """
     names = {iri: name for name, iri in query.streams}
     lines = [_named(read.seen, names).told(of="of ")]

@@ -1,7 +1,7 @@
 """From the syntax tree to a checked query.
 
-`expand` rewrites a sequence with `?` and `!` as sequences without them; `clauses` compiles SELECT, CONSTRUCT and the
-clauses behind WHERE; `check` resolves names, compiles the GPMs and refuses features that are not supported. `filters`
+`expand` rewrites a sequence with `?` and `!` as sequences without them. `clauses` compiles SELECT, CONSTRUCT and the
+clauses behind WHERE. `check` resolves names, compiles the GPMs and refuses features that are not supported. `filters`
 separates the FILTERs that are decided within one conjunction from those that need the mappings of the run.
 
 * `expand` (`Conjunction`, `Element`, `Step`, `Variant`, `expand`): From a sequence expression with `?` and `!` to
@@ -10,9 +10,10 @@ separates the FILTERs that are decided within one conjunction from those that ne
   WHERE.
 * `check` (`CheckedQuery`, `Conjunction`, `Element`, `check`): From the syntax tree to a checked query: names are
   resolved, GPMs compiled, unsupported features refused.
-* `filters` (`conditions`, `conjunction_binds`): Which FILTERs over several GPMs are decided within a conjunction, and
-  which in the join with the run.
-* `advice` (`advice`): What is probably not meant, though it can be run: graph patterns that share nothing, slips.
+* `filters` (`conditions`, `conjunction_binds`): The FILTERs over several GPMs that are decided within a conjunction,
+  and those decided in the join with the run.
+* `advice` (`advice`): Parts that are probably not meant, though they can be run: graph patterns that share nothing,
+  slips.
 """
 
 __all__ = ["advice", "check", "clauses", "expand", "filters"]

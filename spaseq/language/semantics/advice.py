@@ -1,5 +1,7 @@
-"""What is probably not meant, though it can be run: graph patterns that share nothing, and variables that may be slips.
-`spaseq check` says it."""
+"""Parts of a query that are probably not meant, though they can be run; `spaseq check` prints them.
+
+These are graph patterns that share nothing, and variables that may be slips.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,17 @@ _COMPARED: Final = 300
 
 def advice(query: CheckedQuery) -> list[str]:
     """A line for each thing that should be looked at."""
-    return [*_unrelated(query), *_slips(query)]
+    return [*_unrelated_patterns(query), *_slips(query)]
 
 
-def _taken(query: CheckedQuery) -> list[str]:
+def _matching(query: CheckedQuery) -> list[str]:
     """The GPMs that match something, in order."""
     return list(dict.fromkeys(name for e in query.elements if not e.negated for c in e.alternatives for name in c))
 
 
-def _unrelated(query: CheckedQuery) -> Iterator[str]:
+def _unrelated_patterns(query: CheckedQuery) -> Iterator[str]:
     """GPMs of SEQ that no variable relates: their solutions are combined each with each."""
-    names = _taken(query)
+    names = _matching(query)
     if query.partition or len(names) < 2:
         return
     related = {name: [name] for name in names}

@@ -57,7 +57,7 @@ class CheckedQuery:
 
 
 def check(tree: ast.Query, text: str, source: str = "<query>", *, variants: int = 256) -> CheckedQuery:
-    """Checks a query; `text` and `source` are what errors quote and name.
+    """Checks a query; errors quote `text` and name `source`.
 
     Raises `QuerySemanticsError`, `UnsupportedFeature`, the errors of `compile_pattern`, and `BudgetExceeded`
     (`variants`) if optional and negated elements make more than `variants` sequences.
@@ -93,7 +93,7 @@ class _Checker:
             clauses=self._clauses(elements, sequence_patterns),
             partition=self._partition(sequence_patterns),
             window=self._window(),
-            warnings=(*unused, *_without_effect(elements), *_undefined(sequence_patterns)),
+            warnings=(*unused, *_without_effect(elements), *_undefined_functions(sequence_patterns)),
         )
 
     # -- errors
@@ -103,7 +103,7 @@ class _Checker:
             problem, text=self._text, span=span, source=self._source, hint=hint, expected=expected
         )
 
-    def _unsupported(self, feature: str, span: Span | None, hint: str = "") -> NoReturn:
+    def _refuse(self, feature: str, span: Span | None, hint: str = "") -> NoReturn:
         raise UnsupportedFeature(
             f"{feature} is not supported by this version", text=self._text, span=span, source=self._source, hint=hint
         )
@@ -175,7 +175,7 @@ class _Checker:
             self._fail("SEQ holds nothing that must occur", self._tree.sequence.span, "name a GPM without '!'")
         within = self._tree.within
         if within is not None and within.sliding and any(variant.before for variant in variants):
-            self._unsupported(
+            self._refuse(
                 "a negation at the start of SEQ with WITHIN … SLIDING",
                 self._tree.sequence.span,
                 "a sliding window opens at no one time: leave out SLIDING, or put a GPM before the negation",
@@ -205,7 +205,7 @@ class _Checker:
             case ast.Negated(span=span):
                 self._fail("'!' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)!")
             case ast.Chain(span=span):
-                self._unsupported("a sequence in parentheses inside SEQ", span, "',' ';' ':' read from left to right")
+                self._refuse("a sequence in parentheses inside SEQ", span, "',' ';' ':' read from left to right")
 
     # -- GPMs and variables
 
@@ -265,7 +265,7 @@ class _Checker:
         for where, names in hidden_variables(pattern):
             for name in sorted(names):
                 if name in everywhere:
-                    self._unsupported(
+                    self._refuse(
                         f"{where} of GPM {pattern.name} that names ?{name} of another GPM",
                         self._sources[pattern.name].variable(name),
                         "compare with other GPMs in a FILTER at the top of the graph pattern, or rename the variable",
@@ -339,7 +339,7 @@ def _without_effect(elements: tuple[Element, ...]) -> Iterator[str]:
             yield f"{names}! forbids nothing between '{sign}' and ',': no instant can lie there"
 
 
-def _undefined(patterns: Mapping[str, GraphPattern]) -> Iterator[str]:
+def _undefined_functions(patterns: Mapping[str, GraphPattern]) -> Iterator[str]:
     """Warnings about calls of functions that are not defined. In SPARQL such a call is an error of the expression, not
     of the query."""
     for name, pattern in patterns.items():

@@ -44,13 +44,13 @@ class Clauses:
 
     @property
     def by_window(self) -> bool:
-        """Whether a result depends on the other solutions of its window."""
+        """True if a result depends on the other solutions of its window."""
         together = self.plan is not None and (self.groups or bool(self.plan.order))
         return together or self.distinct or self.limit is not None or self.offset > 0
 
     @property
     def groups(self) -> bool:
-        """Whether a result is computed from several solutions."""
+        """True if a result is computed from several solutions."""
         return self.plan is not None and self.plan.grouped and not self.plan.over_rounds
 
     @property
@@ -61,13 +61,13 @@ class Clauses:
 
     @property
     def last(self) -> int | None:
-        """How many results of a window come before LIMIT ends them, those that OFFSET takes away included."""
+        """The number of results of a window up to the end of LIMIT, those that OFFSET takes away included."""
         return None if self.limit is None else self.offset + self.limit
 
     @property
     def few(self) -> bool:
-        """Whether some solutions of a window are no results, whatever solutions come behind them: those that ORDER BY
-        and LIMIT put behind enough others, and those that DISTINCT has seen."""
+        """True if some solutions of a window are no results, whatever solutions come behind them. These are solutions
+        that ORDER BY and LIMIT put behind enough others, and those that DISTINCT has seen."""
         return not self.groups and (not self.ordered if self.distinct else self.limit is not None)
 
     @property
@@ -78,7 +78,7 @@ class Clauses:
 
     @property
     def ordered(self) -> bool:
-        """Whether there is an ORDER BY."""
+        """True if there is an ORDER BY."""
         return self.plan is not None and bool(self.plan.order)
 
 
@@ -124,7 +124,7 @@ class _Clauses:
                 raise InternalError(f"a query of the form {form}")
         if clauses.by_window and tree.within is not None and tree.within.sliding:
             what = next(iter(self._modifiers), None) or ("DISTINCT" if clauses.distinct else "an aggregate")
-            self._unsupported(
+            self._refuse(
                 f"{what} with WITHIN … SLIDING",
                 tree.form_span,
                 "it ranges over the solutions of one window: leave out SLIDING",
@@ -135,7 +135,7 @@ class _Clauses:
 
     def _select(self) -> Clauses:
         tree = self._tree
-        every = tuple(dict.fromkeys((*self._scope.bound, *sorted(self._given()))))
+        every = tuple(dict.fromkeys((*self._scope.bound, *sorted(self._given_variables()))))
         items = tree.select or tuple(ast.Variable(name) for name in every)
         lists = self._lists(items)
         names, computed = self._names(items)
@@ -147,7 +147,7 @@ class _Clauses:
         whole = self._scope.bound if limit is not None or offset or "ORDER BY" in self._modifiers else ()
         if not textual and computed <= dict(lists).keys():
             return Clauses(names, (*(whole or own), *rounds), None, distinct, limit, offset, lists=lists)
-        mentioned = self._mentioned(items, textual, computed)
+        mentioned = self._check_names(items, textual, computed)
         plan = self._plan(items, textual, computed, frozenset(dict(lists)))
         if plan.over_rounds:
             mentioned, rounds = (*mentioned, ROUNDS), ()
@@ -163,18 +163,18 @@ class _Clauses:
             self._fail(f"ASK with {kind}", modifier.span, "ASK only says whether there is a match: use SELECT")
         return Clauses((), (), ask=True)
 
-    def _given(self) -> frozenset[str]:
+    def _given_variables(self) -> frozenset[str]:
         """The variables that VALUES binds."""
         values = self._modifiers.get("VALUES")
-        head = self._masked(values.span).partition("{")[0] if values else ""
+        head = self._mask(values.span).partition("{")[0] if values else ""
         return frozenset(match[1] for match in _VARIABLE.finditer(head))
 
     def _lists(self, items: tuple[ast.Variable | ast.Embedded, ...]) -> tuple[tuple[str, str], ...]:
         """(name, variable) of each `(?variable+ AS ?name)`."""
         found: list[tuple[str, str]] = []
         for item in items:
-            listed = _LIST.match(self._masked(item.span)) if isinstance(item, ast.Embedded) else None
-            alias = _ALIAS.search(self._masked(item.span))
+            listed = _LIST.match(self._mask(item.span)) if isinstance(item, ast.Embedded) else None
+            alias = _ALIAS.search(self._mask(item.span))
             if listed is None or alias is None:
                 continue
             name = listed["variable"]
@@ -194,10 +194,12 @@ class _Clauses:
         computed: set[str] = set()
         for item in items:
             if isinstance(item, ast.Variable):
-                self._check_bound("SELECT", item.text, item.span, computed | self._grouped_as() | self._given())
+                self._check_bound(
+                    "SELECT", item.text, item.span, computed | self._grouped_as() | self._given_variables()
+                )
                 names.append(item.text)
                 continue
-            alias = _ALIAS.search(self._masked(item.span))
+            alias = _ALIAS.search(self._mask(item.span))
             if alias is None:
                 raise QuerySyntaxError(
                     "an expression in SELECT has no name",
@@ -206,7 +208,7 @@ class _Clauses:
                     source=self._source.file,
                     expected=("(expression AS ?name)",),
                 )
-            if alias[1] in self._scope.bound or alias[1] in computed or alias[1] in self._given():
+            if alias[1] in self._scope.bound or alias[1] in computed or alias[1] in self._given_variables():
                 problem = f"SELECT computes ?{alias[1]}, which is bound already (SPARQL 1.1 §18.2.1)"
                 self._fail(problem, item.span, "give it another name")
             computed.add(alias[1])
@@ -217,21 +219,21 @@ class _Clauses:
         """The variables that GROUP BY (… AS ?v) binds; they must not be bound already."""
         group = self._modifiers.get("GROUP BY")
         names: set[str] = set()
-        for match in re.finditer(r"\bAS\s*[?$](\w+)", self._masked(group.span) if group else "", re.IGNORECASE):
+        for match in re.finditer(r"\bAS\s*[?$](\w+)", self._mask(group.span) if group else "", re.IGNORECASE):
             names.add(match[1])
             if group and match[1] in self._scope.bound:
                 problem = f"GROUP BY gives ?{match[1]} a value, and it is in scope already (SPARQL 1.1 §18.2.1)"
                 self._fail(problem, group.span, "give it another name")
         return names
 
-    def _mentioned(
+    def _check_names(
         self, items: tuple[ast.Variable | ast.Embedded, ...], modifiers: list[ast.Modifier], computed: frozenset[str]
     ) -> tuple[str, ...]:
         """The variables of matches that the clauses name, in order; an error if one is not bound."""
         found = [item.text for item in items if isinstance(item, ast.Variable)]
         places = [("SELECT", item.span) for item in items if isinstance(item, ast.Embedded)]
         places += [(modifier.kind, modifier.span) for modifier in modifiers]
-        known = computed | self._grouped_as() | self._given()
+        known = computed | self._grouped_as() | self._given_variables()
         for kind, span in places:
             for match in _VARIABLE.finditer(self._source.masked, span.start, span.end):
                 where = Span.at(self._source.query, match.start(), match.end())
@@ -253,15 +255,15 @@ class _Clauses:
         form = self._tree.form_span
         select = [Piece(form.end - 1, form.end, "SELECT")]  # the *
         if self._tree.select:
-            select = [Piece(i.span.start, i.span.end, "SELECT") for i in items if not _LIST.match(self._masked(i.span))]
+            select = [Piece(i.span.start, i.span.end, "SELECT") for i in items if not _LIST.match(self._mask(i.span))]
         pieces = [Piece(m.span.start, m.span.end, m.kind) for m in modifiers]
         return compile_solutions(self._source, select, pieces, computed - lists, self._scope.iterated)
 
     def _check_grouped(self, plan: SolutionPlan, items: tuple[ast.Variable | ast.Embedded, ...]) -> None:
         """Refuses lists and aggregates over rounds together with groups over several solutions."""
         for item in items:
-            if _LIST.match(self._masked(item.span)):
-                self._unsupported(
+            if _LIST.match(self._mask(item.span)):
+                self._refuse(
                     "the list of a variable's rounds with GROUP BY or an aggregate over solutions",
                     item.span,
                     "a list is of one match: aggregate over its rounds, or select it without GROUP BY",
@@ -269,7 +271,7 @@ class _Clauses:
         for name in sorted(plan.aggregated & self._scope.iterated):
             found = next((m for m in re.finditer(rf"[?$]{re.escape(name)}\b", self._source.masked)), None)
             span = Span.at(self._source.query, found.start(), found.end()) if found else self._tree.form_span
-            self._unsupported(
+            self._refuse(
                 f"an aggregate over ?{name}, which a Kleene+ binds in every round, with GROUP BY or one over solutions",
                 span,
                 "aggregates over rounds alone give a result for each match",
@@ -289,12 +291,12 @@ class _Clauses:
         (item,) = self._tree.select
         for kind in ("GROUP BY", "HAVING"):
             if kind in self._modifiers:
-                self._unsupported(f"CONSTRUCT with {kind}", self._modifiers[kind].span)
+                self._refuse(f"CONSTRUCT with {kind}", self._modifiers[kind].span)
         template = compile_template(self._source, Piece(item.span.start, item.span.end, "the CONSTRUCT template"))
         names: list[str] = []
         for match in _VARIABLE.finditer(self._source.masked, item.span.start, item.span.end):
             where = Span.at(self._source.query, match.start(), match.end())
-            self._check_bound("CONSTRUCT", match[1], where, self._given())
+            self._check_bound("CONSTRUCT", match[1], where, self._given_variables())
             names.append(match[1])
         select = tuple(dict.fromkeys(names))
         textual = [self._modifiers[kind] for kind in ("ORDER BY", "VALUES") if kind in self._modifiers]
@@ -302,16 +304,16 @@ class _Clauses:
         if not textual:
             return Clauses(select, select, None, False, limit, offset, template)
         items = tuple(ast.Variable(name) for name in select)
-        mentioned = self._mentioned(items, textual, frozenset())
+        mentioned = self._check_names(items, textual, frozenset())
         pieces = [Piece(m.span.start, m.span.end, m.kind) for m in textual]
         plan = compile_solutions(self._source, [], pieces, frozenset(), frozenset())
         if plan.grouped:
-            self._unsupported("CONSTRUCT with an aggregate", textual[0].span)
+            self._refuse("CONSTRUCT with an aggregate", textual[0].span)
         return Clauses(select, mentioned, plan, False, limit, offset, template)
 
     # -- names and errors
 
-    def _masked(self, span: Span) -> str:
+    def _mask(self, span: Span) -> str:
         return self._source.masked[span.start : span.end]
 
     def _check_bound(self, clause: str, name: str, span: Span, known: Set[str]) -> None:
@@ -328,7 +330,7 @@ class _Clauses:
     def _fail(self, problem: str, span: Span | None, hint: str = "") -> NoReturn:
         raise QuerySemanticsError(problem, text=self._source.query, span=span, source=self._source.file, hint=hint)
 
-    def _unsupported(self, feature: str, span: Span | None, hint: str = "") -> NoReturn:
+    def _refuse(self, feature: str, span: Span | None, hint: str = "") -> NoReturn:
         raise UnsupportedFeature(
             f"{feature} is not supported by this version",
             text=self._source.query,

@@ -2,13 +2,13 @@
 
 A sequence with optional elements is the union of the sequences with and without each of them. If an element is left
 out, the operator before the next element applies to the element before it. These sequences are the *variants*: the
-steps of a run, and what must not occur.
+steps of a run, and its absences.
 
-A negated element is not part of a match. Its place decides what it forbids:
+A negated element is not part of a match. Its place decides its meaning:
 
 * after `;` or `:`: no instant between its neighbours may match it. It is a condition on the wait for the next step
   (`Step.absent`); if the next step follows at once (`,`), there is no wait and nothing is forbidden.
-* after `,`: the next instant is either taken by the next step, or the run passes over it, which it may only if the
+* after `,`: the next instant is either taken by the next step, or the run passes over it. It may do so only if the
   instant does not match the negated element (a *gap*).
 * before all other elements: no instant since the window opened may match it (`Variant.before`). Behind all others: no
   instant until the window closes (`Variant.after`).

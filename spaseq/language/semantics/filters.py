@@ -1,4 +1,4 @@
-"""Which FILTERs over several GPMs are decided within a conjunction, and which in the join with the run."""
+"""The FILTERs over several GPMs that are decided within a conjunction, and those decided in the join with the run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The table between graph pattern matching and recognition: the value of every GPM at every instant.
 
-`chunks` merges batches of several streams into instants; `solve` evaluates the GPMs on them; `conjunctions` joins the
-values of several GPMs; `instants` is the batch that the engine reads, and `instant_rows` the table for events that are
+`chunks` merges batches of several streams into instants. `solve` evaluates the GPMs on them. `conjunctions` joins the
+values of several GPMs. `instants` is the batch that the engine reads, and `instant_rows` the table for events that are
 pushed one by one.
 
 * `chunks` (`Chunk`, `EventList`, `Piece`, `by_stream`, `chunk_of`, `merge_batches`, `places_of`, `solved`): Merges

@@ -124,7 +124,7 @@ class _Stream:
 def solved(
     batches: Iterator[GraphBatch], solve: Callable[[GraphBatch], Mapping[str, Solutions | Unsolved]]
 ) -> Iterator[Solved]:
-    """The batches of a stream, each with what `solve` gives for it when it is asked for."""
+    """The batches of a stream, each with the result of `solve` for it, computed on demand."""
     return ((batch, solve(batch)) for batch in batches)
 
 

@@ -110,8 +110,8 @@ class Joined:
         return Joined(self._members, self.rows[passed], [picked[passed] for picked in self._picks])
 
     def _by_numbers(self, condition: Condition) -> tuple[np.ndarray, np.ndarray]:
-        """(whether each solution is known to satisfy the condition, bool (k,); the solutions that numbers do not
-        decide)."""
+        """(for each solution, True if it certainly satisfies the condition, bool (k,); the solutions that numbers do
+        not decide)."""
         passed, every = np.zeros(len(self.rows), bool), np.arange(len(self.rows))
         sides = compared_sides(condition.expression)
         if sides is None or not (sides[0].is_variable and sides[2].is_variable):
@@ -123,7 +123,7 @@ class Joined:
         return decided & verdict, every[~decided]
 
     def _codes(self, name: str, rows: np.ndarray, codes: _Codes) -> np.ndarray | None:
-        """The codes of a variable's terms in solutions `rows`, -1 where no member binds it."""
+        """The codes of a variable's terms in solutions `rows`, -1 if no member binds it."""
         found = np.full(len(rows), -1, np.int32)
         for member, picked in zip(self._members, self._picks, strict=True):
             spread = member.spread(name, picked[rows]) if name in member.binds else []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["InstantRows", "Solved"]
 
 Solved = tuple[str, "Solutions | GraphRows", int, bool]
-"""A solution: the GPM's name, the solutions with its row in them, and whether the GPM's own FILTERs are true for it."""
+"""A solution: the GPM's name, the solutions with its row in them, and True if it satisfies the GPM's own FILTERs."""
 
 _Row = dict[str, list[tuple["Solutions | GraphRows", int]]]
 
@@ -66,7 +66,7 @@ class InstantRows:
         return len(self._rows)
 
     def has(self, name: str, row: int) -> bool:
-        """Whether a GPM's value is not empty at a row."""
+        """True if a GPM's value is not empty at a row."""
         return name in self._rows[row]
 
     @cached_property
@@ -94,7 +94,7 @@ class InstantRows:
         return None if self._numbers is None else self._numbers[row]
 
     def present(self, name: str) -> np.ndarray:
-        """Where a GPM's value is not empty: bool (n,)."""
+        """For each row, True if a GPM's value is not empty: bool (n,)."""
         return np.array([name in row for row in self._rows], bool)
 
     def present_in(self, name: str, first: int, within: np.ndarray) -> np.ndarray:
@@ -116,7 +116,7 @@ class InstantRows:
 
 
 def _by_key(solved: Iterable[Solved], names: tuple[str, ...], keys: Keys) -> dict[int, _Row]:
-    """A row for each key that some solution has, whether or not its GPM's FILTERs are true for it."""
+    """A row for each key that some solution has, even if the solution does not satisfy its GPM's FILTERs."""
     rows: dict[int, _Row] = {}
     for name, solutions, place, kept in solved:
         key = solutions.mapping(place, names)

@@ -28,7 +28,7 @@ class Rows(Protocol):
 
     keys: Sequence[Mapping]
     has_columns: bool
-    """Whether solutions may be in columns."""
+    """True if solutions may be in columns."""
 
     @property
     def positions(self) -> np.ndarray: ...
@@ -43,12 +43,12 @@ class Rows(Protocol):
     def numbers(self) -> np.ndarray | None: ...
 
     def present(self, name: str) -> np.ndarray:
-        """Where a GPM's value is not empty: bool (n,)."""
+        """For each row, True if a GPM's value is not empty: bool (n,)."""
         ...
 
     def present_in(self, name: str, first: int, within: np.ndarray) -> np.ndarray:
-        """`present` of the rows from `first` on, as many as `within` has: bool (len(within),). Where `within` is not
-        true, it may say that there is nothing."""
+        """`present` of the rows from `first` on, as many as `within` has: bool (len(within),). For rows with `within`
+        false, the result may be False in any case."""
         ...
 
     def mappings(self, name: str, row: int) -> Collection[Mapping]:
@@ -72,13 +72,12 @@ class Before(Protocol):
     conjunctions: tuple[Conjunction, ...]
 
     def pass_over(self, batch: InstantBatch, conjunction: Conjunction) -> np.ndarray:
-        """For each row of the next batch whether the conjunction has not matched before it: bool (n,)."""
+        """For each row of the next batch, True if the conjunction has not matched before it: bool (n,)."""
         ...
 
 
 class Narrowed:
-    """A batch, of which only some rows are asked about: what predicates ask of it
-    (`spaseq.core.engine.program.needed`)."""
+    """A batch restricted to some rows, for predicates (`spaseq.core.engine.program.needed`)."""
 
     def __init__(self, batch: InstantBatch, rows: np.ndarray) -> None:
         self._batch = batch
@@ -100,7 +99,7 @@ class Narrowed:
         return self._batch.keys
 
     def holds(self, conjunction: Conjunction) -> np.ndarray:
-        """Where the conjunction's mapping set is not empty, of these rows: bool (n,)."""
+        """For each of these rows, True if the conjunction's mapping set is not empty: bool (n,)."""
         return self._batch.holds(conjunction, self._rows)
 
 
@@ -109,8 +108,8 @@ class InstantBatch:
     computed once, on first use.
 
     `codes`: the number of each row's partition, the same number for a partition in the whole stream. `sightings` is
-    called once for each of its conjunctions, when the batch is made. `born`, where keys are forgotten after a pause:
-    the position at which each row's key began, int64 (n,).
+    called once for each of its conjunctions, when the batch is made. `born`, if keys are forgotten after a pause: the
+    position at which each row's key began, int64 (n,).
     """
 
     def __init__(
@@ -137,12 +136,13 @@ class InstantBatch:
         return len(self.positions)
 
     def narrowed(self, rows: np.ndarray) -> Narrowed:
-        """The batch, of which only `rows` are asked about: bool (n,)."""
+        """The batch restricted to `rows`, bool (n,)."""
         return Narrowed(self, rows)
 
     def holds(self, conjunction: Conjunction, within: np.ndarray | None = None) -> np.ndarray:
-        """Where the conjunction's mapping set is not empty: bool (n,). The join is computed only where no value of its
-        GPMs is empty. With `within`, bool (n,), of these rows alone, and False in the others."""
+        """For each row, True if the conjunction's mapping set is not empty: bool (n,). The join is computed only for
+        rows at which no value of its GPMs is empty. With `within`, bool (n,), only for these rows; the others are
+        False."""
         first, last = self.first, self.first + len(self)
         if within is not None:
             if len(conjunction) > 1:
@@ -164,11 +164,12 @@ class InstantBatch:
         return found
 
     def is_plain(self, conjunction: Conjunction) -> bool:
-        """Whether the conjunction's mapping set is the value of its one GPM."""
+        """True if the conjunction's mapping set is the value of its one GPM."""
         return len(conjunction) == 1  # its correlated FILTERs are decided in the join with the run
 
     def unseen(self, conjunction: Conjunction) -> np.ndarray:
-        """Where the conjunction has not matched in the row's partition since the row's window opened: bool (n,)."""
+        """For each row, True if the conjunction has not matched in its partition since the row's window opened: bool
+        (n,)."""
         return self._unseen[conjunction]
 
     def value(self, conjunction: Conjunction, row: int) -> MappingSet:
@@ -177,7 +178,7 @@ class InstantBatch:
         found = self._values.get((conjunction, row))
         if found is None:
             plain = self.is_plain(conjunction)
-            found = frozenset(self.mappings(conjunction, row)) if plain else self._joined(conjunction, row)
+            found = frozenset(self.mappings(conjunction, row)) if plain else self._join(conjunction, row)
             self._values[conjunction, row] = found
         return found
 
@@ -193,7 +194,7 @@ class InstantBatch:
             return None
         return self.rows.joined([self._patterns[name] for name in conjunction], self._conditions(conjunction))
 
-    def _joined(self, conjunction: Conjunction, row: int) -> MappingSet:
+    def _join(self, conjunction: Conjunction, row: int) -> MappingSet:
         if (columns := self._columns(conjunction)) is not None:
             return columns.mappings(self.first + row)
         first, *rest = conjunction

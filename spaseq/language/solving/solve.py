@@ -43,7 +43,7 @@ __all__ = ["ChunkRows", "InstantSolutions", "SolvedRows", "Solver"]
 
 _NONE: MappingSet = frozenset()
 _RARE: Final = 0.5
-"""Steps that are asked for at fewer of the instants wait until they are."""
+"""Steps that are needed at a smaller share of the instants wait until they are needed."""
 _Made = TypeVar("_Made")
 
 
@@ -93,7 +93,7 @@ class Solver:
         self._keys = Keys()
         self._steps = _plain_steps(query)
         self.rare: set[str] = set(self._steps - _first_steps(query))
-        """GPMs that few instants were asked for lately (`learn`): `solve_ahead` leaves them until somebody asks."""
+        """GPMs that were needed at few instants lately (`learn`): `solve_ahead` leaves them until then."""
 
     @property
     def wanted(self) -> frozenset[str] | None:
@@ -105,16 +105,16 @@ class Solver:
         return self._evaluator(batch.stream).solve(batch)
 
     def solve_ahead(self, batch: GraphBatch) -> MappingABC[str, Solutions | Unsolved]:
-        """`solve_batch`, but what is `rare` waits for `ChunkRows`: the FILTERs, with PARTITION BY, since the solutions
-        say to which keys an instant belongs; else all."""
+        """`solve_batch`, except that the GPMs that are `rare` wait for `ChunkRows`. With PARTITION BY only their
+        FILTERs wait, since the solutions determine the keys of an instant; else all of their evaluation."""
         rare = frozenset(self.rare)
         later, left = (rare, ()) if self._partition else ((), rare)
         return self._evaluator(batch.stream).solve_ahead(batch, later, left)
 
     def learn(self, rows: ChunkRows) -> None:
-        """Which GPMs are `rare`, by the latest rows. It decides only when work is done, not what comes out.
+        """Choose the `rare` GPMs by the latest rows. The choice affects only the time of the work, not its result.
 
-        PERF: where a later step is asked for at most instants, it is evaluated with the batch, by whoever has time.
+        PERF: if a later step is needed at most instants, it is evaluated with the batch, by any thread that has time.
         """
         for name, share in rows.asked().items():
             (self.rare.add if share < _RARE else self.rare.discard)(name)
@@ -168,8 +168,8 @@ class Solver:
 def read_by_others(query: CheckedQuery) -> dict[str, tuple[str, ...]]:
     """For each GPM the variables whose terms are used outside of it, sorted.
 
-    Those are the variables of results and of PARTITION BY, those in correlated conditions, those that another GPM
-    mentions, and all variables of a GPM that occurs at more than one place of a sequence.
+    Those are the variables of results and of PARTITION BY, those in correlated conditions, and those that another GPM
+    mentions. If a GPM occurs at more than one place of a sequence, they are all of its variables.
     """
     patterns = query.patterns.values()
     outside = {*query.clauses.needed, *query.clauses.rounds, *query.partition}
@@ -239,8 +239,8 @@ class ChunkRows:
     """`Rows` of a chunk: one for each instant, or, with `names` to partition by, one for each instant and key there.
 
     `keys` numbers the keys. `budget`: of the rows of a join. `read`: for each GPM the variables that its mappings have.
-    The FILTERs of `steps` are looked at where somebody asks (`present`), those of other GPMs at once; `solve_left`
-    evaluates what has been left until then.
+    The FILTERs of `steps` are evaluated on demand (`present`), those of other GPMs at once; `solve_left` evaluates GPMs
+    that were left until then.
     """
 
     has_columns = True
@@ -263,7 +263,7 @@ class ChunkRows:
         self.numbers: np.ndarray | None = None
         self.keys: Sequence[Mapping] = ()
         if names:
-            instants, self.partitions, self.numbers = _partitioned(parts, names, keys)
+            instants, self.partitions, self.numbers = _partition_rows(parts, names, keys)
             self.keys = _Numbered(keys.mappings, self.numbers)
         else:
             instants = np.arange(len(chunk))
@@ -304,14 +304,14 @@ class ChunkRows:
         self._present.pop(name, None)
 
     def _solve(self, name: str, left: _Left, fresh: np.ndarray) -> None:
-        """Evaluate what has been left of a GPM at the instants `fresh`; without PARTITION BY these are the rows."""
+        """Evaluate the rest of a GPM at the instants `fresh`; without PARTITION BY these are the rows."""
         piece, unsolved = left.piece, left.unsolved
         events = np.zeros(len(unsolved.lists), bool)
         events[piece.low : piece.high] = fresh[piece.instants]
         if events.any():
             self._solve_left(name, unsolved, events)
         for solutions in unsolved.solved[left.taken :]:
-            part = _Part(name, solutions, *_placed(piece, solutions.events))
+            part = _Part(name, solutions, *_place(piece, solutions.events))
             part.rows, part.places = _by_rows(part.instants, part.places)
             self._parts.setdefault(name, []).append(part)
         left.taken = len(unsolved.solved)
@@ -322,7 +322,7 @@ class ChunkRows:
         return {name: wanted / rows for name, wanted in self._wanted.items()} if rows else {}
 
     def _index(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the solutions of each row begin, and for each solution its part and its place in the part."""
+        """For each row, the offset of its solutions; and for each solution its part and its place in the part."""
         self._ask(name, None)
         found = self._indices.get(name)
         if found is None:
@@ -341,24 +341,24 @@ class ChunkRows:
     def present(self, name: str) -> np.ndarray:
         if name in self._wanted:
             self._wanted[name] = len(self.positions)
-        return self._known(name, None)
+        return self._evaluate_within(name, None)
 
     def present_in(self, name: str, first: int, within: np.ndarray) -> np.ndarray:
         last = first + len(within)
         if name not in self._wanted:
-            return self._known(name, None)[first:last]
+            return self._evaluate_within(name, None)[first:last]
         asked = self._asked[name]
         self._wanted[name] += int(np.count_nonzero(within))
         if (within <= asked[first:last]).all():
-            return self._known(name, asked)[first:last]
+            return self._evaluate_within(name, asked)[first:last]
         if name in self._left or any(part.solutions.waits for part in self._parts.get(name, ())):
             every = np.zeros(len(asked), bool)
             every[first:last] = within
-            return self._known(name, every)[first:last]
-        return self._known(name, None)[first:last]  # PERF: nothing waits, so all is asked for at once
+            return self._evaluate_within(name, every)[first:last]
+        return self._evaluate_within(name, None)[first:last]  # PERF: nothing waits, so all is asked for at once
 
-    def _known(self, name: str, within: np.ndarray | None) -> np.ndarray:
-        """Where a GPM's value is not empty, as far as it has been asked, here `within`: bool (n,)."""
+    def _evaluate_within(self, name: str, within: np.ndarray | None) -> np.ndarray:
+        """For each row, True if a GPM's value is not empty, evaluated here for `within`: bool (n,)."""
         self._ask(name, within)
         found = self._present.get(name)
         if found is None:
@@ -405,10 +405,9 @@ class _Left:
 
 
 class _Part:
-    """The solutions of one GPM in one piece of a chunk: their indices in `solutions` (`places`), and for each the index
-    of its instant in the chunk (`instants`) and of its row in the table (`rows`, -1 for none). `chosen`: the rows,
-    ascending, and the places of the solutions for which the GPM's own FILTERs are true, of those that were asked for.
-    """
+    """The solutions of one GPM in one piece of a chunk. `places`: their indices in `solutions`. `instants`: for each,
+    the index of its instant in the chunk. `rows`: for each, the index of its row in the table, -1 for none. `chosen`:
+    the rows, ascending, and the places of the evaluated solutions for which the GPM's own FILTERs are true."""
 
     def __init__(self, name: str, solutions: Solutions, places: np.ndarray, instants: np.ndarray) -> None:
         self.name = name
@@ -437,10 +436,10 @@ class _Part:
 
 
 def _parts(chunk: Chunk) -> tuple[list[_Part], dict[str, list[_Left]]]:
-    """The parts of a chunk, and by GPM what has been left. Those of GPMs that are alike share their arrays.
+    """The parts of a chunk, and by GPM the part not evaluated yet. GPMs that are alike share their arrays.
 
-    PERF: so do the rows made of them (`_Alike`): 20 GPMs that differ in their FILTERs, over 25,000 events, took 38 ms,
-    of which 10 are left.
+    PERF: the rows made of them (`_Alike`) are shared too: 20 GPMs that differ in their FILTERs, over 25,000 events,
+    took 38 ms, now 10.
     """
     from spaseq.gpm.columnar.evaluate import Unsolved  # loads the kernels
 
@@ -452,7 +451,7 @@ def _parts(chunk: Chunk) -> tuple[list[_Part], dict[str, list[_Left]]]:
             if isinstance(solutions, Unsolved):
                 left.setdefault(name, []).append(_Left(piece, solutions))
             else:
-                found.append(_Part(name, solutions, *alike.of(partial(_placed, piece), solutions.events)))
+                found.append(_Part(name, solutions, *alike.of(partial(_place, piece), solutions.events)))
     return found, left
 
 
@@ -466,14 +465,14 @@ def _by_rows(rows: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return rows, places
 
 
-def _placed(piece: Piece, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _place(piece: Piece, events: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The places of the solutions that have their events in a piece, and their instants."""
     begin, end = np.searchsorted(events, [piece.low, piece.high])
     return np.arange(begin, end), piece.instants[events[begin:end] - piece.low]
 
 
 class _Numbered(Sequence[Mapping]):
-    """The mappings that have these numbers, int64, of which few are asked for."""
+    """The mappings that have these numbers, int64; few of them are read."""
 
     __slots__ = ("_mappings", "_numbers")
 
@@ -489,7 +488,7 @@ class _Numbered(Sequence[Mapping]):
 
 
 class _Alike:
-    """What a function makes of the same arrays is made once."""
+    """The results of functions of equal arrays, each computed once."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, ...], tuple[tuple[np.ndarray, ...], Any]] = {}
@@ -503,11 +502,13 @@ class _Alike:
         return made
 
 
-def _partitioned(
+def _partition_rows(
     parts: Sequence[_Part], names: tuple[str, ...], keys: Keys
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rows of a partitioned table, ordered by instant, then by the key's text: (the instant of each row, the index
-    of its key among the keys used, the numbers of these keys). Sets the `rows` of the parts."""
+    """The rows of a partitioned table, ordered by instant, then by the key's text. Sets the `rows` of the parts.
+
+    Returns the instant of each row, the index of its key among the keys used, and the numbers of these keys.
+    """
     chosen, numbered = _Alike(), _Alike()
     codes = [chosen.of(np.take, part.solutions.codes(names, keys), part.places) for part in parts]
     used = _different(codes)
@@ -535,7 +536,7 @@ def _cells(parts: Sequence[_Part], codes: Sequence[np.ndarray], used: np.ndarray
 
 
 def _different(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """What the parts have, but for -1, each once, ascending: int64.
+    """The different values of the parts, except -1, ascending: int64.
 
     PERF: GPMs that are alike have equal parts, and events that have one key give them in order; sorting takes a
     millisecond a batch.

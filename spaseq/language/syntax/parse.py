@@ -249,7 +249,7 @@ class _Builder(Transformer[Token, ast.Query]):
     def _syntax(self, problem: str, span: Span) -> QuerySyntaxError:
         return QuerySyntaxError(problem, text=self._text, span=span, source=self._source)
 
-    def _embedded(self, token: Token) -> ast.Embedded:
+    def _embed(self, token: Token) -> ast.Embedded:
         span = _token_span(token)
         return ast.Embedded(self._text[span.start : span.end], span)
 
@@ -280,7 +280,7 @@ class _Builder(Transformer[Token, ast.Query]):
         return ast.Variable(str(children[0])[1:], _token_span(children[0]))
 
     def expression(self, meta: Any, children: list[Token]) -> ast.Embedded:
-        return self._embedded(children[0])
+        return self._embed(children[0])
 
     def select(self, meta: Any, children: list[Any]) -> _Form:
         quantifier = next((str(c).upper() for c in children if _is(c, "SET_QUANTIFIER")), None)
@@ -288,7 +288,7 @@ class _Builder(Transformer[Token, ast.Query]):
         return _Form("SELECT", quantifier, chosen, _span(meta))
 
     def construct(self, meta: Any, children: list[Token]) -> _Form:
-        return _Form("CONSTRUCT", None, (self._embedded(children[0]),), _span(meta))
+        return _Form("CONSTRUCT", None, (self._embed(children[0]),), _span(meta))
 
     def ask(self, meta: Any, children: list[Token]) -> _Form:
         return _Form("ASK", None, (), _span(meta))
@@ -363,7 +363,7 @@ class _Builder(Transformer[Token, ast.Query]):
     def definition(self, meta: Any, children: list[Token]) -> ast.Definition:
         names = [c for c in children if c.type == "NAME"]
         streams = tuple(ast.Name(str(n), _token_span(n)) for n in names[1:])
-        return ast.Definition(str(names[0]), streams, self._embedded(children[-1]), _token_span(names[0]))
+        return ast.Definition(str(names[0]), streams, self._embed(children[-1]), _token_span(names[0]))
 
     def body(self, meta: Any, children: list[Any]) -> _Body:
         return _Body(children[0], tuple(children[1:]))

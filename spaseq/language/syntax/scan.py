@@ -2,8 +2,9 @@
 
 A SPAseq query embeds SPARQL in four places: the group graph pattern of a GPM, the template of CONSTRUCT, the data of
 VALUES, and expressions (`SELECT (AVG(?x) AS ?y)`, HAVING, ORDER BY). `skeleton` finds them by matching brackets outside
-of strings, IRIs and comments, and replaces their insides by as many blanks, so that offsets, lines and columns of the
-skeleton are those of the query. rdflib parses the parts that were cut out (`spaseq.gpm`); their offsets are kept too.
+of strings, IRIs and comments. It replaces their insides by as many blanks, so that offsets, lines and columns of the
+skeleton are those of the query. The parts that were cut out are kept with their offsets, and rdflib parses them
+(`spaseq.gpm`).
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ __all__ = ["ArrivedBatches"]
 
 
 _Run: TypeAlias = tuple[int, int, GraphBatch, int]
-"""Events of a batch, in order of time, of which those from an index on wait: (the time of the first that waits, the
-number of the batch, the batch, the index)."""
+"""Events of a batch, in order of time, of which those from an index on wait. (The time of the first that waits, the
+number of the batch, the batch, the index.)"""
 
 
 class ArrivedBatches:
@@ -40,11 +40,13 @@ class ArrivedBatches:
     def push(
         self, batches: Sequence[GraphBatch], order: np.ndarray | None = None
     ) -> tuple[list[GraphBatch], EventError | None]:
-        """The events that nothing on time can come before any more, as batches in order of time each, in the order in
-        which they came; and the error of the first that is late, which ends the stream.
+        """The events that no event on time can precede any more, as batches in order of time, in the order in which
+        they came.
 
-        `order`: the events of all `batches`, as numbered one batch after another, in the order in which they came,
-        int64; by default so. Of one batch they come in its order.
+        Also the error of the first late event, which ends the stream.
+
+        `order`: the events of all `batches`, numbered one batch after another, in the order in which they came, int64;
+        by default that of the numbers. Of one batch they come in its order.
         """
         times = np.concatenate([np.zeros(0, np.int64), *(batch.times for batch in batches)])
         bounds = np.cumsum([0, *map(len, batches)])
@@ -57,17 +59,17 @@ class ArrivedBatches:
         return self._released(self._arrivals.end, found), error
 
     def close(self) -> list[GraphBatch]:
-        """What waits still, as `push` gives it: the streams end."""
+        """The waiting events, as `push` gives them: the streams end."""
         return self._released(None, [])
 
     def take_dropped(self) -> int:
-        """How many late events have been dropped since the last call."""
+        """The number of late events dropped since the last call."""
         return self._arrivals.take_dropped()
 
     def _on_time(
         self, batches: Sequence[GraphBatch], times: np.ndarray, bounds: np.ndarray, order: np.ndarray | None
     ) -> tuple[np.ndarray | None, EventError | None]:
-        """Which events are taken, bool (n,), None if all are."""
+        """The events that are taken, bool (n,), None if all are."""
 
         def event(row: int) -> tuple[GraphBatch, int]:
             number = row if order is None else int(order[row])

@@ -1,4 +1,4 @@
-"""What follows in graphs from the classes and properties that they describe (RDFS), over numbered terms.
+"""The consequences of the classes and properties that graphs describe (RDFS), over numbered terms.
 
 The rules are those with consequences for instances: rdfs7 and rdfs9 (sub-properties, subclasses), rdfs2 and rdfs3
 (domain, range), with the schema closed under rdfs5 and rdfs11. The schema comes from all graphs together, and from
@@ -54,9 +54,9 @@ def close_rdfs(
     """The graphs with their consequences, and the schema of all of them together.
 
     A graph from which nothing follows is the same object. O(triples + consequences), with a Python step for each pair
-    of terms of the schema; repeated while the graphs grow, if the schema says something about its own predicates (as
-    that a property is below rdfs:subClassOf). BudgetExceeded where a closed graph or the schema has more than `most`
-    (`closed_triples`), EventError where a graph that is kept in a file is damaged.
+    of terms of the schema. This is repeated while the graphs grow, if the schema has triples about its own predicates
+    (for example, a property below rdfs:subClassOf). Raises BudgetExceeded if a closed graph or the schema has more than
+    `most` (`closed_triples`), EventError if a graph that is kept in a file is damaged.
     """
     terms, closed = _over_one_table(graphs)
     while True:
@@ -100,7 +100,8 @@ def _schema_of(terms: TermTable, graphs: Iterable[GraphColumns], most: int | Non
     classes, properties = transitive(stated[_CLASSES], most), transitive(stated[_PROPERTIES], most)
     found = [classes, properties]
     for own in stated[_DOMAINS:]:
-        own = np.concatenate([own, composed(properties, own, most)])  # what is above a property speaks of it
+        # statements about a property's super-properties hold for it
+        own = np.concatenate([own, composed(properties, own, most)])
         found.append(once(np.concatenate([own, composed(own, classes, most)])))
     return found
 
@@ -116,7 +117,7 @@ def _closed(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, i
 def _following(
     graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, int], most: int | None
 ) -> Iterator[np.ndarray]:
-    """What follows from each of a graph's triples."""
+    """The consequences of each of a graph's triples."""
     classes, properties = (Hierarchy(pairs, len(graph.terms)) for pairs in schema[:_DOMAINS])
     rows, kind = graph.rows, links[RDF.type]
     low, high = graph.groups.get(kind, (0, 0))
@@ -133,7 +134,7 @@ def _following(
     for name, hierarchy in ((RDFS.subClassOf, classes), (RDFS.subPropertyOf, properties)):
         low, high = graph.groups.get(links.get(name, -1), (0, 0))
         yield from _above(hierarchy, rows[low:high], most)
-    fits = graph.terms.kind[schema[_PROPERTIES][:, 1]] == IRI  # what is no IRI stands in no triple's middle
+    fits = graph.terms.kind[schema[_PROPERTIES][:, 1]] == IRI  # only IRIs can be predicates
     above = properties if fits.all() else Hierarchy(schema[_PROPERTIES][fits], len(graph.terms))
     own = [rows[low:high] for predicate, (low, high) in graph.groups.items() if predicate in above]
     if own:

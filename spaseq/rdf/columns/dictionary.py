@@ -68,7 +68,7 @@ def key_given(iri: str) -> bytes:
 
 
 class Block:
-    """A text where kernels can read it: `data` is uint8, with a newline behind the text and zeros behind that."""
+    """A text in the form that kernels read: `data` is uint8, with a newline behind the text and zeros behind that."""
 
     __slots__ = ("data",)
 
@@ -87,7 +87,7 @@ class Block:
         self.end(size)
 
     def line_behind(self, at: int, size: int) -> int:
-        """Where the line after the one that has byte `at` begins, no further than `size`."""
+        """The start of the line after the one that has byte `at`, no further than `size`."""
         ends = np.flatnonzero(self.data[at:size] == 10)
         return at + int(ends[0]) + 1 if len(ends) else size
 
@@ -100,8 +100,8 @@ class Block:
 class Dictionary:
     """The terms of the batch being read. `wanted`: keys of the predicates whose objects are kept; None: all.
 
-    `table` and what was taken from it stay valid after `restart`, which begins new arrays. `made` is for the objects of
-    terms that somebody has asked for.
+    `table` and the arrays taken from it stay valid after `restart`, which begins new ones. `made` is for the objects of
+    terms, made on first use.
     """
 
     __slots__ = ("_carried", "_kept", "_keys", "made", "state", "table", "wanted")
@@ -117,7 +117,7 @@ class Dictionary:
         return int(self.state[k.TERMS])
 
     def is_full(self, terms: int, text: int) -> bool:
-        """Whether there are more terms, or bytes of keys, than told; twice what was carried does not count, so that
+        """True if there are more terms, or bytes of keys, than given; twice the carried ones do not count, so that
         carrying costs no more than reading."""
         return len(self) > terms + 2 * self._carried[0] or self.text_bytes > text + 2 * self._carried[1]
 
@@ -147,8 +147,9 @@ class Dictionary:
 
     @property
     def room_used(self) -> tuple[int, int]:
-        """How many terms, and bytes of keys, another one for as much text should have room for: as many as here, but
-        not more than four times what is used, so that one large part does not make all later ones large."""
+        """The numbers of terms, and of bytes of keys, for which another one for as much text should have room. They are
+        as many as here, but not more than four times those used, so that one large part does not make all later ones
+        large."""
         return min(len(self.table.start), 4 * len(self)), min(len(self.table.text) << 3, 4 * self.text_bytes)
 
     def empty(self, terms: int = 0, text: int = 0) -> Dictionary:
@@ -182,7 +183,7 @@ class Dictionary:
         lexicals: object = layout.NIL,
         datatypes: object = layout.NIL,
     ) -> np.ndarray:
-        """The numbers (int64) of the terms with these keys, added where they are new."""
+        """The numbers (int64) of the terms with these keys, added if they are new."""
         sizes = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
         self.room(len(keys), int(sizes.sum()))
         self._keys.fill(*keys)
@@ -193,11 +194,11 @@ class Dictionary:
         return numbers
 
     def intern_terms(self, terms: Sequence[Term]) -> np.ndarray:
-        """The numbers (int64) of rdflib's `terms`, added where they are new."""
+        """The numbers (int64) of rdflib's `terms`, added if they are new."""
         return self.intern_described([_described(term) for term in terms])
 
     def intern_described(self, terms: Sequence[Described]) -> np.ndarray:
-        """The numbers (int64) of the terms described, added where they are new."""
+        """The numbers (int64) of the terms described, added if they are new."""
         if not terms:
             return np.zeros(0, dtype=np.int64)
         keys, kinds, lexicals, types = zip(*terms, strict=True)
@@ -206,7 +207,7 @@ class Dictionary:
         return self.intern(keys, kinds, lexicals, [numbers.get(key, layout.NIL) for key in types])
 
     def finder(self) -> Finder:
-        """What gives the numbers of terms by their keys, of the terms so far."""
+        """A finder of the numbers of terms by their keys, for the terms so far."""
         return Finder(len(self), self.table)
 
     def as_terms(self, find: Finder | None = None) -> TermTable:
@@ -243,8 +244,8 @@ class Dictionary:
 
 
 class Finder:
-    """Finds the terms below `count` of a table by their keys. Others may be added meanwhile, by another thread: no term
-    is found behind one of them, which was put where a look-up had ended before."""
+    """Finds the terms below `count` of a table by their keys. Another thread may add others meanwhile: no term is found
+    behind one of them, which was put in the slot at which a look-up had ended before."""
 
     __slots__ = ("count", "table")
 

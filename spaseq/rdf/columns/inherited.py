@@ -1,14 +1,15 @@
-"""What follows along a hierarchy: who has a class has those above it, and two terms that a property links are linked by
-those above it.
+"""Consequences along a hierarchy.
 
-A join of all pairs with a closed hierarchy finds, for a term with d classes in a chain, d² / 2 times what it has
-already. Here the classes of a term are visited from the least up, and what is above one that was reached is not visited
-again, since it was reached with it: the cost is that of the classes, not of their pairs.
+A member of a class is a member of those above it. Two terms that a property links are linked by those above it.
 
-PERF: processor time of closing under OWL 2 RL: 300 classes in a chain, 5,000 instances of the least, 1,550,256 triples,
-4.2 s became 0.34; 20,000 instances 14.2 became 1.7; 100 properties and 100 classes in chains with a domain and a range,
-5,000 triples that become a million, 6.5 became 0.27. What RDFS had closed already, 300 classes and 5,000 instances, 2.7
-became 0.09 (2026-11-25, one run each, a busy machine, kernels compiled).
+A join of all pairs with a closed hierarchy finds, for a term with d classes in a chain, d² / 2 times the classes it
+already has. Here the classes of a term are visited from the least up. The classes above one that was reached are not
+visited again, since they were reached with it. So the cost is that of the classes, not of their pairs.
+
+PERF: processor time of closing under OWL 2 RL. 300 classes in a chain, 5,000 instances of the least, 1,550,256 triples:
+4.2 s became 0.34; with 20,000 instances 14.2 became 1.7. 100 properties and 100 classes in chains with a domain and a
+range, 5,000 triples that become a million: 6.5 became 0.27. 300 classes and 5,000 instances that RDFS had closed
+already: 2.7 became 0.09 (2026-11-25, one run each, a busy machine, kernels compiled).
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class Hierarchy:
     def of_terms(
         self, owners: np.ndarray, members: np.ndarray, most: int | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The terms and what each has by way of its `members` but not among them: two columns, each pair once, a
-        million at a time. O(n log n) and what is found. BudgetExceeded where there are more than `most`."""
+        """The terms and the members that each gains by way of its `members`: two columns, each pair once, a million at
+        a time. O(n log n), and the pairs found. Raises BudgetExceeded if there are more than `most`."""
         for found, _ in self._found(self._codes(owners.astype(np.int64), members), most):
             yield (found >> self._bits).astype(np.int32), self._member_of(found)
 

@@ -1,25 +1,25 @@
 """Knowledge kept as a file, `NAME.spaseq-kb`: the arrays of a graph as they are in memory, mapped when it is opened.
 
-Opening a file reads its header and its list of predicates. What else is read is what a query looks at: numbered terms
+Opening a file reads its header and its list of predicates. The rest is read as a query uses it. It is numbered terms
 with their table of hashes, rows by predicate, and for each predicate its rows in order of subjects and of objects
 (`GraphColumns`, `TermTable`). So a start does not depend on the size of the knowledge, processes share the memory, and
-what nobody asks for stays on the disk.
+unused parts stay on the disk.
 
-A file is the header, and *sections*, arrays that begin at multiples of 64 bytes. The header is `_HEAD` (the magic
-number, the version of the format, the byte order of the arrays, the sizes of the header's text and of the file, and a
-BLAKE2b of the header) and a text of JSON: the sections with their places, counts and hashes, and of what the file was
-made. `VERSION` changes with anything that the arrays mean: the layout, the bytes of terms, the function that hashes
-them. The same sources give the same file.
+A file is the header, and *sections*, arrays that begin at multiples of 64 bytes. The header is `_HEAD` and a text of
+JSON. `_HEAD` has the magic number, the version of the format, and the byte order of the arrays. It also has the sizes
+of the header's text and of the file, and a BLAKE2b of the header. The text has the sections with their places, counts
+and hashes, and the sources of the file. `VERSION` changes with the meaning of the arrays: the layout, the bytes of
+terms, the function that hashes them. The same sources give the same file.
 
-What is trusted. `open_kept` checks the header by its hash, and that all sections lie in the file and fit together in
-their counts. What the sections hold is not read then. It is checked where it is used, so that a damaged or a forged
-file is an error, or gives false answers, and never makes a kernel read outside of the arrays: `find_below` and
-`find_rows` by themselves, everything else in `GraphColumns` and `TermTable`. `check_kept` reads the whole file and
-compares all hashes. A file that is cut while it is mapped ends the process, as with any mapped file; so files are
-written beside their place and renamed.
+*Trust.* `open_kept` checks the header by its hash, and that all sections lie in the file and fit together in their
+counts. It does not read the contents of sections. They are checked on use, so that a damaged or a forged file is an
+error, or gives false answers, and never makes a kernel read outside of the arrays. `find_below` and `find_rows` check
+by themselves, everything else in `GraphColumns` and `TermTable`. `check_kept` reads the whole file and compares all
+hashes. A file that is cut while it is mapped ends the process, as with any mapped file; so files are written beside
+their place and renamed.
 
-Rejected: SQLite, LMDB or Parquet (terms would be read into arrays again, the cost that the file is to save); a cache
-beside the sources that makes itself (who says when it is stale, and who may write there?).
+Rejected: SQLite, LMDB or Parquet (terms would be read into arrays again, the cost that the file is to save). Also
+rejected: a cache beside the sources that makes itself (it may be stale, and the place may not be writable).
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ Source = tuple[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class KeptKnowledge:
-    """What is in a file: how many `triples`; of each predicate its IRI and how many triples have it, the most frequent
-    first; the `sources` that it was made of; `size` in bytes."""
+    """The contents of a file. `triples`: their number. For each predicate its IRI and the number of its triples, the
+    most frequent first. `sources`: those it was made from. `size` in bytes."""
 
     path: str
     size: int
@@ -76,7 +76,7 @@ class KeptKnowledge:
 
 
 def is_kept(path: str) -> bool:
-    """Whether a file is one of kept knowledge, by its name."""
+    """True if a file is one of kept knowledge, by its name."""
     return path.endswith(EXTENSION)
 
 
@@ -86,7 +86,7 @@ def is_kept(path: str) -> bool:
 def write_kept(graph: GraphColumns, into: str, sources: Sequence[Source] = ()) -> None:
     """Keeps a graph that was read (`read_knowledge`) in the file `into`, which is there as a whole or not at all.
 
-    OptionError where the name does not end in EXTENSION, EventError where it cannot be written. About 0.4 s for a
+    Raises OptionError if the name does not end in EXTENSION, EventError if it cannot be written. About 0.4 s for a
     million triples.
     """
     if not is_kept(into) or is_elsewhere(into):
@@ -191,7 +191,7 @@ def open_kept(path: str) -> GraphColumns:
 
 
 def described_kept(path: str) -> KeptKnowledge:
-    """What is in a file. EventError as of `open_kept`."""
+    """The contents of a file. Raises EventError as `open_kept` does."""
     _, about = _opened(path)
     graph = open_kept(path)
     counted = ((str(graph.terms.term(number)), high - low) for number, (low, high) in graph.groups.items())
@@ -202,7 +202,7 @@ def described_kept(path: str) -> KeptKnowledge:
 
 
 def check_kept(path: str) -> None:
-    """Reads the whole file: EventError where a section is not what was written."""
+    """Read the whole file. Raises EventError if a section differs from the one that was written."""
     sections, about = _opened(path)
     for name, array in sections.items():
         if blake2b(array.data, digest_size=16).hexdigest() != about["sections"][name][2]:
@@ -266,8 +266,8 @@ def _header(data: Any, size: int, path: str) -> bytes:
 
 
 def _places(about: Mapping[str, Any]) -> dict[str, tuple[Any, int, int]]:
-    """For each section the kind of its numbers, where it begins, and how many there are. ValueError where it begins
-    elsewhere than a section does."""
+    """For each section the kind of its numbers, its offset, and their count. Raises ValueError if the offset is not one
+    of a section."""
     places = {}
     for name, (at, count, _) in about["sections"].items():
         if not (type(at) is type(count) is int and at >= _HEAD.size and at % _ALIGNED == 0 and count >= 0):
@@ -277,12 +277,12 @@ def _places(about: Mapping[str, Any]) -> dict[str, tuple[Any, int, int]]:
 
 
 def _bytes_of(kind: Any, at: int, count: int) -> int:
-    """Where a section ends."""
+    """The end of a section."""
     return at + count * int(np.dtype(kind).itemsize)
 
 
 def _agree(found: Mapping[str, np.ndarray]) -> bool:
-    """Whether the sections fit together in their counts, and the list of predicates in itself."""
+    """True if the sections fit together in their counts, and the list of predicates in itself."""
     terms, triples = len(found["kind"]), len(found["by_subject"])
     slots, predicates, begins = found["slots"], found["predicates"], found["begins"]
     return (

@@ -1,11 +1,13 @@
-"""What OWL 2 RL lets follow from a graph, over numbered terms: the rules of W3C OWL 2 Profiles, §4.3, as joins.
+"""The consequences of a graph under OWL 2 RL, over numbered terms: the rules of W3C OWL 2 Profiles, §4.3, as joins.
 
 The answer is that of the library owlrl, whose lists of datatypes are used. Terms that are owl:sameAs are one while the
-rules run (the smallest number stands for all) and are written out at the end, so that they cost what they say. Each
-round applies all rules to all triples, by joins; what is transitive is closed at once, so rounds are few.
+rules run (the smallest number stands for all). They are written out at the end, so that they cost only their own
+triples. Each round applies all rules to all triples, by joins; transitive properties are closed at once, so rounds are
+few.
 
-What is not said here (owl:hasKey, qualified cardinality, negative assertions, lists with two ends, what OWL says about
-its own equality and lists) and every inconsistency, whose words are owlrl's, is for owlrl: `close_owl` says so.
+The rules here do not cover owl:hasKey, qualified cardinality, negative assertions, lists with two ends, and OWL's
+statements about its own equality and lists. These cases, and every inconsistency, whose words are owlrl's, are for
+owlrl: `close_owl` reports them.
 """
 
 from __future__ import annotations
@@ -63,11 +65,11 @@ class _NotHereError(Exception):
 
 
 def close_owl(graph: GraphColumns, most: int | None = None) -> GraphColumns | str:
-    """The graph with its consequences under OWL 2 RL; or why it is for owlrl, in words.
+    """The graph with its consequences under OWL 2 RL; or the reason why it is for owlrl, in words.
 
     Needs owlrl, for its lists of datatypes. A round costs O((triples + consequences) log triples) and a few steps for
-    each restriction, chain, list, and property with a character. Raises `BudgetExceeded` where the closed graph
-    has more than `most` triples (`closed_triples`), EventError where a graph that is kept in a file is damaged.
+    each restriction, chain, list, and property with a character. Raises `BudgetExceeded` if the closed graph has more
+    than `most` triples (`closed_triples`), EventError if a graph that is kept in a file is damaged.
     """
     try:
         return _Closing(graph, most).closed()
@@ -78,11 +80,14 @@ def close_owl(graph: GraphColumns, most: int | None = None) -> GraphColumns | st
 def close_owl_rl(
     graph: GraphColumns, most: int | None = None, name: str = "background knowledge"
 ) -> tuple[GraphColumns, str]:
-    """The graph with what OWL 2 RL lets follow from it: over columns, or, where it says what these rules do not cover
-    or contradicts itself, by the library owlrl, triple by triple; and why it was that, in words, else nothing.
+    """The graph with its consequences under OWL 2 RL, and the reason for the use of owlrl, in words, else nothing.
 
-    Raises `OptionError` where owlrl (the extra `owl`) is not installed; `EventError` with the `name` of the graph for
-    what owlrl has no rule for: a list that begins again, a cardinality that is no number; otherwise as `close_owl`.
+    The rules run over columns. If they do not cover the graph, or it contradicts itself, the library owlrl runs, triple
+    by triple.
+
+    Raises `OptionError` if owlrl (the extra `owl`) is not installed. Raises `EventError` with the `name` of the graph
+    for input for which owlrl has no rule: a list that begins again, a cardinality that is no number. Otherwise as
+    `close_owl`.
     """
     try:
         import owlrl
@@ -111,7 +116,7 @@ def close_owl_rl(
                 super().rules(t, cycle_num)
             except SpaseqError:
                 raise
-            except Exception as error:  # where a term is not of the kind, or a list not of the form, that it expects
+            except Exception as error:  # a term is not of the kind, or a list not of the form, that owlrl expects
                 said = " ".join(map(_shown, t))
                 hint = "the list that it names must end with rdf:nil, and what it counts or compares be a literal"
                 raise EventError(f"OWL 2 RL has no rule for {said}", source=name, hint=hint) from error
@@ -200,7 +205,7 @@ class _Closing:
         self._inherited: dict[int, tuple[int, int]] = {}
         self._read: dict[tuple[int, int], np.ndarray] = {}
 
-    # -- datatypes: once, of what is stated
+    # -- datatypes: once, of the stated triples
 
     def _datatypes(
         self, rows: np.ndarray, used: set[int], below: dict[int, list[int]], disjoint: list[tuple[int, int]]
@@ -298,7 +303,7 @@ class _Closing:
         two = pairs[:, 0] != pairs[:, 1]
         return pairs[two | self._many[pairs[:, 0]] if len(self._many) else two]
 
-    # -- what the rules read
+    # -- the input of the rules
 
     def _pairs(self, predicate: Any) -> np.ndarray:
         return self._by(self._of[predicate], 0)
@@ -344,7 +349,7 @@ class _Closing:
         mine, theirs = met(pairs[:, 0], on[:, 0], self._most)
         return np.column_stack([pairs[mine], on[theirs, 1]])
 
-    # -- what follows along hierarchies
+    # -- consequences along hierarchies
 
     def _reached(self, link: int) -> tuple[np.ndarray, np.ndarray]:
         """`reached` of a hierarchy, which several rules follow."""
@@ -355,7 +360,7 @@ class _Closing:
         return known[1]
 
     def _hierarchy(self, link: int, *, down: bool = False) -> Hierarchy:
-        """What is above each term by a link that is transitive, closed; `down`: what is below it."""
+        """The terms above each term by a link that is transitive, closed; `down`: the terms below it."""
         low, high = self._graph.groups.get(link, (0, 0))
         known = self._above.get(2 * link + down)
         if known is None or known[0] != high - low:
@@ -395,7 +400,7 @@ class _Closing:
     # -- rules
 
     def _found(self) -> Iterator[np.ndarray]:
-        """What follows from the triples. No predicate is a literal."""
+        """The consequences of the triples. No predicate is a literal."""
         for own in chain(self._properties(), self._classes(), self._schema()):
             yield own if (fits := self._terms.kind[own[:, 1]] != LITERAL).all() else own[fits]
 
@@ -441,7 +446,8 @@ class _Closing:
         return _triples(one[same, 1], self._of[OWL.sameAs], other[same, 1])
 
     def _transitive(self, predicate: int, *, loops: bool) -> Iterator[np.ndarray]:
-        """What a transitive predicate adds; `loops`: also that a term has it to itself, if it goes there and back."""
+        """The triples that a transitive predicate adds; `loops`: also that a term has it to itself, if it goes there
+        and back."""
         low, high = self._graph.groups.get(predicate, (0, 0))
         if self._closed_at.get((predicate, loops)) == high - low:
             return
@@ -548,7 +554,7 @@ class _Closing:
     # -- at the end
 
     def _check_covered(self) -> None:
-        """Raises `_NotHereError` where the graph says what is for owlrl."""
+        """Raises `_NotHereError` if the graph has statements that are for owlrl."""
         for name in _NOT_HERE:
             if self._of[name] in self._graph.groups:
                 raise _NotHereError(name.n3())
@@ -560,7 +566,7 @@ class _Closing:
                 raise _NotHereError(name.n3())
 
     def _check_consistent(self) -> None:
-        """Raises `_NotHereError` where the closed graph contradicts itself."""
+        """Raises `_NotHereError` if the closed graph contradicts itself."""
         of = self._of
         different_ = self._pairs(OWL.differentFrom)
         wrong = [(different_[:, 0] == different_[:, 1]).any(), len(self._instances(of[OWL.Nothing]))]
@@ -590,8 +596,8 @@ class _Closing:
         return found
 
     def _written_out(self) -> np.ndarray:
-        """The rows, and that each term is the same as itself, with all terms in the places of those that stand for
-        them; without those that have a blank node for a predicate."""
+        """The rows with all terms in the places of those that stand for them, and the rows that each term is the same
+        as itself. Rows with a blank node for a predicate are left out."""
         rows, link, kind = self._graph.rows, self._of[OWL.sameAs], self._terms.kind
         present = self._present((0, 1, 2))
         present[link] = True

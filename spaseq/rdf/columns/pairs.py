@@ -81,11 +81,12 @@ def transitive(direct: np.ndarray, most: int | None = None) -> np.ndarray:
 
 
 def reached(direct: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of a term and another one that is reached from it, each once; and the terms that are reached from
-    themselves by way of another one. `direct` is in order.
+    """The pairs of a term and another one that is reached from it, each once; and the terms reached from themselves by
+    way of another.
 
-    Components of terms that reach each other are one node; what is behind a node is gathered once. O(pairs), and what
-    several ways from a term have in common. BudgetExceeded where there are more than `most`.
+    `direct` is in order. Components of terms that reach each other are one node; the terms behind a node are gathered
+    once. O(pairs), and the terms that several ways from a term have in common. Raises BudgetExceeded if there are more
+    than `most`.
     """
     if not len(direct):
         return NO_PAIRS, NO_PAIRS[:, 0]
@@ -133,7 +134,7 @@ def _components(sources: np.ndarray, targets: np.ndarray, terms: int) -> tuple[n
 
 
 def _behind(edges: np.ndarray, nodes: int, sizes: np.ndarray, most: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Where the nodes that are reached from each node begin, int64 (nodes + 1,), and these, int32."""
+    """The offsets of the nodes that are reached from each node, int64 (nodes + 1,), and these, int32."""
     from spaseq.rdf.columns.kernels import closure, layout
 
     edges = once(paired(edges[:, 0], nodes - edges[:, 1]))  # from the highest down
@@ -156,8 +157,8 @@ def _behind(edges: np.ndarray, nodes: int, sizes: np.ndarray, most: int | None) 
 
 
 def composed(left: np.ndarray, right: np.ndarray, most: int | None = None) -> np.ndarray:
-    """(a, c), each once and in order, for each (a, b) of `left` and (b, c) of `right`, which is in order.
-    BudgetExceeded where there are more than `most`."""
+    """(a, c), each once and in order, for each (a, b) of `left` and (b, c) of `right`, which is in order. Raises
+    BudgetExceeded if there are more than `most`."""
     parts, waiting = [np.zeros(0, np.int64)], 0
     for mine, theirs in meetings(left[:, 1], right[:, 0]):
         parts.append(_distinct(codes_of(paired(left[mine, 0], right[theirs, 1]))))
@@ -195,7 +196,7 @@ def _meetings(terms: np.ndarray, keys: np.ndarray) -> Iterator[tuple[np.ndarray,
 
 
 def met(terms: np.ndarray, keys: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """All `meetings` at once. BudgetExceeded where there are more than `most`."""
+    """All `meetings` at once. Raises BudgetExceeded if there are more than `most`."""
     none, size = np.zeros(0, np.int64), 0
     found = [(none, none)]
     for part in meetings(terms, keys):
@@ -214,7 +215,7 @@ def _spread(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refuse_more(size: int, most: int | None) -> None:
-    """Raises `BudgetExceeded` where `size`, of consequences, is more than `most`: `closed_triples` of the settings."""
+    """Raises `BudgetExceeded` if `size`, of consequences, is more than `most`: `closed_triples` of the settings."""
     if most is not None and size > most:
         raise BudgetExceeded(
             "closed_triples", most, size, "triples",

@@ -23,7 +23,7 @@ def parts_of(blocks: Iterable[Lines | None], size: int) -> Iterator[list[Lines]]
             if sum(each.size for each in part) >= size:
                 yield part
                 part = []
-    except EventError as error:  # the file cannot be read on: what has been read comes before
+    except EventError as error:  # the file cannot be read on: the rows read so far come before the error
         failure = error
     if part:
         yield part
@@ -34,8 +34,9 @@ def parts_of(blocks: Iterable[Lines | None], size: int) -> Iterator[list[Lines]]
 class Part:
     """Some blocks of a file as rows, by a scanner of their own that `make` gives.
 
-    Where they begin in the file is told to `finish`: until then lines are counted from 0, and what only the parser can
-    read, with all behind it, is left."""
+    `finish` gets the number of their first line. Until then lines are counted from 0, and lines that only the parser
+    can read, with all behind them, are left.
+    """
 
     __slots__ = ("_left", "_lines", "_rest", "scanner")
 
@@ -52,8 +53,8 @@ class Part:
             self._lines = self.scanner.line
 
     def finish(self, form: Format, source: str, line: int, counters: Counters) -> int:
-        """Reads what is left, where the part begins with line number `line` of `source`, and counts. The number of the
-        line behind it. EventError as of `parse_statements`, behind the rows that come before."""
+        """Read the lines left; the part begins with line number `line` of `source`. Returns the number of the line
+        behind it. Raises EventError as `parse_statements` does, behind the rows that come before."""
         scanner = self.scanner
         counters.triples += scanner.counters.triples
         scanner.counters = counters

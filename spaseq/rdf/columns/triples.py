@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["GraphColumns", "Orders", "different", "widened"]
 
 Orders = Mapping[int, np.ndarray]
-"""By place, 0 (subject) and 2 (object): the indices of all rows, int32 (n,), those of a predicate together as in `rows`
-and by their term at the place, equal ones in the order of `rows`."""
+"""By place, 0 (subject) and 2 (object): the indices of all rows, int32 (n,). Those of a predicate are together as in
+`rows`, ordered by their term at the place; equal ones are in the order of `rows`."""
 _FEW: Final = 1 << 16
 _PART: Final = 1 << 20
 """Rows that are compared without a look at limits."""
@@ -161,8 +161,8 @@ def different(rows: np.ndarray) -> np.ndarray:
 
 
 def widened(rows: np.ndarray, parts: Iterable[np.ndarray], most: int | None = None) -> np.ndarray:
-    """`rows`, int32 (n, 3), each once, and behind them those of `parts` that are new, as they come. BudgetExceeded
-    where there are more than `most` (`closed_triples`).
+    """`rows`, int32 (n, 3), each once, and behind them those of `parts` that are new, as they come. Raises
+    BudgetExceeded if there are more than `most` (`closed_triples`).
 
     Held are the different ones, 12 bytes each, with a table of 8 to 16, twice as much while it grows.
     """

@@ -1,7 +1,8 @@
-"""What the literals of a batch mean, as columns; the same as `rdflib.Literal.value` says, one by one.
+"""The values of the literals of a batch, as columns; the same as `rdflib.Literal.value` gives one by one.
 
 Comparisons in a graph pattern go by kind (`spaseq.gpm.comparison`): strings with strings, numbers with numbers of any
-type, times with times. The columns give the kind and a value that decides within it, and say where they do not.
+type, times with times. The columns give the kind and a value that decides within it, and mark the literals for which it
+does not.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Kinds(IntEnum):
-    """What a term is compared as."""
+    """The kind of comparison of a term."""
 
     NO_LITERAL = 0
     STRING = 1  # without a tag
@@ -66,9 +67,9 @@ class LiteralColumns:
     * `kind`: uint8 of `Kinds`.
     * `number`: float64, of INTEGER, DECIMAL and DOUBLE the nearest value; NaN otherwise.
     * `exact`: bool, true of a DOUBLE, of an INTEGER within 2**53 and of a DECIMAL of at most 15 digits (`is_held`):
-      comparing `number` of two such terms compares their values. Where it is false of a number, ask rdflib's term.
-    * `whole`: int64, of an INTEGER its value, of a BOOLEAN 0 or 1, of a DATE_TIME nanoseconds since the epoch (UTC
-      where it names no zone; rdflib holds microseconds, so what lies below is cut off); 0 otherwise.
+      comparing `number` of two such terms compares their values. If it is false for a number, use rdflib's term.
+    * `whole`: int64, of an INTEGER its value, of a BOOLEAN 0 or 1, of a DATE_TIME nanoseconds since the epoch; 0
+      otherwise. A DATE_TIME without a zone is UTC; rdflib holds microseconds, so smaller digits are cut off.
     * `has_whole`: bool, false of an INTEGER beyond int64 and of all that have no such value.
     """
 
@@ -84,7 +85,7 @@ class LiteralColumns:
         return _numeric(self.kind)
 
     def numeric(self, numbers: np.ndarray) -> np.ndarray:
-        """Whether each of the terms `numbers` is a number: bool. The last row stands for -1."""
+        """For each of the terms `numbers`, True if it is a number: bool. The last row stands for -1."""
         return _numeric(self.kind[numbers])
 
 

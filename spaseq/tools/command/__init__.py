@@ -1,10 +1,13 @@
 """The parts that the commands `spaseq` and `ceql` share, so that both behave alike. Independent of the languages.
 
-`frame` runs a command: it turns errors into messages and exit codes, and reads the query. `outputs` opens the output:
-results come out whole. `options` has the arguments that both commands have, `formats` chooses the format of the output,
-`writers` has the formats of more than one command, `table` writes aligned columns, `colours` prints what people read,
-`progress` shows a line on the terminal while events are read, `demos` has the examples. `process` handles interrupts
-and the end of the process, `lines` has standard output end with a whole line.
+* `frame` runs a command: it turns errors into messages and exit codes, and reads the query.
+* `outputs` opens the output: results come out whole.
+* `options` has the arguments that both commands have.
+* `formats` chooses the format of the output, `writers` has the formats of more than one command.
+* `table` writes aligned columns, `colours` prints texts for people.
+* `progress` shows a line on the terminal while events are read.
+* `demos` has the examples.
+* `process` handles interrupts and the end of the process, `lines` has standard output end with a whole line.
 """
 
 from __future__ import annotations

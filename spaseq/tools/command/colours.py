@@ -1,7 +1,8 @@
-"""What people read: messages on standard error, texts on standard output. Control characters in it are made visible,
-because names, queries and values of events may hold some.
+"""Texts for people: messages on standard error, texts on standard output.
 
-There are colours on a terminal: not in files and pipes, nor where NO_COLOR is set (no-color.org)."""
+Control characters in them are made visible, because names, queries and values of events may have some. There are
+colours on a terminal: not in files and pipes, and not if NO_COLOR is set (no-color.org).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _STYLES: Final = {"error": "1;31", "warning": "33", "note": "36", "head": "1"}
 
 
 def is_coloured(file: Any) -> bool:
-    """Whether what is written to the file is shown in colours."""
+    """True if texts written to the file are shown in colours."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     try:
@@ -36,7 +37,7 @@ def tell(text: str, *, style: str = "", head: str = "") -> None:
     """Print a message on standard error: its first line in a style, or behind a `head`, `warning` or `note`."""
     first, *others = visible(text).split("\n")
     first = f"{styled(f'{head}:', head, sys.stderr)} {first}" if head else first
-    with contextlib.suppress(OSError):  # nobody can read it, as where a terminal has gone
+    with contextlib.suppress(OSError):  # the reader is gone, for example a closed terminal
         print("\n".join([styled(first, style, sys.stderr) if style else first, *others]), file=sys.stderr)
 
 

@@ -21,8 +21,8 @@ __all__ = ["DEMOS", "Demo", "add_demo", "examples_folder"]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """An example: the command that runs it (`ceql`, `spaseq`), its folder, the words of `run`, where `{}` is the
-    folder, and what it shows."""
+    """An example: the command that runs it (`ceql`, `spaseq`), its folder, the words of `run`, and a summary. In the
+    words of `run`, `{}` stands for the folder."""
 
     command: str
     folder: str
@@ -94,8 +94,8 @@ def add_demo(commands: Any, command: str, parse: Callable[[list[str]], argparse.
 
 
 def _copy(into: Path) -> list[str]:
-    """Makes a folder with the files of all examples, and says what is in it. Raises `OptionError` where there is one
-    already, or it cannot."""
+    """Make a folder with the files of all examples, and list its contents. Raises `OptionError` if there is one
+    already, or it cannot be made."""
     folder, names = examples_folder(), list(dict.fromkeys((*(demo.folder for demo in DEMOS.values()), "notebooks")))
     try:
         into.mkdir(parents=True)
@@ -109,7 +109,7 @@ def _copy(into: Path) -> list[str]:
 
 
 def examples_folder() -> Path:
-    """Where the examples are. Raises `OptionError` where they are not."""
+    """The folder of the examples. Raises `OptionError` if they are not installed."""
     for place in (Path(__file__).resolve().parents[3] / "examples", Path(sys.prefix) / "share" / "spaseq" / "examples"):
         if place.is_dir():
             return place

@@ -19,11 +19,11 @@ class Format:
     """An output format.
 
     `writer` is `module:function`, imported only when used, because the table is read for every command line. It is a
-    function of (`spaseq.tools.command.writers.Results`, file, of bytes if binary) that returns how many results it
+    function of (`spaseq.tools.command.writers.Results`, file, of bytes if binary) that returns the number of results it
     wrote. `suffixes` are those of output files with this format. `whole`: the output can be read only once it is
-    complete, as JSON. `binary`: the output is not text and must go to a file. `people`: it is for people, who see
-    control characters as something visible. `letters`: the error handler of `str.encode` for letters that standard
-    output does not have, if it is not UTF-8; formats with escapes of their own are ASCII then.
+    complete, as JSON. `binary`: the output is not text and must go to a file. `people`: it is for people; control
+    characters are made visible. `letters`: the error handler of `str.encode` for letters that standard output does not
+    have, if it is not UTF-8; formats with escapes of their own are ASCII then.
     """
 
     writer: str
@@ -54,9 +54,8 @@ def chosen_format(
 ) -> str:
     """The format that `--format` names (`asked`), else that of the output's suffix, else the default.
 
-    Raises `OptionError` for a suffix that says a form which is none of the formats, unless `--format` is given, for a
-    binary format without an output file, and with `live`, when results are to be read as they come, for a format that
-    is `whole`.
+    Raises `OptionError` for a suffix of another format, unless `--format` is given; and for a binary format without an
+    output file. With `live`, results are read as they come, and a format that is `whole` raises it too.
     """
     name = asked or _by_suffix(formats, output) or default
     if live and formats[name].whole:
@@ -86,4 +85,4 @@ _OTHERS: Final = frozenset((
     *_PACKED, "arrow", "avro", "db", "feather", "html", "ipc", "json", "n3", "nq", "nt", "ods", "orc",
     "parquet", "pdf", "pickle", "pkl", "png", "rdf", "sqlite", "svg", "trig", "ttl", "xls", "xlsx", "xml", "yml",
 ))  # fmt: skip
-"""Suffixes that say a form: what has one of them and is a table of text cannot be read as that."""
+"""Suffixes of other formats: a file with one of them that is a table of text cannot be read as that format."""

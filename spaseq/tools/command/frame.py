@@ -1,9 +1,16 @@
 """Runs a command: every error becomes one message and an exit code.
 
-Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a limit was
-hit, 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP. Results go to standard output or a file, everything else
-to standard error. Whatever ends a command early, the results found before are written, each as a whole, and how far it
-came is said.
+Exit codes:
+
+* 0: done;
+* 1: a bug;
+* 2: a wrong query or option;
+* 3: wrong input, or an output that cannot be written;
+* 4: a limit was reached;
+* 130: interrupted; 143 and 129: ended by SIGTERM and SIGHUP.
+
+Results go to standard output or a file, everything else to standard error. If a command ends early, for any reason, the
+results found before are written, each as a whole, and a message reports the progress.
 """
 
 from __future__ import annotations
@@ -66,12 +73,12 @@ def _run_main(name: str, parser: Callable[[], argparse.ArgumentParser], argument
         options = parser().parse_args(arguments)
         code = int(options.command(options))
         if not sys.stdout.closed:  # the language server has closed it
-            sys.stdout.flush()  # what cannot be written is an error here
+            sys.stdout.flush()  # a failed write is an error here
         return code
     except SpaseqError as error:
         if isinstance(error, QuerySyntaxError) and language_of(error.source) not in (None, name):
             error.add_note(f"hint: by its name {error.source} is for the command {language_of(error.source)}")
-        return _told(limit_reached() or error)
+        return _report(limit_reached() or error)
     except KeyboardInterrupt as error:
         return end_interrupted(error)
     except BrokenPipeError:
@@ -79,19 +86,19 @@ def _run_main(name: str, parser: Callable[[], argparse.ArgumentParser], argument
         return 0
     except MemoryError as error:
         limit = limit_reached()
-        return _out_of_memory(error) if limit is None else _told(limit)
+        return _out_of_memory(error) if limit is None else _report(limit)
     except Exception as error:
         if interrupted():  # and a library made another error of it
             return end_interrupted(error)
         if (limit := limit_reached()) is not None:
-            return _told(limit)
+            return _report(limit)
         if isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError)):
             discard(sys.stdout)
             where = "cannot write the results" if error.filename is None else error.filename
             tell(": ".join([f"{where}: {error.strerror or error}", *getattr(error, "__notes__", ())]))
             return EventError.exit_code
         if isinstance(error, UnicodeEncodeError):
-            return _told(_not_encodable(error))
+            return _report(_not_encodable(error))
         if os.environ.get("SPASEQ_DEBUG"):
             raise
         tell(f"{name} failed: {type(error).__name__}: {error}")
@@ -99,8 +106,8 @@ def _run_main(name: str, parser: Callable[[], argparse.ArgumentParser], argument
         return InternalError.exit_code
 
 
-def _told(error: SpaseqError) -> int:
-    """Says what it was that ended the command; the exit code."""
+def _report(error: SpaseqError) -> int:
+    """Report the error that ended the command; returns the exit code."""
     settle_interrupt()
     _flush_output()
     problem, mark, hint = str(error).rpartition("\nhint: ")
@@ -124,7 +131,7 @@ def _out_of_memory(error: MemoryError) -> int:
 
 
 def end_interrupted(error: BaseException) -> int:
-    """Says that an interrupt ended the command, how far it came, and whether its output is whole; the exit code."""
+    """Report that an interrupt ended the command, its progress, and if its output is whole; returns the exit code."""
     settle_interrupt()
     tell(": ".join([interrupt_words(), *getattr(error, "__notes__", ())]))
     if given_up():
@@ -134,7 +141,7 @@ def end_interrupted(error: BaseException) -> int:
 
 
 def held_back(count: int | None) -> list[str]:
-    """What an interrupted command did not write, in words; None if that is not known, because it was at work."""
+    """The results that an interrupted command did not write, in words; None if unknown, because it was at work."""
     if count is None:
         return ["it was evaluating events: matches that these complete are not written"]
     if not count:
@@ -147,8 +154,8 @@ def held_back(count: int | None) -> list[str]:
 def accounted(
     events: Callable[[], int], results: Callable[[], int], noun: str, *, shown: bool = True
 ) -> Iterator[None]:
-    """What ends the command inside, an interrupt or a limit, gets a note of how many events were read and how many
-    results written. With `shown` both are shown on the terminal until then."""
+    """Add a note to an interrupt or a limit that ends the command inside: the numbers of events read and of results
+    written. With `shown` both are shown on the terminal until then."""
     watched = watching(events, results, noun) if shown else contextlib.nullcontext()
     try:
         with watched:
@@ -160,7 +167,7 @@ def accounted(
 
 @contextlib.contextmanager
 def bounded(settings: Settings) -> Iterator[None]:
-    """What is inside has the limits of time and memory of `settings`, wherever it is: also where nothing calls
+    """Apply the limits of time and memory of `settings` inside, even to code that never calls
     `spaseq.core.watch.check`."""
     with limited(settings):
         if settings.time_limit is not None or settings.memory_limit is not None:
@@ -174,8 +181,8 @@ def query_file(query: str) -> str:
 
 
 def query_text(path: str) -> tuple[str, str]:
-    """(the text of a query, the name that errors show for it): of a file, of standard input for `-`, or `path` itself
-    where it is no file and has the word that a query has. Raises `OptionError`."""
+    """(the text of a query, the name that errors show for it). Raises `OptionError`. `path` is a file, or `-` for
+    standard input. If it is no file and has a word that every query has, it is the text itself."""
     name = "<stdin>" if path == "-" else path
     if not query_file(path):
         return path, "<query>"

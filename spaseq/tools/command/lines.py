@@ -1,4 +1,4 @@
-"""Output in whole lines, also where the process is killed or interrupted."""
+"""Output in whole lines, even if the process is killed or interrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["is_cut", "moves", "whole_lines", "write_whole_lines"]
 
 class _Pipe(io.FileIO):
     """A pipe that gets whole lines, at most PIPE_BUF bytes at a time: these it takes at once or not at all (POSIX). A
-    longer line goes in pieces. `cut`: whether what was written ends in the middle of a line."""
+    longer line goes in pieces. `cut`: True if the output so far ends in the middle of a line."""
 
     cut = False
     unread = 0
@@ -31,13 +31,13 @@ class _Pipe(io.FileIO):
         return written
 
     def moves(self) -> bool:
-        """Whether somebody has read since this was asked last."""
+        """True if the reader has read since the last call."""
         before, self.unread = self.unread, _unread(self.fileno())
         return before != self.unread
 
 
 def _unread(number: int) -> int:
-    """The bytes in a pipe that nobody has read so far; 0 where the system does not tell."""
+    """The bytes in a pipe that its reader has not read yet; 0 if the system does not report them."""
     try:
         return int.from_bytes(fcntl.ioctl(number, termios.FIONREAD, bytes(4)), sys.byteorder)
     except OSError:
@@ -45,10 +45,11 @@ def _unread(number: int) -> int:
 
 
 def whole_lines(stream: Any) -> Any:
-    """`stream`, or, where it is a pipe or a socket, one in its place that is cut behind a line when the process ends.
+    """`stream`, or, if it is a pipe or a socket, a replacement that is cut behind a line when the process ends.
 
     A process that is killed while it waits for the reader of a full pipe would leave the part of its block that fitted.
-    Files take a block without waiting; the system looks for a kill between two of their pages, which nobody can help.
+    Files take a block without waiting. The system checks for a kill between two of a block's pages, which cannot be
+    avoided.
     """
     try:
         number = stream.fileno()
@@ -79,12 +80,12 @@ def _pipe(stream: Any) -> _Pipe | None:
 
 
 def is_cut(stream: Any) -> bool:
-    """Whether what was written to a stream of `whole_lines` ends in the middle of a line, which is a long one."""
+    """True if the output to a stream of `whole_lines` ends in the middle of a line, which is a long one."""
     pipe = _pipe(stream)
     return pipe is not None and pipe.cut
 
 
 def moves(stream: Any) -> bool:
-    """Whether such a stream is in the middle of a line, and somebody has read since this was asked last."""
+    """True if such a stream is in the middle of a line, and its reader has read since the last call."""
     pipe = _pipe(stream)
     return pipe is not None and pipe.moves() and pipe.cut

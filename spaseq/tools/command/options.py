@@ -37,7 +37,7 @@ _QUERY: Final = re.compile(r"\.(ceql|spaseq|rq|sparql)$|\s", re.IGNORECASE)
 
 class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """A subcommand says itself what it does not know, as it knows what it could be."""
+        """A subcommand reports its unknown words itself, as it knows the possible ones."""
         found, left = super().parse_known_args(args, namespace)
         if left and " " in self.prog:
             self.error(f"unrecognized arguments: {' '.join(left)}")
@@ -58,7 +58,7 @@ class _Parser(argparse.ArgumentParser):
             option = "--stream NAME=FILE" if self.prog.startswith("spaseq") else "--events FILE"
             hint = f"events are named by {option}, and a query with blanks needs quotes"
         usage = self.format_usage()
-        if usage.count("\n") > 2:  # what is wrong would stand below a wall of options
+        if usage.count("\n") > 2:  # the error would stand below a wall of options
             needed = usage.removeprefix(f"usage: {self.prog}")
             while (less := re.sub(r"\[[^][]*\]", "", needed)) != needed:  # they lie in each other
                 needed = less
@@ -93,9 +93,9 @@ def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None) ->
 
 
 def add_times(events: Any, holder: str, default: str) -> None:
-    """How the times of events are read, and in what order they may come: the words of `spaseq.core.events.TimeOptions`.
+    """Add the options for the times and the order of events: the words of `spaseq.core.events.TimeOptions`.
 
-    `holder` is what holds a time, `default` which of these is looked at if none is named.
+    `holder` is the noun for the part of an event that holds a time, `default` the part used if none is named.
     """
     events.add_argument("--time", metavar=holder.upper(), help=f"{holder} that gives an event's time ({default})")
     events.add_argument("--time-from", metavar="arrival", help="the k-th event of a stream is at k times --interval")
@@ -106,7 +106,7 @@ def add_times(events: Any, holder: str, default: str) -> None:
 
 
 def times_of(options: argparse.Namespace) -> dict[str, Any]:
-    """What was given for the words of `add_times`."""
+    """The values given for the words of `add_times`."""
     return {word: getattr(options, word) for word in ("time", "time_from", "time_unit", "interval", "lateness", "late")}
 
 

@@ -1,7 +1,7 @@
 """Outputs: each result comes out whole, whatever ends a command, a full disk included.
 
 A format that can be read only once it is complete is written beside its place and renamed
-(`spaseq.core.events.beside`): the name stands for what was there before until then, and if the file cannot be written.
+(`spaseq.core.events.beside`). Until then, and if the file cannot be written, the name stands for the earlier file.
 Other formats are written in place; a regular file that cannot take more is cut back to its last whole result.
 """
 
@@ -50,7 +50,7 @@ codecs.register_error("spaseq-rdf", _as_rdf)
 
 @contextlib.contextmanager
 def opened(path: str | None, form: Format) -> Iterator[Any]:
-    """Open the file that the writer of a format gets, standard output for None and `-`; what was written is flushed.
+    """Open the file that the writer of a format gets, standard output for None and `-`; at the end it is flushed.
 
     `OptionError` if the file cannot be opened, `OSError` with its name if it cannot be written.
     """
@@ -60,7 +60,7 @@ def opened(path: str | None, form: Format) -> Iterator[Any]:
         return
     try:
         with contextlib.ExitStack() as stack:
-            file = _entered(stack, path, form)
+            file = _enter(stack, path, form)
             yield file if form.binary else stack.enter_context(_whole(file, form))
     except OSError as error:
         if not isinstance(error, BrokenPipeError) and (error.filename is None or error.filename2 is not None):
@@ -70,7 +70,7 @@ def opened(path: str | None, form: Format) -> Iterator[Any]:
         raise
 
 
-def _entered(stack: contextlib.ExitStack, path: str, form: Format) -> Any:
+def _enter(stack: contextlib.ExitStack, path: str, form: Format) -> Any:
     try:
         if not form.whole:
             return stack.enter_context(_in_place(path))
@@ -141,7 +141,7 @@ class Whole:
 
     @property
     def columns(self) -> int | None:
-        """The width of the terminal that is written to; None where it is none."""
+        """The width of the terminal that is written to; None if the output is no terminal."""
         return shutil.get_terminal_size().columns if self._file.isatty() else None
 
     def isatty(self) -> bool:
@@ -160,7 +160,7 @@ class Whole:
     def _pass_on(self) -> None:
         with self._unbroken():
             waiting, self._waiting, self._size = self._waiting, [], 0
-            if self._failed:  # what comes would stand behind a gap
+            if self._failed:  # later results would stand behind a gap
                 return
             if self._cleans:
                 waiting = [visible(text.replace("\r\n", "\n")) for text in waiting]
@@ -178,10 +178,10 @@ class Whole:
     def _put(self, texts: Sequence[str]) -> None:
         wrong: UnicodeEncodeError | None = None
         try:
-            data = self._encoded(texts)
+            data = self._encode(texts)
         except UnicodeEncodeError:
             texts, wrong = self._encodable(texts)
-            data = self._encoded(texts)
+            data = self._encode(texts)
         if self._place is None:
             self._file.write(data.decode(self._encoding))
         else:
@@ -189,14 +189,14 @@ class Whole:
         if wrong is not None:
             raise wrong
 
-    def _encoded(self, texts: Iterable[str]) -> bytes:
+    def _encode(self, texts: Iterable[str]) -> bytes:
         return "".join(texts).encode(self._encoding, self._letters)
 
     def _encodable(self, texts: Sequence[str]) -> tuple[Sequence[str], UnicodeEncodeError | None]:
         """The texts before the first that the encoding of the file lacks a letter of, and the error about that."""
         for place, text in enumerate(texts):
             try:
-                self._encoded([text])
+                self._encode([text])
             except UnicodeEncodeError as error:
                 return texts[:place], error
         return texts, None
@@ -209,7 +209,7 @@ class Whole:
             while done < len(data):
                 done += os.write(place, data[done:])
         except BaseException:
-            ends = accumulate(len(self._encoded([text])) for text in texts)
+            ends = accumulate(len(self._encode([text])) for text in texts)
             whole = max((end for end in ends if end <= done), default=0)
             _cut_back(place, done - whole)
             done = whole
@@ -244,7 +244,7 @@ def _whole(file: Any, form: Format) -> Iterator[Whole]:
 
 
 def discard(file: Any) -> None:
-    """Redirect a file to nowhere, with what it holds back, so that Python does not try to write that again."""
+    """Redirect a file, with its buffered output, to nowhere, so that Python does not try to write that again."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
 

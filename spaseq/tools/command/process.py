@@ -1,8 +1,8 @@
 """Interrupts, limits, and the end of the process, for both commands.
 
-Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, and a limit of time or memory `LimitReached`, wherever the command
-happens to be. But not while output is written (`unbroken`): there a line may be half out. They come when it has been
-written; an interrupt, whether or not, once the reader has had a second.
+Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, and a limit of time or memory `LimitReached`, at any place in the
+command. The exception is output (`unbroken`), as a line may be half written: they are raised once it is written. An
+interrupt waits at most one second for the reader of the output.
 """
 
 from __future__ import annotations
@@ -30,9 +30,13 @@ _LOOK: Final = 0.2
 
 
 class _Signals:
-    """What has come, and whether it has to wait. `asked`: the number of an interrupt, or 0; `waits`: how often one
-    has come in vain while output was written, which `moves` tells of; `limits`: whether somebody asked for looks at the
-    limits, `reached`: one that was; `gave_up`: an interrupt has cut off the writing of output."""
+    """The signals and limits that came, and if they have to wait.
+
+    * `asked`: the number of an interrupt, or 0.
+    * `waits`: how often one has come in vain while output was written; `moves` shows if that goes on.
+    * `limits`: True if the limits are to be checked; `reached`: a limit that was reached.
+    * `gave_up`: an interrupt has cut off the writing of output.
+    """
 
     asked = 0
     writing = False
@@ -46,9 +50,9 @@ class _Signals:
 def run_command(main: Callable[[], int]) -> NoReturn:
     """Runs `main` and ends the process with its exit code, by `os._exit`. Functions registered with `atexit` are run.
 
-    The regular end of the interpreter is avoided: if it overlaps with threads that pyarrow has just started, pyarrow
-    aborts the process, about once in forty times on a busy machine; and a thread that reads a stream may then wait for
-    an object that no longer exists.
+    The regular end of the interpreter is avoided for two reasons. If it overlaps with threads that pyarrow has just
+    started, pyarrow aborts the process, about once in forty times on a busy machine. A thread that reads a stream may
+    then wait for an object that no longer exists.
 
     An interrupt raises KeyboardInterrupt repeatedly until `main` calls `settle_interrupt`, because libraries that catch
     all exceptions, as rdflib does in some places, would swallow a single one. A second SIGTERM or SIGHUP ends the
@@ -57,7 +61,7 @@ def run_command(main: Callable[[], int]) -> NoReturn:
     if hasattr(signal, "setitimer"):
         if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:  # limits are looked at in the background, too,
             signal.signal(signal.SIGALRM, _interrupt)
-        if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, leave):  # where a shell ignores Ctrl-C
+        if signal.getsignal(signal.SIGINT) in (signal.default_int_handler, leave):  # not if a shell ignores Ctrl-C
             signal.signal(signal.SIGINT, _interrupt)
         for number in _ENDING:
             if signal.getsignal(number) in (signal.SIG_DFL, leave):  # nohup ignores SIGHUP
@@ -79,7 +83,7 @@ def settle_interrupt() -> None:
 
 
 def interrupt_once() -> None:
-    """Let interrupts raise KeyboardInterrupt once, for what is at work with a process that would not bear another."""
+    """Let interrupts raise KeyboardInterrupt once, for work with a process that would not survive another."""
     for number in (signal.SIGINT, *_ENDING):
         if signal.getsignal(number) not in (signal.SIG_IGN, signal.SIG_DFL):
             signal.signal(number, _interrupt_once)
@@ -91,7 +95,7 @@ def interrupted() -> bool:
 
 
 def interrupt_words() -> str:
-    """What ended the command, for a message."""
+    """The cause of the command's end, for a message."""
     number = _Signals.asked or signal.SIGINT
     return "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
 
@@ -107,7 +111,7 @@ def limit_reached() -> LimitReached | None:
 
 
 def given_up() -> bool:
-    """Whether the interrupt cut off the writing of output, for which its reader took too long."""
+    """True if the interrupt cut off the writing of output, for which its reader took too long."""
     return _Signals.gave_up
 
 
@@ -120,9 +124,9 @@ def look_at_limits() -> None:
 
 @contextlib.contextmanager
 def unbroken(moves: Callable[[], bool] = bool) -> Iterator[None]:
-    """Output is written inside: what interrupts waits for it, but an interrupt no longer than a second, since whoever
-    reads may have stopped reading. It waits on while `moves()`, which is asked each second: a line is half out, and
-    somebody reads. A second Ctrl-C does not wait."""
+    """Write output inside: limits wait for it, and an interrupt waits at most one second, since the reader may have
+    stopped. Each second an interrupt calls `moves()`, and waits on while that is true: a line is half written, and its
+    reader still reads. A second Ctrl-C does not wait."""
     _Signals.writing, _Signals.moves = True, moves
     try:
         yield

@@ -16,8 +16,9 @@ _EVERY = 0.25
 
 @contextlib.contextmanager
 def watching(events: Callable[[], int], results: Callable[[], int], noun: str) -> Iterator[None]:
-    """While what is inside runs, how many events were read and results written is shown on standard error, if that is a
-    terminal and standard output is not. A thread looks, so whoever evaluates does the same with and without it."""
+    """Show the numbers of events read and results written on standard error while the block runs. This is done if
+    standard error is a terminal and standard output is not. A thread reads the numbers, so the evaluation does the same
+    work with and without it."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield
         return

@@ -19,7 +19,7 @@ _GAP: Final = 2
 _ONE_LINE: Final = str.maketrans("\t\r\n", "   ")
 """Of a cell; other control characters are made visible."""
 _WHOLE: Final = re.compile(r"[-+]?[\d.,:_]+([eE][-+]?\d+)?%?|\d{4}-\d\d-\d\d\S*|")
-"""What is never shortened: numbers and times."""
+"""Cells that are never shortened: numbers and times."""
 
 
 class Table:
@@ -48,7 +48,7 @@ class Table:
         self._right = frozenset(right)
         self._rule = rule
         self._sample = 1 if live else _SAMPLE
-        self._waiting: list[Sequence[str]] = [[_shown(name) for name in head]]
+        self._waiting: list[Sequence[str]] = [[_show(name) for name in head]]
         self._widths: list[int] | None = None
         self._width = width
         self._shown = list(range(len(head)))
@@ -58,12 +58,12 @@ class Table:
 
     @property
     def left_out(self) -> int:
-        """How many columns are not shown, once the first rows are."""
+        """The number of columns that are not shown, once the first rows are."""
         return 0 if self._widths is None else len(self._widths) - len(self._shown)
 
     def row(self, cells: Sequence[str]) -> None:
         """Adds a row."""
-        self._waiting.append([_shown(cell) for cell in cells])
+        self._waiting.append([_show(cell) for cell in cells])
         if self._widths is not None or len(self._waiting) > self._sample:
             self.flush()
 
@@ -74,13 +74,13 @@ class Table:
             self._widths = [min(_WIDEST, max(map(width_of, column))) for column in columns]
             if self._width is not None:
                 self._fit(self._width, columns)
-            lines = [self._aligned(self._waiting.pop(0))]
+            lines = [self._align(self._waiting.pop(0))]
             if self._styled:
                 lines = [styled(lines[0].rstrip("\n"), "head", self._out) + "\n"]
             if self._rule:
-                lines.append(self._aligned(["-" * width for width in self._widths]))
+                lines.append(self._align(["-" * width for width in self._widths]))
             self._out.writelines(lines)
-        self._out.writelines(map(self._aligned, self._waiting))
+        self._out.writelines(map(self._align, self._waiting))
         self._waiting = []
 
     def _fit(self, width: int, columns: Sequence[Sequence[str]]) -> None:
@@ -104,7 +104,7 @@ class Table:
         while over() > 0 and len(self._shown) > 2:
             self._shown.pop(-2)
 
-    def _aligned(self, cells: Sequence[str]) -> str:
+    def _align(self, cells: Sequence[str]) -> str:
         assert self._widths is not None
         parts = []
         for place in self._shown:
@@ -117,12 +117,12 @@ class Table:
         return (" " * _GAP).join(parts).rstrip() + "\n"
 
 
-def _shown(cell: str) -> str:
+def _show(cell: str) -> str:
     return cell if cell.isprintable() else visible(cell.translate(_ONE_LINE))
 
 
 def _cut(text: str, width: int) -> str:
-    """What is told apart by its end, an IRI, keeps that."""
+    """The end of an IRI, which identifies it; the beginning of any other text."""
     if "/" in text or text.startswith("<"):
         while width_of(text) > width - 1:
             text = text[max(1, len(text) - width + 1) if len(text) >= width else 1 :]

@@ -1,7 +1,7 @@
-"""What commands found, written in the formats that more than one of them has.
+"""The formats that more than one command has, for the results of commands.
 
-A writer is a function of (results, out) and returns how many results it wrote; `out` takes texts, of a binary format
-bytes. A format of one command only has its writer beside that command.
+A writer is a function of (results, out) and returns the number of results it wrote; `out` takes texts, of a binary
+format bytes. A format of one command only has its writer beside that command.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ __all__ = ["Columnar", "Results", "write_count", "write_csv", "write_json", "wri
 
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
-"""PERF: `json.dumps` makes an encoder a call where it is not given its defaults: 0.70 s in place of 0.60 for 120,000
+"""PERF: `json.dumps` makes an encoder for each call if it is not given its defaults: 0.70 s instead of 0.60 for 120,000
 matches."""
 
 
 class Results(Protocol):
     """The results of a command, in the shapes that writers ask for.
 
-    One shape is asked for, once. Results are computed as they are iterated over. Where they have to be read as they
-    come, the iterator flushes the output before it waits for the next one.
+    A writer uses one shape, once. Results are computed as they are iterated over. If they have to be read as they come,
+    the iterator flushes the output before it waits for the next one.
     """
 
     line_end: str = "\n"
-    """What ends a line of CSV and TSV."""
+    """The end of a line of CSV and TSV."""
     right: Sequence[int] = ()
     """The columns for people that are aligned at the right."""
     spare: int = 0
-    """How many of the last columns people do without, rather than that others are shortened to fit a terminal."""
+    """The number of last columns that are left out on a terminal before others are shortened to fit."""
     ruled: bool = True
-    """Whether people see a line below the names of columns."""
+    """True if a line is shown below the names of columns."""
     live: bool = False
-    """Whether results are read as they come."""
+    """True if results are read as they come."""
     written: int = 0
-    """How many were asked for and dealt with."""
+    """The number of results requested and handled."""
 
     def objects(self) -> Iterator[Mapping[str, Any]]:
         """Each result as a JSON object."""
@@ -65,11 +65,11 @@ class Results(Protocol):
             yield ["" if cell is None else str(cell) for cell in row]
 
     def closing(self, written: int) -> str:
-        """What people read below so many results."""
+        """The text for people below so many results."""
         return ""
 
     def count(self) -> int:
-        """How many results there are."""
+        """The number of results."""
         return sum(1 for _ in self.objects())
 
 
@@ -136,7 +136,7 @@ def write_json(results: Results, out: IO[str]) -> int:
             out.write(f"{',' if written else '['}\n  {_JSON(record)}")
             written += 1
     except BaseException:
-        out.write("\n]\n" if written else "")  # what there is can be read
+        out.write("\n]\n" if written else "")  # the results so far can be read
         raise
     out.write("\n]\n" if written else "[]\n")
     return written

@@ -1,4 +1,4 @@
-"""What an editor shows of a query: errors, the meaning of a word, words to write. Places are offsets of code points."""
+"""A query in an editor: its errors, the meaning of a word, words to write. Places are offsets of code points."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MADE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("prefix", r"\bPREFIX\s+((?:[\w.-]+)?:)"),
     ),
 }
-"""By language, what texts name, and where."""
+"""By language, the kinds of names that texts define, each with its pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that may be written, and what it is: `keyword`, `variable`, `GPM`, `stream` or `prefix`."""
+    """A word that may be written, and its kind: `keyword`, `variable`, `GPM`, `stream` or `prefix`."""
 
     text: str
     kind: str
@@ -62,7 +62,7 @@ def remarks(worker: Worker, language: str, text: str, source: str) -> list[Remar
     """The messages of `check`. If it takes longer than `SECONDS`, or the text is too large, one remark says so."""
     if is_large(text):
         size = f"this text has {len(text):,} characters, and queries of at most {QUERY:,} are checked in an editor"
-        return [_unchecked(language, text, size)]
+        return [_unchecked_remark(language, text, size)]
     asked = {
         "do": "check", "language": language, "text": text, "source": source, "shown": [], "groups": {}, "reading": {},
         "valuations": False, "seconds": SECONDS, "memory": MEMORY, "draws": False,
@@ -70,7 +70,7 @@ def remarks(worker: Worker, language: str, text: str, source: str) -> list[Remar
     found = worker.ask(asked, SECONDS)
     for error in found["errors"]:
         if error["kind"] == LimitReached.__name__:
-            return [_unchecked(language, text, f"the check was {error['problem']}")]
+            return [_unchecked_remark(language, text, f"the check was {error['problem']}")]
     said = [_error(error, text) for error in found["errors"]]
     for kind, lines in (("warning", found.get("warnings", ())), ("note", found.get("notes", ()))):
         said += [_line(kind, line, text, source) for line in lines]
@@ -94,7 +94,7 @@ def is_large(text: str) -> bool:
     return len(text) > QUERY
 
 
-def _unchecked(language: str, text: str, why: str) -> Remark:
+def _unchecked_remark(language: str, text: str, why: str) -> Remark:
     return Remark("warning", 0, _first_line(text), f"not checked: {why}\nhint: `{language} check` has no such limit")
 
 
@@ -124,7 +124,7 @@ def _hovers() -> dict[str, Any]:
 
 
 def meaning(language: str, text: str, offset: int) -> tuple[int, int, str] | None:
-    """(start, end, Markdown) of what the reference says of the word or sign at a place; None where it says nothing."""
+    """(start, end, Markdown) of the reference's text on the word or sign at a place; None if it has none."""
     if any(part.start() <= offset < part.end() for part in _NOT_CODE[language].finditer(text)):
         return None
     words = _hovers()[language]["words"]
@@ -144,25 +144,25 @@ def meaning(language: str, text: str, offset: int) -> tuple[int, int, str] | Non
 
 
 def _between(text: str, offset: int) -> bool:
-    """Whether a sign stands between GPMs, in SEQ: elsewhere it is SPARQL's."""
+    """True if a sign stands between GPMs, in SEQ: elsewhere it is SPARQL's."""
     return _SEQ.search(text[:offset].rsplit("{", 1)[-1]) is not None
 
 
 def words_at(language: str, text: str, offset: int) -> list[Word]:
-    """What may be written at a place, without regard to the grammar: what the text has named, then keywords.
+    """The words that may be written at a place, regardless of the grammar: names from the text, then keywords.
 
-    Behind `?` there are variables only; the word that is being written is not in the list by itself.
+    Behind `?` there are variables only. The word that is being written is not in the list by itself.
     """
     before = re.search(r"[?$]?[\w-]*$", text[:offset])
     begun = before[0] if before else ""
     rest = _NOT_CODE[language].sub(" ", text[: offset - len(begun)]) + " " + _NOT_CODE[language].sub(" ", text[offset:])
-    named = list(dict.fromkeys(_named(language, rest)))
+    named = list(dict.fromkeys(_names(language, rest)))
     if begun[:1] in ("?", "$"):
         return [word for word in named if word.kind == "variable"]
     return named + [Word(word.upper() if len(word) > 1 else word, "keyword") for word in keywords(language)]
 
 
-def _named(language: str, text: str) -> Iterator[Word]:
+def _names(language: str, text: str) -> Iterator[Word]:
     for kind, pattern in _MADE[language]:
         for name in re.findall(pattern, text, re.IGNORECASE):
             yield Word(name, kind)

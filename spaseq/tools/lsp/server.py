@@ -44,8 +44,8 @@ def _language(document: TextDocument) -> str | None:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their ends as the protocol has them. pygls ends them at every sign that Python takes for one, a form
-    feed or U+2028 in a text as well, so it is asked for nothing that counts lines."""
+    """Lines with their ends as the protocol has them. The library pygls ends lines at every sign that Python takes for
+    a line end, also at a form feed or U+2028 in a text. So it is not used to count lines."""
     return _LINE.findall(text)
 
 
@@ -80,7 +80,7 @@ class _Checks:
         """The document that the process is checking."""
 
     async def check(self, uri: str) -> None:
-        """Check a document and publish what is found, unless it has changed meanwhile. A check of an older version is
+        """Check a document and publish the findings, unless it has changed meanwhile. A check of an older version is
         ended."""
         try:
             await self._check(uri)
@@ -103,13 +103,13 @@ class _Checks:
             if not is_latest():
                 return
             text, self._checked = document.source, uri
-            found = await asyncio.to_thread(self._found, uri, language, text)
+            found = await asyncio.to_thread(self._find, uri, language, text)
             self._checked = None
         if is_latest():
             said = _diagnostics(document, language, found)
             self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, said, version))
 
-    def _found(self, uri: str, language: str, text: str) -> list[Remark]:
+    def _find(self, uri: str, language: str, text: str) -> list[Remark]:
         if self._checked != uri:  # stopped before the thread began
             return []
         return remarks(self._worker, language, text, uri.rpartition("/")[2] or "query")
@@ -187,7 +187,7 @@ def language_server(worker: Worker) -> LanguageServer:
 
 
 def _word_start(text: str, offset: int) -> int:
-    """The start of the word that ends at a place. Editors differ in whether `?` belongs to it."""
+    """The start of the word that ends at a place. Editors differ on `?`: some count it as a part of the word."""
     while offset > 0 and (text[offset - 1].isalnum() or text[offset - 1] in "_-?$"):
         offset -= 1
     return offset

@@ -1,7 +1,7 @@
-"""What the studio and the language server say of a query, as JSON: errors in one form, checks, runs.
+"""The answers of the studio and the language server about a query, as JSON: errors in one form, checks, runs.
 
-`start` and `end` of an error count UTF-16 code units from the start of the text, as JavaScript and editors do; `line`
-and `column` count from 1, characters as the commands do.
+`start` and `end` of an error count UTF-16 code units from the start of the text, as JavaScript and editors do. `line`
+and `column` count from 1, in characters, as the commands do.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def query_errors(name: str, text: str, source: str, settings: Settings) -> tuple
 def check_form(
     name: str, text: str, source: str, inputs: Inputs, settings: Settings, *, draws: bool = True
 ) -> dict[str, Any]:
-    """What is to be said of a query before it is run; if it `draws`, the text of its plan and its automaton."""
+    """The findings about a query before it is run; if it `draws`, the text of its plan and its automaton."""
     query, errors = query_errors(name, text, source, settings)
     form: dict[str, Any] = {"version": VERSION, "errors": errors, "warnings": [], "notes": []}
     form |= _as_words(language(name), source, inputs)
@@ -75,13 +75,13 @@ def check_form(
     form["warnings"] = list(query.warnings)
     form["notes"] = list(map(in_reader_words, [*query.advice, *query.growth]))
     if draws:
-        form["explain"] = _bounded(query.explain())
-        form["automaton"] = _drawn(query.picture())
+        form["explain"] = _shorten(query.explain())
+        form["automaton"] = _draw(query.picture())
     return form
 
 
 def run_form(name: str, text: str, source: str, inputs: Inputs, settings: Settings, limit: int) -> dict[str, Any]:
-    """The first `limit` matches of a query, as a table and on a time axis, and what is to be said of the run."""
+    """The first `limit` matches of a query, as a table and on a time axis, and the report of the run."""
     began = perf_counter()
     query, errors = query_errors(name, text, source, settings)
     if query is None:
@@ -119,7 +119,7 @@ def _results(spoken: Language, query: Any, found: Found) -> dict[str, Any]:
 
 
 def _steps(spoken: Language, query: Any, match: Any) -> list[list[Any]]:
-    """(name, position, time, event) of the steps of a match, as far as they are known."""
+    """(name, position, time, event) of the known steps of a match."""
     try:
         steps = match.steps
     except OptionError:
@@ -131,25 +131,25 @@ def _steps(spoken: Language, query: Any, match: Any) -> list[list[Any]]:
 
 
 def _lit(spoken: Language, query: Any, matches: Any, found: Found, settings: Settings) -> dict[str, Any]:
-    """The automaton as the run left it, and by match the classes of what lies on its way."""
+    """The automaton after the run, and for each match the classes of the parts on its way."""
     try:
         with limited(settings):
             picture, ways = spoken.lit(query, matches, found)
-    except SpaseqError:  # the limits are spent: the matches are what was asked for
+    except SpaseqError:  # the limits are spent: the user wanted the matches
         return {"ways": []}
-    return {"automaton": _drawn(picture), "ways": list(map(list, ways))}
+    return {"automaton": _draw(picture), "ways": list(map(list, ways))}
 
 
-def _drawn(picture: Picture) -> dict[str, str]:
+def _draw(picture: Picture) -> dict[str, str]:
     try:
-        svg = _bounded(picture.svg())
+        svg = _shorten(picture.svg())
     except SpaseqError as error:
         form = error_form(error)
         return {"svg": "", "problem": form["problem"], "hint": form["hint"]}
     return {"svg": svg, "problem": "" if svg else "the drawing is too large to show", "hint": ""}
 
 
-def _bounded(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _SIZE else ""
 
 

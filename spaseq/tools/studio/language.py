@@ -1,4 +1,4 @@
-"""What a language offers to the studio and to editors, and where it is."""
+"""The interface of a language for the studio and for editors, and the modules that have it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["READING", "Found", "Inputs", "Language", "language", "one_or_all", "python_run", "reading_words"]
 
 _MODULES: Final = {"ceql": "ceql.cli.studio", "spaseq": "spaseq.cli.studio"}
-"""Where the `STUDIO` of a language is. Nothing of spaseq imports ceql, so it is named here."""
+"""The module with the `STUDIO` of each language. Nothing of spaseq imports ceql, so it is named here."""
 _TIMES: Final = ("time", "time_from", "time_unit", "interval", "lateness", "late")
 READING: Final = {
     "ceql": ("type_column", *_TIMES),
@@ -27,7 +27,7 @@ READING: Final = {
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """The files to run over: of all events, by the names of streams, by the IRIs of knowledge; the groups of knowledge
-    by IRI; the words that say how they are read (`READING`); whether matches of CEQL are valuations."""
+    by IRI. `reading`: the words for reading them (`READING`). `valuations`: True if matches of CEQL are valuations."""
 
     events: tuple[str, ...] = ()
     streams: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -39,8 +39,8 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The first matches, and the table of results: `columns` are (name, kind of its values), `rows` texts, `of` by row
-    the number of its match, or None. `more`: there are others. `ended`: what ended the run before its end."""
+    """The first matches, and the table of results. `columns` are (name, kind of its values), `rows` texts, `of` by row
+    the number of its match, or None. `more`: True if there are others. `ended`: the error that ended the run early."""
 
     matches: Sequence[Any]
     columns: Sequence[tuple[str, str]]
@@ -54,11 +54,11 @@ class Language(Protocol):
     """A language, as the studio asks for it. Queries and matches are those of `spaseq.core.protocols`."""
 
     def compiled(self, text: str, source: str, settings: Settings) -> Any:
-        """The query. Raises `QueryError`s; `source` is what they call it."""
+        """The query. Raises `QueryError`s that name it `source`."""
         ...
 
     def matches(self, query: Any, inputs: Inputs) -> Any:
-        """The matches over files, lazily. Raises `OptionError` for what does not fit the query."""
+        """The matches over files, lazily. Raises `OptionError` for inputs that do not fit the query."""
         ...
 
     def found(self, query: Any, matches: Any, limit: int) -> Found:
@@ -74,8 +74,8 @@ class Language(Protocol):
         ...
 
     def lit(self, query: Any, matches: Any, found: Found) -> tuple[Picture, Sequence[Sequence[str]]]:
-        """The automaton, lit by the run that gave `matches`, and the classes of what
-        lies on the way of each match in `found` there."""
+        """The automaton, lit by the run that gave `matches`, and the classes of the parts on the way of each match in
+        `found`."""
         ...
 
     def remarks(self, query: Any, matches: Any, written: int) -> tuple[list[str], list[str]]:
@@ -92,7 +92,7 @@ class Language(Protocol):
 
 
 def language(name: str) -> Language:
-    """The language of this name, a key of `spaseq.core.words.LANGUAGES`. Imports what it needs."""
+    """The language of this name, a key of `spaseq.core.words.LANGUAGES`. Imports its modules."""
     found: Language = importlib.import_module(_MODULES[name]).STUDIO
     return found
 

@@ -73,7 +73,7 @@ def _serve(options: argparse.Namespace, command: str) -> int:
     known = sorted(examples(words.parse_args), key=lambda setup: setup.language != command)
     token = secrets.token_urlsafe(24)
     app = application(token, ([own] if own else []) + known)
-    listening = _bound(options.port)
+    listening = _bind(options.port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/#token={token}"
     print(f"studio: {address}\nCtrl-C ends it", flush=True)
     app.state.warm()
@@ -118,13 +118,13 @@ def _leading_page(address: str, folder: str) -> str:
     return page.as_uri()
 
 
-def _bound(port: int) -> socket.socket:
-    """A socket of this machine alone. Raises `OptionError` where the port is taken."""
+def _bind(port: int) -> socket.socket:
+    """A socket of this machine alone. Raises `OptionError` if the port is taken."""
     found = socket.socket()
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(("127.0.0.1", port))
-        found.listen(128)  # from now on who opens the address waits for the server, and is not refused
+        found.listen(128)  # from now on a browser that opens the address waits for the server, and is not refused
     except (OSError, OverflowError) as error:
         found.close()
         reason = getattr(error, "strerror", None) or error

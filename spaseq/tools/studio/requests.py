@@ -1,6 +1,7 @@
-"""What the browser may send: each field checked, before anything is done with it.
+"""The requests of the browser: each field is checked before it is used.
 
-No path comes from the browser. A file is text that it sends, or one of a setup, named as the page was told.
+No path comes from the browser. A file is text that it sends, or a file of a setup, by the name that the page has for
+it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Job:
 
 
 def job(body: Any, do: str, setups: Mapping[str, Setup]) -> Job:
-    """What a request to `check` or `run` asks for. Raises `OptionError` for what cannot be."""
+    """The job of a request to `check` or `run`. Raises `OptionError` for a request that cannot be served."""
     if not isinstance(body, dict):
         raise OptionError("a request is a JSON object")
     if body.get("version", VERSION) != VERSION:

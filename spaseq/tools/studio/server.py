@@ -1,8 +1,8 @@
-"""The HTTP of the studio: the page, and the four addresses that it asks.
+"""The HTTP of the studio: the page, and the four addresses that it requests.
 
-Only who has the token, which is in the address that the command prints, gets answers of the interface; only pages of
-this server may ask (`Host`, no CORS); the page loads nothing but its own files (CSP). All
-answers are JSON, errors included.
+Only clients with the token, which is in the address that the command prints, get answers of the interface. Only pages
+of this server may send requests (`Host`, no CORS). The page loads nothing but its own files (CSP). All answers are
+JSON, errors included.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _HEADERS: Final = {
 
 
 def application(token: str, setups: Iterable[Setup]) -> Starlette:
-    """The application; the first of the setups is what the page begins with. `state.close()` ends its processes."""
+    """The application; the page begins with the first of the setups. `state.close()` ends its processes."""
     studio = _Studio(token, setups)
     routes = [Route(path, studio.file, methods=["GET"]) for path in _PAGE]
     routes += [
@@ -62,13 +62,13 @@ def application(token: str, setups: Iterable[Setup]) -> Starlette:
         Route("/api/run", studio.guarded(studio.run), methods=["POST"]),
         Route("/api/cancel", studio.guarded(studio.cancel), methods=["POST"]),
     ]
-    found = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+    found = Starlette(routes=routes, exception_handlers={HTTPException: _refuse})
     found.state.close = studio.close
     found.state.warm = studio.warm
     return found
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return _answer(failure(error.detail), error.status_code)
 
@@ -81,7 +81,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class _Studio:
-    """The state of a studio: what it can begin with, and the processes, one for checks and one for runs."""
+    """The state of a studio: its setups, and the processes, one for checks and one for runs."""
 
     def __init__(self, token: str, setups: Iterable[Setup]) -> None:
         self._token = token.encode()
@@ -101,7 +101,7 @@ class _Studio:
         self._runner.close()
 
     def guarded(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint, for who has the token and asks this host."""
+        """The endpoint, for clients with the token and this host."""
 
         async def checked(request: Request) -> Response:
             if refused := _foreign(request):
@@ -139,7 +139,7 @@ class _Studio:
         return _answer({"version": VERSION, "errors": [], **form})
 
     async def check(self, request: Request) -> Response:
-        """What is to be said of a query; the answer to a query that is wrong is 200 too."""
+        """The findings about a query; the answer to a query that is wrong is 200 too."""
         asked = job(await _body(request), "check", self._setups)
         seconds = min(asked.request["seconds"], _CHECK_SECONDS)
         found = await run_in_threadpool(self._checker.ask, {**asked.request, "seconds": seconds}, seconds)

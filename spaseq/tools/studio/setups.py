@@ -1,4 +1,4 @@
-"""What the page can begin with: the query and the files of the command line, and each example."""
+"""The setups that the page can begin with: the query and the files of the command line, and each example."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spaseq.tools.studio.language import READING, Inputs
 __all__ = ["ENDINGS", "TEXT", "File", "Setup", "examples", "is_name", "of_command_line"]
 
 TEXT: Final = 1_000_000
-"""Bytes of events that the page shows as text; what is larger is read from its file."""
+"""Bytes of events that the page shows as text; larger files are read from disk."""
 ENDINGS: Final = (
     *(".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json"),
     *(".nt", ".ntriples", ".nq", ".nquads", ".ttl", ".turtle", ".trig", ".n3", ".rdf", ".owl", ".xml", ".jsonld"),
@@ -30,11 +30,11 @@ _EMPTY: Final = {
     "spaseq": "PREFIX : <http://example.org/>\nSELECT ?x\nFROM STREAM S1 <http://example.org/stream>\nWHERE {\n"
     '  SEQ (A; B)\n  DEFINE GPM A ON S1 { ?x :state "on" }\n  DEFINE GPM B ON S1 { ?x :state "off" }\n}\n',
 }
-"""What the page begins with where no query is named."""
+"""The setup that the page begins with if no query is named."""
 
 
 def is_name(text: str) -> bool:
-    """Whether a file of one folder may be called so: it names no folder, no pattern, no list, and no option."""
+    """True if a file of one folder may have this name: it names no folder, no pattern, no list, and no option."""
     return _NAME.fullmatch(text) is not None and len(text.encode(errors="replace")) <= 200
 
 
@@ -48,8 +48,8 @@ class File:
     path: str
 
     def text(self) -> str | None:
-        """What is in it; None for what is no text or too long, and where it names several files or none that a text
-        could be sent for."""
+        """The text of the file. None if it is no text or too long, or if the name stands for several files, or for none
+        for which a text could be sent."""
         try:
             name = os.path.basename(self.path)
             if os.path.getsize(self.path) > TEXT or not name.lower().endswith(ENDINGS) or not is_name(name):
@@ -61,7 +61,7 @@ class File:
 
 @dataclass(frozen=True)
 class Setup:
-    """A query with its inputs. `file` is the path of the query, or a name for it where it is in no file."""
+    """A query with its inputs. `file` is the path of the query, or a name for it if it is in no file."""
 
     name: str
     about: str
@@ -73,7 +73,7 @@ class Setup:
 
     @property
     def names(self) -> list[str]:
-        """What the page calls each of the files: files of two folders have two names, also on a system that knows no
+        """The page's name for each of the files: files of two folders have two names, also on a system that ignores
         case."""
         names: dict[str, str] = {}  # by path
         for file in self.files:
@@ -88,7 +88,7 @@ class Setup:
 
     @property
     def paths(self) -> dict[tuple[str, str, str], str]:
-        """By role, name and what the page calls the file, its path."""
+        """The path of each file by its role, its name and the page's name for it."""
         return {(f.role, f.name, shown): f.path for f, shown in zip(self.files, self.names, strict=True)}
 
     def form(self, *, whole: bool) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Setup:
 
 
 def examples(parse: Callable[[Sequence[str]], argparse.Namespace]) -> Iterator[Setup]:
-    """The examples that `demo` runs, none where they are not installed; `parse` parses the words of `studio`."""
+    """The examples that `demo` runs, none if they are not installed; `parse` parses the words of `studio`."""
     import shlex
 
     try:
@@ -120,7 +120,7 @@ def examples(parse: Callable[[Sequence[str]], argparse.Namespace]) -> Iterator[S
 
 
 def of_command_line(options: argparse.Namespace, command: str) -> Setup | None:
-    """What the command line names; None where it names nothing."""
+    """The setup of the command line; None if it names nothing."""
     if options.query is None and not options.stream and not options.events:
         return None
     return _setup("", "the command line", options, command)
@@ -130,7 +130,7 @@ def _setup(name: str, about: str, options: argparse.Namespace, command: str) -> 
     language = options.language or language_of(options.query or "") or command
     reading = {word: getattr(options, word) for word in READING[language]}
     inputs = Inputs(
-        groups={iri: given.split(",") for iri, given in map(_named("--groups"), options.groups)},
+        groups={iri: given.split(",") for iri, given in map(_name_parser("--groups"), options.groups)},
         reading={word: str(value) for word, value in reading.items() if value is not None},
         valuations=options.valuations,
     )
@@ -142,7 +142,7 @@ def _setup(name: str, about: str, options: argparse.Namespace, command: str) -> 
 
 
 def _text(path: str | None, language: str) -> Callable[[], str]:
-    """The text of a query, read when it is asked for; that it can be read is seen now."""
+    """The text of a query, read on first use; an unreadable file is reported now."""
     if path is None:
         return lambda: _EMPTY[language]
     from spaseq.tools.command.frame import query_text
@@ -159,11 +159,11 @@ def _files(options: argparse.Namespace) -> Iterator[File]:
             raise OptionError("the studio cannot read events from standard input", "name a file")
         yield File("events", "", path)
     for option, role in (("stream", "stream"), ("kb", "kb")):
-        for name, paths in map(_named(f"--{option}"), getattr(options, option)):
+        for name, paths in map(_name_parser(f"--{option}"), getattr(options, option)):
             yield from (File(role, name.strip("<>"), path) for path in paths.split(",") if path)
 
 
-def _named(option: str) -> Callable[[str], tuple[str, str]]:
+def _name_parser(option: str) -> Callable[[str], tuple[str, str]]:
     def parts(text: str) -> tuple[str, str]:
         name, equals, rest = text.partition("=")
         if not (name and equals and rest):

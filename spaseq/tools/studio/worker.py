@@ -1,8 +1,13 @@
 """The process that checks or runs queries for the studio: a request a line on standard input, an answer a line back.
 
-A request is an object: `do` (`check`, `run`, `warm`), `language`, `text`, `source`, `files` ((role, name, path) each),
-`shown` (the same with the names that people see), `groups`, `reading`, `valuations`, `folder` (where to be), `limit`,
-`seconds`, `memory`. What is written to standard output by anything else goes to standard error.
+A request is an object with these members:
+
+* `do` (`check`, `run`, `warm`), `language`, `text`, `source`;
+* `files` ((role, name, path) each), and `shown` (the same with the names that people see);
+* `groups`, `reading`, `valuations`;
+* `folder` (its working directory), `limit`, `seconds`, `memory`.
+
+Other output to standard output goes to standard error.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ __all__ = ["answer", "main"]
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """What is to be said. Never raises."""
+    """The answer to a request. Never raises."""
     try:
         return _answer(request)
     except SpaseqError as error:
@@ -43,7 +48,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     if request["do"] == "warm":
         for name in LANGUAGES:
             language(name)
-        with contextlib.suppress(SpaseqError):  # where there is no Graphviz, checks say so
+        with contextlib.suppress(SpaseqError):  # if there is no Graphviz, checks report it
             language("ceql").compiled("SELECT * WHERE A", "", Settings()).picture().svg()
         return {"version": VERSION, "errors": []}
     name, text, source = request["language"], request["text"], request["source"]
@@ -59,7 +64,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         os.chdir(tempfile.gettempdir())  # so that the folder can be removed
 
 
-def _bound(memory: int) -> None:
+def _limit_memory(memory: int) -> None:
     """A wall behind `memory_limit`, which is looked at now and then only."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
@@ -73,7 +78,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="ascii", newline="\n")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    _bound(int(sys.argv[1]))
+    _limit_memory(int(sys.argv[1]))
     for line in sys.stdin.buffer:
         answers.write(json.dumps(answer(json.loads(line))) + "\n")
         answers.flush()

@@ -30,7 +30,7 @@ GRACE: Final = 3.0
 
 
 _START: Final = 120.0
-"""Seconds that a process may take to import what it needs."""
+"""Seconds that a process may take to import its modules."""
 
 
 class Worker:
@@ -46,7 +46,7 @@ class Worker:
         self._closed = False
 
     def warm(self) -> None:
-        """Starts the process and has it import what it needs, in a thread."""
+        """Start the process and have it import its modules, in a thread."""
         threading.Thread(target=self.ask, args=({"do": "warm"}, _START), daemon=True).start()
 
     @property
@@ -64,20 +64,20 @@ class Worker:
             with self._state:
                 if cancels != self._cancels or self._closed:
                     return _CANCELLED
-                new, process = self._started()
+                new, process = self._start()
                 self._starting = new
             # A start is not the request's fault. One that was ended meanwhile answers nothing any more.
-            found = self._asked(process, {"do": "warm"}, _START) if new else {}
+            found = self._ask(process, {"do": "warm"}, _START) if new else {}
             with self._state:
                 self._starting = False
                 if cancels != self._cancels:
                     return _CANCELLED
             if found is not None:
-                found = self._asked(process, request, seconds)
-            return _CANCELLED if found is None and cancels != self._cancels else found or _ended(process)
+                found = self._ask(process, request, seconds)
+            return _CANCELLED if found is None and cancels != self._cancels else found or _end_answer(process)
 
     def cancel(self) -> None:
-        """Ends what is being done, and what waits. A process that is starting is left for the next request."""
+        """End the present request, and those that wait. A process that is starting is left for the next request."""
         with self._state:
             self._cancels += 1
             if not self._starting:
@@ -90,8 +90,8 @@ class Worker:
             self._cancels += 1
             self._end()
 
-    def _started(self) -> tuple[bool, subprocess.Popen[bytes]]:
-        """Whether the process is a new one, and the process."""
+    def _start(self) -> tuple[bool, subprocess.Popen[bytes]]:
+        """(True if the process is a new one, the process)."""
         new = self._process is None or self._process.poll() is not None
         if new or self._process is None:
             self._end()
@@ -107,10 +107,8 @@ class Worker:
             threading.Thread(target=_read, args=(self._process, self._answers), daemon=True).start()
         return new, self._process
 
-    def _asked(
-        self, process: subprocess.Popen[bytes], request: dict[str, Any], seconds: float
-    ) -> dict[str, Any] | None:
-        """The answer; None where the process ended without one."""
+    def _ask(self, process: subprocess.Popen[bytes], request: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+        """The answer; None if the process ended without one."""
         assert process.stdin is not None
         answers = self._answers
         with contextlib.suppress(OSError):  # it has ended, which the next lines find
@@ -133,7 +131,7 @@ class Worker:
             process.wait()
 
 
-def _ended(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def _end_answer(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     code = process.wait()
     why = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return failure(f"the evaluation ended early ({why})", "perhaps it needed more memory than it may take")

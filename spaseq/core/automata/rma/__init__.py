@@ -1,16 +1,21 @@
 """Register match automata ([RMA]): expressions, constructions, runs.
 
-Write an expression (`event`, `Then`, `Where` …), `build` its automaton, look at it (`describe`, `to_dot`, `to_svg`),
-run it (`matches`, `accepts`, `Recogniser`), combine it (`union`, `concatenation`, `kleene_plus`), give it a window
-(`unroll`, `count_events`), make it deterministic (`determinise`, `complement`). `from_pattern` takes the patterns that
-queries compile to. `docs/rma.md` is the guide.
+`build` makes an automaton of an expression (`event`, `Then`, `Where` …). Other functions use it:
+
+* show it: `describe`, `to_dot`, `to_svg`;
+* run it: `matches`, `accepts`, `Recogniser`;
+* combine it: `union`, `concatenation`, `kleene_plus`;
+* give it a window: `unroll`, `count_events`;
+* make it deterministic: `determinise`, `complement`.
+
+`from_pattern` takes the patterns that queries compile to. `docs/rma.md` is the guide.
 
 An automaton has a fixed number of registers; expressions for which no number is enough are refused with the reason
 (`check_bounded`). Every construction that may grow exponentially has a limit (`Limits`).
 
 Modules:
 
-* `limits` (`Limits`): How large register match automata may grow.
+* `limits` (`Limits`): Limits on the size of register match automata.
 * `formulas`: Formulas, the conditions on transitions; their simplification, satisfiability and minterms.
 * `automaton` (`RMA`, `Transition`, `check_registers`, `is_deterministic`, `live_registers`, `written_registers`):
   Register match automata ([RMA] §4).
@@ -25,16 +30,16 @@ Modules:
   queries compile to (`spaseq.core.pattern`) to register match automata.
 * `closure` (`concatenation`, `kleene_plus`, `union`): Closure of register match automata under union, concatenation and
   Kleene⁺ ([RMA] Definition 5.4, Theorem 5.5).
-* `simulation` (`simulators`): Which states simulate which others, so that runs that another run covers can be left out.
+* `simulation` (`simulators`): The simulation relation between states; runs that another run covers are left out by it.
 * `determinise` (`complement`, `determinise`, `is_complete`, `told_apart`): Determinisation by minterms ([RMA] Theorem
   5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
 * `draw` (`to_dot`, `to_svg`): Automata as DOT for Graphviz, and as SVG with a layout of our own.
 * `vocabulary` (`View`, `Vocabulary`): The tests of an automaton: those on the event at hand alone, and those that read
   registers.
 * `layout` (`Kept`, `Layout`, `WideTest`): The values that runs keep in registers: the attributes that conditions read
-  there.
-* `recognise` (`EventRows`, `Recogniser`, `Rows`, `WindowLike`): At which events matches end: all runs of an automaton
-  over batches of events.
+  from them.
+* `recognise` (`EventRows`, `Recogniser`, `Rows`, `WindowLike`): The events at which matches end: all runs of an
+  automaton over batches of events.
 * `run` (`Acceptor`, `Configuration`, `accepting_runs`, `accepts`, `matches`, `show_run`): Runs of an automaton over a
   stream of single events ([RMA] Definitions 4.3 to 4.5).
 * `single_run` (`SingleRun`, `Steps`): The one run of an output-agnostic deterministic automaton over batches ([RMA]

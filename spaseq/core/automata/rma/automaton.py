@@ -1,8 +1,8 @@
 """Register match automata ([RMA] §4).
 
 A run reads events from some index on. A transition applies if its formula holds for the event at hand and the events in
-the registers that it selects; it may write the event to registers, and marks it (output •) or not (∘). A run accepts
-when it is in a final state and has just marked an event (Definition 4.4); the marked indices are its match.
+the registers that it selects. It may write the event to registers, and it marks the event (output •) or not (∘). A run
+accepts when it is in a final state and has just marked an event (Definition 4.4); the marked indices are its match.
 
 In the automata that this package constructs, every register that a transition reads is written on every path to that
 transition. That is the structural property at the end of §4; `check_registers` tests it on walks instead of trails.
@@ -98,7 +98,7 @@ class RMA:
 
     @property
     def has_epsilon(self) -> bool:
-        """Whether some transition is an ε-transition."""
+        """True if some transition is an ε-transition."""
         return any(t.epsilon for t in self.transitions)
 
     def describe(self) -> str:
@@ -205,10 +205,10 @@ def live_registers(automaton: RMA) -> list[frozenset[str]]:
 
 
 def is_deterministic(automaton: RMA, *, output_agnostic: bool = False) -> bool:
-    """Whether no event allows two transitions of one state (with `output_agnostic`), or two with one output.
+    """True if no event allows two transitions of one state (with `output_agnostic`), or two with one output.
 
-    Definitions 6.1 and 5.3, with a single start state and no ε-transition. Decided by what formulas say of their tests
-    alone, so an automaton may be deterministic for reasons that are not seen here.
+    Definitions 6.1 and 5.3, with a single start state and no ε-transition. Formulas are compared by their tests alone,
+    so False may be returned for an automaton that is deterministic for other reasons.
     """
     if len(automaton.starts) != 1 or automaton.has_epsilon:
         return False

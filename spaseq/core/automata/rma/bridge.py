@@ -1,10 +1,10 @@
 """From the patterns that queries compile to (`spaseq.core.pattern`) to register match automata.
 
 These patterns have an automaton: events, AS, filters, OR, sequences with `;` and `:`, iterations with either, and
-conditions over several variables, if each variable has exactly one event in the part that the condition filters. That
-is the bounded fragment ([RMA] Definition 3.2) with contiguity added. The others raise `UnsupportedFeature`: AND,
-negation, skip-till-next, SPAseq's joins of mappings, projections that leave an event of the match unmarked, and
-conditions with aggregates.
+conditions over several variables. For these, each variable must have exactly one event in the part that the condition
+filters. That is the bounded fragment ([RMA] Definition 3.2) with contiguity added. The others raise
+`UnsupportedFeature`: AND, negation, skip-till-next, SPAseq's joins of mappings, projections that leave an event of the
+match unmarked, and conditions with aggregates.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ __all__ = ["Condition", "Guarded", "OfBatch", "SingleEvents", "from_pattern", "t
 Slots = Mapping[str, tuple[str, ...]]
 Choice = tuple[tuple[Any, ...], ...]
 Condition = tuple[Slots, Callable[[Any], "bool | None"]]
-"""The attributes that a condition reads of each variable, and its test: the truth for a `Choice`, which has the values
-of these attributes, a tuple for each variable in order of names."""
+"""The attributes that a condition reads of each variable, and its test. The test gives the truth for a `Choice`, which
+has the values of these attributes, a tuple for each variable in order of names."""
 
 
 @runtime_checkable
@@ -81,7 +81,7 @@ class OfBatch:
         raise OptionError(f"the condition {self.predicate} cannot be evaluated on a single event", _OF_BATCHES)
 
     def evaluate(self, batch: Any) -> np.ndarray:
-        """Where the predicate holds, per event of `batch`: bool (n,)."""
+        """The truth of the predicate for each event of `batch`: bool (n,)."""
         return self.predicate.evaluate(batch)
 
     def show(self, *names: str) -> str:
@@ -152,7 +152,7 @@ def to_expression(pattern: Pattern, excludes: Excludes = _unknown) -> Expression
     """The bounded expression of a pattern. Raises `UnsupportedFeature` for patterns outside the bounded fragment."""
     expression = _Translation(excludes).expression(push_filters(pattern))
     _check_marks(expression)
-    kept = keep_variables(expression, _named(expression))
+    kept = keep_variables(expression, _names(expression))
     return kept if why_unbounded(kept) is None else _Renaming().expression(expression)
 
 
@@ -170,7 +170,7 @@ class _Translation:
     def _narrow(self, predicate: Predicate) -> f.Formula:
         return f.Test(OfBatch(predicate, self._excludes(predicate)), (f.CURRENT,))
 
-    def _filtered(self, e: RelationAs, name: str, predicate: Predicate) -> RelationAs:
+    def _filter(self, e: RelationAs, name: str, predicate: Predicate) -> RelationAs:
         if name not in e.variables:
             return e
         return replace(e, condition=f.conjunction(e.condition, self._narrow(predicate)))
@@ -184,11 +184,11 @@ class _Translation:
                 ordered = sorted(predicates, key=lambda p: (type(p).__name__, str(p)))
                 return RelationAs(f.conjunction(*(self._narrow(p) for p in ordered)), names)
             case As(child, name):
-                return _mapped(self.expression(child), lambda e: replace(e, variables=e.variables | {name}))
+                return _map(self.expression(child), lambda e: replace(e, variables=e.variables | {name}))
             case Filter(child, name, predicate):
-                return _mapped(self.expression(child), lambda e: self._filtered(e, name, predicate))
+                return _map(self.expression(child), lambda e: self._filter(e, name, predicate))
             case Correlate(child, over, guard):
-                return self._correlated(self.expression(child), over, guard)
+                return self._correlate(self.expression(child), over, guard)
             case Or(left, right):
                 return Either(self.expression(left), self.expression(right))
             case Sequence(_, _, Skip.NEXT, _) | Iterate(_, Skip.NEXT, _):
@@ -208,7 +208,7 @@ class _Translation:
             case _:
                 assert_never(pattern)  # type: ignore[arg-type]
 
-    def _correlated(self, child: Expression, over: frozenset[str], guard: object) -> Expression:
+    def _correlate(self, child: Expression, over: frozenset[str], guard: object) -> Expression:
         counts = _counts(child)
         if any(counts.get(v, (0, 0)) == (0, 0) for v in over):
             return child  # a variable is always empty, so the guard always holds
@@ -236,14 +236,14 @@ def _hidden(e: Expression, kept: frozenset[str]) -> Expression:
     def names(variables: frozenset[str]) -> dict[str, str]:
         return {v: v if v in kept else _HIDDEN + v for v in variables}
 
-    return _mapped(
+    return _map(
         e,
         lambda own: replace(own, variables=frozenset(names(own.variables).values())),
         lambda condition: f.renamed(condition, names(frozenset(f.arguments(condition)))),
     )
 
 
-def _mapped(
+def _map(
     e: Expression,
     change: Callable[[RelationAs], RelationAs],
     rewrite: Callable[[f.Formula], f.Formula] = lambda condition: condition,
@@ -253,11 +253,11 @@ def _mapped(
         case RelationAs():
             return change(e)
         case Where(child, condition):
-            return Where(_mapped(child, change, rewrite), rewrite(condition))
+            return Where(_map(child, change, rewrite), rewrite(condition))
         case Plus(child, _) | Maybe(child) | Within(child, _):
-            return replace(e, child=_mapped(child, change, rewrite))
+            return replace(e, child=_map(child, change, rewrite))
         case Either(left, right) | Then(left, right, _):
-            return replace(e, left=_mapped(left, change, rewrite), right=_mapped(right, change, rewrite))
+            return replace(e, left=_map(left, change, rewrite), right=_map(right, change, rewrite))
         case Read():
             return e
         case _:
@@ -294,18 +294,18 @@ def _check_marks(e: Expression) -> None:
                            "an automaton marks all events of its matches: select them all")  # fmt: skip
         return event
 
-    _mapped(e, change)
+    _map(e, change)
 
 
-def _named(e: Expression) -> frozenset[str]:
+def _names(e: Expression) -> frozenset[str]:
     """The variables that conditions name."""
     match e:
         case Where(child, condition):
-            return _named(child) | frozenset(f.arguments(condition))
+            return _names(child) | frozenset(f.arguments(condition))
         case Plus(child, _) | Maybe(child) | Within(child, _):
-            return _named(child)
+            return _names(child)
         case Either(left, right) | Then(left, right, _):
-            return _named(left) | _named(right)
+            return _names(left) | _names(right)
         case RelationAs() | Read():
             return frozenset()
         case _:
@@ -321,9 +321,9 @@ class _Renaming:
 
     def expression(self, e: Expression) -> Expression:
         """An expression with the same matches, and with no other variables than those of conditions."""
-        return self._renamed(keep_variables(e, _named(e)), {})
+        return self._rename(keep_variables(e, _names(e)), {})
 
-    def _renamed(self, e: Expression, names: Mapping[str, frozenset[str]]) -> Expression:
+    def _rename(self, e: Expression, names: Mapping[str, frozenset[str]]) -> Expression:
         """`names`: for each variable its new names, one for each condition around that has it."""
         match e:
             case RelationAs(_, own):
@@ -333,11 +333,11 @@ class _Renaming:
                 mine = {v: f"{v}.{self._scopes}" for v in f.arguments(condition)}
                 known = {v: names.get(v, frozenset()) | ({mine[v]} if v in mine else frozenset())
                          for v in (*names, *mine)}  # fmt: skip
-                return Where(self._renamed(child, known), f.renamed(condition, mine))
+                return Where(self._rename(child, known), f.renamed(condition, mine))
             case Plus(child, _) | Maybe(child) | Within(child, _):
-                return replace(e, child=self._renamed(child, names))
+                return replace(e, child=self._rename(child, names))
             case Either(left, right) | Then(left, right, _):
-                return replace(e, left=self._renamed(left, names), right=self._renamed(right, names))
+                return replace(e, left=self._rename(left, names), right=self._rename(right, names))
             case Read():
                 return e
             case _:

@@ -55,7 +55,7 @@ def construct(expression: Expression, *, anywhere: bool = True) -> RMA:
     rounds, may wait (`A : (B)+`) is built twice.
 
     Raises: `QuerySemanticsError` if the expression is not bounded, or has a window (see `build`); `OptionError` if a
-    register that it names may be empty where it is read.
+    register that it names may be empty when it is read.
     """
     check_bounded(expression)
     builder = _Builder()

@@ -1,22 +1,23 @@
 """Determinisation by minterms ([RMA] Theorem 5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
 
-A state of the deterministic automaton is a set of *threads*. A thread is a state of the given automaton, and for each
-register that can still be read from there, the register of the deterministic automaton that holds its event. For each
-minterm of the formulas of the threads' transitions there is one transition. The event is written to at most one
-register, the first that no thread needs any more. If outputs do not matter, a thread is left out if another one with
-the same registers can do everything that it can (`simulation`): of the runs that wait in one state of a windowed
-sequence only the youngest stays. Transitions with the same effect are joined before minterms are made, so n runs that
-wait for the same event make 2 of them, not 2ⁿ.
+A state of the deterministic automaton is a set of *threads*. A thread is a state of the given automaton and a map of
+registers. The map gives, for each register that can still be read from that state, the register of the deterministic
+automaton that holds its event. For each minterm of the formulas of the threads' transitions there is one transition.
+The event is written to at most one register, the first that no thread needs any more. If outputs do not matter, a
+thread is left out if another one with the same registers can do everything that it can (`simulation`). For example, of
+the runs that wait in one state of a windowed sequence only the youngest stays. Transitions with the same effect are
+joined before minterms are made, so n runs that wait for the same event make 2 of them, not 2ⁿ.
 
 Why registers are renamed. Algorithm 5 keeps the registers as they are: a transition writes every register that one of
 its threads writes. But one thread may write a register that another thread in the set still has to read. The windowed
-automaton for T AS x ; H AS y FILTER x.id = y.id shows it with the stream T(1) T(2) H(1) and w = 3: the loop on its
-start state begins another run at the second T, which overwrites the first T. So does the automaton for (T)+ ; T AS x ;
-(T)+ ; H AS y FILTER x.id = y.id without a window; no number of registers makes that one deterministic, even if
-transitions with different outputs may apply to one event. So Theorem 5.5 holds for determinisation only where this
-construction terminates. With a window it always does, as Corollary 6.7 says: a thread lives for at most w events, and
-two threads of one state that began at the same event and took the same transitions have the same registers.
-`tests/core/automata/test_rma_paper.py` has both examples.
+automaton for `T AS x ; H AS y FILTER x.id = y.id` is an example, with the stream T(1) T(2) H(1) and w = 3. The loop on
+its start state begins another run at the second T, which overwrites the first T.
+
+The automaton for `(T)+ ; T AS x ; (T)+ ; H AS y FILTER x.id = y.id` without a window is another. No number of registers
+makes that one deterministic, even if transitions with different outputs may apply to one event. So Theorem 5.5 holds
+for determinisation only if this construction terminates. With a window it always does, as Corollary 6.7 states: a
+thread lives for at most w events. Two threads of one state that began at the same event and took the same transitions
+have the same registers. `tests/core/automata/test_rma_paper.py` has both examples.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def determinise(
 ) -> RMA:
     """An automaton with the same matches, in which no event allows two transitions of one state with the same output.
 
-    With `output_agnostic` (Definition 6.1) no event allows two transitions of one state at all: there is a single run,
-    which accepts at an event if and only if some match ends there; it marks the events that some run of `automaton`
+    With `output_agnostic` (Definition 6.1) no event allows two transitions of one state at all. There is a single run,
+    which accepts at an event if and only if some match ends there. It marks the events that some run of `automaton`
     marks. With `complete`, which needs `output_agnostic`, every event allows a transition.
 
     Raises `BudgetExceeded` (`max_registers`, `max_states`, `max_moves` or `max_minterms`); without a window there may
@@ -137,7 +138,7 @@ class _Determiniser:
             self._moves += len(moved)
             self._limits.moves(self._moves)
             if moved or self._complete:
-                target, written = self._moved(moved)
+                target, written = self._move(moved)
                 found.append(
                     Transition(
                         self._numbers[threads], term, self._number(target), written,
@@ -167,9 +168,9 @@ class _Determiniser:
             for group in groups.values()
         ]
 
-    def _moved(self, options: list[_Option]) -> tuple[frozenset[_Thread], frozenset[str]]:
+    def _move(self, options: list[_Option]) -> tuple[frozenset[_Thread], frozenset[str]]:
         """The threads after these transitions, and the register that the event is written to, or none."""
-        options = self._needed(options)
+        options = self._drop_simulated(options)
         kept = [dict(o.held) for o in options]
         live = [self._live[o.taken.target] for o in options]
         needed = {where[r] for where, o, names in zip(kept, options, live, strict=True)
@@ -184,16 +185,16 @@ class _Determiniser:
             self._limits.registers(len(needed) + 1)
         return frozenset(threads), frozenset({f"r{fresh + 1}"} if writes else ())
 
-    def _needed(self, options: list[_Option]) -> list[_Option]:
+    def _drop_simulated(self, options: list[_Option]) -> list[_Option]:
         """The options without those to threads that another thread, with the same registers, simulates."""
         if self._simulators is None:
             return options
         groups: dict[tuple[tuple[str, int], ...], dict[int, _Option]] = {}
         for o in options:
             groups.setdefault(self._effect(o), {})[o.taken.target] = o
-        return [o for group in groups.values() for q, o in group.items() if not self._covered(q, group)]
+        return [o for group in groups.values() for q, o in group.items() if not self._is_covered(q, group)]
 
-    def _covered(self, state: int, group: Iterable[int]) -> bool:
+    def _is_covered(self, state: int, group: Iterable[int]) -> bool:
         assert self._simulators is not None
         by = self._simulators[state]
         # Of states that simulate each other, the first is kept.
@@ -223,13 +224,13 @@ def complement(automaton: RMA) -> RMA:
 
 
 def is_complete(automaton: RMA) -> bool:
-    """Whether every event allows a transition of every state, by the formulas alone (`formulas.satisfiable`)."""
+    """True if every event allows a transition of every state, by the formulas alone (`formulas.satisfiable`)."""
     return all(not f.satisfiable(f.negation(f.disjunction(*(t.formula for t in out)))) for out in automaton.leaving)
 
 
 def told_apart(automaton: RMA) -> RMA:
-    """The automaton with each final state that unmarked transitions enter, or that is a start, split in two, a final
-    one for marking transitions and one that is not final: then a run accepts whenever it is in a final state."""
+    """The automaton with a split of each final state that unmarked transitions enter, or that is a start. One half, for
+    marking transitions, is final and the other is not. Then a run accepts whenever it is in a final state."""
     doubled = {t.target for t in automaton.transitions if t.target in automaton.finals and not t.marks}
     doubled |= automaton.starts & automaton.finals
     twin = {q: automaton.states + i for i, q in enumerate(sorted(doubled))}

@@ -16,7 +16,7 @@ from spaseq.core.drawing import to_svg as diagram_svg
 __all__ = ["to_dot", "to_svg"]
 
 
-def _named(automaton: RMA) -> dict[Formula, str]:
+def _names(automaton: RMA) -> dict[Formula, str]:
     """The names f1, f2, … of the formulas other than TRUE, in order of appearance."""
     found = dict.fromkeys(t.formula for t in automaton.transitions if not t.epsilon and t.formula != f.TRUE)
     return {formula: f"f{i}" for i, formula in enumerate(found, 1)}
@@ -32,7 +32,7 @@ def _label(t: Transition, names: dict[Formula, str]) -> str:
 
 
 def _diagram(automaton: RMA, title: str) -> Diagram:
-    names = _named(automaton)
+    names = _names(automaton)
     nodes = (
         Node(str(q), name, start=q in automaton.starts, final=q in automaton.finals)
         for q, name in enumerate(automaton.names)
@@ -49,5 +49,5 @@ def to_dot(automaton: RMA, title: str = "") -> str:
 
 
 def to_svg(automaton: RMA, title: str = "") -> str:
-    """The automaton as an SVG document, as `to_dot` has it. Raises `OptionError` where there is no Graphviz."""
+    """The automaton as an SVG document, as `to_dot` has it. Raises `OptionError` if there is no Graphviz."""
     return diagram_svg(_diagram(automaton, title))

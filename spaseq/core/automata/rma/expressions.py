@@ -13,7 +13,7 @@ node                                    in the paper
 `Maybe`                                 `φ` or nothing, so that `Maybe(Plus(φ))` is the Kleene star
 ======================================  =====================================================================
 
-The last two and `adjacent` go beyond core CEPL: with them, `Then`, `Either` and `Plus` are the regular operators, and
+The last two and `adjacent` go beyond core CEPL. With them, `Then`, `Either` and `Plus` are the regular operators, and
 an automaton with given registers can be written as an expression. `check_bounded` tests that finitely many registers
 are enough for the variables (Definition 3.2).
 """
@@ -96,7 +96,7 @@ class Read(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Maybe(Expression):
-    """`child` or nothing; where events may lie before `child`, they may also lie before nothing."""
+    """`child` or nothing. If events may lie before `child`, they may also lie before nothing."""
 
     child: Expression
 
@@ -161,7 +161,7 @@ def why_unbounded(expression: Expression) -> str | None:
         case Then(left, right, _):
             shared = sorted(variables(left) & variables(right))
             if shared:
-                return f"{_listed(shared)} defined on both sides of ; in {show_expression(expression)}"
+                return f"{_list(shared)} defined on both sides of ; in {show_expression(expression)}"
             return why_unbounded(left) or why_unbounded(right)
         case _:
             assert_never(expression)  # type: ignore[arg-type]
@@ -174,12 +174,12 @@ def _why_open(child: Expression, condition: Formula) -> str | None:
     inside = [v for v in open_names if v in variables(child)]
     where = f"{f.show(condition)}, a condition on {show_expression(child)}"
     if inside:
-        return (f"{_listed(inside)} may have no event or several there, under an iteration or in one alternative only: "
+        return (f"{_list(inside)} may have no event or several there, under an iteration or in one alternative only: "
                 f"{where}")  # fmt: skip
-    return f"{_listed(open_names)} used but not defined in what the condition stands on: {where}"
+    return f"{_list(open_names)} used but not defined in what the condition stands on: {where}"
 
 
-def _listed(names: list[str]) -> str:
+def _list(names: list[str]) -> str:
     return ("variable " if len(names) == 1 else "variables ") + ", ".join(names)
 
 

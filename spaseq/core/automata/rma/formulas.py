@@ -1,9 +1,9 @@
 """Formulas, the conditions on transitions; their simplification, satisfiability and minterms.
 
 A formula is a Boolean combination of *tests*. A test is a relation applied to arguments. In an expression the arguments
-are variables; on a transition they are registers, or `CURRENT` for the event at hand ([RMA] Definition 4.2; the
-register selection of a transition is the list of its formula's arguments). Tests are two-valued, as minterms need it:
-a comparison with an attribute that an event does not have is false, and its negation is true.
+are variables. On a transition they are registers, or `CURRENT` for the event at hand ([RMA] Definition 4.2). The
+register selection of a transition is the list of its formula's arguments. Tests are two-valued, as minterms need it: a
+comparison with an attribute that an event does not have is false, and its negation is true.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Relation(Protocol):
     """An n-ary predicate on events. Hashable; equal relations must have the same meaning."""
 
     def __call__(self, *events: Any, **_: Any) -> bool:
-        """Whether it holds of these events: as many as it has arguments, by place."""
+        """True if the relation holds of these events: as many as it has arguments, by place."""
         ...
 
     def show(self, *names: str) -> str:
@@ -71,8 +71,8 @@ class Relation(Protocol):
 
     @property
     def excludes(self) -> Hashable | None:
-        """A value that is equal for relations of which at most one holds for the same arguments; None if no such are
-        known."""
+        """A value that is equal for relations of which at most one holds for the same arguments; None if there is no
+        such value."""
         ...
 
 
@@ -189,7 +189,7 @@ FALSE: Final = Some(())
 
 
 def compare(left: str, symbol: str, value: Hashable) -> Formula:
-    """`left symbol value`, where `left` is `variable.attribute`, as in `compare("x.value", "<", -40)`."""
+    """`left symbol value`; `left` is `variable.attribute`, as in `compare("x.value", "<", -40)`."""
     variable, attribute = _place(left)
     return Test(Is(attribute, _symbol(symbol), value), (variable,))
 
@@ -218,15 +218,15 @@ def _symbol(symbol: str) -> str:
 
 def conjunction(*parts: Formula) -> Formula:
     """The conjunction of `parts`, nested conjunctions flattened, each part once; FALSE if a part is FALSE."""
-    return _joined(All, Some, parts)
+    return _join(All, Some, parts)
 
 
 def disjunction(*parts: Formula) -> Formula:
     """The disjunction of `parts`, nested disjunctions flattened, each part once; TRUE if a part is TRUE."""
-    return _joined(Some, All, parts)
+    return _join(Some, All, parts)
 
 
-def _joined(kind: type[All] | type[Some], other: type[All] | type[Some], parts: Sequence[Formula]) -> Formula:
+def _join(kind: type[All] | type[Some], other: type[All] | type[Some], parts: Sequence[Formula]) -> Formula:
     found: dict[Formula, None] = {}
     for part in parts:
         for leaf in part.parts if isinstance(part, kind) else (part,):
@@ -257,7 +257,7 @@ def arguments(formula: Formula) -> tuple[str, ...]:
 
 
 def holds(formula: Formula, truth: Callable[[Test], bool]) -> bool:
-    """Whether the formula holds; `truth` is called for tests until the value is determined."""
+    """True if the formula holds; `truth` is called for tests until the value is determined."""
     match formula:
         case Test():
             return truth(formula)
@@ -297,13 +297,13 @@ def restricted(formula: Formula, known: Mapping[Test, bool]) -> Formula:
 
 
 def satisfiable(formula: Formula) -> bool:
-    """Whether truth values for its tests exist that make it hold, with at most one true test among those that exclude
+    """True if truth values for its tests exist that make it hold, with at most one true test among those that exclude
     each other.
 
     Other dependencies between relations are not considered: two comparisons count as independent. Exponential in the
     number of tests at worst.
     """
-    propagated = _propagated(formula)
+    propagated = _propagate(formula)
     if propagated is None:
         return False
     test = next(tests(propagated), None)
@@ -314,9 +314,11 @@ def satisfiable(formula: Formula) -> bool:
     )
 
 
-def _propagated(formula: Formula) -> Formula | None:
-    """What is left to be decided once tests are known: those that a conjunction says itself, those that these exclude,
-    and those that may only help to hold or only hinder, whatever the others are. None if they contradict each other.
+def _propagate(formula: Formula) -> Formula | None:
+    """The formula left after some tests got a value. None if the values contradict each other.
+
+    These are the tests that are parts of a conjunction, and those that they exclude. Also those that occur only
+    positively or only negatively: these get the value that helps, whatever the others are.
 
     PERF: the formulas of runs that wait with different events in their registers are disjunctions of fifty tests, each
     wanted in one way. Without this, a test at a time, a forecast of two conditions took a minute.
@@ -335,7 +337,7 @@ def _propagated(formula: Formula) -> Formula | None:
         taken = set(held)
         if len(taken) < len(held):
             return None
-        for test, wanted in _wanted(rest).items():
+        for test, wanted in _useful_values(rest).items():
             group = test.relation.excludes
             if wanted == {False} or (group, test.arguments) in taken:
                 known.setdefault(test, False)
@@ -348,7 +350,7 @@ def _propagated(formula: Formula) -> Formula | None:
 
 
 def _conjuncts(formula: Formula) -> Iterator[Formula]:
-    """Formulas that hold together where `formula` does."""
+    """Formulas that all hold if `formula` does."""
     match formula:
         case All(parts):
             for part in parts:
@@ -360,7 +362,7 @@ def _conjuncts(formula: Formula) -> Iterator[Formula]:
             yield formula
 
 
-def _wanted(formulas: Iterable[Formula]) -> dict[Test, set[bool]]:
+def _useful_values(formulas: Iterable[Formula]) -> dict[Test, set[bool]]:
     """For each test of the formulas, which of its truth values can help them to hold."""
     found: dict[Test, set[bool]] = {}
     todo = [(formula, True) for formula in formulas]
@@ -406,15 +408,15 @@ def minterms(formulas: Sequence[Formula], limits: Limits) -> list[tuple[Formula,
                 grown.append(((*literals, negation(formula)) if may else literals, chosen))
         found = grown
         limits.minterms(len(found))
-    return [(conjunction(*_needed(literals)), chosen) for literals, chosen in found]
+    return [(conjunction(*_drop_implied(literals)), chosen) for literals, chosen in found]
 
 
-def _needed(literals: tuple[Formula, ...]) -> tuple[Formula, ...]:
+def _drop_implied(literals: tuple[Formula, ...]) -> tuple[Formula, ...]:
     """The literals without those that follow from the others."""
     for literal in literals:
         others = tuple(o for o in literals if o is not literal)
         if not satisfiable(conjunction(*others, negation(literal))):
-            return _needed(others)
+            return _drop_implied(others)
     return literals
 
 
@@ -427,19 +429,19 @@ def show(formula: Formula, names: Mapping[str, str] | None = None) -> str:
         case Not(Test() as child):
             return f"¬({show(child, given)})"
         case Not(child):
-            return f"¬{_bracketed(child, given)}"
+            return f"¬{_bracket(child, given)}"
         case All(()):
             return "TRUE"
         case Some(()):
             return "FALSE"
         case All(parts):
-            return " ∧ ".join(_bracketed(p, given) if isinstance(p, Some) else show(p, given) for p in parts)
+            return " ∧ ".join(_bracket(p, given) if isinstance(p, Some) else show(p, given) for p in parts)
         case Some(parts):
-            return " ∨ ".join(_bracketed(p, given) if isinstance(p, All) else show(p, given) for p in parts)
+            return " ∨ ".join(_bracket(p, given) if isinstance(p, All) else show(p, given) for p in parts)
         case _:
             assert_never(formula)  # type: ignore[arg-type]
 
 
-def _bracketed(formula: Formula, names: Mapping[str, str]) -> str:
+def _bracket(formula: Formula, names: Mapping[str, str]) -> str:
     text = show(formula, names)
     return text if formula in (TRUE, FALSE) else f"({text})"

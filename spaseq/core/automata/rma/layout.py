@@ -28,8 +28,8 @@ class _Whole:
 
 
 class Layout:
-    """Which attributes are read of the event at hand, which are kept in each register, and where they are in the
-    tuples. `wide` are the tests that read registers, `place` gives the index of each register."""
+    """The attributes that conditions read of the event at hand and of each register, and their places in the tuples.
+    `wide` are the tests that read registers, `place` gives the index of each register."""
 
     def __init__(self, automaton: RMA, wide: tuple[Test, ...], place: dict[str, int]) -> None:
         self._place = place
@@ -78,14 +78,14 @@ class Layout:
     def _test(self, test: Test) -> WideTest:
         relation = test.relation
         if isinstance(relation, f.Relates) and not self._whole:
-            return self._related(relation, test.arguments)
+            return self._relation_test(relation, test.arguments)
         on_values = getattr(relation, "on_values", None)
         if on_values is not None and not self._whole:
-            return self._valued(on_values(), test)
+            return self._value_test(on_values(), test)
         views = [self._view(a) for a in test.arguments]
         return lambda row, kept: bool(relation(*[view(row, kept) for view in views]))
 
-    def _valued(self, on_values: Callable[[tuple[Kept, ...]], bool], test: Test) -> WideTest:
+    def _value_test(self, on_values: Callable[[tuple[Kept, ...]], bool], test: Test) -> WideTest:
         picks = [self._several(a, test.relation.reads(i) or ()) for i, a in enumerate(test.arguments)]
         if len(picks) == 2:
             one, two = picks
@@ -104,7 +104,7 @@ class Layout:
         places = tuple(own.index(n) for n in names)
         return lambda row, kept: tuple([kept[register][p] for p in places])
 
-    def _related(self, relation: f.Relates, arguments: tuple[str, ...]) -> WideTest:
+    def _relation_test(self, relation: f.Relates, arguments: tuple[str, ...]) -> WideTest:
         left, right = (self._value(a, n) for a, n in zip(arguments, (relation.left, relation.right), strict=True))
         symbol, shown = relation.operator, relation.show(*arguments)
         return lambda row, kept: f.compared(symbol, left(row, kept), right(row, kept), shown)

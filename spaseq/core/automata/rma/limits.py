@@ -1,4 +1,4 @@
-"""How large register match automata may grow. Errors name the limit that was reached."""
+"""Limits on the size of register match automata. Errors name the limit that was reached."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ def matches(
 class Configuration:
     """[j, q, γ] of [RMA] (Definition 4.3).
 
-    `position`: that of the next event; `state`: its name; `registers`: for each register, by name, the position of its
-    event, -1 if it is empty; `marks`: whether the transition that led here marked its event.
+    `position`: that of the next event; `state`: its name. `registers`: for each register, by name, the position of its
+    event, -1 if it is empty. `marks`: True if the transition that led here marked its event.
     """
 
     position: int
@@ -134,7 +134,7 @@ def show_run(run: Sequence[Configuration]) -> str:
 
 
 class Acceptor:
-    """Reads events one by one and reports for each whether a run accepts at it.
+    """Reads events one by one and reports, for each, if a run accepts at it.
 
     Keeps only the events that are in some register.
     """
@@ -157,7 +157,7 @@ class Acceptor:
         return frozenset(q for q, _ in self._alive)
 
     def push(self, event: Any) -> bool:
-        """Whether a run accepts at this event. Raises `BudgetExceeded` at `max_configurations`."""
+        """True if a run accepts at this event. Raises `BudgetExceeded` at `max_configurations`."""
         return any(t.marks and t.target in self._steps.automaton.finals for t in self.step(event))
 
     def step(self, event: Any) -> list[Transition]:
@@ -177,6 +177,6 @@ class Acceptor:
 
 
 def accepts(automaton: RMA, events: Iterable[Any], *, limits: Limits = Limits()) -> list[bool]:  # noqa: B008 - frozen
-    """For each event whether a run that began at the first one accepts at it."""
+    """For each event: True if a run that began at the first one accepts at it."""
     acceptor = Acceptor(automaton, limits)
     return [acceptor.push(event) for event in events]

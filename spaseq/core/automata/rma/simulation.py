@@ -1,4 +1,4 @@
-"""Which states simulate which others, so that runs that another run covers can be left out."""
+"""The simulation relation between states; runs that another run covers are left out by it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def _label(t: Transition) -> _Label:
 def simulators(automaton: RMA) -> list[int]:
     """For each state the states that simulate it, as the bits of an int; every state simulates itself.
 
-    State p simulates q if p is final or q is not, and if for each transition of q there is one of p with the same
-    formula, writes and output to a state that simulates its target. So, with the same events in the registers, a run
-    from p accepts wherever a run from q does. This is the greatest such relation. It takes at worst states² ×
+    State p simulates q on two conditions. If q is final, so is p. For each transition of q there is one of p with the
+    same formula, writes and output, to a state that simulates its target. So, with the same events in the registers, a
+    run from p accepts wherever a run from q does. This is the greatest such relation. It takes at worst states² ×
     transitions steps, in a windowed automaton about transitions². The automaton must have no ε-transitions.
     """
     by_label: dict[_Label, list[Transition]] = {}

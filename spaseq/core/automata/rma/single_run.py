@@ -28,8 +28,8 @@ __all__ = ["SingleRun", "Steps"]
 class Steps:
     """The step of the run at each event of a batch.
 
-    `states` int32 (n,): the state after the event, -1 for an event of no partition; `letters` int32 (n,): the event's
-    symbol class; `accepted` bool (n,): whether a match ends at it; `keys` int64 (n,): its partition, 0 where there are
+    `states` int32 (n,): the state after the event, -1 for an event of no partition. `letters` int32 (n,): the event's
+    symbol class. `accepted` bool (n,): True if a match ends at it. `keys` int64 (n,): its partition, 0 if there are
     none.
     """
 

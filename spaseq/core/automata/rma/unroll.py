@@ -1,8 +1,8 @@
 """Windows: automata whose runs take at most w events from the first marked one on ([RMA] §6, Lemma 6.5).
 
 `unroll` is the paper's tree (Algorithms 6 to 8): every walk gets its own states and registers, so there are
-exponentially many. `count_events` has the same matches with a counter in the state, |Q|·w states and the same
-registers; the paper asks for such a construction in its last remark on Lemma 6.5.
+exponentially many. `count_events` has the same matches with a counter in the state: |Q|·w states and the same
+registers. The paper asks for such a construction in its last remark on Lemma 6.5.
 """
 
 from __future__ import annotations

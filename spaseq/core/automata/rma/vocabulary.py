@@ -51,7 +51,7 @@ class Vocabulary:
 
     @property
     def has_wide(self) -> bool:
-        """Whether some test reads a register."""
+        """True if some test reads a register."""
         return bool(self.wide)
 
     @property

@@ -1,18 +1,18 @@
-"""Which evaluator suits a stream, and changing it while the stream runs.
+"""The choice of the evaluator that suits a stream, and its change while the stream runs.
 
-`statistics` counts what a stream is like, with `samples` of tuples; `cost` says what each evaluator would cost on that,
-from the `shape` of the pattern; `auto` compares, and changes between two batches where `reach` says that it may.
+`statistics` measures a stream, with `samples` of tuples. `cost` estimates each evaluator's cost on that stream, from
+the `shape` of the pattern. `auto` compares these costs, and changes the evaluator between two batches if `reach` allows
+it.
 
-* `samples` (`TUPLES`, `Join`, `Kind`, `Pool`): Samples of a stream that selectivities are estimated from: some events
+* `samples` (`TUPLES`, `Join`, `Kind`, `Pool`): Samples of a stream from which selectivities are estimated: some events
   of each kind, and tuples of them.
-* `statistics` (`Statistics`): What a stream is like, as far as the choice of an evaluator depends on it: rates, window
-  sizes, selectivities.
-* `shape` (`SUBSETS`, `Shape`, `bits`): What the cost of a branch depends on apart from the stream: its subsets of
+* `statistics` (`Statistics`): The statistics of a stream that the choice depends on: rates, window sizes,
+  selectivities.
+* `shape` (`SUBSETS`, `Shape`, `bits`): The parts of a branch's cost that do not depend on the stream: its subsets of
   leaves, as bit masks.
-* `cost` (`Costs`, `Estimate`, `estimate`): What each evaluator would cost on a stream with given statistics:
-  microseconds per event, roughly.
-* `reach` (`HISTORY`, `Reach`): How far back the window of the next event reaches, as far as the choice of an evaluator
-  must know it.
+* `cost` (`Costs`, `Estimate`, `estimate`): The cost of each evaluator on a stream with given statistics: microseconds
+  per event, roughly.
+* `reach` (`HISTORY`, `Reach`): The reach of the next event's window into the past, as far as the choice must know it.
 * `auto` (`AutoEvaluator`): The choice of an evaluator while the stream runs, and the change from one to another.
 """
 

@@ -1,12 +1,12 @@
 """The choice of an evaluator while the stream runs, and the change from one to another.
 
-An `AutoEvaluator` begins with the compact structure, counts what the stream is like
-(`spaseq.core.engine.choice.statistics`), and now and then compares what each evaluator would cost
-(`spaseq.core.engine.choice.cost`). Where another would be `GAIN` times cheaper, and that pays, it takes over between
-two
-batches: it reads the batches of the current window again and its matches of those are left out, as the one before has
-reported them. So each match is reported once, by the evaluator that was in charge at its end. It can only change where
-the batches that a window reaches back to are all still there; they are kept up to `HISTORY` events.
+An `AutoEvaluator` begins with the compact structure and measures the stream (`spaseq.core.engine.choice.statistics`).
+From time to time it compares the costs of all evaluators (`spaseq.core.engine.choice.cost`). If another would be `GAIN`
+times cheaper, and the change pays, that one takes over between two batches.
+
+It reads the batches of the current window again, and its matches of those are left out, because the evaluator before it
+has reported them. So each match is reported once, by the evaluator that was in charge at its end. A change needs all
+batches that a window reaches back to; they are kept up to `HISTORY` events.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ PATIENCE: Final = 2
 LONGEST: Final = 128
 """The next is good for twice as many, and so on up to this, as long as evaluator and rates stay the same."""
 DRIFT: Final = 1.4
-"""How much a rate may change until evaluators are compared again."""
+"""The factor by which a rate may change until evaluators are compared again."""
 MATTERS: Final = 0.2
 """The part of a chain's cost that must depend on its order for orders to be followed through a sample."""
 FOLLOWED: Final = 4
 """So often at most."""
 GAIN: Final = 1.05
-"""How much cheaper another evaluator must be to take over."""
+"""The factor by which another evaluator must be cheaper to take over."""
 REORDER: Final = 1.2
 """The same for another order of a chain: a part of 2 % found from 2,048 tuples is off by about a sixth."""
 ROBUST: Final = 1.3
-"""The same where the compact structure's guards are codes: bursts cost it little, and averages do not show them."""
+"""The same if the compact structure's guards are codes: bursts cost it little, and averages do not show them."""
 
 AnyEvaluator = Evaluator | LazyEvaluator
 _KEPT: Final = (
@@ -74,7 +74,7 @@ class AutoEvaluator(Pushed):
         self._orders: tuple[tuple[int, ...], ...] = ()
         self._current: AnyEvaluator = Evaluator(program)
         self._kernel = codes_of(program) is not None
-        """Whether the compact structure's guards are operations on codes."""
+        """True if the compact structure's guards are operations on codes."""
         conditions = program.registers.conditions() if self._plan.guarded else None  # type: ignore[union-attr]
         self._statistics = Statistics(self._plan.branches, conditions)
         self._costs = Costs(self._plan)
@@ -131,7 +131,7 @@ class AutoEvaluator(Pushed):
         return {**self._current.statistics, "evaluator_changes": self._changes}
 
     def explain(self) -> str:
-        """The choice, as text: the estimate it rests on, and what was counted."""
+        """The choice as text: its estimate, and the counters."""
         lines = [f"evaluator: {self._name}, after {self._seen:,} events and {self._changes} changes"]
         if self._estimate is not None:
             lines.append(f"  estimated: {self._estimate}")
@@ -143,7 +143,7 @@ class AutoEvaluator(Pushed):
         return "\n".join(lines)
 
     def _prepare(self, batch: Batch) -> None:
-        """Look at the batch, and choose who evaluates it."""
+        """Look at the batch, and choose its evaluator."""
         self._pushes += 1
         self._reach.evict()
         inside = self._current.events_in_window if isinstance(self._current, LazyEvaluator) else None
@@ -179,12 +179,12 @@ class AutoEvaluator(Pushed):
         elif isinstance(self._current.run, RegisterRun):
             self._kernel = False
         size = self._seen / self._pushes
-        found = self._estimate = self._estimated(size)
+        found = self._estimate = self._estimate_costs(size)
         now = self._cost_now(found)
         best = found.best
         gain = REORDER if best == self._name else ROBUST if self._kernel and self._name == "compact" else GAIN
         if best == "chain" and self._name != "compact" and self._statistics.changes > self._changes_known:
-            # What was counted since is part old, part new: a tree is right for both. Choose again at the next look.
+            # These counts are part old, part new: a tree is right for both. Choose again at the next look.
             best, gain, self._stale = "tree", 0.0, 1
         self._changes_known = self._statistics.changes
         other = best != self._name or (best == "chain" and self._is_better_known(found.orders))
@@ -193,21 +193,21 @@ class AutoEvaluator(Pushed):
             self._change(best, found)
 
     def _is_better_known(self, orders: tuple[tuple[int, ...], ...]) -> bool:
-        """Whether these are other chains, which have been followed through a sample.
+        """True if these are other chains, which have been followed through a sample.
 
-        Of the present ones it is known how often conditions hold together, which is more often than if they were
-        independent: chains of which it is not known would seem cheaper than they are.
+        Conditions hold together more often than if they were independent. For the present chains that was measured. A
+        chain without the measurement would seem cheaper than it is.
         """
         long = [order for order in orders if len(order) > 2]
         known = self._sampled is not None and all(map(self._statistics.has_followed, long))
         return orders != self._orders and (known or not long)
 
     def _pays(self, saving: float, cost: float) -> bool:
-        """Whether reading the window again costs less than is saved until evaluators are compared again."""
+        """True if reading the window again costs less than the change saves until evaluators are compared again."""
         return saving * self._stale * EVERY > cost * self._reach.open_events
 
     def _resample(self, batch: Batch, inside: float) -> bool:
-        """Look at the tuples of a batch while a chain is in charge, where another order might be much better."""
+        """Look at the tuples of a batch while a chain is in charge, if another order might be much better."""
         found = self._estimate
         if self._name != "chain" or found is None or not self._depends_on_order(found):
             return False
@@ -218,7 +218,7 @@ class AutoEvaluator(Pushed):
         long = any(len(order) > 2 for order in found.orders)
         return long and found.steps > MATTERS * found.chain and found.chain < found.compact
 
-    def _estimated(self, size: float) -> Estimate:
+    def _estimate_costs(self, size: float) -> Estimate:
         """The costs. With a new sample orders are followed through it, until the one that might be best has been."""
         found = self._costs.estimate(self._statistics, size, kernel=self._kernel)
         if self._sampled is None or not self._depends_on_order(found):
@@ -234,10 +234,11 @@ class AutoEvaluator(Pushed):
         return self._costs.estimate(self._statistics, size, kernel=self._kernel)
 
     def _order(self, first: Batch) -> None:
-        """The chain's order by all of the first batch, not by the parts that told that it is to be a chain."""
+        """Choose the chain's order by all of the first batch, not only by the samples that led to the choice of a
+        chain."""
         assert isinstance(self._current, LazyEvaluator)
         self._statistics.recount(len(first), self._current.kinds_in(first))
-        found = self._estimate = self._estimated(len(first))
+        found = self._estimate = self._estimate_costs(len(first))
         self._rates, self._orders = self._statistics.rates(), found.orders
         self._current.reorder(found.orders)
 
@@ -279,7 +280,7 @@ class AutoEvaluator(Pushed):
 
     @staticmethod
     def restore(program: Program, state: dict[str, Any]) -> AutoEvaluator:
-        """An evaluator that goes on where `snapshot` was taken, of the same program."""
+        """An evaluator that goes on from `snapshot`, of the same program."""
         new = AutoEvaluator(program)
         for name in _KEPT:
             fresh, kept = getattr(new, name), state["own"][name]

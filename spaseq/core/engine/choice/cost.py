@@ -1,23 +1,25 @@
-"""What each evaluator would cost on a stream with given statistics: microseconds per event, roughly.
+"""The cost of each evaluator on a stream with given statistics: microseconds per event, roughly.
 
 Let W be the events in a window and r the rate of a leaf. A set S of leaves has about
 
     card(S) = Π W r · joint(S) · (orders of S that the pattern allows) / |S|!
 
-partial matches in a window, and |S| card(S) / W of them are made per event; joint(S) is the part of the tuples that
-pass all tests within S: as it was found (`Statistics.joint`), else the product of their selectivities. A chain pays for
-the candidates of each of its prefixes and for the instances they become; its best order is found over all subsets. A
-tree goes by frequency alone, and lets an instance wait until every leaf that is left has candidates. Lazy evaluators
-pay for each event they buffer and each block they look at, too.
+partial matches in a window, and |S| card(S) / W of them are made per event. The part of the tuples that pass all tests
+within S, as measured (`Statistics.joint`), is joint(S); if none was measured, the product of their selectivities.
 
-The compact structure pays for its runs: those in state S differ in what the tests still to come read of them, so there
-are min(card(S), card(leaves of S that such tests read)). Where guards are operations on codes an event that could move
-them costs those that one of its tests lets pass, as these are looked up; where guards are asked one by one, all.
+A chain pays for the candidates of each of its prefixes and for the instances they become; its best order is found over
+all subsets. A tree goes by frequency alone, and lets an instance wait until every remaining leaf has candidates. Lazy
+evaluators also pay for each event they buffer and each block they look at.
+
+The compact structure pays for its runs. Those in state S differ in the values that the remaining tests read of them, so
+there are min(card(S), card(leaves of S that such tests read)). If guards are operations on codes, an event that could
+move these runs costs only the runs that one of its tests lets pass, as these are looked up. If guards are evaluated one
+by one, it costs all of them.
 
 The constants were fitted to `benchmarks/lazy/experiments.py` and to queries over its stock and bar workloads, on one
 machine; only their ratios matter. Those of guards as codes and of partitions were fitted to one half of the made-up
-trades of `benchmarks/lazy/fit.py` and every other query over stock trades and bars, and tried on the rest; but a move
-of a run costs what it does where values recur, as prices do, and runs that agree are one.
+trades of `benchmarks/lazy/fit.py` and every other query over stock trades and bars. They were tried on the rest. A move
+of a run has the cost of a stream whose values recur, as prices do, so that runs that agree are one.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ EVENT: Final = 0.04
 BUFFERED: Final = 0.2
 """An event put into the buffer for a leaf and out again."""
 KEYED: Final = 0.2
-"""The same event, in addition, where there are partitions."""
+"""The same event, in addition, if there are partitions."""
 CANDIDATE: Final = 0.035
 """A candidate looked at by a lazy evaluator, conditions included."""
 INSTANCE: Final = 0.1
@@ -51,21 +53,21 @@ TREE_BLOCK: Final = 75.0
 """A tree's."""
 BLOCK_EVENTS: Final = 4096
 RUN: Final = 1.5
-"""A live run that is asked whether it moves on an event, where guards are asked one by one."""
+"""A live run whose guards are evaluated on an event, one by one."""
 STEP: Final = 3.0
-"""An event that such runs are asked about."""
+"""An event for which such runs are evaluated."""
 KERNEL_EVENT: Final = 0.25
-"""An event that some leaf can take, where guards are operations on codes."""
+"""An event that some leaf can take, if guards are operations on codes."""
 KERNEL_START: Final = 0.05
 """A run that begins there."""
 KERNEL_RUN: Final = 0.01
 """A run that an event's codes select."""
 KERNEL_ASK: Final = 0.01
-"""A condition over more than two events that such a run is asked."""
+"""A condition over more than two events, evaluated for such a run."""
 KERNEL_MOVE: Final = 0.13
-"""A run that an event's codes select, and that moves on to wait. Four times that where no value recurs."""
+"""A run that an event's codes select, and that moves on to wait. Four times that if no value recurs."""
 CROWD: Final = 1.25
-"""How much more all of that costs where partitions are very many, as their runs lie far apart."""
+"""The factor on all of that for very many partitions, as their runs lie far apart."""
 CROWDED: Final = 600.0
 """So many partitions make half of it."""
 MATCH: Final = 0.003
@@ -89,7 +91,7 @@ class Estimate:
     tree: float
     orders: tuple[tuple[int, ...], ...]
     steps: float
-    """What of `chain` depends on its orders."""
+    """The part of `chain` that depends on its orders."""
 
     @property
     def best(self) -> str:
@@ -110,7 +112,7 @@ def estimate(
 
 
 class Costs:
-    """The cost model of one plan. Keeps what does not depend on the stream."""
+    """The cost model of one plan. Keeps the parts that do not depend on the stream."""
 
     def __init__(self, plan: LazyPlan) -> None:
         self._guarded = plan.guarded
@@ -171,10 +173,11 @@ class _Sets:
             (behind, factor)
             for (_, behind), factor in zip(shape.rounds, _rounds(shape.branch, statistics, self.window), strict=True)
         ]
-        """The leaves behind each iteration, and by how much its rounds multiply what has taken them."""
+        """The leaves behind each iteration, and the factor by which its rounds multiply the runs that have taken
+        them."""
         self.absent = [(left, right, statistics.rate_of(kind)) for left, right, _, kind in shape.absent]
         self.known: dict[int, float] = {}
-        """The part of the tuples that pass all tests within a set, where that was found."""
+        """The part of the tuples that pass all tests within a set, if it was measured."""
         for leaves, part in statistics.joint(hopeful).items():
             mask = shape.mask(leaves)
             if mask is not None:
@@ -195,7 +198,7 @@ class _Sets:
         return found
 
     def _product_of_tests(self, mask: int) -> float:
-        """What is known of the largest set within `mask`, and the rest as if tests were independent."""
+        """The measured value of the largest set within `mask`, and the rest as if tests were independent."""
         inside = [known for known in self.known if known & mask == known]
         if not inside:
             rest = mask & (mask - 1)
@@ -234,7 +237,7 @@ class _Sets:
     # The lazy evaluators
 
     def step(self, before: int, leaf: int) -> float:
-        """What it costs per event to extend the partial matches of `before` by `leaf`."""
+        """The cost per event of extending the partial matches of `before` by `leaf`."""
         found = self._steps.get((before, leaf))
         if found is None:
             after = before | 1 << leaf
@@ -244,7 +247,7 @@ class _Sets:
         return found
 
     def chain(self, order: list[int]) -> float:
-        """What a chain costs per event, but for its blocks."""
+        """The cost per event of a chain, without its blocks."""
         total, mask = 0.0, 0
         for leaf in order:
             total += self.step(mask, leaf)
@@ -252,7 +255,7 @@ class _Sets:
         return total
 
     def tree(self) -> float:
-        """What a tree costs per event, but for its blocks."""
+        """The cost per event of a tree, without its blocks."""
         total, mask = 0.0, 0
         order = self.by_rate()
         for turn, leaf in enumerate(order):
@@ -267,7 +270,7 @@ class _Sets:
         return sorted(range(len(self.rates)), key=lambda i: (self.rates[i], -self.shape.behind[i]))
 
     def best_order(self) -> list[int]:
-        """The cheapest order of all; the cheapest step after step where the leaves are too many."""
+        """The cheapest order of all; the cheapest step after step if the leaves are too many."""
         count = len(self.rates)
         if count > SUBSETS:
             return self._greedy()
@@ -306,11 +309,11 @@ class _Sets:
         return self.made(self.shape.all) * self.repeated(self.shape.all)
 
     def repeated(self, mask: int) -> float:
-        """How many runs or matches there are for each choice of `mask`, as iterations have rounds before the last."""
+        """The number of runs or matches for each choice of `mask`, as iterations have rounds before the last."""
         return math.prod(factor for behind, factor in self.rounds if behind & mask)
 
     def configurations(self, mask: int) -> float:
-        """Different runs that have taken `mask`: they differ in what tests still to come read of them."""
+        """Different runs that have taken `mask`: they differ in the values that the remaining tests read of them."""
         read = self.shape.read(mask)
         return min(self.card(mask), self.card(read) if read else 1.0) * self.repeated(mask)
 
@@ -319,7 +322,7 @@ class _Sets:
         return sum(rate for left, right, rate in self.absent if left & mask == left and not right & mask)
 
     def runs(self) -> float:
-        """What registers cost per event where guards are asked one by one."""
+        """The cost of registers per event if guards are evaluated one by one."""
         total = STEP * min(1.0, sum(self.rates))
         for mask, able in self.shape.moving():
             asked = sum(self.rates[i] for i in able) + self.strays(mask)
@@ -327,7 +330,7 @@ class _Sets:
         return total
 
     def kernel_runs(self) -> float:
-        """The same where guards are operations on codes."""
+        """The same if guards are operations on codes."""
         preceding = self.shape.preceding
         total = KERNEL_EVENT * min(1.0, sum(self.rates))
         total += KERNEL_START * sum(r for r, before in zip(self.rates, preceding, strict=True) if not before)

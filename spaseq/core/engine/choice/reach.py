@@ -1,4 +1,4 @@
-"""How far back the window of the next event reaches, as far as the choice of an evaluator must know it.
+"""The reach of the next event's window into the past, as far as the choice of an evaluator must know it.
 
 The batches that some evaluator may have to read again are kept here. The engine's own windows are exact, event by event
 (`spaseq.core.engine.program.window`); here whole batches are kept, perhaps too long, never too short.
@@ -19,11 +19,11 @@ from spaseq.core.snapshot import expect
 __all__ = ["HISTORY", "Reach"]
 
 HISTORY: Final = 1 << 18
-"""Events kept to be read again; with more than that in a window the evaluator stays what it is."""
+"""Events kept to be read again. If a window has more than that, the evaluator is not changed."""
 EACH: Final = 1024
 """The window of one event in so many is looked at."""
 SAMPLES: Final = 16
-"""But of no more than so many of the first batch, when nothing is known yet."""
+"""But no more windows than this of the first batch, before anything was measured."""
 LATER: Final = 2
 """And of each after it."""
 KEYS: Final = 4096
@@ -33,7 +33,7 @@ _NEVER: Final = -(1 << 63)
 
 
 class Reach:
-    """The batches of the current window, and whether they are all there."""
+    """The batches of the current window, and a check that all of them are there."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -41,15 +41,15 @@ class Reach:
         self.partitions: int = 1
         """Different ones in the last batch whose window was looked at, up to `KEYS`."""
         self._dropped: float | None = None
-        """Where the window is measured: the last event that is no longer kept."""
+        """The place (position or time) of the last event that is no longer kept."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether every event that a window still open can hold is kept."""
+        """True if every event that a window still open can hold is kept."""
         return self._dropped is None or bool(self.batches and self._dropped < self._still_open())
 
     def evict(self) -> None:
-        """Let go of what no open window holds, and of what is too much."""
+        """Drop the batches that no open window holds, and those beyond `HISTORY`."""
         first = self._still_open() if self.batches else _NEVER
         size, count = sum(map(len, self.batches)), 0
         for kept in self.batches:
@@ -71,12 +71,12 @@ class Reach:
 
     @property
     def open_events(self) -> int:
-        """How many events `open_batches` would give if every batch could be cut."""
+        """The number of events that `open_batches` would give if every batch could be cut."""
         first = self._still_open() if self.batches else _NEVER
         return sum(len(batch) - int(np.searchsorted(self._window.places(batch), first)) for batch in self.batches)
 
     def _still_open(self) -> float:
-        """Where the earliest window starts that did not end before the last event.
+        """The start of the earliest window that did not end before the last event.
 
         Not that of the next event: matches that wait for their windows to close (NOT at the end) are still to come.
         """
@@ -132,7 +132,7 @@ class Reach:
 
 
 def _different(keys: np.ndarray) -> int:
-    """How many different ones there are, and at least one. O(n) where they lie close together."""
+    """The number of different ones, at least one. O(n) if they lie close together."""
     low, high = int(keys.min()), int(keys.max())
     if high - low > 16 * KEYS:
         return len(np.unique(keys))

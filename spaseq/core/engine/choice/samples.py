@@ -1,8 +1,9 @@
-"""Samples of a stream that selectivities are estimated from: some events of each kind, and tuples of them.
+"""Samples of a stream from which selectivities are estimated: some events of each kind, and tuples of them.
 
-Conditions may be dependent: where prices move together, two that hold make a third likely, and those that hold may
-have more, or fewer, of some event in their windows than others. So besides each test by itself (`Pool.holding`) a
-chain's order is followed through the sample (`Pool.join`), which says for each prefix what part of all tuples passes.
+Conditions may be dependent. If prices move together, two conditions that hold make a third likely. Tuples that pass may
+also have more, or fewer, of some event in their windows than others. So besides each test by itself (`Pool.holding`) a
+chain's order is followed through the sample (`Pool.join`), which gives for each prefix the part of all tuples that
+passes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ CANDIDATES: Final = 2048
 KEPT: Final = 64
 """Of those that passed, as many are extended further."""
 PRIOR: Final = 0.5
-"""What independent tests would say counts as much as so many tuples that passed."""
+"""The prior estimate, of independent tests, counts as much as so many tuples that passed."""
 REACHED: Final = 8.0
 """That all have equally many events in reach counts as much as so many tuples that passed."""
 
@@ -55,7 +56,7 @@ class Join:
 
 
 class Pool:
-    """The latest `POOL` events of each kind, with what conditions read of them, in order of position."""
+    """The latest `POOL` events of each kind, with the values that conditions read of them, in order of position."""
 
     def __init__(self, conditions: Conditions, kinds: tuple[Kind, ...]) -> None:
         self._number = {kind: i for i, kind in enumerate(kinds)}
@@ -68,7 +69,7 @@ class Pool:
         rows = np.unique(np.concatenate([_spread(np.flatnonzero(of), POOL) for of in truth]))
         self._memory.append(batch, rows)
         both = np.hstack([self._is_of, truth[:, rows]])
-        # Of what each kind had before, only as much as there is too little of now.
+        # Keep at most `POOL` of each kind, the latest.
         kept = np.unique(np.concatenate([np.flatnonzero(row)[-POOL:] for row in both]))
         if len(kept) < both.shape[1]:
             self._memory.keep(kept)
@@ -83,10 +84,11 @@ class Pool:
     def holding(
         self, test: Test, kinds: list[list[Kind]], order: int, near: float, rng: np.random.Generator
     ) -> float | None:
-        """How many of `TUPLES` tuples the test lets pass; None where some kind has no event, or values do not compare.
+        """The number of `TUPLES` tuples that the test lets pass; None if some kind has no event, or values do not
+        compare.
 
-        Tuples are no more than `near` positions wide, and the event of the first variable comes first or last (`order`
-        1 or -1), where there are `FEW` of that kind.
+        Tuples are no more than `near` positions wide. The event of the first variable comes first or last (`order` 1 or
+        -1), if there are `FEW` of that kind.
         """
         pools = [self._of(some) for some in kinds]
         if not all(len(pool) for pool in pools):
@@ -107,7 +109,7 @@ class Pool:
         self, order: Sequence[int], kind_of: Mapping[int, Kind], before: frozenset[tuple[int, int]],
         tests: Mapping[Test, float], near: float,
     ) -> Iterator[Join]:  # fmt: skip
-        """What a chain of `order` would find in the sample, prefix by prefix, as far as there is something.
+        """The results of a chain of `order` on the sample, prefix by prefix, until a prefix finds nothing.
 
         `before`: pairs of leaves in the pattern's order; `tests`: with the selectivity of each by itself; `near`: the
         width of tuples in positions. At most `CANDIDATES` tuples a prefix.
@@ -160,7 +162,7 @@ class Pool:
         return first, np.maximum(np.searchsorted(own, high, "right"), first)
 
     def _passing(self, columns: Mapping[int, np.ndarray], decided: Sequence[Test]) -> np.ndarray | None:
-        """The tuples that pass all tests; None where values do not compare."""
+        """The tuples that pass all tests; None if values do not compare."""
         left = np.arange(len(next(iter(columns.values()))))
         for test in decided:
             for choice in itertools.product(*(sorted(leaves) for _, leaves in test.variables)):

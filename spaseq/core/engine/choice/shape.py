@@ -1,7 +1,7 @@
-"""What the cost of a branch depends on apart from the stream: its subsets of leaves, as bit masks.
+"""The parts of a branch's cost that do not depend on the stream: its subsets of leaves, as bit masks.
 
-Bit i of a mask is the i-th leaf of the branch. Everything is computed when it is first asked for and kept, so that
-comparing costs again while the stream runs does not count orders again.
+Bit i of a mask is the i-th leaf of the branch. Each value is computed on first use and kept, so that comparing costs
+again while the stream runs does not count orders again.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ class Shape:
             (_mask(x.left, place), _mask(x.right, place), _mask(a.test.leaves, place), a.predicates)
             for x in branch.absences for a in x.alternatives if a.test is not None
         ]  # fmt: skip
-        """What is under a condition and must not come: between which leaves, with what it is compared."""
+        """The conditional absences: the leaves between which an event must not come, the leaves it is compared with,
+        and its predicates."""
         self.within: Callable[[int], tuple[int, ...]] = functools.cache(self._within)
-        self.decided: Callable[[int, int], tuple[int, ...]] = functools.cache(self._decided)
-        self.allowed: Callable[[int], float] = functools.cache(self._allowed)
+        self.decided: Callable[[int, int], tuple[int, ...]] = functools.cache(self._completed_tests)
+        self.allowed: Callable[[int], float] = functools.cache(self._allowed_part)
         self.read: Callable[[int], int] = functools.cache(self._read)
         self.moving: Callable[[], tuple[tuple[int, tuple[int, ...]], ...]] = functools.cache(self._moving)
         self._extensions = functools.cache(self._count)
 
     def mask(self, leaves: frozenset[int]) -> int | None:
-        """The set as a mask; None where some are not leaves of this branch."""
+        """The set as a mask; None if some are not leaves of this branch."""
         return _mask(leaves, self.place) if all(n in self.place for n in leaves) else None
 
     def leaves(self, mask: int) -> frozenset[int]:
@@ -66,11 +67,11 @@ class Shape:
         """The tests about leaves in `mask` alone."""
         return tuple(t for t, need in enumerate(self.needs) if need and need & mask == need)
 
-    def _decided(self, before: int, leaf: int) -> tuple[int, ...]:
+    def _completed_tests(self, before: int, leaf: int) -> tuple[int, ...]:
         """The tests that `leaf` completes."""
         return tuple(t for t in self.within(before | 1 << leaf) if self.needs[t] >> leaf & 1)
 
-    def _allowed(self, mask: int) -> float:
+    def _allowed_part(self, mask: int) -> float:
         """The part of the orders of `mask` that the pattern allows, a window's worth for each contiguity."""
         count = mask.bit_count()
         return self._extensions(mask) / math.factorial(count) if count <= COUNTED else 1.0
@@ -86,7 +87,7 @@ class Shape:
         return sum(self._extensions(mask & ~(1 << i)) for i in last)
 
     def _read(self, mask: int) -> int:
-        """What tests still to come read of runs that have taken `mask`."""
+        """The leaves that the remaining tests read of runs that have taken `mask`."""
         read = 0
         for need in self.needs:
             if need & ~mask:
@@ -119,4 +120,4 @@ def _bits(mask: int) -> list[int]:
 
 
 bits: Callable[[int], list[int]] = functools.lru_cache(1 << (SUBSETS + 2))(_bits)
-"""The places of the ones; do not change what it returns."""
+"""The places of the ones; the caller must not change the list."""

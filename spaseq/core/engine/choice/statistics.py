@@ -1,8 +1,8 @@
-"""What a stream is like, as far as the choice of an evaluator depends on it: rates, window sizes, selectivities.
+"""The statistics of a stream that the choice of an evaluator depends on: rates, window sizes, selectivities.
 
-Counters with exponential decay over events, begun anew where a rate has plainly changed; and for conditions over
-several events a pool of events of each kind, of which tuples are drawn. All of it is a function of the events alone, so
-a run over the same batches always chooses alike.
+Counters decay exponentially over events, and begin anew if a rate has plainly changed. For conditions over several
+events there is a pool of events of each kind, from which tuples are drawn. All of it is a function of the events alone,
+so a run over the same batches always makes the same choice.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MEMORY: Final = 32_000
 PARTS: Final = 8
 """So many parts of a long batch are looked at, if it can be cut."""
 GLANCE: Final = 2
-"""And so many where only rates are wanted."""
+"""And so many if only rates are wanted."""
 PART: Final = 512
 """Events of a part."""
 CHANGE: Final = 5.0
-"""Standard deviations by which what came must differ from what was expected for a rate to have changed."""
+"""Standard deviations between the expected and the actual count that mean a changed rate."""
 FACTOR: Final = 2.0
 """And the factor: streams come in bursts."""
 DRIFTED: Final = 3.0
@@ -63,7 +63,7 @@ class Statistics:
         self.partitions: int = 1
         """About as many take turns."""
         self.changes: int = 0
-        """How often a rate has plainly changed."""
+        """The number of plain changes of a rate."""
         self._joint: dict[frozenset[int], tuple[float, float]] = {}
         self._dense: dict[tuple[frozenset[int], int], tuple[float, float]] = {}
         self._followed: set[tuple[int, ...]] = set()
@@ -72,7 +72,7 @@ class Statistics:
         self._pool = Pool(conditions, self._kinds) if conditions is not None and tests else None
 
     def observe(self, batch: Batch, in_window: float, sample: bool) -> None:
-        """Count what there is in `batch`; `in_window`: events in a window. `sample`: selectivities too."""
+        """Count the events of `batch`; `in_window`: events in a window. `sample`: selectivities too."""
         counts = np.zeros(len(self._kinds), np.int64)
         parts = _parts(batch, PARTS if sample else GLANCE)
         for part in parts:
@@ -93,11 +93,11 @@ class Statistics:
             self._sample(_near(batch, in_window))
 
     def has_followed(self, order: tuple[int, ...]) -> bool:
-        """Whether this chain was followed through the present sample."""
+        """True if this chain was followed through the present sample."""
         return self._pool is None or order in self._followed
 
     def follow(self, branch: Branch, order: tuple[int, ...], batch: Batch, in_window: float) -> None:
-        """Find out what part of the tuples of each prefix of a chain passes, from the present sample."""
+        """Measure the part of the tuples of each prefix of a chain that passes, from the present sample."""
         assert self._pool is not None
         self._followed.add(order)
         tests = {t: self.selectivity(t) for t in branch.tests if not t.whole}
@@ -127,9 +127,9 @@ class Statistics:
         self._counts = {kind: float(counts[kind]) for kind in self._kinds}
 
     def observed(self, tried: Mapping[Test, tuple[int, int]], steps: Steps) -> None:
-        """Take note of what a lazy evaluator counted, instead of what samples said.
+        """Record the counts of a lazy evaluator, in place of those of samples.
 
-        `tried`: tests of tuples that no other had chosen, how many were made, and how many held.
+        `tried`: for tests of tuples that no other test had chosen, the number made and the number that held.
         """
         for test, (made, held) in tried.items():
             if made >= TUPLES and test in self._held:
@@ -142,9 +142,9 @@ class Statistics:
             self._joint[before | {leaf}] = reached * (held + 0.5) / (made + 1.0), min(made, COUNTED)
 
     def joint(self, hopeful: bool = False) -> dict[frozenset[int], float]:
-        """For sets of leaves the part of all tuples that pass all tests within, where that was found."""
+        """For sets of leaves, the measured part of all tuples that pass all tests within."""
         found = self._joint.items()
-        return {leaves: _hoped(part, part * tuples) if hopeful else part for leaves, (part, tuples) in found}
+        return {leaves: _lower_bound(part, part * tuples) if hopeful else part for leaves, (part, tuples) in found}
 
     @property
     def dense(self) -> dict[tuple[frozenset[int], int], float]:
@@ -152,7 +152,7 @@ class Statistics:
         return {step: ratio for step, (ratio, _) in self._dense.items()}
 
     def rate(self, leaf: int) -> float:
-        """Events of a leaf's kind per event; never 0, for what has not come may come."""
+        """Events of a leaf's kind per event; never 0, because a kind not seen yet may still come."""
         return self.rate_of(self._kind_of[leaf])
 
     def rate_of(self, kind: Kind) -> float:
@@ -160,11 +160,11 @@ class Statistics:
         return max(self._counts[kind], 0.5) / max(self.events, 1.0)
 
     def rates(self) -> tuple[float, ...]:
-        """What tells whether the stream has changed: the size of windows, and the rate of every kind."""
+        """The values that show a change of the stream: the size of windows, and the rate of every kind."""
         return (self.events_in_window, *(max(c, 0.5) / max(self.events, 1.0) for c in self._counts.values()))
 
     def has_drifted(self, before: Sequence[float], factor: float) -> bool:
-        """Whether some of `rates` is `factor` times another than it was, and not by chance."""
+        """True if some of `rates` differs from its earlier value by `factor`, and not by chance."""
         for i, (new, old) in enumerate(zip(self.rates(), before, strict=True)):
             low, high = min(new, old), max(new, old)
             chance = DRIFTED * math.sqrt(high / max(self.events, 1.0)) if i else 0.0
@@ -173,10 +173,11 @@ class Statistics:
         return False
 
     def selectivity(self, test: Test, hopeful: bool = False) -> float:
-        """The part of the tuples that hold; 1/2 while nothing is known. `hopeful`: it may well be as small as this."""
+        """The part of the tuples that hold; 1/2 before any was measured. `hopeful`: the smallest value that is
+        likely."""
         held, tried = self._held.get(test, (0.0, 0.0))
         found = (held + 0.5) / (tried + 1.0)
-        return _hoped(found, held) if hopeful else found
+        return _lower_bound(found, held) if hopeful else found
 
     @property
     def events_in_window(self) -> float:
@@ -198,10 +199,10 @@ class Statistics:
         self._counts = dict(zip(self._kinds, counts, strict=True))
 
     def _has_changed(self, events: int, counts: Mapping[Kind, int]) -> bool:
-        """Whether the rates so far cannot be those of these events."""
+        """True if the rates so far cannot be those of these events."""
         ratio = events / max(self.events, 1.0)
         for kind, before in self._counts.items():
-            # Both are counts, so about as far off as their square roots; of what has not come one might have.
+            # Both are counts, so their errors are about their square roots; a kind not seen yet might have come once.
             expected = (before + 1.0) * ratio
             deviation = math.sqrt(expected * (1.0 + ratio))
             got = counts[kind]
@@ -211,7 +212,7 @@ class Statistics:
         return False
 
     def _truth(self, batch: Batch) -> np.ndarray:
-        """Which events are of which kind: bool (kinds, n)."""
+        """The membership of events in kinds: bool (kinds, n)."""
         holds = {p: p.evaluate(batch) for p in self._predicates}
         truth = np.ones((len(self._kinds), len(batch)), bool)
         for own, kind in zip(truth, self._kinds, strict=True):
@@ -238,23 +239,23 @@ class Statistics:
 
 
 def _near(batch: Batch, in_window: float) -> float:
-    """How many positions wide a tuple may be."""
+    """The width that a tuple may have, in positions."""
     return in_window if batch.keys is None else math.inf
 
 
-def _hoped(part: float, held: float) -> float:
+def _lower_bound(part: float, held: float) -> float:
     """A part of which so many were seen, less a standard deviation."""
     return part * (1.0 - 1.0 / math.sqrt(held + 2.0))
 
 
 def _mix(table: dict[Any, tuple[float, float]], key: Any, value: float, tuples: float) -> None:
-    """The average with what was found before."""
+    """The average with the earlier value."""
     old, weight = table.get(key, (0.0, 0.0))
     table[key] = (old * weight + value * tuples) / (weight + tuples), weight + tuples
 
 
 def _age(table: dict[Any, tuple[float, float]]) -> None:
-    """What was found before weighs half; of few tuples nothing is left."""
+    """Halve the weight of earlier measurements; drop those of few tuples."""
     for key, (value, weight) in list(table.items()):
         if weight < TUPLES:
             del table[key]

@@ -1,25 +1,25 @@
 """Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same programs.
 
-`plan_of` decides whether a pattern can be evaluated lazily; a `LazyEvaluator` is one evaluation. Worth it where some
-event of a pattern is much rarer than others, or where conditions over several events keep the compact structure from
-sharing runs; else the compact structure is better: its work does not grow with the number of partial matches.
+`plan_of` decides if a pattern can be evaluated lazily; a `LazyEvaluator` is one evaluation. It pays if some event of a
+pattern is much rarer than others, or if conditions over several events keep the compact structure from sharing runs.
+Otherwise the compact structure is better: its work does not grow with the number of partial matches.
 
-The road: `plan` holds what the evaluation of a branch looks up. An `automaton` makes `partial` matches of the events in
-`buffers`, whose bookkeeping is in `space`; `rounds` of iterations come last, and `output` makes complex events.
-`evaluator` does it for all branches.
+The steps: `plan` has the tables for the evaluation of a branch. An `automaton` makes `partial` matches of the events in
+`buffers`, whose bookkeeping is in `space`. `rounds` of iterations come last, and `output` makes complex events.
+`evaluator` does this for all branches.
 
 Modules:
 
-* `buffers` (`BIG`, `SHIFT`, `Growing`, `Postings`, `Rows`): The input buffer ([Lazy] §3), by columns: the events that
-  some leaf can take, and for each kind of leaf which.
+* `buffers` (`BIG`, `SHIFT`, `Growing`, `Postings`, `Rows`): The input buffer ([Lazy] §3), in columns: the events that
+  some leaf can take, with a list of them for each kind of leaf.
 * `partial` (`Partial`): Partial matches in columns: the instances of one state ([Lazy] §2.2), a row each.
-* `plan` (`BranchPlan`, `Check`, `Kinds`, `RoundsPlan`): A branch with what its evaluation looks up: order, tests and
+* `plan` (`BranchPlan`, `Check`, `Kinds`, `RoundsPlan`): A branch with the tables for its evaluation: order, tests and
   checks by leaf, and the place of each in the buffer.
-* `space` (`CHUNK`, `Frame`, `Space`, `Steps`, `Trace`): What the instances of all states share: the input buffer, and
-  how partial matches take events from it.
-* `rounds` (`with_rounds`): The rounds of iterations, generated once everything else of a match is known ([Lazy] §4.5).
-* `automaton` (`Automaton`): The automaton of one branch: a chain ([Lazy] §4) or a tree (§7), whose states say which
-  leaves are taken.
+* `space` (`CHUNK`, `Frame`, `Space`, `Steps`, `Trace`): The input buffer that the instances of all states share, and
+  the selection of its events for partial matches.
+* `rounds` (`with_rounds`): The rounds of iterations, generated once the rest of a match is known ([Lazy] §4.5).
+* `automaton` (`Automaton`): The automaton of one branch: a chain ([Lazy] §4) or a tree (§7), whose states are sets of
+  taken leaves.
 * `output` (`Found`): Complete partial matches as complex events: intervals and marked positions, each once.
 * `evaluator` (`BLOCK`, `LazyEvaluator`): Lazy evaluation of a program ([Lazy]): the rare events first, the frequent
   ones from a buffer.

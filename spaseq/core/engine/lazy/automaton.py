@@ -1,16 +1,16 @@
-"""The automaton of one branch: a chain ([Lazy] §4) or a tree (§7), whose states say which leaves are taken.
+"""The automaton of one branch: a chain ([Lazy] §4) or a tree (§7), whose states are sets of taken leaves.
 
-An instance takes, for the leaf its state asks for, every candidate that the buffer has, and becomes an instance for
-each; it goes on waiting only if an event of that leaf may still come. Chain: the leaf is the next of a fixed order.
-Tree: it is the rarest in the instance's own part of the buffer, asked anew each time, once there is a candidate for
-every leaf.
+The state of an instance selects a leaf. The instance takes every candidate for that leaf in the buffer, and becomes an
+instance for each. It goes on waiting only if an event of that leaf may still come. Chain: the leaf is the next of a
+fixed order. Tree: it is the rarest in the instance's own part of the buffer, selected anew each time, once there is a
+candidate for every leaf.
 
-Why no match is found twice in a tree: an instance remembers for each leaf from where on it has not tried
-events (`Partial.seen`). Asked for the leaf A, it hands all matches with the As there are to those it becomes, which
-inherit what it knew, and keeps those with As to come. So each match belongs to one instance at any time.
+Why no match is found twice in a tree: an instance remembers, for each leaf, the first event that it has not tried
+(`Partial.seen`). At the leaf A, it hands all matches with the As there are to the instances it becomes, which inherit
+its memory. It keeps the matches with As to come. So each match belongs to one instance at any time.
 
-Tree states are made when an instance first reaches them and forgotten with the last. Those that took the same leaves
-in another order behave alike and are one state here.
+Tree states are made when an instance first reaches them, and forgotten with the last instance. States that took the
+same leaves in another order behave alike and are one state here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Automaton:
         """The matches that the events from handle `fresh` on complete. `keys`: their partitions, each once."""
         for state in sorted(self.waiting, key=len, reverse=True):
             parts = self.waiting.pop(state)
-            inserted = self._inserted(space, state)
+            inserted = self._arrivals(space, state)
             if self._asked.get(state) == inserted:
                 self.waiting[state] = parts  # nothing has come that it could take
                 continue
@@ -77,20 +77,21 @@ class Automaton:
             if len(seen) < count:
                 self._root_seen[leaf] = np.concatenate([seen, np.zeros(2 * count - len(seen), np.int64)])
 
-    def _inserted(self, space: Space, state: State) -> tuple[int, ...]:
-        """How many events have come for what the state may ask for."""
-        leaves = self._wanted(state)
+    def _arrivals(self, space: Space, state: State) -> tuple[int, ...]:
+        """The number of events that have come for each leaf that the state may select."""
+        leaves = self._wanted_leaves(state)
         # A next event that did not come ends the wait: then ask in any case.
         passed = int(space.counts.sum()) if any(a in state for a in self.plan.next_of) else 0
         return (passed, *(space.postings[self.plan.kind[leaf]].inserted for leaf in leaves))
 
-    def _wanted(self, state: State) -> list[int]:
+    def _wanted_leaves(self, state: State) -> list[int]:
         if self.order is not None:
             return [self.order[len(state)]]
         return [leaf for leaf in self.plan.leaves if leaf not in state]
 
     def _ask(self, space: Space, state: State, partial: Partial, again: bool = False) -> Iterator[Partial]:
-        """What `partial` becomes with what the buffer has; those that may still find more wait (`again`: as before)."""
+        """The instances that `partial` becomes with the events in the buffer; those that may still find more wait
+        (`again`: as before)."""
         waiting = self._ask_tree if self.order is None else self._ask_chain
         left = yield from waiting(space, state, partial)
         if state and len(left):
@@ -102,31 +103,31 @@ class Automaton:
         assert self.order is not None
         leaf = self.order[len(state)]
         first, last = space.ranges(partial, self.plan, leaf)
-        yield from self._taken(space, state, partial, leaf, first, last)
+        yield from self._take(space, state, partial, leaf, first, last)
         partial.seen[leaf] = np.full(len(partial), space.rows.end)
-        closed = self._closed(space, state, partial, leaf)
+        closed = self._is_closed(space, state, partial, leaf)
         return partial if not closed.any() else partial.take(~closed)
 
     def _ask_tree(self, space: Space, state: State, partial: Partial) -> Generator[Partial, None, Partial]:
-        leaves = self._wanted(state)
+        leaves = self._wanted_leaves(state)
         bounds = [space.ranges(partial, self.plan, leaf) for leaf in leaves]
         counts = np.stack([last - first for first, last in bounds], axis=1)
         ready = (counts > 0).all(axis=1)
         rarest = np.where(ready, counts.argmin(axis=1), -1)
         waits = np.ones(len(partial), bool)
         for turn, leaf in enumerate(leaves):
-            closed = self._closed(space, state, partial, leaf)
+            closed = self._is_closed(space, state, partial, leaf)
             asked = np.flatnonzero(rarest == turn)
             if len(asked):
                 first, last = bounds[turn]
-                yield from self._taken(space, state, partial.take(asked), leaf, first[asked], last[asked])
+                yield from self._take(space, state, partial.take(asked), leaf, first[asked], last[asked])
                 partial.seen[leaf][asked] = space.rows.end
                 waits &= ~(closed & (rarest == turn))
             waits &= ~(closed & (counts[:, turn] == 0))
         return partial if waits.all() else partial.take(waits)
 
-    def _closed(self, space: Space, state: State, partial: Partial, leaf: int) -> np.ndarray:
-        """Where no event of `leaf` may come any more: bool (n,)."""
+    def _is_closed(self, space: Space, state: State, partial: Partial, leaf: int) -> np.ndarray:
+        """For each row, True if no event of `leaf` may come any more: bool (n,)."""
         if not self.plan.is_open(leaf, state):
             return np.ones(len(partial), bool)
         closed = np.zeros(len(partial), bool)
@@ -135,7 +136,7 @@ class Automaton:
                 closed |= space.is_past(partial, a)
         return closed
 
-    def _taken(
+    def _take(
         self, space: Space, state: State, partial: Partial, leaf: int, first: np.ndarray, last: np.ndarray
     ) -> Iterator[Partial]:
         after = state | {leaf}
@@ -156,7 +157,7 @@ class Automaton:
         if state not in self.waiting:
             self.waiting[state] = []
             self.states.add(state)
-            self._asked[state] = self._inserted(space, state)
+            self._asked[state] = self._arrivals(space, state)
         self.waiting[state].append(partial)
 
     def evict(self, space: Space) -> None:
@@ -173,7 +174,7 @@ class Automaton:
                 self._asked.pop(state, None)
 
     def snapshot(self) -> dict[str, Any]:
-        """The instances that wait, and what each state has seen, as plain values."""
+        """The waiting instances, and the events that each state has seen, as plain values."""
         return {
             "waiting": [(state, [p.snapshot() for p in parts]) for state, parts in self.waiting.items()],
             "asked": list(self._asked.items()),

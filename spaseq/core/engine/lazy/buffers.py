@@ -1,8 +1,9 @@
-"""The input buffer ([Lazy] §3), by columns: the events that some leaf can take, and for each kind of leaf which.
+"""The input buffer ([Lazy] §3), in columns: the events that some leaf can take, with a list of them for each kind of
+leaf.
 
-An event that is kept has a *handle*: 0, 1, 2… in order of arrival.
-A `Postings` is the sorted list of the handles that satisfy some set of predicates, under codes `partition << SHIFT |
-handle`, so a range of time in a partition is a slice found by binary search.
+An event that is kept has a *handle*: 0, 1, 2… in order of arrival. A `Postings` is the sorted list of the handles that
+satisfy some set of predicates. Their codes are `partition << SHIFT | handle`, so a range of time in a partition is a
+slice found by binary search.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def grown(values: Any, what: str, rows: int | None = None) -> Growing:
 
 
 class Rows:
-    """What is known of each kept event, by handle.
+    """The data of each kept event, by handle.
 
     `position`: in the stream; `ordinal`: among all events of its partition; `low`: the first handle that is in a window
     that ends with it; `key`: its partition.

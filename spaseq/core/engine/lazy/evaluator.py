@@ -2,11 +2,11 @@
 
 `LazyEvaluator` has the face of `spaseq.core.engine.Evaluator` and reports the same matches for the same batches, in
 order of their ends. It needs a pattern in disjunctive normal form (`spaseq.core.engine.program.normal_form`), selection
-ALL, and guards that are conditions on tuples (`spaseq.core.engine.program.guard_conditions`); `plan_of` says by name
-what it does not take.
+ALL, and guards that are conditions on tuples (`spaseq.core.engine.program.guard_conditions`); `plan_of` names the parts
+that it does not support.
 
-Cost per event: its predicates, and for each instance that waits for its kind a binary search; then the tuples that
-the order of leaves makes it look at. Memory: the events of a window that some leaf can take, and the waiting instances.
+Cost per event: its predicates, and for each instance that waits for its kind a binary search; then the tuples that the
+order of leaves selects. Memory: the events of a window that some leaf can take, and the waiting instances.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class LazyEvaluator(Evaluation):
     # Pushing
 
     def kinds_in(self, batch: Batch) -> dict[frozenset[Predicate], int]:
-        """How many events of each kind are in a batch; if it is the next to be pushed, it is looked at only once."""
+        """The number of events of each kind in a batch. If the batch is the next to be pushed, it is evaluated only
+        once."""
         self._looked_at = (batch, self._truth(batch))
         counts = [int(np.count_nonzero(row)) for row in self._looked_at[1]]
         return dict(zip(self._kinds, counts, strict=True))
@@ -115,7 +116,7 @@ class LazyEvaluator(Evaluation):
         self._given = orders
 
     def tried(self) -> tuple[dict[Test, tuple[int, int]], Steps]:
-        """What was counted since this was last asked: `Space.tried` and `Space.steps`."""
+        """The counters since the last call: `Space.tried` and `Space.steps`."""
         if not self._started:
             return {}, {}
         space = self._space
@@ -125,7 +126,7 @@ class LazyEvaluator(Evaluation):
 
     @property
     def trace(self) -> Trace | None:
-        """What was asked for with `trace`."""
+        """The trace, if the evaluator was made with `trace`."""
         return self._trace
 
     @property
@@ -143,7 +144,7 @@ class LazyEvaluator(Evaluation):
         self._begin(batch.keys is not None, orders)
 
     def _begin(self, keyed: bool, orders: Orders) -> None:
-        """What there is from the first event on. `keyed`: whether there are partitions."""
+        """Make the state before the first event. `keyed`: True if there are partitions."""
         window, registers = self.program.window, self.program.registers
         self._own_windows = keyed and window.per_partition
         memory = registers.conditions().memory() if self._plan.guarded else None  # type: ignore[union-attr]
@@ -154,7 +155,7 @@ class LazyEvaluator(Evaluation):
         self._automata = [Automaton(plan, order) for plan, order in zip(self._plans, orders, strict=True)]
         self._started = True
 
-    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
+    def _complete(self, batch: Batch) -> Iterator[MatchBatch]:
         self._last = check_order(batch, self._last)
         truth = self._truth(batch)
         self._looked_at = (None, truth)
@@ -187,7 +188,7 @@ class LazyEvaluator(Evaluation):
         return self.lows.of(np.asarray(batch.positions, np.int64), places, batch.keys)[0]
 
     def _truth(self, batch: Batch) -> np.ndarray:
-        """Which events are of which kind: bool (kinds, n)."""
+        """The membership of events in kinds: bool (kinds, n)."""
         if self._looked_at[0] is batch:
             return self._looked_at[1]
         holds: dict[Predicate, np.ndarray] = {p: p.evaluate(batch) for p in self._predicates}
@@ -266,7 +267,7 @@ class LazyEvaluator(Evaluation):
         return Found.together(found, self._unique) if found else MatchBatch()
 
     def _evict(self, batch: Batch, rows: slice, lows: np.ndarray) -> None:
-        """Forget what no window from now on holds; then check the budgets."""
+        """Forget the events that no window from now on holds; then check the budgets."""
         space, table = self._space, self._space.rows
         ends = table.base + np.searchsorted(table.sequence.values, lows[rows])
         if self._own_windows:
@@ -291,7 +292,7 @@ class LazyEvaluator(Evaluation):
         self._check("arena_bytes", self._nbytes)
 
     def _compact(self) -> None:
-        """Partitions with windows of their own: forget when less than half of what is kept is in a window."""
+        """Partitions with windows of their own: forget events when less than half of those kept are in a window."""
         space, table = self._space, self._space.rows
         handles = table.base + np.arange(len(table))
         live = handles >= space.floors[table.key.values]
@@ -345,7 +346,7 @@ class LazyEvaluator(Evaluation):
 
     @staticmethod
     def restore(program: Program, plan: LazyPlan, state: dict[str, Any]) -> LazyEvaluator:
-        """An evaluator that goes on where `snapshot` was taken, of the same program."""
+        """An evaluator that goes on from `snapshot`, of the same program."""
         tree, orders, first_chance = state["how"]
         evaluator = LazyEvaluator(program, plan, tree=tree, orders=orders, first_chance=first_chance)
         evaluator._last = last_place(state["last"])

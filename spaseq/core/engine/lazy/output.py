@@ -28,7 +28,8 @@ class Found:
 
     @staticmethod
     def of(space: Space, plan: BranchPlan, partial: Partial, marks: frozenset[int], strict: bool) -> Found:
-        """The matches of `partial`. `marks`: the leaves that mark; `strict`: only if what they mark is an interval."""
+        """The matches of `partial`. `marks`: the leaves that mark; `strict`: only if the marked positions are an
+        interval."""
         columns = [partial.columns[n][:, None] for n in plan.leaves if n in marks]
         columns += [partial.extra[:, c, None] for c, leaf in enumerate(partial.kinds) if leaf in marks]
         rows = space.rows

@@ -1,4 +1,4 @@
-"""A branch with what its evaluation looks up: order, tests and checks by leaf, and the place of each in the buffer."""
+"""A branch with the tables for its evaluation: order, tests and checks by leaf, and the place of each in the buffer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Kinds = dict[frozenset[Predicate], int]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is decided once the nodes `needs` are known; `kinds` of an absence: the postings of its alternatives."""
+    """A condition that is decided once the nodes `needs` are known. `kinds` of an absence: the postings of its
+    alternatives."""
 
     needs: frozenset[int]
     what: Adjacent | Absence | Test
@@ -85,11 +86,11 @@ class BranchPlan:
             yield Check(needs if first_chance else self.branch.nodes, absence, numbers)
 
     def is_open(self, leaf: int, taken: frozenset[int]) -> bool:
-        """Whether an event of `leaf` may still come, after those of the leaves `taken` (`succ` is empty, §3)."""
+        """True if an event of `leaf` may still come, after those of the leaves `taken` (`succ` is empty, §3)."""
         return not self.before[leaf] & taken
 
     def ready(self, node: int, done: frozenset[int]) -> list[Check]:
-        """What can be decided now that `node` is the last of `done` to be known."""
+        """The checks that can be decided when `node` is the last of `done` to be known."""
         return [c for c in self.checks if node in c.needs and c.needs <= done]
 
 

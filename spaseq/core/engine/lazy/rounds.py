@@ -1,4 +1,4 @@
-"""The rounds of iterations, generated once everything else of a match is known ([Lazy] §4.5).
+"""The rounds of iterations, generated once the rest of a match is known ([Lazy] §4.5).
 
 A chain of rounds grows backwards from the last round, whose events are leaves. Each step prepends one round that ends
 before the chain starts, so all subsets come out, and each condition is tested as a round is added. A round may be a
@@ -22,7 +22,7 @@ __all__ = ["with_rounds"]
 def with_rounds(space: Space, frames: list[Frame], partial: Partial, inside: int | None = None) -> Iterator[Partial]:
     """`partial`, all of whose leaves are known, with every choice of rounds that its branch allows.
 
-    `inside`: the rounds that the branch is one round of. Yields tables of at most `CHUNK` rows or a row's worth.
+    `inside`: the rounds that the branch is one round of. Yields tables of at most `CHUNK` rows or those of one row.
     """
     yield from _from(space, frames, partial, inside, 0, frozenset(frames[-1][0].leaves))
 
@@ -38,14 +38,14 @@ def _from(
         return
     rounds = plan.rounds[turn]
     number = rounds.rounds.number
-    _bound(partial, rounds, inside)
+    _set_bounds(partial, rounds, inside)
     known = done | {number}
     checks = plan.ready(number, known)
     for chain in _chains(space, frames, partial, rounds):
         yield from _from(space, frames, space.checked(chain, checks, since), inside, turn + 1, known)
 
 
-def _bound(partial: Partial, rounds: RoundsPlan, inside: int | None) -> None:
+def _set_bounds(partial: Partial, rounds: RoundsPlan, inside: int | None) -> None:
     """The bounds of a chain with no rounds yet; its own first event is BIG."""
     number = rounds.rounds.number
     below = np.full(len(partial), -1, np.int64) if inside is None else partial.marks["below", inside]
@@ -63,12 +63,12 @@ def _chains(space: Space, frames: list[Frame], partial: Partial, rounds: RoundsP
     todo = [partial]
     while todo:
         chain = todo.pop()
-        yield chain.take(slice(None))  # its own dicts: who gets it changes them
+        yield chain.take(slice(None))  # its own dicts: the consumer changes them
         for branch in rounds.branches:
-            todo += [longer for longer in _prepended(space, frames, chain, rounds, branch) if len(longer)]
+            todo += [longer for longer in _prepend(space, frames, chain, rounds, branch) if len(longer)]
 
 
-def _prepended(
+def _prepend(
     space: Space, frames: list[Frame], chain: Partial, rounds: RoundsPlan, branch: BranchPlan
 ) -> Iterator[Partial]:
     """The chains with another round, of `branch`, before them."""
@@ -78,7 +78,7 @@ def _prepended(
     order = sorted(branch.leaves, key=lambda n: len(space.postings[branch.kind[n]]))
     for whole in _leaves(space, inside, chain, rounds, order, frozenset()):
         for full in with_rounds(space, inside, whole, number):
-            yield _folded(space, full, rounds, branch)
+            yield _fold(space, full, rounds, branch)
 
 
 def _leaves(
@@ -103,7 +103,7 @@ def _leaves(
         yield from _leaves(space, frames, found, rounds, order[1:], known)
 
 
-def _folded(space: Space, partial: Partial, rounds: RoundsPlan, branch: BranchPlan) -> Partial:
+def _fold(space: Space, partial: Partial, rounds: RoundsPlan, branch: BranchPlan) -> Partial:
     """The round's leaves as further events of the chain, which now starts with it."""
     number = rounds.rounds.number
     leaves = sorted(branch.leaves)

@@ -1,4 +1,4 @@
-"""What the instances of all states share: the input buffer, and how partial matches take events from it."""
+"""The input buffer that the instances of all states share, and the selection of its events for partial matches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Trace:
     waiting: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
 
-def _counted(tests: Sequence[Test], counts: Sequence[Any]) -> Iterator[tuple[Test, Any]]:
+def _with_counts(tests: Sequence[Test], counts: Sequence[Any]) -> Iterator[tuple[Test, Any]]:
     """The tests that were made, with their counts."""
     return ((test, count) for test, count in zip(tests, counts, strict=True) if count is not None)
 
@@ -49,9 +49,9 @@ class Space:
         self.postings: list[Postings] = [Postings(keyed) for _ in range(kinds)]
         self.memory = memory
         self.own_windows = own_windows
-        """Whether partitions have windows of their own (those in events)."""
+        """True if partitions have windows of their own (those in events)."""
         self.floors: np.ndarray = np.zeros(1, np.int64)
-        """By partition (one, where they share windows): no window that ends from now on holds an earlier handle."""
+        """By partition (one, if they share windows): no window that ends from now on holds an earlier handle."""
         self.counts: np.ndarray = np.zeros(1, np.int64)
         """By partition: how many events it has had, kept or not."""
         self.evaluations: int = 0
@@ -66,7 +66,7 @@ class Space:
         self._order: tuple[int, np.ndarray, np.ndarray] | None = None
 
     def snapshot(self, tests: Sequence[Test]) -> dict[str, Any]:
-        """The buffer and its counters, as plain values. `tests`: those whose counts somebody reads."""
+        """The buffer and its counters, as plain values. `tests`: those whose counts are reported."""
         return {
             "rows": self.rows.snapshot(),
             "postings": [postings.snapshot() for postings in self.postings],
@@ -90,20 +90,20 @@ class Space:
         expect(len(self.counts) >= least, "a count for each partition")
         expect(len(self.floors) >= (least if self.own_windows else 1), "a first handle for each window")
         self.evaluations, self.instances, self.searches = state["counters"]
-        self.tried = {t: (made, held) for t, (made, held) in _counted(tests, state["tried"])}
+        self.tried = {t: (made, held) for t, (made, held) in _with_counts(tests, state["tried"])}
         self.steps = {(leaves, leaf): (made, held) for leaves, leaf, made, held in state["steps"]}
         pairs = (*self.tried.values(), *self.steps.values())
         counts = (*state["counters"], *(count for pair in pairs for count in pair))
         expect(all(type(count) in (int, float) for count in counts), "counts")
 
-    # Where the candidates are
+    # The places of candidates
 
     def floor_of(self, keys: np.ndarray) -> np.ndarray:
         """The first handle that is still in some window, by partition."""
         return self.floors[keys] if self.own_windows else np.full(len(keys), self.floors[0])
 
     def is_past(self, partial: Partial, leaf: int) -> np.ndarray:
-        """Whether the event right after that of `leaf` has come."""
+        """True if the event right after that of `leaf` has come."""
         ordinals = self.rows.ordinal.values[partial.columns[leaf] - self.rows.base]
         return np.asarray(ordinals + 1 < self.counts[partial.key])
 
@@ -196,7 +196,7 @@ class Space:
         new.seen.pop(leaf, None)
         np.minimum(new.low, events, out=new.low)
         np.maximum(new.high, events, out=new.high)
-        new = self._tested(new, leaf, frames, len(done) > 2)
+        new = self._apply_tests(new, leaf, frames, len(done) > 2)
         plan, since = frames[-1]
         if len(frames) == 1:
             step = done - {leaf}, leaf
@@ -204,7 +204,7 @@ class Space:
             self.steps[step] = made + len(rows), held + len(new)
         return self.checked(new, plan.ready(leaf, done), since)
 
-    def _tested(self, new: Partial, leaf: int, frames: list[Frame], chosen: bool) -> Partial:
+    def _apply_tests(self, new: Partial, leaf: int, frames: list[Frame], chosen: bool) -> Partial:
         """The rows that pass the tests which `leaf` completes; `chosen`: by other tests before, unless in rounds."""
         self._chosen = chosen and len(frames) == 1
         for plan, since in frames:
@@ -239,7 +239,7 @@ class Space:
         return found + [partial.extra[:, c] for c in range(since, len(partial.kinds)) if partial.kinds[c] in leaves]
 
     def _holds(self, partial: Partial, test: Test, leaf: int, since: int) -> np.ndarray:
-        """Where all tuples hold that contain the event of `leaf`: bool (n,)."""
+        """For each row, True if all tuples hold that contain the event of `leaf`: bool (n,)."""
         ok = np.ones(len(partial), bool)
         own = [partial.columns[leaf]]
         for turn, (_, leaves) in enumerate(test.variables):
@@ -257,7 +257,7 @@ class Space:
         self, ok: np.ndarray, test: Test, choice: tuple[np.ndarray, ...], mark: str = "",
         strays: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """Take from `ok` the rows where this choice of events fails; `strays` are those of `mark`."""
+        """Remove from `ok` the rows for which this choice of events fails; `strays` are those of `mark`."""
         index = np.flatnonzero(ok)
         if len(index):
             events = {v: column[index] for (v, _), column in zip(test.variables, choice, strict=True)}
@@ -266,7 +266,7 @@ class Space:
             ok[index] = self.test(test, events)
 
     def test(self, test: Test, events: dict[str, np.ndarray]) -> np.ndarray:
-        """Where the guard holds of the tuples of handles `events`: bool (n,)."""
+        """The truth of the guard for the tuples of handles `events`: bool (n,)."""
         assert self.memory is not None
         base = self.rows.base
         found = self.memory.test(test.guard, {v: e - base for v, e in events.items()})
@@ -309,7 +309,7 @@ class Space:
         return ok
 
     def _whole(self, partial: Partial, test: Test, since: int) -> np.ndarray:
-        """Row by row: what a guard about all events at once says."""
+        """For each row, the value of a guard over all events at once."""
         assert self.memory is not None
         named = [(v, self._sources(partial, leaves, since)) for v, leaves in test.variables]
         base = self.rows.base

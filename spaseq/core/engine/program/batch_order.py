@@ -17,7 +17,7 @@ def check_order(batch: Batch, last: tuple[int, int] | None) -> tuple[int, int]:
     """The position and the time of the last event, given those of the batch before.
 
     Positions and times must not run backwards: front ends put events in order before they push them. Raises
-    `EventError` where times do.
+    `EventError` if times do.
     """
     times, positions = np.asarray(batch.times), np.asarray(batch.positions)
     place, time = last if last is not None else (None, None)
@@ -31,9 +31,10 @@ def check_order(batch: Batch, last: tuple[int, int] | None) -> tuple[int, int]:
 
 
 def first_backward(numbers: np.ndarray, before: float | None) -> int | None:
-    """The first row whose number is less than the one in front of it; None where none is.
+    """The first row whose number is less than the one in front of it; None if there is none.
 
-    `numbers`: int64 or float64 (n,), n > 0. `before`: what stands in front of the first row, None for nothing. O(n).
+    `numbers`: int64 or float64 (n,), n > 0. `before`: the number in front of the first row, None if there is none.
+    O(n).
     """
     if before is not None and numbers[0] < before:
         return 0
@@ -42,7 +43,7 @@ def first_backward(numbers: np.ndarray, before: float | None) -> int | None:
 
 
 def last_place(last: tuple[int, Any] | None) -> tuple[int, Any] | None:
-    """What `check_order` gave, as plain values, for a snapshot and from one."""
+    """The result of `check_order`, as plain values, for a snapshot and from one."""
     if last is None:
         return None
     position, time = last

@@ -1,7 +1,7 @@
-"""What the lazy evaluators need of guards: conditions on tuples of events, in any order, checked column by column.
+"""The guards that lazy evaluators accept: conditions on tuples of events, in any order, checked column by column.
 
 To the rest of the engine a guard is opaque: `Registers.take` sees events one after the other. Here events come in order
-of frequency, so registers whose guards can be decided that way also have `conditions()`.
+of frequency. So registers whose guards can be decided that way also have `conditions()`.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ class Memory(Protocol):
         ...
 
     def test(self, guard: Any, events: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Where `guard` is known to hold: bool (n,). `events[variable]`: int64 (n,), the event that it takes."""
+        """The truth of `guard` for each tuple: bool (n,), False if unknown. `events[variable]`: int64 (n,), the event
+        that it takes."""
         ...
 
     def test_whole(self, guard: Any, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
-        """Whether a guard holds of all events of a match, in order of position, each with the variables it takes."""
+        """True if a guard holds of all events of a match, in order of position, each with the variables it takes."""
         ...
 
     @property
     def nbytes(self) -> int: ...
 
     def snapshot(self) -> Any:
-        """What is kept, as plain values and those of the front end."""
+        """The contents, as plain values and those of the front end."""
         ...
 
     def restore(self, state: Any, count: int) -> None:

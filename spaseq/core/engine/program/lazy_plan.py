@@ -1,4 +1,4 @@
-"""What of a program lazy evaluation needs: decided once, when the program is compiled."""
+"""The parts of a program that lazy evaluation needs, decided once, when the program is compiled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LazyPlan:
 
 
 def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -> LazyPlan:
-    """The plan of a pattern. Raises `UnsupportedFeature`, by name, where lazy evaluation cannot give its matches."""
+    """The plan of a pattern. Raises `UnsupportedFeature`, with its name, if lazy evaluation cannot give its matches."""
     if choice != Choice():
         named = choice.selection.name if choice.selection is not Choice().selection else "consumption or LIMIT"
         raise UnsupportedFeature(
@@ -38,15 +38,16 @@ def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -
         return None if conditions is None else conditions.kind(guard)
 
     branches = normal_form(pattern, kind)
-    return LazyPlan(branches, strict, any(_guarded(b) for b in branches))
+    return LazyPlan(branches, strict, any(_is_guarded(b) for b in branches))
 
 
 def planned(
     evaluator: str, pattern: Pattern, *, strict: bool, choice: Choice, registers: Any, valuations: bool
 ) -> LazyPlan | str | None:
-    """What `Settings.evaluator` asks for: None for the compact structure; a plan; why there is none, for "auto".
+    """The plan for `Settings.evaluator`: None for the compact structure; a plan; or, for "auto", the reason why there
+    is none.
 
-    Raises `UnsupportedFeature` where "chain" or "tree" is asked for and cannot be.
+    Raises `UnsupportedFeature` if "chain" or "tree" is required and impossible.
     """
     if evaluator not in ("auto", "compact", "chain", "tree"):
         raise OptionError(f"no evaluator {evaluator!r}", "auto, compact, chain or tree")
@@ -68,6 +69,6 @@ def planned(
     return plan
 
 
-def _guarded(branch: Branch) -> bool:
+def _is_guarded(branch: Branch) -> bool:
     absent = any(a.test is not None for absence in branch.absences for a in absence.alternatives)
-    return bool(branch.tests) or absent or any(_guarded(b) for r in branch.rounds for b in r.branches)
+    return bool(branch.tests) or absent or any(_is_guarded(b) for r in branch.rounds for b in r.branches)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spaseq.core.tecs import Chunk
 
 Emit = Callable[["Chunk"], None]
-"""Takes what a kernel has enumerated."""
+"""Takes the matches that a kernel has enumerated."""
 
 Labels = tuple[frozenset[str], ...] | None
 """As in `CEA.labels`."""
@@ -26,11 +26,11 @@ def _empty() -> np.ndarray:
 
 
 class CodedRows(Sequence[frozenset[Hashable]]):
-    """The register rows of matches as codes: each is made when it is looked at. To be read before the next batch is
-    pushed, when codes may be forgotten.
+    """The register rows of matches as codes: a row is made on access.
 
-    `codes`: int64 (k, registers); those of match i are `firsts[i]` and the `counts[i] - 1` behind it. `make` turns
-    them into a row; `owner` is who knows what codes mean.
+    To be read before the next batch is pushed, when codes may be forgotten. `codes`: int64 (k, registers); those of
+    match i are `firsts[i]` and the `counts[i] - 1` behind it. `make` turns them into a row; `owner` is the object that
+    holds the values of codes.
     """
 
     __slots__ = ("_made", "codes", "counts", "firsts", "make", "owner")

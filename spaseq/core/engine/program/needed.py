@@ -1,11 +1,12 @@
-"""Where in a batch the predicates of an automaton may matter: at events that a run may meet in a state that asks for
-them.
+"""The rows of a batch at which the predicates of an automaton may matter.
 
-The lazy evaluation of [SPAseq] §7.3, by batches: the first step is asked for at all events, a later one only behind the
-first event of its partition at which the step before it holds, and where a run waits for it from before the batch.
-What guards say is left out, and so is a window that closes inside the batch; so more may be asked than matters, never
-less. A predicate that did not hold at any event so far is asked for at all of them, since who has no match is told
-which these are (`spaseq.core.engine.progress`).
+This is the lazy evaluation of [SPAseq] §7.3, by batches. The first step is evaluated at all events. A later step is
+evaluated only behind the first event of its partition at which the step before it holds. It is also evaluated for runs
+that wait for it from before the batch. Guards are ignored, and so is a window that closes inside the batch. So a
+predicate may be evaluated at more rows than matter, never at fewer.
+
+A predicate that did not hold at any event so far is evaluated at all of them, because the report of a query without
+matches names these predicates (`spaseq.core.engine.progress`).
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Narrows(Protocol):
 
 
 class Needed:
-    """The truth of an automaton's predicates, where it may matter.
+    """The truth of an automaton's predicates at the rows at which it may matter.
 
-    `applies`: whether there is anything to leave out: steps behind the first one, each of at most one predicate.
+    `applies`: True if rows can be left out: there are steps behind the first one, each of at most one predicate.
     """
 
     def __init__(self, cea: CEA) -> None:
@@ -58,10 +59,10 @@ class Needed:
         self.applies = len(self._asks[INITIAL]) < len(self._predicates)
 
     def truth(self, batch: Any, keys: np.ndarray | None, waiting: Waiting, met: int) -> np.ndarray:
-        """bool (predicates, n): the truth of each predicate at each row where it may matter, False at others.
+        """bool (predicates, n): the truth of each predicate at each row at which it may matter, False at others.
 
-        `batch`: one that `Narrows`. `keys`: the partition of each row, int64 (n,), or None. `waiting`: what is alive
-        in front of the batch. `met`: the predicates that have held so far, as bits; the others are asked for at all
+        `batch`: one that `Narrows`. `keys`: the partition of each row, int64 (n,), or None. `waiting`: the runs alive
+        in front of the batch. `met`: the predicates that have held so far, as bits; the others are evaluated at all
         rows. O(n) for each transition out of a state that a run may be in, besides the predicates.
         """
         rows = _Rows(len(batch), keys)
@@ -119,11 +120,11 @@ class _Rows:
         self._begins = np.maximum.accumulate(np.where(first, self._places, 0))
 
     def ordered(self, values: np.ndarray) -> np.ndarray:
-        """By place what is given by row."""
+        """Values given by row, put in order of place."""
         return values if self._keys is None else values[self._order]
 
     def given(self, values: np.ndarray) -> np.ndarray:
-        """By row what is given by place."""
+        """Values given by place, put in order of row."""
         if self._keys is None:
             return values
         found = np.empty_like(values)
@@ -136,7 +137,7 @@ class _Rows:
             self._sorted, partitions)  # fmt: skip
 
     def behind(self, fired: np.ndarray, *, stays: bool) -> np.ndarray:
-        """The places next to those where `fired`, in their partitions; all later ones there, if a run `stays`."""
+        """The places next to those with `fired`, in their partitions; all later ones there, if a run `stays`."""
         found = np.zeros_like(fired)
         if stays:
             latest = np.maximum.accumulate(np.where(fired, self._places, -1))
@@ -147,8 +148,8 @@ class _Rows:
 
 
 def _in_order(cea: CEA) -> tuple[dict[int, int], list[bool]]:
-    """The rank of each state, lower than those of the states behind it where there is no way back; and whether there is
-    a way from a state to itself."""
+    """The rank of each state, and, for each, True if there is a way from the state to itself. A state's rank is lower
+    than those of the states behind it from which no way leads back."""
     after = [sorted({t.target for t in out} - {ACCEPT}) for out in cea.transitions]
     done: dict[int, None] = {}
     path: list[tuple[int, list[int]]] = []

@@ -1,11 +1,13 @@
 """A pattern as a disjunction of branches, each a conjunction that can be evaluated in any order ([Lazy] §5.2).
 
-A *branch* is a set of leaves, one event each, with the order there is between them, and conditions on tuples of them. A
-sequence is a conjunction with order (the footnote of §5.2), a partial sequence one with less of it (§4.3), so And,
-Sequence and Or distribute as in a Boolean formula. An iteration `φ+` is `φ* ; φ`: its last round becomes leaves of the
-branch like any others and the rounds before it a `Rounds` that is generated once all leaves have their events
-([Lazy] §4.5 puts the iterated type last in the order). Thus whatever is still to be found of an iteration lies
-between events that are known, and only single events are ever waited for.
+A *branch* is a set of leaves, one event each, with a partial order of them, and conditions on tuples of them. A
+sequence is a conjunction with order (the footnote of §5.2), a partial sequence one with less order (§4.3). So And,
+Sequence and Or distribute as in a Boolean formula.
+
+An iteration `φ+` is `φ* ; φ`. Its last round becomes leaves of the branch like any others. The rounds before it become
+a `Rounds`, which is generated once all leaves have their events ([Lazy] §4.5 puts the iterated type last in the order).
+So all missing events of an iteration lie between events that are known, and an instance only ever waits for single
+events.
 
 A variable is the set of leaves it takes. Every leaf has a number of its own, also in each copy of a round.
 """
@@ -53,7 +55,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A guard; for each of its variables the leaves that variable takes where the guard stands.
+    """A guard, and for each of its variables the leaves that the variable takes in the guard's part of the pattern.
 
     Not `whole`: it holds for every choice of one event for each variable. `whole`: it is about all events at once, as
     an aggregate is.
@@ -122,7 +124,7 @@ class Branch:
 
     @property
     def first(self) -> frozenset[int]:
-        """The nodes that may be where the branch starts: rounds that may be none, and what starts it then."""
+        """The nodes that may start the branch: rounds that may be empty, and the nodes that start it in that case."""
         rounds = {r.number for r in self.rounds}
         return self.nodes - {b for a, b in self.before if a not in rounds}
 
@@ -140,7 +142,7 @@ class Branch:
 
     @property
     def is_unique(self) -> bool:
-        """Whether different ways to match are different complex events: a full order, all marked, one iteration."""
+        """True if different ways to match are different complex events: a full order, all marked, one iteration."""
         if not all(leaf.variables for leaf in self.all_leaves()) or len(self.rounds) > 1:
             return False
         if any(len(r.branches) > 1 or len(r.branches[0].leaves) > 1 or r.branches[0].rounds for r in self.rounds):
@@ -150,22 +152,22 @@ class Branch:
 
 
 KindOf = Callable[[Hashable], str | None]
-"""What a guard is about: "tuples", "whole", or None where it can only be decided event by event."""
+"""The scope of a guard: "tuples", "whole", or None if it can only be decided event by event."""
 
 
 def normal_form(pattern: Pattern, kind_of: KindOf) -> tuple[Branch, ...]:
-    """The branches of `pattern`; `UnsupportedFeature` names what lazy evaluation does not take.
+    """The branches of `pattern`; `UnsupportedFeature` names the part that lazy evaluation does not support.
 
     Their number is the product of the alternatives in conjunctions and sequences, at most `BRANCHES`.
     """
     branches = tuple(_Normal(kind_of).of(pattern, frozenset()))
     longest = max(sum(1 for _ in branch.all_leaves()) for branch in branches)
     if longest > LEAVES:
-        raise _refused(f"a branch of {longest} events ({LEAVES} is the limit)")
+        raise _refusal(f"a branch of {longest} events ({LEAVES} is the limit)")
     return branches
 
 
-def _refused(what: str) -> UnsupportedFeature:
+def _refusal(what: str) -> UnsupportedFeature:
     return UnsupportedFeature(
         f"the lazy evaluators do not take {what}",
         hint="evaluator 'compact' runs every query, and 'auto' chooses it here",
@@ -181,38 +183,38 @@ class _Normal:
         """The branches of a pattern; `around` are the guards of the correlations directly around it."""
         match pattern:
             case Atom(_, _, guard) if guard is not None:
-                raise _refused("conditions of single events on a run's registers (SPAseq)")
+                raise _refusal("conditions of single events on a run's registers (SPAseq)")
             case Atom(predicates, variables, _):
                 return [Branch((Leaf(next(self._fresh), predicates, variables),))]
             case As(child, variable):
-                return self._mapped(child, lambda leaf: leaf.variables | {variable} if leaf.variables else frozenset())
+                return self._map(child, lambda leaf: leaf.variables | {variable} if leaf.variables else frozenset())
             case Project(child, kept):
-                return self._mapped(child, lambda leaf: leaf.variables & kept)
+                return self._map(child, lambda leaf: leaf.variables & kept)
             case Filter(child, variable, predicate):
-                return [_restricted(b, variable, predicate) for b in self.of(child, frozenset())]
+                return [_restrict(b, variable, predicate) for b in self.of(child, frozenset())]
             case Correlate(child, over, guard):
-                return self._correlated(self.of(child, around | {guard}), over, guard)
+                return self._correlate(self.of(child, around | {guard}), over, guard)
             case Or(left, right):
-                return self._counted(self.of(left, frozenset()) + self.of(right, frozenset()))
+                return self._check_number(self.of(left, frozenset()) + self.of(right, frozenset()))
             case And(left, right):
                 return self._product(left, right, _both)
             case Sequence(left, right, skip, absent):
                 if skip is Skip.NEXT:
-                    raise _refused("skip-till-next (SPAseq's ';')")
-                return self._product(left, right, lambda a, b: self._joined(a, b, skip, absent, around))
+                    raise _refusal("skip-till-next (SPAseq's ';')")
+                return self._product(left, right, lambda a, b: self._join(a, b, skip, absent, around))
             case Iterate(child, skip, again):
                 if skip is Skip.NEXT or again is not None:
-                    raise _refused("iterations that skip till the next match or free variables (SPAseq's '+')")
-                return self._iterated(self.of(child, frozenset()), skip is Skip.NONE)
+                    raise _refusal("iterations that skip till the next match or free variables (SPAseq's '+')")
+                return self._iterate(self.of(child, frozenset()), skip is Skip.NONE)
             case _:
                 assert_never(pattern)  # type: ignore[arg-type]
 
-    def _counted(self, branches: list[Branch]) -> list[Branch]:
+    def _check_number(self, branches: list[Branch]) -> list[Branch]:
         if len(branches) > BRANCHES:
-            raise _refused(f"more than {BRANCHES} branches in disjunctive normal form")
+            raise _refusal(f"more than {BRANCHES} branches in disjunctive normal form")
         return branches
 
-    def _mapped(self, child: Pattern, change: Callable[[Leaf], frozenset[str]]) -> list[Branch]:
+    def _map(self, child: Pattern, change: Callable[[Leaf], frozenset[str]]) -> list[Branch]:
         return [
             _with_leaves(b, lambda leaf: dataclasses.replace(leaf, variables=change(leaf)))
             for b in self.of(child, frozenset())
@@ -221,13 +223,13 @@ class _Normal:
     def _product(self, left: Pattern, right: Pattern, join: Callable[[Branch, Branch], Branch]) -> list[Branch]:
         first, second = self.of(left, frozenset()), self.of(right, frozenset())
         if len(first) * len(second) > BRANCHES:
-            raise _refused(f"more than {BRANCHES} branches in disjunctive normal form")
+            raise _refusal(f"more than {BRANCHES} branches in disjunctive normal form")
         return [join(a, b) for a in first for b in second]
 
-    def _correlated(self, branches: list[Branch], over: frozenset[str], guard: Hashable) -> list[Branch]:
+    def _correlate(self, branches: list[Branch], over: frozenset[str], guard: Hashable) -> list[Branch]:
         kind = self._kind_of(guard)
         if kind is None:
-            raise _refused(f"a condition that is only decided event by event: {guard}")
+            raise _refusal(f"a condition that is only decided event by event: {guard}")
         found = []
         for branch in branches:
             test = _test(branch, over, guard, kind)
@@ -235,7 +237,7 @@ class _Normal:
             found.append(branch if test is None else dataclasses.replace(branch, tests=(*branch.tests, test)))
         return found
 
-    def _joined(
+    def _join(
         self, left: Branch, right: Branch, skip: Skip, absent: tuple[Atom, ...], around: frozenset[Hashable]
     ) -> Branch:
         both = _both(left, right)
@@ -252,7 +254,7 @@ class _Normal:
         if atom.guard is None:
             return Alternative(atom.predicates, "", None)
         if atom.guard not in around or self._kind_of(atom.guard) != "tuples" or len(atom.variables) != 1:
-            raise _refused(f"this condition of what must be absent: {atom.guard}")
+            raise _refusal(f"this condition of what must be absent: {atom.guard}")
         (mark,) = atom.variables
         known = frozenset(v for leaf in left.all_leaves() for v in leaf.variables)
         over = frozenset(v for v in self._variables_of(atom.guard) if v != mark)
@@ -262,18 +264,18 @@ class _Normal:
     def _variables_of(self, guard: Hashable) -> frozenset[str]:
         return getattr(guard, "variables")  # noqa: B009 - a guard of kind "tuples" has them
 
-    def _iterated(self, branches: list[Branch], adjacent: bool) -> list[Branch]:
+    def _iterate(self, branches: list[Branch], adjacent: bool) -> list[Branch]:
         rounds = Rounds(next(self._fresh), tuple(branches), adjacent)
         found = []
         for branch in branches:
-            last = self._copied(branch)
+            last = self._copy(branch)
             before = last.before | {(rounds.number, node) for node in last.nodes}
             found.append(dataclasses.replace(last, rounds=(rounds, *last.rounds), before=before))
         return found
 
-    def _copied(self, branch: Branch) -> Branch:
+    def _copy(self, branch: Branch) -> Branch:
         """The same with other numbers: conditions of one round are not about another."""
-        return _renumbered(branch, {}, self._fresh)
+        return _renumber(branch, {}, self._fresh)
 
 
 def _both(left: Branch, right: Branch) -> Branch:
@@ -300,7 +302,7 @@ def _with_leaves(branch: Branch, change: Callable[[Leaf], Leaf]) -> Branch:
     return dataclasses.replace(branch, leaves=tuple(map(change, branch.leaves)), rounds=rounds)
 
 
-def _restricted(branch: Branch, variable: str, predicate: Predicate) -> Branch:
+def _restrict(branch: Branch, variable: str, predicate: Predicate) -> Branch:
     def change(leaf: Leaf) -> Leaf:
         if variable not in leaf.variables:
             return leaf
@@ -309,14 +311,14 @@ def _restricted(branch: Branch, variable: str, predicate: Predicate) -> Branch:
     return _with_leaves(branch, change)
 
 
-def _renumbered(branch: Branch, numbers: dict[int, int], fresh: Iterator[int]) -> Branch:
+def _renumber(branch: Branch, numbers: dict[int, int], fresh: Iterator[int]) -> Branch:
     """`numbers` collects old to new."""
     for leaf in branch.leaves:
         numbers[leaf.number] = next(fresh)
     rounds = []
     for r in branch.rounds:
         numbers[r.number] = next(fresh)
-        inner = tuple(_renumbered(b, numbers, fresh) for b in r.branches)
+        inner = tuple(_renumber(b, numbers, fresh) for b in r.branches)
         rounds.append(Rounds(numbers[r.number], inner, r.adjacent))
 
     def of(nodes: frozenset[int]) -> frozenset[int]:
@@ -339,7 +341,7 @@ def _renumbered(branch: Branch, numbers: dict[int, int], fresh: Iterator[int]) -
 
 
 def tests_of(branch: Branch) -> Iterator[Test]:
-    """The tests of a branch, those inside rounds too; not those of what must be absent."""
+    """The tests of a branch, those inside rounds too; not those of absences."""
     yield from branch.tests
     for rounds in branch.rounds:
         for inner in rounds.branches:

@@ -1,7 +1,7 @@
-"""Numbers for the partitions of one evaluation; that of one which no run can be in any more is given to another.
+"""Numbers for the partitions of one evaluation. The number of a partition is reused once no run can be in it any more.
 
-A key that is silent for longer than `Settings.forget_keys_after` begins anew: what comes behind the pause has another
-number, so the engine takes it for a key that never was, and no evaluator knows of pauses.
+A key that is silent for longer than `Settings.forget_keys_after` begins anew. Its events behind the pause have another
+number, so the engine takes it for a new key, and evaluators need no rule for pauses.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ _MOST: Final = (1 << 63) - 1
 class Partitions:
     """A number from 0 for each key of PARTITION BY, as small as can be.
 
-    Runs of a partition whose last event has left the window are dead, and so is what CONSUME BY PARTITION holds against
-    them. For the engine such a partition is like one that never was, so another key may have its number. Keys that were
-    seen since the last turn are marked. At a turn, which comes when the window no longer reaches back to the turn
-    before, those without a mark are forgotten and the marks are wiped off. So a key is kept for one window behind its
-    last event at least. A turn waits for so many new keys that it is worth its while: forgetting costs O(1) for each of
-    them, and the keys held are some three times those of two windows at most.
+    Runs of a partition whose last event has left the window are dead, and so is the start that CONSUME BY PARTITION
+    holds against them. For the engine such a partition is like one that never was, so another key may have its number.
 
-    Windows in EVENTS are a partition's own, and a query may have no window: there no key is ever forgotten, but after
+    Keys that were seen since the last turn are marked. A turn comes when the window no longer reaches back to the turn
+    before. At a turn, keys without a mark are forgotten, and the marks are cleared. So a key is kept for one window
+    behind its last event at least. A turn waits for enough new keys to pay: forgetting costs O(1) for each of them, and
+    the keys held are some three times those of two windows at most.
+
+    Windows in EVENTS are a partition's own, and a query may have no window. Then no key is ever forgotten, except after
     the pause `forget_after`, seconds of events' times. `lives` and `number_at` see pauses; `reach` looks for keys that
-    may never come again. Their numbers wait until the runs of the partition are gone (`make_room`). `forgotten` counts
-    keys, one that comes back and pauses again once more, `lost` the runs that went with them. No event before the
-    position `oldest` is of a key that is held.
+    may never come again. Their numbers wait until the runs of the partition are gone (`make_room`).
+
+    `forgotten` counts keys; one that returns and pauses again counts once more. `lost` counts the runs that went with
+    them. No event before the position `oldest` is of a key that is held.
     """
 
     worth: ClassVar[int] = 1_000
@@ -62,31 +64,31 @@ class Partitions:
         self._since = 0
 
     def __len__(self) -> int:
-        """How many keys are held."""
+        """The number of keys held."""
         return len(self._numbers)
 
     def number(self, key: Hashable) -> int:
         """The number of a key that an event has. O(1)."""
         number = self._numbers.get(key)
         if number is None:
-            number = self._given(key)
+            number = self._give_number(key)
         self._seen[number] = True
         return number
 
     def of(self, keys: list[Any]) -> list[int]:
         """The number of each key, as `number` gives it."""
         known = self._numbers.get
-        numbers = [self._given(key) if (number := known(key)) is None else number for key in keys]
+        numbers = [self._give_number(key) if (number := known(key)) is None else number for key in keys]
         self._seen[numbers] = True
         return numbers
 
     @property
     def pauses(self) -> bool:
-        """Whether keys are forgotten after a pause."""
+        """True if keys are forgotten after a pause."""
         return self._pause is not None
 
     def number_at(self, key: Hashable, position: int, time: int) -> int:
-        """The number of a key that an event at this position and time (ns) has, where keys `pause`. O(1)."""
+        """The number of the key of an event at this position and time (ns), if keys `pause`. O(1)."""
         number = self.number(key)
         assert self._pause is not None
         if self._born[number] < 0:
@@ -97,8 +99,8 @@ class Partitions:
         return number
 
     def lives(self, numbers: np.ndarray, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Of consecutive events, whose keys have these numbers (-1: no key), the numbers that they have with regard to
-        pauses: int64 (n,). The same ones where keys do not `pause`. O(n log n)."""
+        """The numbers of consecutive events with regard to pauses: int64 (n,). `numbers`: those of their keys, -1 for
+        no key. They stay the same if keys do not `pause`. O(n log n)."""
         if self._pause is None or not len(numbers):
             return numbers
         order = in_order(numbers)
@@ -121,8 +123,8 @@ class Partitions:
         return found
 
     def born(self, numbers: np.ndarray) -> np.ndarray:
-        """The position of the first event since the pause of the keys of these numbers, where keys `pause`; beyond all
-        positions for numbers that are free: int64 (n,)."""
+        """The position of the first event since the pause of the keys of these numbers, if keys `pause`: int64 (n,).
+        Beyond all positions for numbers that are free."""
         return self._born[numbers]
 
     def since(self, key: Hashable) -> int:
@@ -135,16 +137,17 @@ class Partitions:
         self._seen[numbers] = True
 
     def reach(self, place: int | float, time: int) -> bool:
-        """No event will come before `place`, in what the window is measured in, nor before `time` (ns). To be called
+        """Note that no event will come before `place`, in the unit of the window, nor before `time` (ns). To be called
         between events.
 
-        Returns whether keys may have been forgotten: a number that the caller keeps for a key is not to be used again.
+        Returns True if keys may have been forgotten. Then a number that the caller keeps for a key must not be used
+        again.
         """
         paused = self._since >= max(self.worth, len(self._numbers) // 4) and self.hush(time)
         return self._turn(place) or paused
 
     def hush(self, time: int) -> bool:
-        """Forget the keys that are silent at `time` for too long; whether there are any. O(keys)."""
+        """Forget the keys that are silent at `time` for too long; True if there are any. O(keys)."""
         if self._pause is None or not self._numbers:
             return False
         self._since = 0
@@ -155,11 +158,11 @@ class Partitions:
         return bool(numbers)
 
     def make_room(self, empty: Callable[[np.ndarray], int | None]) -> None:
-        """Has the partitions of forgotten keys emptied, so that their numbers can be given away. To be called between
+        """Have the partitions of forgotten keys emptied, so that their numbers can be reused. To be called between
         events.
 
-        `empty` ends the runs of some partitions and says how many there were, or gives None where it cannot: such
-        numbers stay unused until the window has passed.
+        `empty` ends the runs of some partitions and returns their number, or None if it cannot: such numbers stay
+        unused until the window has passed.
         """
         if not self._silent:
             return
@@ -204,12 +207,12 @@ class Partitions:
         """The key of a number comes again at `position` after a pause that was too long; its new number."""
         key = self._keys[number]
         self._forget(number)
-        number = self._given(key)
+        number = self._give_number(key)
         self._seen[number] = True
         self._born[number] = position
         return number
 
-    def _given(self, key: Hashable) -> int:
+    def _give_number(self, key: Hashable) -> int:
         """The number of a key that has none."""
         self._new += 1
         self._since += 1
@@ -230,8 +233,9 @@ class Partitions:
         return number
 
     def snapshot(self) -> tuple[Any, ...]:
-        """Keys, their numbers, which of them are marked, the place of the last turn, and how many keys are newer. Where
-        keys pause: when each was last and first seen, the numbers that are not to be used, and counts."""
+        """Keys, their numbers, the marked ones, the place of the last turn, and the number of newer keys. If keys
+        pause, also the time of each one's last event and the position of its first, the numbers that must not be used,
+        and counts."""
         numbers = list(self._numbers.values())
         pauses = None
         if self._pause is not None:

@@ -26,24 +26,24 @@ class Program:
     settings: Settings
     absent: NoneOf | None = None
     lazy: LazyPlan | str | None = None
-    """For the lazy evaluators: a plan; or why "auto" has none; None where they are not asked for."""
+    """For the lazy evaluators: a plan; or the reason why "auto" has none; None if they are not requested."""
     against: Program | None = None
     """Of matches that wait for their windows to close, those with one event more which calls them off."""
 
     @property
     def ends_by_key(self) -> bool:
-        """Whether nothing but a pause of its key ends a run."""
+        """True if only a pause of its key ends a run."""
         return self.settings.forget_keys_after is not None and not self.window.is_bounded
 
     @property
     def keeps_roots(self) -> bool:
         """True if matches wait for their windows to close, and the compact structure holds them: as nodes, not one by
-        one. What follows them decides by where they end and start; with `against` it decides by their positions."""
+        one. Events behind them decide by the ends and starts of the matches; with `against`, by their positions."""
         return self.absent is not None and self.against is None
 
     @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
-        """The sets of variables that `MatchBatch.labels` number; None where matches are not valuations."""
+        """The sets of variables that `MatchBatch.labels` number; None if matches are not valuations."""
         return self.cea.labels
 
     def explain(self, per_second: int | None = None) -> str:
@@ -73,11 +73,12 @@ class Program:
 
 
 def ends_only(program: Program) -> Program:
-    """The same, asked only at which events matches end (`Selection.ENDS`); the compact structure evaluates it.
+    """The same program, reduced to the events at which matches end (`Selection.ENDS`); the compact structure evaluates
+    it.
 
-    Which of the matches with one end are chosen, and how many, is the same to whether there is one, so all that is left
-    of the choice is what is consumed. With `absent`, a match waits until its window has closed, and the structure tells
-    of each root whether one of its matches is left then (`keeps_roots`); a program with `against` stays as it is.
+    The existence of a match does not depend on the choice among matches with one end, nor on their number. So only
+    CONSUME BY is left of the choice. With `absent`, a match waits until its window has closed. The structure then
+    reports for each root if one of its matches is left (`keeps_roots`). A program with `against` stays as it is.
     """
     if program.against is not None:
         return replace(program, lazy=None)
@@ -110,10 +111,12 @@ def compile_program(
 
     `absent`, if given, fails for the events that must not follow a match inside its window; then matches are reported
     as their windows close (only with selection ALL). `against`, with it, is a program whose matches are those of
-    `pattern`, with all of their positions, and an event more: then they are not reported. With `valuations`,
-    matches are valuations ([CEL] §3): two that differ only in which variables take which positions are two, and
-    `MatchBatch.labels` tells them apart; of the variables `shown` alone, if given. Selection compares positions as
-    ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count valuations.
+    `pattern`, with all of their positions, and one more event. Such matches of `pattern` are not reported.
+
+    With `valuations`, matches are valuations ([CEL] §3): two that differ only in the positions of a variable are two,
+    and `MatchBatch.labels` tells them apart. If `shown` is given, only these variables count. Selection compares
+    positions as ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count
+    valuations.
     """
     if absent is not None and choice != Choice():
         raise InternalError("absence at the end is evaluated with selection ALL, without consumption or limit")

@@ -1,4 +1,4 @@
-"""What guards do to registers, where they are evaluated in the kernels.
+"""The operations of guards on registers, for guards evaluated in the kernels.
 
 A register holds a code: an int64 that compares like the value it stands for. A guard is a list of operations on
 registers and on the codes of the event, its *columns*. The front end gives the operations and the codes (`Codes`).
@@ -25,7 +25,7 @@ MOST: Final = 62
 class Test:
     """The run goes on only if `register symbol column`. `symbol`: =, !=, <, <=, > or >=.
 
-    Where one of them holds nothing, there is nothing to compare and it goes on; not if `strict`.
+    If one of them holds nothing, there is nothing to compare and it goes on; not if `strict`.
     """
 
     symbol: str
@@ -44,7 +44,7 @@ class ColumnTest:
 
 
 class MergeRule(Enum):
-    """What a register holds after it took in a code, where it may hold one already."""
+    """The contents of a register after it took in a code, if it may hold one already."""
 
     OVERWRITE = "the new code, if the column holds one"
     SET = "the new code; the column always holds one"
@@ -81,7 +81,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """The code in a column, or in a register; of both, the register's where the column holds nothing."""
+    """The code in a column, or in a register; of both, the register's if the column holds nothing."""
 
     register: int | None = None
     column: int | None = None
@@ -91,9 +91,9 @@ class Operand:
 class ResidualTest:
     """The run goes on only if `Codes.answer` says yes to question `number` about the codes of `about`.
 
-    It is asked once about the same codes, and not at all where `program` can tell: postfix notation over operands
-    (codes in the order of doubles, as close as doubles are to the value), numbers, `+ - * / neg abs`, comparisons,
-    `not`, `and`, `or`. `lenient`: it goes on, too, where some operand holds nothing.
+    The question is asked once about the same codes, and not at all if `program` can answer it. `program` is in postfix
+    notation over operands (codes in the order of doubles, as close as doubles are to the value), numbers, `+ - * / neg
+    abs`, comparisons, `not`, `and`, `or`. `lenient`: the run also goes on if some operand holds nothing.
     """
 
     number: int
@@ -115,10 +115,12 @@ class Unless:
 
 @dataclass(frozen=True, slots=True)
 class ForEachValue:
-    """What follows, up to the next `ForEachValue`, is done for each of the values that the event has at once.
+    """The operations behind it, up to the next `ForEachValue`, are done for each of the values that the event has at
+    once.
 
-    The column `others` says how many rows of `Codes.extras` it has besides its own, the column `first` where they are.
-    A run then holds all that its registers may hold, a set of rows; a transition fires if the tests let one pass.
+    The column `others` gives the number of rows of `Codes.extras` that it has besides its own, the column `first` their
+    place. A run then holds all the rows that its registers may hold, a set. A transition fires if the tests let one row
+    pass.
     """
 
     others: int
@@ -141,11 +143,11 @@ class Chains(Protocol):
 class Codes(Protocol):
     """The guards of an evaluation as operations, and the values of events as codes.
 
-    `registers`: how many there are, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`:
-    the further values of events that have several (`ForEachValue`), of the batch loaded last: int64 (rows, columns).
-    `asked`: the most codes that a question is about (`ResidualTest`), 0 where there are none. `terms`: the texts or
-    terms that codes stand for, with their numbers, for those who ask how much is held. `chains`: where `Append`
-    puts its lists, None where there is none.
+    `registers`: their number, at most 62. `outputs`: those that tell matches apart, and come with them. `extras`: the
+    further values of events that have several (`ForEachValue`), of the batch loaded last: int64 (rows, columns).
+    `asked`: the most codes that a question is about (`ResidualTest`), 0 if there are none. `terms`: the texts or terms
+    that codes stand for, with their numbers, for reports of memory. `chains`: the place of the lists of `Append`, None
+    if there is none.
     """
 
     @property
@@ -167,13 +169,13 @@ class Codes(Protocol):
     def chains(self) -> Chains | None: ...
 
     def ops(self, transition: Transition) -> tuple[Op, ...]:
-        """What the actions of a transition do, in their order."""
+        """The operations of a transition's actions, in their order."""
         ...
 
     def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
         """The codes of each event: int64 (n, columns), of which only `rows` (ascending) will be read, before the next
-        call. None where the values of these rows cannot be held against those before as numbers, or, where `full` says
-        so then, not before `evict`."""
+        call. None if the values of these rows cannot be compared with earlier values as numbers. With `full`, None may
+        mean only that `evict` has to come first."""
         ...
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:
@@ -187,21 +189,21 @@ class Codes(Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether `evict` should be called: much is held for values that no run may have any more, or codes have
-        become scarce."""
+        """True if `evict` should be called: many values are held that no run may have any more, or codes have become
+        scarce."""
         ...
 
     def full_before(self, batch: Any) -> bool:
-        """`full`, but not where the batch would only ask again for what is held."""
+        """`full`, except if the batch would only use values that are held already."""
         ...
 
     def evict(self, held: np.ndarray) -> np.ndarray | None:
-        """Only the codes in `held`, int64 (runs, registers), are still in use. The codes that take their places, each
-        register's in the order of those before; None where all stay what they are."""
+        """Free all codes except those in `held`, int64 (runs, registers). Returns the codes that replace them, each
+        register's in the same order as before; None if all stay as they are."""
         ...
 
     def snapshot(self) -> Any:
-        """What the codes stand for, as plain values."""
+        """The values that the codes stand for, as plain values."""
         ...
 
     def restore(self, state: Any, held: np.ndarray) -> None:

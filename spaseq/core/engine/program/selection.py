@@ -1,4 +1,4 @@
-"""What a `Choice` means to the kernels."""
+"""The meaning of a `Choice` for the kernels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ CONSUME = {Consume.NONE: k.CONSUME_NONE, Consume.ANY: k.CONSUME_ANY, Consume.PAR
 
 
 def kernel_order(program: Program) -> int:
-    """What a cell keeps of its runs: all in the compact structure, the frontiers of NEXT or LAST, the latest start; all
-    where matches wait as roots."""
+    """The runs that a cell keeps: all in the compact structure, the frontiers of NEXT or LAST, or the latest start. All
+    of them if matches wait as roots."""
     if program.keeps_roots:
         return k.KEEP_OPEN
     match program.choice.selection:

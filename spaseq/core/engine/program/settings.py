@@ -1,4 +1,4 @@
-"""What a program is told besides the pattern and its window: what is reported of the matches, and its budgets."""
+"""The settings of a program besides the pattern and its window: the matches reported, and its budgets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spaseq.core.watch import TEXT_LENGTH, memory_of_machine
 
 
 class Selection(enum.Enum):
-    """Which of the complex events with one end, in one partition and in the window, are reported ([CEL] §4)."""
+    """The complex events that are reported of those with one end, in one partition and in the window ([CEL] §4)."""
 
     ALL = "all"
     ANY = "any"
@@ -23,12 +23,12 @@ class Selection(enum.Enum):
     MAX = "max"
     """Those whose positions are not a proper subset of another's."""
     ENDS = "ends"
-    """Only whether there is one, as a match without positions that starts where one of them does. A configuration then
+    """Only the existence of a match: one without positions, with the start of one of the matches. A configuration then
     holds the latest start of its runs, one number, instead of the compact structure."""
 
 
 class Consume(enum.Enum):
-    """What an event that completes a match makes forgotten, once all its matches are reported."""
+    """The events that are forgotten after an event completes matches, once all its matches are reported."""
 
     NONE = "none"
     ANY = "any"
@@ -39,7 +39,7 @@ class Consume(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is reported of the matches. `limit`: at most so many per completing event, most recent starts first."""
+    """The matches that are reported. `limit`: the most per completing event, most recent starts first."""
 
     selection: Selection = Selection.ALL
     consume: Consume = Consume.NONE
@@ -65,14 +65,14 @@ class Settings:
     """
 
     automaton_bytes: int = 64 << 20
-    """Deterministic states and transitions kept: cleared and rebuilt when full. Where the states alive at one time
-    are too many by themselves, the evaluation goes on without (slower; `statistics` says `fell_back`)."""
+    """Deterministic states and transitions kept: cleared and rebuilt when full. If the states alive at one time are too
+    many by themselves, the evaluation goes on without them (slower; `statistics` has `fell_back`)."""
     arena_bytes: int = _part(4)
     """The compact structure: grows with the window's events and the pattern's states. A quarter of the memory."""
     live_runs: int = 1_000_000
     """Different (state, register row) sets at one time, for patterns with conditions over several events."""
     event_runs: int = 100_000
-    """(State, register row) pairs that one event may move where conditions are decided in Python: aggregates, sets of
+    """(State, register row) pairs that one event may move if conditions are decided in Python: aggregates, sets of
     mappings. Some 20 microseconds each."""
     partitions: int = _part(2_000, 10_000_000)
     """Keys of PARTITION BY at a time: of those seen in a window of time, or, without one, of all. One for 2,000 bytes
@@ -89,7 +89,7 @@ class Settings:
     """Alternatives under one negation with conditions over several events: a waiting state has two loops for each,
     and these multiply."""
     repeated_events: int = 1_000
-    """How many events a pattern may be long once bounded repetition is written out."""
+    """The number of events that a pattern may have once bounded repetition is written out."""
     filter_alternatives: int = 256
     """Alternatives that the ORs of a FILTER may stand for: each is a part of the automaton."""
     rewrite_size: int = 2_000
@@ -106,10 +106,10 @@ class Settings:
     """SPAseq: threads that read and match the files of a run, the caller's included; 1: that alone. None: one for each
     processor of the process, up to two. Answers do not depend on it."""
     evaluator: str = "compact"
-    """Who evaluates: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (whoever is cheapest)."""
+    """The evaluator: "compact" (the compact structure), "chain" or "tree" (lazily), "auto" (the cheapest)."""
     time_limit: float | None = None
-    """Seconds that an evaluation may take: of a run or a stream that is followed all of it, what its caller does
-    between two matches included; of a session each call by itself. None: any. Raises `LimitReached`."""
+    """Seconds that an evaluation may take: all of a run or of a followed stream, including the caller's work between
+    two matches; of a session, each call by itself. None: any. Raises `LimitReached`."""
     memory_limit: int | None = None
     """Bytes of memory that the process may hold while it evaluates. None: any. Raises `LimitReached`."""
 
@@ -127,7 +127,7 @@ class Settings:
 
     @staticmethod
     def given(settings: Settings | None) -> Settings:
-        """The settings, or those by default. `OptionError` for what are none."""
+        """The settings, or those by default. Raises `OptionError` for values that are no settings."""
         if settings is None:
             return Settings()
         if not isinstance(settings, Settings):
@@ -137,11 +137,11 @@ class Settings:
 
 
 _KINDS: Final = {"int": "count", "str": "name", "int | None": "count", "float | None": "number of seconds"}
-"""What the fields of `Settings` are, by their annotation."""
+"""The names of the kinds of fields of `Settings`, by their annotation."""
 
 
 class Registers(Protocol):
-    """What the guards of a pattern mean. Rows are hashable, never None; runs in one state with equal rows are one."""
+    """The state of a pattern's guards. Rows are hashable, never None; runs in one state with equal rows are one."""
 
     @property
     def empty(self) -> Any:
@@ -153,11 +153,12 @@ class Registers(Protocol):
         ...
 
     def take(self, row: Any, guard: Any, variables: frozenset[str], event: int) -> Any | None:
-        """The row once a run with `row` takes the event for `variables`, or None where `guard` rejects it."""
+        """The row once a run with `row` takes the event for `variables`, or None if `guard` rejects it."""
         ...
 
     def leave(self, row: Any, guard: Any) -> Any | None:
-        """The row without what `guard` needed, or None where the guard, knowing all it will, rejects the run."""
+        """The row without the values that `guard` needed, or None if the guard, with all its values, rejects the
+        run."""
         ...
 
     def again(self, row: Any, action: Any) -> Any:

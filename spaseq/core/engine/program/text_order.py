@@ -1,7 +1,7 @@
 """Texts as whole numbers in their order, so that kernels compare texts as they compare numbers.
 
 This is order maintenance (Dietz and Sleator, STOC 1987) by labels in 60 bits: a new text gets a label between those of
-its neighbours. Where there is none left, `keep` gives all texts that are still in use labels anew.
+its neighbours. If no label is left, `keep` gives new labels to all texts that are still in use.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TextOrder:
         self._is_crowded = False
 
     def labels(self, texts: Sequence[str]) -> np.ndarray | None:
-        """The labels of `texts`, int64, in their order; None where there is no room for new ones before `keep`.
+        """The labels of `texts`, int64, in their order; None if there is no room for new ones before `keep`.
 
         O(log n) comparisons for each new text among n.
         """
@@ -51,7 +51,7 @@ class TextOrder:
         return self._texts[bisect_left(self._labels, label)]
 
     def has(self, codes: np.ndarray) -> bool:
-        """Whether each of these, int64, is a label."""
+        """For each of these, int64, True if it is a label."""
         return bool(np.isin(codes, np.array(self._labels, np.int64)).all())
 
     def __len__(self) -> int:
@@ -59,17 +59,18 @@ class TextOrder:
 
     @property
     def full(self) -> bool:
-        """Whether `keep` should be called: there was no room, or there are twice as many texts as after the last."""
+        """True if `keep` should be called: there was no room, or there are twice as many texts as after the last
+        call."""
         return self._is_crowded or len(self._texts) > self._full
 
     @property
     def crowded(self) -> bool:
-        """Whether there was no room."""
+        """True if there was no room."""
         return self._is_crowded
 
     def keep(self, held: np.ndarray) -> np.ndarray:
-        """Forgets all texts whose labels are not in `held`, int64 of any shape, and gives the others new labels: `held`
-        with these; what is no label there stays. O(texts + held)."""
+        """Forgets all texts whose labels are not in `held`, int64 of any shape, and gives the others new labels.
+        Returns `held` with these; numbers that are no labels stay. O(texts + held)."""
         labels = np.array(self._labels, np.int64)
         places = np.searchsorted(labels, held)
         is_label = places < len(labels)
@@ -86,7 +87,7 @@ class TextOrder:
         return list(self._texts), list(self._labels)
 
     def restore(self, state: Any) -> None:
-        """The opposite of `snapshot`. `OptionError` for what is none."""
+        """The opposite of `snapshot`. Raises `OptionError` for a value that is none."""
         texts, labels = state
         expect(all(type(text) is str for text in texts) and _ascend(texts), "texts in their order")
         expect(all(type(one) is int and 0 < one < _TOP for one in labels) and _ascend(labels), "labels in their order")
@@ -123,7 +124,7 @@ class TextOrder:
         return True
 
     def _between(self, place: int, count: int) -> list[int] | None:
-        """Labels for so many new texts before the one at `place`, ascending; None where there are not so many."""
+        """Labels for so many new texts before the one at `place`, ascending; None if there are not so many."""
         taken = self._labels
         if not taken:
             return _spread(_TOP // 4, 3 * (_TOP // 4), count)

@@ -1,11 +1,11 @@
 """The arithmetic of windows, in one place and exact over the whole range of int64 and float64; windows as positions.
 
-A *place* is where an event is on what a window is measured in: its position, its time (ns), or the number of an
-attribute. No difference of places is ever formed that could overflow: bounds stop at the ends of int64, where they are
-exact, as no place lies beyond them.
+A *place* is the number of an event that a window measures: its position, its time (ns), or the number of an attribute.
+No difference of places is ever formed that could overflow: bounds stop at the ends of int64. They are exact there, as
+no place lies beyond them.
 
-Decimals count as they are written: a float64 stands for its shortest decimal notation, so 0.4 is within 0.1 of 0.3.
-That is asked exactly only of places so near to a bound that rounding could decide (`doubt`).
+Decimals count as they are written: a float64 stands for its shortest decimal notation, so 0.4 is within 0.1 of 0.3. The
+exact comparison is made only for places so near to a bound that rounding could decide (`doubt`).
 
 Every kind of window becomes one number per row, the first start that is still alive there (`Lows`), so the kernels
 compare positions and know no clocks.
@@ -44,20 +44,21 @@ _SURE: Final = 2.0**-48
 """Relative: a subtraction in float64 of two numbers is nearer than that to the one of their decimal notations."""
 _LEAST: Final = 2.0**-1070
 _GRID: Final = 2.0**52
-"""Numbers of steps of 10^-d below that are told apart by the nearest float64, and are its decimal notation."""
+"""Numbers of steps of 10^-d below this limit have different nearest float64s, and the float64 is their decimal
+notation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which starts are still alive at an end.
+    """The starts that are still alive at an end.
 
     * `none`: all of them;
     * `events`: position(end) - position(start) <= size, counted in rows of the partition;
-    * `span`: time(end) - time(start) <= size, in the unit of `Batch.times` (closed, [CORE] §2.2). A size that is no
-      whole number counts as the whole number below it where times are whole numbers;
+    * `span`: time(end) - time(start) <= size, in the unit of `Batch.times` (closed, [CORE] §2.2). If times are whole
+      numbers, a size that is not counts as the whole number below it;
     * `tumbling`: both in one [origin + k size, origin + (k+1) size) (half-open, [SPAseq] Definition 16).
 
-    Raises `OptionError` for a size that is none.
+    Raises `OptionError` for a value that is not a size.
     """
 
     kind: Kind
@@ -77,38 +78,38 @@ class Window:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether any start ever leaves it."""
+        """True if a start ever leaves it."""
         return self.kind != "none"
 
     @property
     def by_position(self) -> bool:
-        """Whether it is measured in positions, not in times."""
+        """True if it is measured in positions, not in times."""
         return self.kind == "events"
 
     @property
     def per_partition(self) -> bool:
-        """Whether each partition has windows of its own, in which the events of other partitions do not count."""
+        """True if each partition has windows of its own, in which the events of other partitions do not count."""
         return self.kind == "events"
 
     @property
     def slides(self) -> bool:
-        """Whether each end has a window of its own."""
+        """True if each end has a window of its own."""
         return self.kind in ("events", "span")
 
     @property
     def tumbles(self) -> bool:
-        """Whether the line of times is divided into windows."""
+        """True if the line of times is divided into windows."""
         return self.kind == "tumbling"
 
     def places(self, batch: Batch) -> np.ndarray:
-        """What it is measured in: int64 or float64 (n,), ascending."""
+        """The places of a batch's events: int64 or float64 (n,), ascending."""
         return np.asarray(batch.positions if self.by_position else batch.times)
 
     def growth(self, keys: Sequence[str], values: Sequence[str], forgets: bool = False) -> tuple[str, ...]:
-        """What makes the memory of an evaluation grow for ever, in words; empty where this window ends all runs.
+        """The reasons why the memory of an evaluation grows for ever, in words; empty if this window ends all runs.
 
-        `keys`: what it is partitioned by; `values`: what conditions over several events keep of each; `forgets`:
-        whether keys are forgotten after a pause (`Settings.forget_keys_after`).
+        `keys`: the keys of its partitions; `values`: the values that conditions over several events keep of each;
+        `forgets`: True if keys are forgotten after a pause (`Settings.forget_keys_after`).
         """
         if forgets:
             held = "the events of each key that is never silent for as long as forget_keys_after"
@@ -136,7 +137,7 @@ class Window:
     @overload
     def open_from(self, place: float) -> float: ...
     def open_from(self, place: float) -> float:
-        """The least place whose start is alive at an end at `place`; where all are, the least number there is."""
+        """The least place whose start is alive at an end at `place`; the least number there is if all are alive."""
         if isinstance(place, float):
             return -math.inf if self.kind == "none" else self._decimal_bound(place)
         if self.kind == "none":
@@ -163,7 +164,7 @@ class Window:
     @overload
     def closes_at(self, start: float) -> float | None: ...
     def closes_at(self, start: float) -> float | None:
-        """The greatest place at which a match that starts at `start` may end; None where it never closes."""
+        """The greatest place at which a match that starts at `start` may end; None if its window never closes."""
         if self.kind == "none":
             return None
         if isinstance(start, float):
@@ -175,7 +176,7 @@ class Window:
         return min(_MAX, int(start) + math.floor(self.size))
 
     def number(self, time: int) -> int:
-        """Which tumbling window a time lies in: that of the origin is 0; 0 where there is only one."""
+        """The number of the tumbling window that a time lies in: that of the origin is 0; 0 if there is only one."""
         return (int(time) - self.origin) // int(self.size) if self.tumbles else 0
 
     def closes(self, time: int) -> int:
@@ -187,7 +188,7 @@ class Window:
     @overload
     def _since(self, places: np.ndarray) -> np.ndarray: ...
     def _since(self, places: int | np.ndarray) -> int | np.ndarray:
-        """How far behind the beginning of their tumbling windows places lie; of an array without overflow."""
+        """The distance of places from the beginning of their tumbling windows; of an array without overflow."""
         size = int(self.size)
         return (places % size - self.origin % size) % size
 
@@ -230,7 +231,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def _decimal(number: float) -> Decimal:
-    """What the shortest notation of a float64 says."""
+    """The value of the shortest notation of a float64."""
     return Decimal(repr(float(number)))
 
 
@@ -267,8 +268,8 @@ class Lows:
         return lows, lows
 
     def at(self, place: int) -> int:
-        """The first live start of an end at `place` that is behind all rows so far: past all of them where none is
-        alive. Not of windows over positions."""
+        """The first live start of an end at `place` that is behind all rows so far: past all of them if none is alive.
+        Not for windows over positions."""
         if self.times is None:
             return 0
         first = int(np.searchsorted(self.times, self.window.open_from(place)))
@@ -348,9 +349,10 @@ class Lows:
 class LowsOfOne:
     """`Lows.of` for one row at a time, without arrays: goes on from `lows`, until `close` hands back to it.
 
-    `of(position, place, key)` gives the first live start of a row, `key` its partition or 0. It need not be asked of
-    rows at which no run moves, but where the window counts the rows of each partition (`by_key`): a first live start is
-    only compared with starts, and a run starts only where something moves. `decimal`: whether places are float64.
+    `of(position, place, key)` gives the first live start of a row, `key` its partition or 0. A first live start is only
+    compared with starts, and a run starts only at a row that moves something. So `of` need not be called for rows at
+    which no run moves. The exception is a window that counts the rows of each partition (`by_key`). `decimal`: True if
+    places are float64.
     """
 
     def __init__(self, lows: Lows, decimal: bool) -> None:

@@ -1,27 +1,32 @@
 """The compact structure's evaluation of a program.
 
-`evaluator` turns batches into symbol classes and hands them to one of the runs: `deterministic` without registers,
-`coded` where guards are operations on codes (`coded_automaton` is the automaton as its kernel reads it), `row_sets` for
-all other guards, `maximal` for MAX. The first two hand over to the third what is beyond them; `base` says how, and what
-all have in common. `ending` holds back matches until their windows close; `single_event`, with `waiting`, is the short
-way of events that come one by one.
+`evaluator` turns batches into symbol classes and hands them to one of the runs:
 
-* `base` (`HandOver`, `LiveSets`, `Run`, `grown`): What is common to the runs, and how one goes on where another stops.
+* `deterministic` for automata without registers;
+* `coded` for guards that are operations on codes; its kernel reads the automaton as `coded_automaton`;
+* `row_sets` for all other guards;
+* `maximal` for MAX.
+
+The first two hand over to `row_sets` at events that are beyond them; `base` has the hand-over and the parts common to
+all. `ending` holds back matches until their windows close. `single_event`, with `waiting`, is the short way of events
+that come one by one.
+
+* `base` (`HandOver`, `LiveSets`, `Run`, `grown`): The common part of the runs, and the change from one to another.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
-* `deterministic` (`DeterministicRun`): The run of an automaton without registers:
-  deterministic states made when first reached, and one kernel over them.
+* `deterministic` (`DeterministicRun`): The run of an automaton without registers: deterministic states made when first
+  reached, and one kernel over them.
 * `row_sets`: Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s
   structure).
 * `maximal`: Selection MAX: only matches whose positions are not a proper subset of another's with the same end.
 * `coded_automaton`: Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 * `coded`: Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
-* `evaluation` (`Evaluation`, `Pushed`): What this evaluator and the lazy ones share: how matches leave them.
+* `evaluation` (`Evaluation`, `Pushed`): The common part of this evaluator and the lazy ones: the output of matches.
 * `evaluator`: Evaluate a program over a stream, batch by batch.
 * `waiting` (`WaitingOnes`): `Ending` for one event at a time: the same, without an array operation over all matches
   that wait.
-* `single_event` (`INERT`, `Single`, `SingleWaiting`): One event at a time: what a batch does, without arrays for each
-  event.
-* `ways` (`Taken`, `Ways`): The way of a match through its automaton, found again for a match that somebody looks at.
+* `single_event` (`INERT`, `Single`, `SingleWaiting`): One event at a time: the steps of a batch, without arrays for
+  each event.
+* `ways` (`Taken`, `Ways`): The way of a match through its automaton, computed again when a match is shown.
 """
 
 __all__ = [

@@ -1,10 +1,12 @@
-"""What is common to the runs, the evaluations over the compact structure, and how one goes on where another stops.
+"""The common part of the runs, the evaluations over the compact structure, and the change from one to another.
 
 A `Run` moves the live runs of an automaton over the events that may move any. There is one for each kind of automaton:
-`DeterministicRun` without registers, `GuardRun` where guards are operations on codes, `RegisterRun` for the others, and
-for all where a state is not enough. The first two may come upon an event that is beyond them. They stop in front of it
-by `HandOver`, and `RegisterRun` goes on from `LiveSets`, what is alive then. The structure stays as it is, and so
-does every cell; only what the runs of a cell agree on is said in another way. Snapshots hold the same `LiveSets`.
+`DeterministicRun` without registers, `GuardRun` if guards are operations on codes. `RegisterRun` is for the others, and
+for all automata if a state is not enough.
+
+The first two may come upon an event that is beyond them. They stop in front of it by `HandOver`, and `RegisterRun` goes
+on from `LiveSets`, the runs that are alive then. The structure stays as it is, and so does every cell; only the sets of
+a cell's runs get another form. Snapshots hold the same `LiveSets`.
 """
 
 from __future__ import annotations
@@ -37,14 +39,18 @@ def grown(numbers: np.ndarray, size: int) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class LiveSets:
-    """What is alive between two events: where in the structure the runs are, and what those of one cell agree on.
+    """The runs alive between two events: their places in the structure, and the set that the runs of one cell have in
+    common.
 
     `cells`, `keys`, `numbers`: int64 (n,). Cell `cells[i]`, no cell twice, has the runs of partition `keys[i]` that are
-    in `sets[numbers[i]]`. `sets`, none twice: sets of automaton states, where these and what the run holds besides tell
-    runs apart; else sets of configurations, (state, register row); what a configuration is under MAX, `MaxRun` says.
-    `lows`, `floors`: int64 (partitions,), all keys being less than their number. Of each partition the first live start
-    at its last event, where partitions have windows of their own, else 0; and the first start that CONSUME BY PARTITION
-    has left alive. That of CONSUME BY ANY is in the structure.
+    in `sets[numbers[i]]`.
+
+    `sets`, none twice: sets of automaton states, if these and the other contents of the run tell runs apart; else sets
+    of configurations, (state, register row). `MaxRun` has configurations of its own.
+
+    `lows`, `floors`: int64 (partitions,), all keys being less than their number. `lows`: the first live start of each
+    partition at its last event, if partitions have windows of their own, else 0. `floors`: the first start that CONSUME
+    BY PARTITION has left alive. That of CONSUME BY ANY is in the structure.
     """
 
     cells: np.ndarray
@@ -68,8 +74,8 @@ class LiveSets:
 
     @staticmethod
     def restore(state: tuple[Any, ...], arena: Arena) -> LiveSets:
-        """The opposite of `snapshot`, over the same structure. `OptionError` for columns that do not fit together; what
-        `sets` hold is left to the run. O(n log n)."""
+        """The opposite of `snapshot`, over the same structure. O(n log n). Raises `OptionError` for columns that do not
+        fit together. The run checks the elements of `sets`."""
         cells, keys, numbers, sets, lows, floors = state
         floors = array(floors, "floors", low=0)
         lows = array(lows, "windows", low=0, rows=len(floors))
@@ -81,7 +87,8 @@ class LiveSets:
 
 
 class HandOver(Exception):
-    """A run cannot go on: `live`, in sets of configurations, is what is alive behind the first `done` of its events."""
+    """A run cannot go on. `live`, in sets of configurations, are the runs alive behind the first `done` of its
+    events."""
 
     def __init__(self, live: LiveSets, done: int) -> None:
         super().__init__("a run hands over")
@@ -90,12 +97,12 @@ class HandOver(Exception):
 
 
 class Run(ABC):
-    """The live runs of `program` in the structure `arena`, whoever moves them.
+    """The live runs of `program` in the structure `arena`; subclasses move them.
 
-    `inert`: bool (classes,), whether events of a symbol class move no run. `partitions`: how many there are so far.
-    `lows` and `floors`: as in `LiveSets`, but with room for partitions to come. `own_windows`: whether partitions have
-    windows of their own, as those in events are, or end by themselves without a window. `compacts_between`: True if
-    then dead nodes are dropped only between batches (`Evaluator.compact`).
+    `inert`: bool (classes,), True if events of a symbol class move no run. `partitions`: their number so far. `lows`
+    and `floors`: as in `LiveSets`, but with room for partitions to come. `own_windows`: True if partitions have windows
+    of their own, as those in events are, or end by themselves without a window. `compacts_between`: True if then dead
+    nodes are dropped only between batches (`Evaluator.compact`).
     """
 
     block: ClassVar[int] = 1 << 62
@@ -132,8 +139,8 @@ class Run(ABC):
         """Counters for people."""
 
     def parts(self) -> dict[str, list[Any]]:
-        """What it holds, the structure aside, by the parts of `spaseq.core.held.Memory`: lists and arrays to be looked
-        through. Whatever none of them leads to is of `runs`."""
+        """Its contents, except the structure, by the parts of `spaseq.core.held.Memory`: lists and arrays to be
+        measured. Objects that none of them leads to count as `runs`."""
         return {"keys": [self.lows, self.floors], "automaton": [self._stepper, self._vectors]}
 
     def forget(self, numbers: np.ndarray, low: int) -> int:
@@ -155,15 +162,17 @@ class Run(ABC):
 
     @abstractmethod
     def live(self) -> LiveSets:
-        """What is alive between two events. O(cells)."""
+        """The runs alive between two events. O(cells)."""
 
     def waiting(self, low: int, most: int) -> list[tuple[frozenset[int], np.ndarray]] | None:
-        """The sets of states that runs are in which began at `low` or later, and the partitions of these: int64. None
-        where a run does not tell, or would look at more than `most` cells. O(cells)."""
+        """The sets of states of the runs that began at `low` or later, and the partitions of these: int64.
+
+        None if a run does not support it, or would look at more than `most` cells. O(cells).
+        """
         return None
 
     def _waiting(self, low: int) -> list[tuple[frozenset[int], np.ndarray]]:
-        """`waiting`, where `live` tells sets of states."""
+        """`waiting`, if `live` has sets of states."""
         live = self.live()
         held = self._arena.cells[live.cells]
         alive = (held[:, k.HEAD] >= 0) & (held[:, k.HEAD_MAX] >= low)
@@ -172,12 +181,12 @@ class Run(ABC):
 
     @property
     def reached(self) -> frozenset[int] | None:
-        """The states that some run has been in so far; None where that is not kept."""
+        """The states that some run has been in so far; None if they are not recorded."""
         return None
 
     @property
     def has_rows(self) -> bool:
-        """Whether matches come with the register rows that they are accepted with."""
+        """True if matches come with the register rows that they are accepted with."""
         return False
 
     def none(self) -> MatchBatch:
@@ -196,7 +205,7 @@ class Run(ABC):
             self._vectors = list(vectors)
 
     def snapshot(self) -> dict[str, Any]:
-        """What is alive, as plain values and the front end's; `restore` goes on from it."""
+        """The live runs, as plain values and the front end's; `restore` goes on from it."""
         return {"live": self.live().snapshot()}
 
     @abstractmethod

@@ -1,11 +1,15 @@
 """Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
 
-It does what `spaseq.core.engine.runs.row_sets` does, for the guards that most queries have: comparisons of a value of
-one variable with one of another, joins on single terms, and conditions on values of several events. Where that is not
-enough for an exact answer it hands over, for good: when a run is in several configurations at once (an event may be
-marked in two ways that leave different registers), when one code does not do for what was taken, or when the values of
-a batch do not compare as numbers with those before. An event may have several values at once (`ForEachValue` of
-`spaseq.core.engine.program.register_ops`); a configuration then holds a set of rows.
+It evaluates what `spaseq.core.engine.runs.row_sets` evaluates, for the guards that most queries have. These are
+comparisons of a value of one variable with one of another, joins on single terms, and conditions on values of several
+events. If these arrays cannot give an exact answer, it hands over, for good. There are three such cases:
+
+* a run is in several configurations at once (an event may be marked in two ways that leave different registers);
+* one code is not enough for the values taken;
+* the values of a batch do not compare as numbers with earlier ones.
+
+An event may have several values at once (`ForEachValue` of `spaseq.core.engine.program.register_ops`). A configuration
+then holds a set of rows.
 """
 
 from __future__ import annotations
@@ -46,8 +50,8 @@ def _longer(links: np.ndarray, size: int) -> np.ndarray:
 
 
 class GuardRun(Run):
-    """The live configurations, each with a cell of the arena: a partition, a set of states, and rows of a code per
-    register: the first row in `_confs`, others in `_held`."""
+    """The live configurations, each with a cell of the arena. A configuration is a partition, a set of states, and rows
+    with a code per register: the first row in `_confs`, others in `_held`."""
 
     def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
         super().__init__(program, arena)
@@ -134,7 +138,7 @@ class GuardRun(Run):
             raise HandOver(self._configurations(), done)
 
     def _evict(self) -> None:
-        """Let go of what codes stand for that no run has; they may be numbered anew."""
+        """Free the values of codes that no run has; the codes may be numbered anew."""
         live = self._confs[:, reg.CONF_STATE] >= 0
         first, others = self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :]
         codes = self._codes.evict(np.concatenate([first, others]))
@@ -220,7 +224,7 @@ class GuardRun(Run):
         return bool(kernel(event, np.ascontiguousarray(values), extras, *arguments) == k.DONE)
 
     def _answer(self, event: np.ndarray) -> None:
-        """Answer what guards ask at an event, each question once."""
+        """Answer the questions of guards at an event, each question once."""
         count = int(self._questions[0, 0])
         self._questions[0, 0] = 0
         asked = np.unique(self._questions[1 : 1 + count], axis=0)
@@ -256,7 +260,7 @@ class GuardRun(Run):
                 self._tops = _longer(self._tops, buckets)
 
     def _grow(self) -> None:
-        """Twice as many cells. Raises `BudgetExceeded` where no more are allowed."""
+        """Double the cells. Raises `BudgetExceeded` if no more are allowed."""
         count, budget = int(self._arena.st[reg.CONF_COUNT]), self.program.settings.live_runs
         if count >= budget:
             raise BudgetExceeded("live_runs", budget, count + 1, "runs")
@@ -271,7 +275,7 @@ class GuardRun(Run):
         attempt_rows(rehash, size, self._arrays, self._arena.st)
 
     def _grow_held(self, need: int) -> None:
-        """Twice as many rows of configurations with several. Raises `BudgetExceeded` where no more are allowed."""
+        """Double the rows of configurations with several. Raises `BudgetExceeded` if no more are allowed."""
         first, size = len(self._held), max(64, 2 * len(self._held), len(self._held) + need)
         self._check_rows(size)
         fresh = np.zeros((size - first, self._held.shape[1]), np.int64)
@@ -296,7 +300,7 @@ class GuardRun(Run):
     def _index_anew(self) -> None:
         """Tables and lists for all configurations and partitions there may be, filled.
 
-        PERF: where there are more of either, the lists only become longer. 300,000 keys in one batch, each a run under
+        PERF: if there are more of either, the lists only become longer. 300,000 keys in one batch, each a run under
         `b.price > a.price`: 4.8 to 2.6 us a key, 1,150 to 645 MB (2026-11-23).
         """
         buckets = len(self.floors) * len(self._tables.indexed)

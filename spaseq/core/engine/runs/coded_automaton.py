@@ -1,10 +1,12 @@
 """Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 
-A run is in a set of states at once; sets that no run has reached yet are made when one does, with their transitions on
-all symbol classes, as in `spaseq.core.automata.determinise`. Besides the transitions the arrays say which registers a
-state still needs, so that runs which differ in nothing that can matter are one, and how the configurations of a set are
-indexed: where a set waits, and every transition that could move it is under one test, the configurations that the
-test lets pass are looked up, by a hash for `=` and in a skip list for an order, instead of tried one after another.
+A run is in a set of states at once. A set is made when a run first reaches it, with its transitions on all symbol
+classes, as in `spaseq.core.automata.determinise`. Besides the transitions the arrays hold two things for each set.
+
+They hold the registers that a state still needs, so that runs with no difference that can matter are one. They also
+hold the index of the set's configurations. If a set waits, and every transition that could move it is under one test,
+the configurations that pass the test are looked up instead of tried one after another. The index is a hash for `=` and
+a skip list for an order.
 """
 
 from __future__ import annotations
@@ -79,7 +81,7 @@ class GuardedAutomaton:
         self._out = [[i for i, t in enumerate(self._all) if t.source == q] for q in range(cea.states)]
         self._outputs = frozenset(codes.outputs)
         self._alive = self._liveness()
-        self._flat = self._flattened()
+        self._flat = self._flatten()
         self.several: bool = any(isinstance(op, ForEachValue) for ops in self._ops for op in ops)
         self.sets: list[frozenset[int]] = []
         self._numbers: dict[frozenset[int], int] = {}
@@ -111,7 +113,7 @@ class GuardedAutomaton:
                 alive[t.source] |= needed
         return alive
 
-    def _flattened(self) -> tuple[np.ndarray, np.ndarray]:
+    def _flatten(self) -> tuple[np.ndarray, np.ndarray]:
         arcs: list[tuple[int, int, bool, int, int, int]] = []
         rows: list[tuple[int, int, int, int]] = []
         for t, ops in zip(self._all, self._ops, strict=True):
@@ -130,7 +132,8 @@ class GuardedAutomaton:
         return k.ALL_OF_THEM, 0
 
     def _looked_up(self, state: int, i: int) -> list[tuple[Test, ForEachValue | None]]:
-        """The tests that transition i makes of what the registers hold before it, and of which values."""
+        """The tests that transition i makes of the earlier contents of the registers, and the `ForEachValue` of
+        each."""
         found: list[tuple[Test, ForEachValue | None]] = []
         written: set[int] = set()
         each: ForEachValue | None = None
@@ -203,7 +206,8 @@ class GuardedAutomaton:
     def _reach(self, number: int, arcs: list[list[int]]) -> tuple[int, int, int, int]:
         """The configurations of a set that must be tried, the column looked up, and those of its `ForEachValue`, or -1.
 
-        Not all of them only if a run stays put where nothing else fires, and all else is under the indexed test.
+        Not all of them only if a run stays put when no other transition fires, and all others are under the indexed
+        test.
         """
         kind, register = self._indexed[number]
         columns: list[tuple[int, ForEachValue | None]] = []

@@ -1,8 +1,8 @@
 """The run of an automaton without registers: deterministic states made when first reached, and one kernel over them.
 
 A pattern may have more deterministic states alive at one time than `Settings.automaton_bytes` holds, or make new ones
-all the time (`Cache.pays`). Then it hands over: where each live set of states goes is worked out at every event, and no
-table of it is kept.
+all the time (`Cache.pays`). Then it hands over: the next set of each live set of states is computed at every event, and
+no table of it is kept.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class DeterministicRun(Run):
                 self.fit()
 
     def add_moves(self) -> None:
-        """Room for what any event may move."""
+        """Make room for the moves of any event."""
         tables = self._cache.tables()
         ways = np.diff(tables.init_from) + np.diff(tables.affected_from)
         self._arena.add_moves(int(ways.max(initial=0)))
@@ -128,9 +128,9 @@ class DeterministicRun(Run):
         return [int(s) for s in np.flatnonzero((heads >= 0).any(axis=0))]
 
     def _learn(self, events: np.ndarray) -> None:
-        """Give the states that became active their transitions; forget the others where the budget is spent.
+        """Give the states that became active their transitions; forget the others if the budget is spent.
 
-        Raises `HandOver` where that is not enough, or no longer worth its while.
+        Raises `HandOver` if that is not enough, or no longer pays.
         """
         arena, cache = self._arena, self._cache
         arena.st[k.UNKNOWN_STATE] = 0
@@ -148,7 +148,7 @@ class DeterministicRun(Run):
             self._relocate(self.width, renumbered)
 
     def _without(self, live: LiveSets, why: str) -> HandOver:
-        """The end of this run; where its sets of states go is worked out at each event from here on."""
+        """The end of this run; the moves of its sets of states are computed at each event from here on."""
         budget = f"{self.program.settings.automaton_bytes:,}"
         message = "the automaton %s automaton_bytes (%s bytes): evaluated set by set from here on, which is slower"
         _LOG.warning(message, why, budget)

@@ -1,6 +1,6 @@
 """Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
 
-Matches of φ wait here. Where an event of ψ comes behind the end of a waiting match and inside its window, the match is
+Matches of φ wait here. If an event of ψ comes behind the end of a waiting match and inside its window, the match is
 off. When the window's first live start has passed a match's own, its window has closed, and the match is reported. The
 end of the stream closes all windows. The interval of the match is that of φ.
 
@@ -10,9 +10,9 @@ as the root of their nodes, a `MatchBatch` whose only position is the node and w
 first live start passes that bound, the matches that start before it are enumerated, and the root waits on with its next
 start. So n events hold O(n) roots, though 2^n matches may wait.
 
-If ψ has conditions on what φ took, matches with one end differ in what calls them off. `Ending.against` then evaluates
-`φ ; ψ`: its matches are those of φ that are off, with the event of ψ behind them. There, and in the lazy evaluators,
-matches wait one by one, and so within the budget `output_bytes`.
+If ψ has conditions on the events of φ, different events can call off matches with one end. `Ending.against` then
+evaluates `φ ; ψ`: its matches are those of φ that are off, with the event of ψ behind them. In this case, and in the
+lazy evaluators, matches wait one by one, and so within the budget `output_bytes`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Waiting:
 
 
 class Calling(Protocol):
-    """What finds the matches that are off, each with one event more (`spaseq.core.engine.runs.evaluation.Pushed`)."""
+    """Finds the matches that are off, each with one more event (`spaseq.core.engine.runs.evaluation.Pushed`)."""
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]: ...
 
@@ -63,8 +63,8 @@ class Calling(Protocol):
 
 
 class OpenRoots:
-    """What roots stand for. As matches they have one position, their node, and a start that is no later than those of
-    the matches below them. `ends_only`: of each root one match is enough, without positions."""
+    """The matches below roots. As matches, roots have one position, their node, and a start that is no later than those
+    of the matches below them. `ends_only`: one match of each root is enough, without positions."""
 
     def __init__(self, arena: Arena, labels: Labels, *, ends_only: bool) -> None:
         self.nodes: Roots = Roots(arena)
@@ -116,15 +116,15 @@ class Ending:
         found = replace(found, rows=None, labels=found.labels if self.roots is None else None)
         matches = MatchBatch.concat([self._waiting.matches, found]) if len(found) else self._waiting.matches
         keys = np.concatenate([self._waiting.keys, found_keys])
-        bounds, called = self._decided(batch, matches, keys, row_keys, lows)
+        bounds, called = self._decide(batch, matches, keys, row_keys, lows)
         codes = np.zeros(0, np.uint64)
         if self.against is not None:
             codes = np.concatenate([self._waiting.coded(), _codes(found)])
             off = _called_off(self.against.stream(batch), matches, codes)
             bounds[off], called[off] = 0, True
-        return self._given(_Waiting(matches, keys, codes), bounds, called)
+        return self._give(_Waiting(matches, keys, codes), bounds, called)
 
-    def _decided(
+    def _decide(
         self, batch: Batch, matches: MatchBatch, keys: np.ndarray, row_keys: np.ndarray, lows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Of each match the first start whose window is still open when it is decided, int64 (m,), and True if an event
@@ -150,7 +150,7 @@ class Ending:
         bounds[mine], called[mine] = lows[stray[place[mine]]], True
         return bounds, called
 
-    def _given(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
+    def _give(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
         """The matches that start before their bounds; the others wait on, but for those that are `called` off."""
         matches, closed = some.matches, some.matches.start < bounds
         given = _pick(matches, closed)
@@ -165,7 +165,8 @@ class Ending:
         return iter((given,)) if self.roots is None else self.roots.matches(_ranges(given, bounds[closed]))
 
     def forget(self, keys: np.ndarray) -> None:
-        """No row of these partitions comes any more: what waits in them is sure, and given with the next matches."""
+        """Note that these partitions get no more rows: matches that wait in them are sure, and given with the next
+        matches."""
         if self.against is not None:
             self.against.forget(keys)
         self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
@@ -181,7 +182,7 @@ class Ending:
         timed = lows is not None and self.window.is_bounded and not self.window.by_position
         bounds = np.full(len(self._waiting.keys), lows.at(place) if lows is not None and timed else 0)
         bounds[self._waiting.keys == _SURE] = NEVER
-        return self._given(self._waiting, np.minimum(bounds, NEVER), False)
+        return self._give(self._waiting, np.minimum(bounds, NEVER), False)
 
     @property
     def undecided(self) -> int | None:
@@ -204,8 +205,8 @@ class Ending:
         return np.concatenate([matches.start, matches.end, taken])
 
     def take_back(self, matches: MatchBatch, keys: np.ndarray, lows: dict[int, int]) -> None:
-        """What waits from here on (`waiting`), and, where windows are of partitions, the first live start of each of
-        which there were events besides."""
+        """Set the waiting matches (`waiting`) and, if partitions have windows of their own, the first live start of
+        each one that had events meanwhile."""
         self._waiting = _Waiting(matches, keys)
         if lows:
             self._lows = grown(self._lows, max(lows) + 1)
@@ -213,17 +214,17 @@ class Ending:
 
     def close(self) -> Iterator[MatchBatch]:
         """All that still waits: the stream ends, and nothing can come between."""
-        return self._given(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
+        return self._give(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
 
     def compact(self, arena: Arena, cell_window_starts: np.ndarray) -> None:
-        """`Arena.compact`, which keeps what the roots stand on."""
+        """`Arena.compact`, which keeps the nodes below the roots."""
         matches = self._waiting.matches
         table = _ranges(matches, matches.end)
         arena.compact(cell_window_starts, table)
         self._waiting.matches = replace(matches, positions=table[:, k.O_NODE].copy())
 
     def snapshot(self) -> Any:
-        """What waits, as plain values, and behind them what `against` has, where that is set."""
+        """The waiting matches, as plain values, and behind them the state of `against`, if it is set."""
         plain = self._waiting.matches.snapshot(), self._waiting.keys, self._lows
         return plain if self.against is None else (*plain, self.against.snapshot())
 
@@ -241,9 +242,9 @@ class Ending:
 
 
 def _called_off(found: Iterable[MatchBatch], matches: MatchBatch, codes: np.ndarray) -> list[int]:
-    """Which of the matches, whose `_codes` are given, are `found` with an event behind them.
+    """The numbers of those matches, whose `_codes` are given, that are `found` with an event behind them.
 
-    O(matches) array operations where any are found, besides a look at those that are.
+    O(matches) array operations if any are found, and a look at those that are.
     """
     off: list[int] = []
     for part in found:  # to its end
@@ -257,7 +258,7 @@ def _called_off(found: Iterable[MatchBatch], matches: MatchBatch, codes: np.ndar
 
 
 def _name(matches: MatchBatch, row: int, behind: int = 0) -> tuple[int, bytes]:
-    """What a match is told apart by, without its last `behind` positions."""
+    """The identity of a match: its start, and its positions without the last `behind`."""
     taken = matches.positions[matches.offsets[row] : matches.offsets[row + 1] - behind]
     return int(matches.start[row]), taken.tobytes()
 
@@ -265,12 +266,12 @@ def _name(matches: MatchBatch, row: int, behind: int = 0) -> tuple[int, bytes]:
 def _codes(matches: MatchBatch, behind: int = 0) -> np.ndarray:
     """A number for each match, equal for those of equal `_name`, and hardly ever for others: uint64 (m,)."""
     summed = np.zeros(len(matches.positions) + 1, np.uint64)
-    np.cumsum(_mixed(matches.positions), out=summed[1:])  # wraps around
+    np.cumsum(_mix(matches.positions), out=summed[1:])  # wraps around
     own: np.ndarray = summed[matches.offsets[1:] - behind] - summed[matches.offsets[:-1]]
-    return own + _mixed(~matches.start)
+    return own + _mix(~matches.start)
 
 
-def _mixed(values: np.ndarray) -> np.ndarray:
+def _mix(values: np.ndarray) -> np.ndarray:
     """Integers scattered over 64 bits (the finaliser of splitmix64)."""
     mixed = values.astype(np.uint64)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -280,7 +281,7 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 
 def _pick(matches: MatchBatch, wanted: np.ndarray) -> MatchBatch:
-    """The matches where `wanted`, in their order."""
+    """The matches for which `wanted` is true, in their order."""
     index = np.flatnonzero(wanted)
     sizes = np.diff(matches.offsets)
     places = np.repeat(wanted, sizes)

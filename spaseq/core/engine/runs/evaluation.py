@@ -1,4 +1,4 @@
-"""What evaluators share: how the matches of a batch leave them, at once or a part at a time."""
+"""The common part of the evaluators: the output of a batch's matches, at once or a part at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Evaluation", "Pushed", "counted"]
 
 
 class Pushed(ABC):
-    """What evaluates a `program` batch by batch, whatever moves its runs."""
+    """The evaluation of a `program` batch by batch; subclasses move the runs."""
 
     def __init__(self, program: Program) -> None:
         self.program: Program = program
@@ -31,7 +31,7 @@ class Pushed(ABC):
         """The position of the last event; None before the first."""
 
     def parts(self) -> dict[str, list[Any]]:
-        """What it holds, by the parts of `spaseq.core.held.Memory`; all that they lead to counts."""
+        """Its contents, by the parts of `spaseq.core.held.Memory`; all objects that they lead to count."""
         return {"runs": [self]}
 
     def none(self) -> MatchBatch:
@@ -51,7 +51,7 @@ class Pushed(ABC):
         """The matches that `batch` completes, a part at a time. Must be exhausted before the next batch."""
 
     def count(self, batch: Batch, most: int | None = None) -> int:
-        """How many matches `batch` completes. Stops soon behind `most`; then nothing can be pushed any more."""
+        """The number of matches that `batch` completes. Stops soon behind `most`; afterwards no batch can be pushed."""
         return counted(self.stream(batch), most)
 
     @abstractmethod
@@ -59,10 +59,9 @@ class Pushed(ABC):
         """The matches that only waited for windows which are closed at `place` (`Ending.advance`), a part at a time."""
 
     def forget(self, numbers: np.ndarray) -> int | None:
-        """The runs of these partitions end, and their numbers may be those of others from here on. How many runs, as
-        sets of states and of what they hold; None where an evaluator keeps them until the window has passed. Matches
-        of these partitions that only wait for what must not come behind them are sure, and given with the next ones.
-        """
+        """End the runs of these partitions, whose numbers may be reused from here on. Returns the number of runs, as
+        sets of states and of register contents; None if an evaluator keeps them until the window has passed. Matches of
+        these partitions that only wait for an absence behind them are sure, and given with the next ones."""
         return None
 
     @property
@@ -77,7 +76,7 @@ class Pushed(ABC):
 
 
 def counted(parts: Iterable[MatchBatch], most: int | None = None) -> int:
-    """How many matches the parts have together; reads no further once they are `most`."""
+    """The number of matches that the parts have together; stops reading at `most`."""
     found = 0
     for part in parts:
         check()
@@ -100,21 +99,21 @@ class Evaluation(Pushed):
         self.ending: Ending | None = None if program.absent is None else Ending(program.absent, program.window)
 
     @abstractmethod
-    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
+    def _complete(self, batch: Batch) -> Iterator[MatchBatch]:
         """The matches that end in `batch`, which is not empty, a part at a time, whatever must not come behind them."""
 
     @abstractmethod
     def _first_live(self, batch: Batch) -> np.ndarray:
-        """The first live start at each row of the batch that `_completed` has done: int64 (n,)."""
+        """The first live start at each row of the batch that `_complete` has done: int64 (n,)."""
 
     def stream(self, batch: Batch) -> Iterator[MatchBatch]:
         if not len(batch):
             return
         if self.ending is None:
-            yield from self._completed(batch)
+            yield from self._complete(batch)
         else:
             held, budget = self.ending.waiting[0], self.program.settings.output_bytes
-            _, *found = within(chain((held,), self._completed(batch)), budget)
+            _, *found = within(chain((held,), self._complete(batch)), budget)
             yield from self.ending.push(batch, MatchBatch.concat(found), self._first_live(batch))
 
     def advance(self, place: int) -> Iterator[MatchBatch]:

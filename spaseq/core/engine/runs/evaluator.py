@@ -1,9 +1,12 @@
 """Evaluate a program over a stream, batch by batch.
 
 `Evaluator` takes batches and gives the matches they complete; any cut of a stream into batches gives the same matches.
-What it does to a batch: evaluate the predicates, turn their bits into symbol classes, leave out the events that cannot
-matter, work out the window's first live start of each row, and let a `Run` move over them
-(`spaseq.core.engine.runs.base`).
+It processes a batch in these steps:
+
+1. Evaluate the predicates.
+2. Turn their bits into symbol classes, and leave out the events that cannot matter.
+3. Compute the window's first live start of each row.
+4. Let a `Run` move over the events (`spaseq.core.engine.runs.base`).
 """
 
 from __future__ import annotations
@@ -40,15 +43,16 @@ from spaseq.core.watch import check
 _NO_KEYS: Final = np.zeros(0, np.int64)
 _FOR_EACH: Final = 8
 _FOR_ALL: Final = 512
+"""`Run.waiting` may look at `_FOR_EACH` cells for each event of a batch, and at `_FOR_ALL` more."""
 _FEW_NODES: Final = 8192
-"""Of more runs, for each event of a batch and besides, it is not asked what they wait for."""
+"""`Evaluator.is_full` is False below this number of nodes."""
 
 
 class Evaluator(Evaluation):
     """One evaluation of a `program`: the runs alive after the events pushed so far.
 
-    `alphabet` numbers the symbol classes, `run` moves the runs, `last` is the place of the last event, `low` the first
-    live start at the last one that moved a run, where that is the same in all partitions, else 0.
+    `alphabet` numbers the symbol classes, `run` moves the runs, `last` is the place of the last event. `low` is the
+    first live start at the last event that moved a run, if that is the same in all partitions, else 0.
     `spaseq.core.engine.runs.single_event` shares them: it pushes events past the columns.
     """
 
@@ -62,7 +66,7 @@ class Evaluator(Evaluation):
         self.low: int = 0
         self._handed_over = False
         self._needed = Needed(program.cea)
-        self._met = [0, 0]  # so many symbol classes have been looked at, and what has held in them
+        self._met = [0, 0]  # the number of symbol classes looked at, and the predicates that held in them
         self.run: Run
         if program.choice.selection is Selection.MAX:
             self.run = MaxRun(program, self._arena)
@@ -84,7 +88,7 @@ class Evaluator(Evaluation):
     def none(self) -> MatchBatch:
         return self.run.none()
 
-    def _completed(self, batch: Batch) -> Iterator[MatchBatch]:
+    def _complete(self, batch: Batch) -> Iterator[MatchBatch]:
         return self.collect(partial(self._advance, batch, write=True))
 
     def _first_live(self, batch: Batch) -> np.ndarray:
@@ -95,12 +99,12 @@ class Evaluator(Evaluation):
         chunks: list[Chunk] = []
         for _ in advance(chunks.append):
             check()
-            yield from map(self.run.matches, chunks)  # what they mean may change with the next
+            yield from map(self.run.matches, chunks)  # the meaning of their numbers may change with the next
             chunks.clear()
 
     def count(self, batch: Batch, most: int | None = None) -> int:
-        """How many matches `batch` completes, without the matches. Stops soon behind `most`; then nothing can be
-        pushed any more."""
+        """The number of matches that `batch` completes, without listing them. Stops soon behind `most`; afterwards no
+        batch can be pushed."""
         if self.ending is not None:
             return super().count(batch, most)
         before = int(self._arena.st[k.COUNTED])
@@ -127,7 +131,7 @@ class Evaluator(Evaluation):
     def statistics(self) -> dict[str, int]:
         """Counters for people: bytes of the structure, live nodes, deterministic states, clears, symbol classes.
 
-        `fell_back` is 1 where the deterministic states became too many and sets of states are followed one by one.
+        `fell_back` is 1 if the deterministic states became too many and sets of states are followed one by one.
         """
         return {
             "arena_bytes": self._arena.memory_usage(),
@@ -155,8 +159,8 @@ class Evaluator(Evaluation):
 
     @property
     def is_full(self) -> bool:
-        """True if there may be many nodes that neither runs nor roots need, and `compact` is to drop them: if windows
-        differ between partitions, and roots are kept, of which the kernels do not know while they run."""
+        """True if `compact` is due, because there may be many nodes that neither runs nor roots need. This happens if
+        windows differ between partitions and roots are kept, which the kernels cannot see while they run."""
         return self.run.compacts_between and self._arena.live_nodes >= 2 * self._compacted + _FEW_NODES
 
     def compact(self) -> None:
@@ -166,7 +170,7 @@ class Evaluator(Evaluation):
         self._compacted = self._arena.live_nodes
 
     def _truth(self, batch: Batch) -> np.ndarray:
-        """The truth of each predicate at each event, or where it may matter: bool (predicates, n)."""
+        """The truth of each predicate at each event, or at those at which it may matter: bool (predicates, n)."""
         predicates = self.program.cea.predicates
         if hasattr(batch, "narrowed") and self._needed.applies and self.ending is None:
             waiting = self.run.waiting(self.low, _FOR_EACH * len(batch) + _FOR_ALL)
@@ -187,12 +191,12 @@ class Evaluator(Evaluation):
         yield from self.flush(emit)
 
     def flush(self, emit: Emit) -> Iterator[None]:
-        """Hand over what is written."""
+        """Hand over the written matches."""
         self._arena.flush(emit)
         yield
 
     def _move(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
-        """`Run.advance`; where the run cannot go on, sets of configurations are followed one by one from there."""
+        """`Run.advance`; if the run cannot go on, sets of configurations are followed one by one from there."""
         try:
             yield from self.run.advance(batch, events, emit, write)
         except HandOver as over:
@@ -228,7 +232,7 @@ class Evaluator(Evaluation):
             self._batch_lows, keeps = self.lows.of(positions, places, keys)
             lows, keeps = self._batch_lows[rows], keeps[rows]
         before, self.low = self.low, int(keeps[-1]) if len(keeps) else self.low
-        if self.program.keeps_roots:  # they are asked behind the batch, so what they stand on is kept until then
+        if self.program.keeps_roots:  # roots are read behind the batch, so their nodes are kept until then
             keeps = np.full(len(rows), before)
         size = self.run.block
         block = np.empty((min(size, len(rows)), k.EVENT_COLUMNS), np.int64)
@@ -256,7 +260,7 @@ class Evaluator(Evaluation):
 
     @staticmethod
     def restore(program: Program, state: dict[str, Any]) -> Evaluator:
-        """An evaluator that goes on where `snapshot` was taken, of the same program."""
+        """An evaluator that goes on from `snapshot`, of the same program."""
         evaluator = Evaluator(program)
         evaluator.last = last_place(state["last"])
         evaluator._arena.restore(state["arena"])
@@ -274,14 +278,14 @@ class Evaluator(Evaluation):
 
 
 def open_against(evaluation: Evaluation) -> None:
-    """Opens what finds the matches of an evaluation that are called off (`Ending.against`)."""
+    """Start the evaluation that finds the matches that are called off (`Ending.against`)."""
     against = evaluation.program.against
     if evaluation.ending is not None and against is not None:
         evaluation.ending.against = Evaluator(against)
 
 
 def restore_ending(evaluation: Evaluation, state: Any) -> None:
-    """What waits in an evaluation, as it was in `Ending.snapshot`."""
+    """Restore the waiting matches of an evaluation from `Ending.snapshot`."""
     if evaluation.ending is None:
         return
     evaluation.ending.restore(state)
@@ -291,7 +295,7 @@ def restore_ending(evaluation: Evaluation, state: Any) -> None:
 
 
 def check_partitions(key: int, budget: int) -> None:
-    """`BudgetExceeded` where the number of a partition is beyond `Settings.partitions`."""
+    """Raise `BudgetExceeded` if the number of a partition is beyond `Settings.partitions`."""
     if key >= budget:
         hint = "raise partitions, partition by an attribute of fewer values, or give a shorter window in time"
         raise BudgetExceeded("partitions", budget, key + 1, "keys", hint)

@@ -1,24 +1,26 @@
 """Selection MAX: only matches whose positions are not a proper subset of another's with the same end.
 
-The construction of [CEL] (Theorems 4 and 6) determinises runs together with the runs that are better. Here a live
-set holds, besides a run's own configurations, those of its *rivals*: runs that have marked a proper superset of its
-positions (`above`), and runs from other starts that have marked the same ones (`equal`), which are above as soon as
-they mark an event that it skips. A run that completes is reported unless some rival above it completes at the same
-event.
+The construction of [CEL] (Theorems 4 and 6) determinises runs together with the runs that are better. Here a live set
+holds a run's own configurations and those of its *rivals*. These are runs that have marked a proper superset of its
+positions (`above`), and runs from other starts that have marked the same ones (`equal`). An equal rival is above as
+soon as it marks an event that the run skips. A run that completes is reported unless some rival above it completes at
+the same event.
 
-With a window a rival counts only while its own start is alive. So the start of a live set and those of its rivals are
-part of what tells live sets apart; a rival that started no earlier than the run itself outlives it and needs no start.
-Without projection rivals never start later. What an event does depends on the order of these starts alone, so a live
-set is kept as a `_Shape`, which has *ranks* in place of the rivals' starts, with the starts beside it: where guards
-keep no register rows, there are finitely many shapes, and each is worked out once for each symbol class (an ordered
-form of the construction's finite automaton).
+With a window a rival counts only while its own start is alive. So the start of a live set and those of its rivals tell
+live sets apart. A rival that started no earlier than the run itself outlives it and needs no start. Without projection
+rivals never start later.
 
-Cost per event: the starts in the window, times what distinguishes runs of one start; no match is ever enumerated to be
-thrown away.
+The effect of an event depends only on the order of these starts. So a live set is kept as a `_Shape`, which has *ranks*
+in place of the rivals' starts, with the starts beside it. If guards keep no register rows, there are finitely many
+shapes, and the step of each is computed once for each symbol class. This is an ordered form of the construction's
+finite automaton.
+
+Cost per event: the starts in the window, times the number of live sets of one start. No match is enumerated only to be
+discarded.
 
 PERF: `A ; B+ ; C` over three types at random, within 200 events (128 live sets): 2,270 us an event with each live set
-worked out anew, 460 with shapes; within 20 events 200 and 80; `A ; B ; C` within 200 770 and 250 (processor time of a
-busy machine, 2026-11-23). What is left is Python's for each live set: a table in a kernel would take that too.
+computed anew, 460 with shapes. Within 20 events: 200 and 80. `A ; B ; C` within 200: 770 and 250 (processor time of a
+busy machine, 2026-11-23). The rest is Python's work for each live set; a table in a kernel would save that too.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ _Rivals = frozenset[tuple[Configuration, int]]
 
 
 class _Shape(NamedTuple):
-    """What runs of one live set have in common but for when they and their rivals began. `bare`: they have marked
-    nothing yet. Ranks count the different starts of rivals from 0, the earliest."""
+    """The common part of runs of one live set, without the starts of the runs and their rivals. `bare`: they have
+    marked nothing yet. Ranks count the different starts of rivals from 0, the earliest."""
 
     bare: bool
     own: Configurations
@@ -57,7 +59,7 @@ class _Shape(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A live set: runs from one start with the same configurations and rivals; `starts[r]` is what rank r stands for,
+    """A live set: runs from one start with the same configurations and rivals; `starts[r]` is the start of rank r,
     ascending."""
 
     start: int
@@ -66,7 +68,7 @@ class _Run(NamedTuple):
 
 
 class _To(NamedTuple):
-    """Where a shape goes: the shape there, and of which ranks the starts remain. An empty one is no run."""
+    """The target of a shape: the next shape, and the ranks whose starts remain. An empty one is no run."""
 
     shape: _Shape
     ranks: tuple[int, ...]
@@ -92,7 +94,7 @@ class MaxRun(RegisterRun):
         start = (INITIAL, self.registers.empty)
         found: list[tuple[int, Any, Step]] = []
         if self._can_move(frozenset({INITIAL}), c):
-            new = _ranked(position, True, frozenset({start}), *self._alive(live, low))
+            new = _rank(position, True, frozenset({start}), *self._alive(live, low))
             found.append((k.NIL, None, self._advance(new, event, c, memo, low)))
         for cell, run in moving:
             check()
@@ -112,31 +114,31 @@ class MaxRun(RegisterRun):
         return frozenset(latest[0].items()), frozenset(latest[1].items())
 
     def _advance(self, run: _Run, event: int, c: int, memo: dict[Configuration, Step], low: int) -> Step:
-        """Where a live set goes: the step of its shape, with starts for ranks."""
+        """The step of a live set: the step of its shape, with starts for ranks."""
         start, shape, starts = run
         dead = bisect_left(starts, low) if starts else 0
         step = self._known.get((shape, dead, c))
         if step is None:
-            step = self._ordered(shape, dead, event, c, memo)
+            step = self._move_shape(shape, dead, event, c, memo)
             if self._finite:
                 _keep(self._known, (shape, dead, c), step)
         return Step(
-            tuple([(label, _begun(to, start, starts), rows) for label, to, rows in step.marks]),
-            _begun(step.skip, start, starts),
+            tuple([(label, _begin(to, start, starts), rows) for label, to, rows in step.marks]),
+            _begin(step.skip, start, starts),
             step.skip_rows,
         )
 
-    def _ordered(self, run: _Shape, dead: int, event: int, c: int, memo: dict[Configuration, Step]) -> Step:
-        """Where a shape goes, of whose rivals the `dead` earliest are out of the window: a `_To` for each way."""
+    def _move_shape(self, run: _Shape, dead: int, event: int, c: int, memo: dict[Configuration, Step]) -> Step:
+        """The step of a shape, of whose rivals the `dead` earliest are out of the window: a `_To` for each way."""
         own = self._step(run.own, event, c, memo)
-        # A run that starts now has marked what a bare run has: nothing.
+        # A run that starts now has marked the same as a bare run: nothing.
         equal = run.equal | {((INITIAL, self.registers.empty), _ALWAYS)} if run.bare else run.equal
         beside = [(self._step(frozenset({r}), event, c, memo), rank) for r, rank in equal if rank >= dead]
         above = [(self._step(frozenset({r}), event, c, memo), rank) for r, rank in run.above if rank >= dead]
         # Marking the event, a run stays below those above it that mark it too.
         over_mark = [(r, s) for step, s in above for r in step.mark]
         beaten_mark = any(step.completes for step, _ in above)
-        # Skipping it, below all of them, and below whoever was level and marks it.
+        # Skipping it: below all of them, and below the runs that were level and mark it.
         over_skip = over_mark + [(r, s) for step, s in above for r in step.skip]
         over_skip += [(r, s) for step, s in beside for r in step.mark] + [(r, _ALWAYS) for r in own.mark]
         beaten_skip = bool(
@@ -164,15 +166,15 @@ class MaxRun(RegisterRun):
         live = super().live()
         return replace(live, sets=list(map(_flat, live.sets)))
 
-    def _restored(self, configurations: Any) -> _Run:
+    def _restore_set(self, configurations: Any) -> _Run:
         start, bare, own, equal, above = configurations
         rivals = [r for r, _ in (*equal, *above)]
         for some in (own, frozenset(rivals)):
             if some:
-                super()._restored(some)
+                super()._restore_set(some)
         starts = [start, *(s for _, s in (*equal, *above))]
         expect(all(type(s) is int for s in starts) and type(bare) is bool and bool(own), "runs of one start")
-        return _ranked(start, bare, own, equal, above)
+        return _rank(start, bare, own, equal, above)
 
     def _states(self, key: Any) -> frozenset[int]:
         shape: _Shape = key.shape
@@ -200,7 +202,7 @@ def _rivals(found: Iterable[tuple[Configuration, int]]) -> _Rivals:
 
 
 def _to(bare: bool, own: Configurations, equal: _Rivals, above: _Rivals) -> _To | tuple[()]:
-    """Where runs with these configurations are, and rivals of these starts or ranks."""
+    """The target of runs with these configurations, and rivals of these starts or ranks."""
     if not own:
         return ()
     starts = sorted({start for rivals in (equal, above) for _, start in rivals if start != _ALWAYS})
@@ -209,14 +211,14 @@ def _to(bare: bool, own: Configurations, equal: _Rivals, above: _Rivals) -> _To 
     return _To(_Shape(bare, own, *ranked), tuple(starts))
 
 
-def _ranked(start: int, bare: bool, own: Configurations, equal: _Rivals, above: _Rivals) -> _Run:
+def _rank(start: int, bare: bool, own: Configurations, equal: _Rivals, above: _Rivals) -> _Run:
     to = _to(bare, own, equal, above)
     assert to
     return _Run(start, *to)
 
 
-def _begun(to: _To | tuple[()], start: int, starts: tuple[int, ...]) -> _Run | tuple[()]:
-    """The runs of a start there, where rank r of the shape they come from is `starts[r]`."""
+def _begin(to: _To | tuple[()], start: int, starts: tuple[int, ...]) -> _Run | tuple[()]:
+    """The runs of a start at the target; rank r of the shape they come from is `starts[r]`."""
     if not to:
         return ()
     shape, ranks = to

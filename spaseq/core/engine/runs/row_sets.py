@@ -1,10 +1,9 @@
 """Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s structure).
 
 A run is in a *configuration*, (state, register row). The structure hangs off sets of configurations, as the lazily
-determinised automaton's hangs off sets of states: from one set, an event leads to one set by marking and to one by not
-marking, so no complex event is found twice, and runs that agree on what their registers hold are one however many
-events they took to get there. The moves of an event are worked out here, once per configuration; the kernels do the
-rest.
+determinised automaton's hangs off sets of states. From one set, an event leads to one set by marking and to one by not
+marking it. So no complex event is found twice, and runs with equal registers are one, however many events they took.
+The moves of an event are computed here, once per configuration; the kernels do the rest.
 
 Cost per event: the live configurations whose state can move on the event's symbol class, not the partial matches.
 """
@@ -138,7 +137,7 @@ class RegisterRun(Run):
             stays = step.skip == source
             if not (step.marks or step.skip_rows) and (stays or (source is None and not step.skip)):
                 continue
-            # Under several labels, the source stays where it is in all moves but the last.
+            # With several labels, the source stays where it is in all moves but the last.
             for label, target, rows in step.marks[:-1]:
                 self._move(count, cell, live, label, target, rows, k.NIL if source is None else k.STAY, _NO_ROWS)
                 count += 1
@@ -176,7 +175,7 @@ class RegisterRun(Run):
     def _steps(
         self, moving: list[tuple[int, Any]], event: int, c: int, live: _Live, position: int, low: int
     ) -> list[tuple[int, Any, Step]]:
-        """(cell, set, where it goes) for a run that starts at the event (cell NIL, no set) and for those that move."""
+        """(cell, set, step) for a run that starts at the event (cell NIL, no set) and for those that move."""
         memo: dict[Configuration, Step] = {}
         start = frozenset({(INITIAL, self.registers.empty)})
         found: list[tuple[int, Any, Step]] = [(k.NIL, None, self._step(start, event, c, memo))]
@@ -208,7 +207,7 @@ class RegisterRun(Run):
     def _fire(self, q: int, row: Hashable, event: int, c: int) -> list[tuple[Transition, Hashable]]:
         """The transitions that a configuration takes, with its rows after them.
 
-        `otherwise` transitions fire where no other one does, guards included.
+        `otherwise` transitions fire if no other one does, guards included.
         """
         enabled = self._enabled.get((q, c))
         if enabled is None:
@@ -285,10 +284,10 @@ class RegisterRun(Run):
 
     def restore(self, state: dict[str, Any], vectors: list[int]) -> None:
         live = LiveSets.restore(state["live"], self._arena)
-        self.follow(replace(live, sets=list(map(self._restored, live.sets))), vectors)
+        self.follow(replace(live, sets=list(map(self._restore_set, live.sets))), vectors)
 
     def follow(self, live: LiveSets, vectors: list[int]) -> None:
-        """Go on from what is alive. O(cells). Raises `InternalError` where two cells of one partition have one set."""
+        """Go on from the live runs. O(cells). Raises `InternalError` if two cells of one partition have one set."""
         self._take_bounds(live)
         for key, number, cell in zip(live.keys.tolist(), live.numbers.tolist(), live.cells.tolist(), strict=True):
             configurations = live.sets[number]
@@ -301,7 +300,7 @@ class RegisterRun(Run):
             raise InternalError("two cells of one partition have the same live set")
         self.add_classes(vectors)
 
-    def _restored(self, configurations: Any) -> Any:
+    def _restore_set(self, configurations: Any) -> Any:
         """A live set, as a snapshot has it."""
         states = range(self._stepper.states)
         known = type(configurations) is frozenset and all(type(q) is int and q in states for q, _ in configurations)
@@ -324,7 +323,7 @@ def _step_of(fired: list[tuple[Transition, Hashable]]) -> Step:
 
 
 def acted(registers: Registers, row: Hashable, transition: Transition, event: int) -> Hashable | None:
-    """The register row behind a transition on an event of the batch that `registers` have loaded; None where a guard
+    """The register row behind a transition on an event of the batch that `registers` have loaded; None if a guard
     rejects it."""
     for action in transition.actions:
         match action:
@@ -370,7 +369,7 @@ class _NoRegisters:
 class Step:
     """The ways of a set of configurations on one event: by marking, by skipping, and the rows it accepts with.
 
-    `marks`: (label, where, rows) for each label under which the event can be marked.
+    `marks`: (label, target, rows) for each label under which the event can be marked.
     """
 
     __slots__ = ("marks", "skip", "skip_rows")

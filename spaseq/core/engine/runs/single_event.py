@@ -1,15 +1,15 @@
-"""One event at a time: what a batch does, without arrays for each event.
+"""One event at a time: the steps of a batch, without arrays for each event.
 
 A `Single` drives the same evaluator that batches are pushed to, between `enter` and `leave`. The caller evaluates the
-predicates; here the bits become a symbol class by a dictionary, classes that move nothing end there, and the others are
-one call of the kernel on arrays that are kept. Events that move nothing need not be told to the window, but where it
-counts the events of each partition (`LowsOfOne`): there `pass_by` is told of them.
+predicates. A dictionary turns their bits into a symbol class. Classes that move nothing end there, and the others are
+one call of the kernel on arrays that are kept. The window needs to see inert events only if it counts the events of
+each partition (`LowsOfOne`); then the caller passes them to `pass_by`.
 
-What moves goes to the kernel over symbol classes, or to that over registers with a batch of one row that the caller
-makes, on arrays that are kept. The first event of a partition, and one at which a kernel stops (for want of room, for
-transitions not met yet, for a run beyond it), goes to the evaluator's `move`.
+Other events go to the kernel over symbol classes, or to that over registers with a batch of one row that the caller
+makes, on arrays that are kept. Two kinds of events go to the evaluator's `move`: the first event of a partition, and an
+event at which a kernel stops. A kernel stops if it lacks room or transitions, or if a run is beyond it.
 
-`SingleWaiting` is the same where matches wait for their windows to close (NOT at the end).
+`SingleWaiting` is the same for matches that wait for their windows to close (NOT at the end).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ INERT: Final = -1
 
 
 class _Symbols(dict[int, int]):
-    """Symbol class by bit vector, `INERT` where it moves nothing; worked out when a vector first occurs."""
+    """Symbol class by bit vector, `INERT` if it moves nothing; computed when a vector first occurs."""
 
     def __init__(self, learn: Callable[[int], int]) -> None:
         self._learn = learn
@@ -56,7 +56,7 @@ class Single:
     """
 
     least: Final = 0
-    """Of events of lower partitions (-1: of none) `pass_by` need not be told."""
+    """`pass_by` needs only the events of partitions from this number on; -1: also those of no partition."""
     undecided: Final = None
     """As of `Evaluation`."""
 
@@ -84,7 +84,7 @@ class Single:
         return isinstance(evaluator, Evaluator) and evaluator.ending is None
 
     def enter(self, partitioned: bool) -> None:
-        """Take over from batches. O(events of the window) where a window was open."""
+        """Take over from batches. O(events of the window) if a window was open."""
         evaluator = self._evaluator
         if evaluator.lows is None:
             evaluator.lows = Lows(evaluator.program.window, partitioned)
@@ -116,8 +116,8 @@ class Single:
     def push(
         self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch], low: int | None = None
     ) -> list[MatchBatch]:
-        """The matches that an event completes. `time` is what the window is measured in, `key` its partition or 0.
-        `low` is what `tell` gave, if the event was told."""
+        """The matches that an event completes. `time` is its place in the window, `key` its partition or 0. `low` is
+        the result of `tell` for this event, if that was called."""
         run = self._run
         if low is None:
             low = self._low(position, time, key)
@@ -138,8 +138,11 @@ class Single:
         return self._flushed() if state[k.MATCHES] else []
 
     def _moved(self, batch: Batch) -> list[MatchBatch]:
-        """As a batch of one row: what has registers, the first event of a partition, whose cells must be made, and
-        where the kernel stopped for want of room or of transitions."""
+        """Push the event as a batch of one row.
+
+        This is the road for automata with registers, and for the first event of a partition, whose cells must be made.
+        It is also the road for events at which the kernel stopped for lack of room or of transitions.
+        """
         evaluator = self._evaluator
         found = evaluator.at_once(evaluator.collect(partial(evaluator.move, batch, (self._event,), write=True)))
         self._take_run()
@@ -159,8 +162,8 @@ class Single:
         self.refresh()
 
     def refresh(self) -> None:
-        """Room for what may move, on arrays that may have been replaced: by growth, by new transitions or classes, or
-        by batches."""
+        """Make room for the moves of an event, on arrays that may have been replaced: by growth, by new transitions or
+        classes, or by batches."""
         if not self.reads:
             self._run.fit()
             self._run.add_moves()
@@ -192,7 +195,8 @@ class Single:
 
 
 class SingleWaiting:
-    """`Single` where matches wait: each event may close windows, and what must not follow a match is looked for, too.
+    """`Single` for matches that wait: each event may close windows, and events that must not follow a match are found,
+    too.
 
     `symbols[bits]` is a number for what an event is to the pattern, to what must not follow and to `Ending.against`.
     The bits are those of `predicates`: the pattern's, `Program.absent` and those of `Program.against`, each once.
@@ -296,14 +300,14 @@ class SingleWaiting:
         return None if self._waiting is None else self._waiting.undecided
 
     def _learn(self, vector: int) -> int:
-        own, forbids = self._inner.symbols[_chosen(vector, self._own)], not vector >> self._absent & 1
-        other = INERT if self._behind is None else self._behind.symbols[_chosen(vector, self._other)]
+        own, forbids = self._inner.symbols[_choose_bits(vector, self._own)], not vector >> self._absent & 1
+        other = INERT if self._behind is None else self._behind.symbols[_choose_bits(vector, self._other)]
         if own == other == INERT and not forbids:
             return INERT
         self._meanings.append((own, forbids, other))
         return len(self._meanings) - 1
 
 
-def _chosen(vector: int, places: list[int]) -> int:
+def _choose_bits(vector: int, places: list[int]) -> int:
     """The bits of a vector at some places, in their order."""
     return sum((vector >> place & 1) << i for i, place in enumerate(places))

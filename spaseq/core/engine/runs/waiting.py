@@ -1,7 +1,7 @@
 """`Ending` for one event at a time: the same, without an array operation over all matches that wait.
 
-`WaitingOnes` takes what waits over from an `Ending` and gives it back. Between, a match costs a few steps in Python
-when it begins to wait, is called off or is reported, whatever else waits.
+`WaitingOnes` takes the waiting matches over from an `Ending` and gives them back. Meanwhile a match costs a few steps
+in Python when it begins to wait, is called off or is reported, however many others wait.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["WaitingOnes"]
 class WaitingOnes:
     """The matches that wait in `ending`, which have no labels, or the roots. To be used until `close`.
 
-    Memory: for each match a tuple, its positions as bytes, and an entry in up to three tables; of one that is called
-    off the entry in a heap stays until its window has closed.
+    Memory: for each match a tuple, its positions as bytes, and an entry in up to three tables. If a match is called
+    off, its entry in a heap stays until its window has closed.
     """
 
     def __init__(self, ending: Ending) -> None:
@@ -65,7 +65,7 @@ class WaitingOnes:
 
     def reach(self, low: int, key: int) -> Iterable[MatchBatch]:
         """The matches whose windows are closed at an event of partition `key` whose first live start is `low`. To be
-        called for each event, before what else is known of it."""
+        called for each event, before it is evaluated."""
         if self._by_key:
             self._lows[key] = low
         starts = self._starts.get(key if self._by_key else 0)
@@ -77,9 +77,9 @@ class WaitingOnes:
             if number in self._open:
                 closed.append(number)
         closed.sort()
-        return self._given(closed, low) if closed else ()
+        return self._give(closed, low) if closed else ()
 
-    def _given(self, numbers: list[int], low: int) -> Iterable[MatchBatch]:
+    def _give(self, numbers: list[int], low: int) -> Iterable[MatchBatch]:
         """The matches that start before `low`, of these. A root waits on if others start later."""
         if self._roots is None:
             return (_batch([self._drop(number) for number in numbers]),)
@@ -129,7 +129,7 @@ class WaitingOnes:
         return self._open[self._least][1]
 
     def close(self) -> None:
-        """Give back what waits."""
+        """Give back the waiting matches."""
         left = list(self._open.values())
         keys = np.array([key for *_, key in left], np.int64)
         self._ending.take_back(_batch(left), keys, self._lows)

@@ -1,8 +1,8 @@
-"""The way of a match through its automaton, found again for a match that somebody looks at.
+"""The way of a match through its automaton, computed again when a match is shown.
 
-A match says which events were taken, and its automaton may take them in several ways. The events are given to the
-automaton once more, these alone, and its guards decide as in the run; of the ways that are left, the first is told.
-Nothing is kept for it while a query runs.
+A match has the events taken, and its automaton may take them in several ways. These events alone are given to the
+automaton once more, and its guards decide as in the run. The first of the remaining ways is the answer. Nothing is kept
+for it while a query runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spaseq.core.watch import check
 __all__ = ["Taken", "Ways"]
 
 _Place: TypeAlias = tuple[int, Any]
-"""A state and what the registers hold."""
+"""A state and the contents of the registers."""
 _Way: TypeAlias = tuple[Transition, ...]
 _Layer: TypeAlias = dict[_Place, tuple[_Place | None, _Way]]
 """By place how it was come to: from which place, and how."""
@@ -29,8 +29,8 @@ _MOST: Final = 1_000
 
 
 class Taken(NamedTuple):
-    """An event that a match took: a row of a batch, its position in the stream, the predicates that hold of it (a bit
-    each), and the variables that took it, where they are known."""
+    """An event that a match took. It has a row of a batch, its position in the stream, and the predicates that hold of
+    it (a bit each). If known, it also has the variables that took it."""
 
     batch: Batch
     row: int
@@ -49,7 +49,8 @@ class Ways:
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in cea.transitions]
         self._registers: Registers = registers_of(program) if registers is None else registers
         over = [t for out in cea.transitions for t in out if not t.marks and t.target != t.source]
-        # Where events are taken and not told, as by SELECT with some variables, no guard over these can be asked.
+        # If some taken events are missing in a match, as with SELECT of some variables, guards over these cannot be
+        # evaluated.
         self._guarded = not any(isinstance(action, Take) for t in over for action in t.actions)
         self._over = {t.source: [other for other in over if other.source == t.source] for t in over}
         self._waits = [tuple(t for t in out if not t.marks and t.target == t.source) for out in cea.transitions]
@@ -63,9 +64,9 @@ class Ways:
         return truths
 
     def of(self, taken: Sequence[Taken], start: int, end: int, fits: Callable[[Any], bool] = lambda row: True) -> _Way:
-        """The way of a match from `start` to `end`: nothing where there is none, or it is not found.
+        """The way of a match from `start` to `end`; empty if there is none, or it is not found.
 
-        `fits`: whether a match may have been accepted with this register row. O(events * transitions * places).
+        `fits`: True if a match may have been accepted with this register row. O(events * transitions * places).
         """
         layers: list[_Layer] = []
         here: _Layer = {(INITIAL, self._registers.empty): (None, ())}
@@ -109,7 +110,7 @@ class Ways:
                 yield t, after
 
     def _passing(self, place: _Place, events: int) -> Iterator[tuple[_Place, _Way]]:
-        """Where a run may be behind so many events that the match does not tell, and its moves there."""
+        """The places that a run may be in behind so many events that the match leaves out, and its moves there."""
         q, row = place
         yield place, (self._waits[q] if events and q != ACCEPT else ())
         seen = {q}

@@ -1,8 +1,8 @@
 """Kernels of the compact structure tECS ([CORE] §4).
 
 * `layout`: the columns and constants of the arrays, without numba;
-* `structure`: nodes, union lists, and what one event does to them; enumeration in depth;
-* `roots`: enumeration of the matches that start in a range, where matches wait for their windows to close;
+* `structure`: nodes, union lists, and the changes of one event; enumeration in depth;
+* `roots`: enumeration of the matches that start in a range, for matches that wait for their windows to close;
 * `frontiers`: single runs instead of the structure of all (NEXT, LAST), and enumeration of the most recent first.
 
 Kernels take arrays and scalars; they return a status of `layout` and never raise. `spaseq.core.tecs.arena` owns the
@@ -11,7 +11,7 @@ arrays, and enlarges them if a status asks for it. The arguments have the same n
 * `structure`, `output`, `recent`: the named tuples `Structure`, `Output` and `Recent` of `layout`, whose fields are the
   arrays of the same names here, `write`, `order` and `limit`; `recent` is None if there is no limit;
 * `nodes`: int64 (capacity, 4), capacity a power of two: the ring of nodes, see `structure`;
-* `cells`: int64 (cells, 5): the union list of each cell, or its frontier; NIL in HEAD where it is empty;
+* `cells`: int64 (cells, 5): the union list of each cell, or its frontier; NIL in HEAD if it is empty;
 * `entries`: int64 (entries, 3): the linked entries of all lists; free entries are chained from `st[FREE]`;
 * `st`: int64 (SLOTS,): the state of the evaluation, slots of `layout` and of `engine.kernels.registers.layout`;
 * `checks`: int64 (CHECKPOINTS, 2): the ring of checkpoints, ascending: (position, the next handle at that position);
@@ -20,16 +20,20 @@ arrays, and enlarges them if a status asks for it. The arguments have the same n
 * `runs`: int64 (r, 2): scratch, node and start of single runs; None unless the selection is one of FRONTIERS;
 * `stack`: int64 (s, 2), `path`: int64 (p,): scratch of `enumerate_outs`: nodes with depths, and the positions of the
   current path;
-* `reach`: int64 (capacity, 3), `todo`: int64 (t,), `progress`: int64 (PROGRESS_SLOTS,), `roots`: int64
-  (r, ROOT_COLUMNS): see `roots`; `reach` is None in `enumerate_outs` if all starts in the window count;
+* `reach`: int64 (capacity, 3), `todo`: int64 (t,), `progress`: int64 (PROGRESS_SLOTS,), `roots`: int64 (r,
+  ROOT_COLUMNS): see `roots`; `reach` is None in `enumerate_outs` if all starts in the window count;
 * `heap`: int64 (h, 4), `links`: int64 (l, 2): scratch of `enumerate_recent`; None if there is no limit;
 * `matches`: int64 (4, m + 1), `places`: int64 (p,): the matches that were enumerated, see `enumerate_outs`.
 
-Scalars: `low`, the first live start; `position`, that of the event; `max_start` or `start`, the maximum start of a
-node; `pos`, a position that is marked; `count`, of moves; `cell`, a row of `cells`; `node`, a handle; `write`, whether
-matches are written or only counted; `order`, what cells keep (KEEP_ALL, KEEP_OPEN, one of FRONTIERS, ENDS); `limit`,
-of matches per event, 0 for none; `consume`, one of CONSUME_NONE and so on; `dead_before`, the position before which no
-node is read again.
+Scalars:
+
+* `low`: the first live start; `position`: that of the event;
+* `max_start` or `start`: the maximum start of a node; `pos`: a position that is marked;
+* `count`: of moves; `cell`: a row of `cells`; `node`: a handle;
+* `write`: True if matches are written, False if only counted;
+* `order`: the runs that cells keep (KEEP_ALL, KEEP_OPEN, one of FRONTIERS, ENDS);
+* `limit`: of matches per event, 0 for none; `consume`: one of CONSUME_NONE and so on;
+* `dead_before`: the position before which no node is read again.
 """
 
 __all__: list[str] = []

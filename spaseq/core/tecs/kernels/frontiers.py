@@ -70,7 +70,8 @@ from spaseq.core.tecs.kernels.structure import (
 
 @kernel
 def compare_marks(nodes, a, b, order):
-    """Whether the marked positions of path `a` are better (1) or worse (-1) than those of path `b`, or the same (0).
+    """1 if the marked positions of path `a` are better than those of path `b`, -1 if they are worse, 0 if they are the
+    same.
 
     `a` and `b` are the first nodes of paths without unions. With NEXT the path that has the smallest position of their
     symmetric difference is better, with LAST the path that has the greatest ([CEL] §4). Walks down from the greatest
@@ -102,8 +103,8 @@ def compare_marks(nodes, a, b, order):
 def insert_run(nodes, cells, entries, st, cell, node, start, order):
     """Adds a run to a cell's frontier, unless an entry beats it, and removes the entries that it beats.
 
-    A beaten run can be left out: events that complete it also complete the better run, with the same further marks, and
-    a window that contains the beaten run contains the better one. O(length of the frontier) comparisons.
+    A beaten run can be left out. Events that complete it also complete the better run, with the same further marks. A
+    window that contains the beaten run contains the better one. O(length of the frontier) comparisons.
     """
     before = np.int64(NIL)
     entry = cells[cell, FIRST]
@@ -140,7 +141,7 @@ def insert_run(nodes, cells, entries, st, cell, node, start, order):
 
 @kernel
 def insert_by_start(nodes, cells, entries, st, cell, node, start, before):
-    """`insert_run` for BEST_EARLIEST, where a run that starts earlier is better: only runs of one start are compared.
+    """`insert_run` for BEST_EARLIEST: a run that starts earlier is better, so only runs of one start are compared.
 
     `before`: the entry behind which the search begins, which must have a later start; or NIL. Returns such an entry for
     the next run, if that starts at the same position or earlier.

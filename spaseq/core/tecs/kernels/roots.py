@@ -1,10 +1,11 @@
-"""Roots whose matches wait: which of them start in a range, and these enumerated.
+"""Roots whose matches wait: the roots with matches that start in a range, and the enumeration of these matches.
 
-A tECS prunes by the maximum start: what a node says is whether some match starts late enough. Where matches wait until
-their windows close, those that start early come first, and the maximum does not tell of them. So `measure` works out,
-for a bound on the starts and each node below a root that has starts on both sides of it, the greatest start below the
-bound and the least start from it on. Nodes whose maximum lies below the bound need nothing: their maximum is the
-answer. Each node is measured once for a bound, however many roots lead to it. O(nodes measured), without recursion.
+A tECS prunes by the maximum start: a node tells only that some match starts late enough. If matches wait until their
+windows close, those that start early come first, and the maximum gives no information on them. So `measure` computes
+two starts, for a bound on the starts and each node below a root that has starts on both sides of it. They are the
+greatest start below the bound and the least start from it on. Nodes whose maximum lies below the bound need nothing:
+their maximum is the answer. Each node is measured once for a bound, however many roots lead to it. O(nodes measured),
+without recursion.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -52,9 +53,9 @@ _CHAIN = 16  # nodes that are looked at for the start of a root
 
 @kernel
 def write_roots(nodes, st, outs, matches, places):
-    """The roots in `outs` as matches with one place each, the node, and a start that is no later than those of the
-    matches below it: theirs, if the first nodes show that they have one start. FLUSH if an array is full.
-    """
+    """Write the roots in `outs` as matches with one place each, the node, and a lower bound of the starts of the
+    matches below. The bound is their start if the first nodes show that they have one start. FLUSH if an array is
+    full."""
     mask = nodes.shape[0] - 1
     while st[OUT] < st[OUTS]:
         root = outs[st[OUT], 0]
@@ -105,11 +106,10 @@ def start_from(nodes, reach, node, high):
 
 @kernel
 def measure(nodes, reach, todo, root, low, high, epoch):
-    """Measure `root`, and first what it stands on: `reach` (int64, (capacity, 3)) gets a row for each node with starts
-    from `high` on, with the number `epoch`. Right children without starts from `low` on are left out, as they may be
-    reclaimed. `todo` (int64, (t,)) is scratch; GROW_TODO if it is full, and the next call goes on, as what was measured
-    stays.
-    """
+    """Measure `root`, and first the nodes below it: `reach` (int64, (capacity, 3)) gets a row, with the number `epoch`,
+    for each node with starts from `high` on. Right children without starts from `low` on are left out, as they may be
+    reclaimed. `todo` (int64, (t,)) is scratch. GROW_TODO if it is full; the next call goes on, as the measured rows
+    stay."""
     mask = nodes.shape[0] - 1
     todo[0] = root
     count = 1

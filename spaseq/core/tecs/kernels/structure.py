@@ -1,8 +1,8 @@
-"""Nodes and union lists: how they are made, merged, reclaimed and enumerated ([CORE] §4).
+"""Nodes and union lists: their construction, merging, reclaiming and enumeration ([CORE] §4).
 
 The structure
 -------------
-A *node* is a row of `nodes` (int64, shape (capacity, 4)), found by its *handle*: handles count upwards for ever and the
+A *node* is a row of `nodes` (int64, shape (capacity, 4)), found by its *handle*. Handles count upwards for ever and the
 row is `handle & (capacity - 1)`, so the arena is a ring.
 
 =======  ===================  ==========================  =========================
@@ -28,29 +28,29 @@ behind it. Laws, checked by `spaseq.core.tecs.check_laws`:
 
 Touch only what moves
 ---------------------
-Algorithm 1 of [CORE] rebuilds its table of active states at every event. Here a state whose only move is to skip stays
-where it is, so the work per event is the number of transitions that fire. Nodes are then not always inserted in the
-order that `insert` needs (max(n) <= max(n0)), so:
+Algorithm 1 of [CORE] rebuilds its table of active states at every event. Here a state whose only move is to skip is not
+touched, so the work per event is the number of transitions that fire. Nodes are then not always inserted in the order
+that `insert` needs (max(n) <= max(n0)), so:
 
-* a node with a greater maximum start than the head becomes the new head, and the list before it is folded into one node
+* a node with a greater maximum start than the head becomes the new head. The list before it is folded into one node
   (its `merge`, which is safe and has the old head's maximum start);
 * of two lists that meet in a cell, the one with the greater head stays, and the other is folded and inserted into it.
 
 *Lists stay short.* Let m be the maximum start of a cell's head, inserted at some event. Consider the nodes that are
 inserted behind it later and have a maximum start below m. When the run from m began, the runs below them were in some
-active cell; and a cell passes on the maximum start of its whole list, as extending, merging and uniting preserve it.
-So there are at most as many different maximum starts below m as cells were active then; nodes with equal ones are
-united. A list has at most two entries more than there are active states ([CORE]'s bound). Between the head and entry 1,
-law 3 is `>=`, as in the paper.
+active cell. A cell passes on the maximum start of its whole list, as extending, merging and uniting preserve it. So
+there are at most as many different maximum starts below m as cells were active then; nodes with equal ones are united.
+A list has at most two entries more than there are active states ([CORE]'s bound). Between the head and entry 1, law 3
+is `>=`, as in the paper.
 
-*Reclaiming a prefix.* A child is read without a check if it has the same maximum start as its parent (left, next), and
-else after a check of its maximum start, which is stored beside its handle (right, list entries). So no node is read
-whose maximum start lies before the window. A node's maximum start is at most the position at which it was created.
+*Reclaiming a prefix.* A child with the same maximum start as its parent (left, next) is read without a check. Any other
+child is read after a check of its maximum start, which is stored beside its handle (right, list entries). So no node is
+read whose maximum start lies before the window. A node's maximum start is at most the position at which it was created.
 Hence nodes that were created before the window's first position may be overwritten, and they are a prefix of the ring.
 With CONSUME BY ANY a match ends all runs, so all nodes up to the event of the last match are part of the prefix.
 
-If windows differ between partitions (EVENTS with PARTITION BY), no prefix is dead as long as some partition is quiet;
-there `compact` copies the live nodes when the ring is full.
+If windows differ between partitions (EVENTS with PARTITION BY), no prefix is dead as long as some partition is quiet.
+In this case `compact` copies the live nodes when the ring is full.
 
 Rejected: counting references to nodes (a write per handle copied), a table rebuilt per event (cost by states, not by
 moves), one arena per partition (allocation for each key).
@@ -420,8 +420,8 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
     """DONE if there is room for the nodes and entries of one event with at most `moves` moves; else GROW_NODES or
     GROW_ENTRIES, with the number in NEEDED.
 
-    A move merges its source (LONGEST nodes), makes one output node, and adds at most two nodes or lists to cells, each
-    of which folds a list (LONGEST nodes) or unites (3 nodes), and links at most two entries.
+    A move merges its source (LONGEST nodes), makes one output node, and adds at most two nodes or lists to cells. Each
+    of these folds a list (LONGEST nodes) or unites (3 nodes), and links at most two entries.
     """
     capacity = nodes.shape[0]
     last = (st[CHECK_FIRST] + st[CHECK_COUNT] - 1) % checks.shape[0]
@@ -512,14 +512,13 @@ def latest_start(nodes, reach, row, high):
 def enumerate_outs(nodes, st, outs, stack, path, matches, places, write, reach):
     """Writes the complex events of the roots in `outs` ([CORE] Appendix B.1), or only counts them.
 
-    Depth first, left before right, and right only if its maximum start lies in the window: the delay before each
+    Depth first, left before right, and right only if its maximum start lies in the window. The delay before each
     complex event is linear in its size, since at most three unions precede each node on the path (law 2). `matches`
     (int64, (4, m + 1)) gets a column for each: start, end, (in the next column) one past its last place, tag. `places`
-    (int64) gets the marked positions, ascending, each as `position << LABEL_BITS | label`.
-    `reach` is None, or what `measure` of `roots` found of the roots for the bound st[HIGH]: then only the matches that
-    start before it are written, with the same delay.
-    Returns FLUSH, GROW_STACK or GROW_PATH if an array is full, and continues from there at the next call; FLUSH also
-    when so many were counted that somebody may want to stop it.
+    (int64) gets the marked positions, ascending, each as `position << LABEL_BITS | label`. `reach` is None, or the
+    result of `measure` of `roots` for the bound st[HIGH]: then only the matches that start before it are written, with
+    the same delay. Returns FLUSH, GROW_STACK or GROW_PATH if an array is full, and continues from there at the next
+    call. It also returns FLUSH after so many counted matches that the user may want to stop.
     """
     mask = nodes.shape[0] - 1
     low = st[LOW]

@@ -64,12 +64,14 @@ def components(begins, ends, entered, low, component, path, calls, place):
 
 @kernel
 def reach(begins, ends, steps, state, starts, found, seen):
-    """For each node, all that are reached from it, where an edge never goes to a higher node; those of one stand in
-    `ends` from the highest down. So who is reached by way of another is passed over before it is looked into.
+    """For each node, all nodes that are reached from it, in a graph whose edges never go to a higher node.
 
-    `starts` (int64 (n + 1,)) receives where those of a node begin in `found` (int32). `seen` (int32 (n,), NIL) is
-    scratch. `state` (int64 (2,)): the node to go on with, and how much of `found` is used. Returns whether there is
-    more to do: after some `steps`, or where `found` is full; then state[1] is where it was before the node.
+    The ends of a node's edges stand in `ends` from the highest down. So a node that is reached by way of another is
+    passed over before it is searched.
+
+    `starts` (int64 (n + 1,)) receives the beginnings of each node's results in `found` (int32). `seen` (int32 (n,),
+    NIL) is scratch. `state` (int64 (2,)): the node to go on with, and the used length of `found`. Returns True if there
+    is more to do: after some `steps`, or if `found` is full; then state[1] is its value before the node.
     """
     done = np.int64(0)
     to = state[1]
@@ -103,15 +105,19 @@ def reach(begins, ends, steps, state, starts, found, seen):
 
 @kernel
 def inherit(codes, bits, begins, above, steps, state, stated, seen, least, found):
-    """What the members of each owner let it have, along a hierarchy that is transitive.
+    """The members that each owner gains from its own, along a hierarchy that is transitive.
 
-    `codes` (int64, ascending) have an owner above `bits` bits and a member in these; a member that is above another one
-    has a higher number, unless each is above the other. `begins` (int64 (members + 1,)): the range of each member's
-    in `above` (int32). `least` (bool) receives for each code whether no member before it is below it. `found` (int64)
-    receives the codes of what is above an owner's members and none of them, each once; where it is empty they are
-    counted. `state` (int64 (2,)): the code to go on with, and how many were found. `stated` and `seen` (int64, by
-    member, NIL) are scratch, and stay as they were left. Returns whether there is more to do: after some `steps`, or
-    where `found` might not hold an owner's. O(codes, and for the least of an owner's members, what is above them).
+    * `codes` (int64, ascending) have an owner above `bits` bits and a member in these. A member that is above another
+      one has a higher number, unless each is above the other.
+    * `begins` (int64 (members + 1,)): the range of each member's in `above` (int32).
+    * `least` (bool) receives True for each code without a member before it that is below it.
+    * `found` (int64) receives the codes of the members above an owner's that are none of them, each once; if it is
+      empty they are counted.
+    * `state` (int64 (2,)): the code to go on with, and the number found.
+    * `stated` and `seen` (int64, by member, NIL) are scratch, and stay as they were left.
+
+    Returns True if there is more to do: after some `steps`, or if `found` might not hold an owner's. O(codes, and for
+    the least of an owner's members, those above them).
     """
     mask = (np.int64(1) << np.int64(bits)) - 1
     low = state[0]

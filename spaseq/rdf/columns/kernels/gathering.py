@@ -56,9 +56,10 @@ def gather(order, rows, drafts, kind, needed, blank_of, blank_in, named, slots, 
 
 @kernel
 def distinct_triples(triples, to, begin, end, slots):
-    """Moves those of the rows `begin:end` of `triples` (int32 (n, 3)) that differ from each other and from the first
-    `to`, in their order, behind these; how many rows are there then. `slots` (int32, a power of two of at least
-    twice the rows) is NIL for `to` 0, and stays as it was left. O(rows), expected."""
+    """Moves those of the rows `begin:end` of `triples` (int32 (n, 3)) that are new behind the first `to`; returns the
+    number of rows then. New rows differ from each other and from the first `to`; they stay in their order. `slots`
+    (int32, a power of two of at least twice the rows) is NIL for `to` 0, and stays as it was left. O(rows),
+    expected."""
     to = np.int64(to)
     for row in range(begin, end):
         triples[to, 0] = triples[row, 0]
@@ -71,8 +72,8 @@ def distinct_triples(triples, to, begin, end, slots):
 
 @kernel
 def find_rows(rows, order, place, low, high, sought, ranges):
-    """Where rows have the terms `sought` at `place`: `ranges` (int64 (·, 2)) receives for each its range in `order`,
-    which has the indices `low:high` of `rows` by their terms there. False where it has others."""
+    """Finds the rows that have the terms `sought` at `place`. `ranges` (int64 (·, 2)) receives for each its range in
+    `order`, which has the indices `low:high` of `rows` by their terms there. False if it has other indices."""
     for i in range(len(sought)):
         term = sought[i]
         for side in range(2):
@@ -109,7 +110,7 @@ def own_blank(term, event, number, rank, blanks, blank_of, blank_in, named, own)
 
 @inlined
 def is_new(triples, begin, to, slots):
-    """Whether triple `to` differs from those of the event from `begin` on. Few are compared, many looked up."""
+    """True if triple `to` differs from those of the event from `begin` on. Few are compared, many looked up."""
     s = triples[to, 0]
     p = triples[to, 1]
     o = triples[to, 2]

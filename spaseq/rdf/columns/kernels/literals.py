@@ -1,9 +1,9 @@
 """Kernels that read literals: times as `spaseq.core.events.time.parse_time` does, values as `rdflib.Literal.value`.
 
-Those have the last word: here only the usual forms are read, where the answer is certain, and the rest is left to the
+Those have the last word: here only the usual forms are read, for which the answer is certain. The rest is left to the
 caller. Times: numbers without an exponent, and xsd:dateTime with four digits of the year, seconds, and a zone or none.
-Numbers: up to fifteen digits and powers of ten up to 22, for which one division or multiplication of doubles is
-correctly rounded (Clinger, How to read floating point numbers accurately, 1990), and integers up to eighteen digits.
+Numbers: integers up to eighteen digits; and up to fifteen digits with powers of ten up to 22. For these one division or
+multiplication of doubles is correctly rounded (Clinger, How to read floating point numbers accurately, 1990).
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -18,8 +18,8 @@ from spaseq.rdf.columns.kernels.memory import byte
 
 @kernel
 def read_times(rows, begin, end, predicate, scale, text, table, values, status):
-    """For the rows `begin:end` with this predicate, the time in nanoseconds that the object says: `scale` is what a
-    plain number counts. NOT_READ where it is not one of the usual forms. The number of those."""
+    """For the rows `begin:end` with this predicate, the time in nanoseconds of the object; returns the number of
+    NOT_READ ones. `scale` is the factor of a plain number. NOT_READ if the object is not one of the usual forms."""
     left = 0
     for row in range(begin, end):
         status[row] = NO_TIME
@@ -52,8 +52,9 @@ def time_of(text, at, end, scale):
 
 @inlined
 def number(text, at, end, exponents):
-    """(is it one, its digits as a whole number, how many of them count, the power of ten, is it negative) of `at:end`:
-    a sign or none, digits, and possibly a point and digits, and an exponent if they are allowed."""
+    """The parts of the number `at:end`: a sign or none, digits, and possibly a point and digits, and an exponent if
+    allowed. (True if it is one, its digits as a whole number, the number of significant ones, the power of ten, True if
+    negative)"""
     negative = at < end and byte(text, at) == 45
     if negative or (at < end and byte(text, at) == 43):
         at += 1
@@ -172,7 +173,7 @@ def zone_minutes(text, at, end):
     return True, (hours * 60 + minutes) * (-1 if sign == 45 else 1)
 
 
-# what a term is compared as: `values.Kinds`
+# the kind of comparison of a term: `values.Kinds`
 NO_LITERAL = 0
 STRING = 1
 TAGGED = 2
@@ -186,8 +187,8 @@ NOT_SEEN = 255  # left to the caller
 
 @kernel
 def read_values(text, start, length, lexical, kinds, kind, real, exact, whole, has_whole):
-    """The values of all literals, by term: the columns of `values.LiteralColumns`. `kinds` (uint8, by term) is what the
-    datatype asks for, NOT_SEEN of an unknown one. The kind is NOT_SEEN where the form is not one of the usual ones."""
+    """The values of all literals, by term: the columns of `values.LiteralColumns`. `kinds` (uint8, by term) is the kind
+    of the datatype, NOT_SEEN of an unknown one. The kind is NOT_SEEN if the form is not one of the usual ones."""
     for term in range(len(start)):
         if lexical[term] < 0:
             continue
@@ -214,7 +215,7 @@ def read_values(text, start, length, lexical, kinds, kind, real, exact, whole, h
 
 @kernel
 def read_ends(text, start, length, lexical, datatype, firsts):
-    """For keys of terms: the bytes of a literal's text, otherwise NIL, and the number of its datatype, NIL where it has
+    """For keys of terms: the bytes of a literal's text, otherwise NIL, and the number of its datatype, NIL if it has
     none. `firsts` gets for each datatype a key that has it; those that it has no room for have the number of its
     length."""
     known = 0
@@ -242,7 +243,7 @@ def read_ends(text, start, length, lexical, datatype, firsts):
 
 @inlined
 def ends_alike(text, start, length, lexical, other, at, end):
-    """Whether the key of literal `other` has the bytes `at:end` behind its text."""
+    """True if the key of literal `other` has the bytes `at:end` behind its text."""
     first = start[other] + lexical[other] + 1
     size = end - at
     if start[other] + length[other] - first != size:

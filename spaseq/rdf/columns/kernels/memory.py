@@ -17,8 +17,8 @@ __all__ = ["byte", "word"]
 
 
 def _load(bits):
-    """An intrinsic (array of uint8, int64) -> unsigned integer: the `bits` bits from that byte on. None where they are
-    to be read with checks."""
+    """An intrinsic (array of uint8, int64) -> unsigned integer: the `bits` bits from that byte on. None if they are to
+    be read with checks."""
     from llvmlite import ir
     from numba import config, types
     from numba.core import cgutils

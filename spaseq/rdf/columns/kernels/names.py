@@ -1,10 +1,10 @@
 """The table of names that ended last; see `spaseq.rdf.columns.names`.
 
-Arrays, owned by `spaseq.rdf.columns.names`: `keys` (uint64 (·, 2)), the hashes of each entry; `links` (int64 (·, 2)),
-the next older and newer one; `slots` (int32 (·, 2)), an entry, NIL where free, and low bits of its first hash, so that
-looking for a free slot reads nothing of other entries, which are far apart in memory.
+`spaseq.rdf.columns.names` owns the arrays. `keys` (uint64 (·, 2)): the hashes of each entry. `links` (int64 (·, 2)):
+the next older and newer one. `slots` (int32 (·, 2)): an entry, NIL if free, and low bits of its first hash. So a search
+for a free slot reads nothing of other entries, which are far apart in memory.
 
-Names are told apart by 128 bits of two hashes, not by their text: they only decide what is counted, and the text of a
+Names are distinguished by 128 bits of two hashes, not by their text. They only decide a count, and the text of a
 quarter of a million names would have to be kept. A list in order of age runs through a table in open addressing.
 """
 
@@ -38,7 +38,7 @@ def second_hash(text, begin, length):
 
 @inlined
 def slot_of(one, two, keys, slots):
-    """The slot of the name, or the free one where it would stand."""
+    """The slot of the name, or the free slot for it."""
     mask = len(slots) - 1
     low = np.int64(one & _LOW)
     slot = low & mask
@@ -117,8 +117,8 @@ def enter(one, two, limit, keys, links, slots, ends):
 
 @kernel
 def mark(names, text, start, length, hashes, repeated, last, limit, keys, links, slots, ends):
-    """For each of the graphs `names` (int32, one after another): did one of this name end before? Each ends where the
-    next one begins; `last` (uint64, (2,)) is the one that has not ended yet. O(1) expected for a name."""
+    """For each of the graphs `names` (int32, one after another): True if one of this name ended before. Each ends at
+    the beginning of the next one; `last` (uint64, (2,)) is the one that has not ended yet. O(1) expected for a name."""
     for i in range(len(names)):
         name = names[i]
         one = hashes[name]

@@ -1,9 +1,9 @@
 """Kernels that read N-Triples and N-Quads into numbered terms, a table of different terms in open addressing.
 
-`scan` takes a line only where its bytes alone prove that it is well formed, by rules narrower than the grammars: no
-escapes, IRIs of plain ASCII with a scheme and a simple authority, labels of ASCII letters, digits,
-`_` and `-`, tags of two or three small letters. Every other line is left to the caller, who asks the parser. So this
-file decides nothing about what is right, only about what is certainly right.
+`scan` takes a line only if its bytes alone prove that it is well formed. Its rules are narrower than the grammars: no
+escapes, and IRIs of plain ASCII with a scheme and a simple authority. Labels have ASCII letters, digits, `_` and `-`,
+tags two or three small letters. Every other line is left to the caller, which calls the parser. So this file never
+rejects a line; it only accepts those that are certainly right.
 
 Arrays, all owned by `spaseq.rdf.columns.dictionary`
 ----------------------------------------------------
@@ -14,7 +14,7 @@ Arrays, all owned by `spaseq.rdf.columns.dictionary`
   row is reserved and holds NIL.
 * `state` (int64): the numbers below.
 
-A kernel never raises and allocates nothing: `scan` stops before a line for which there might not be room.
+A kernel never raises and allocates nothing: `scan` stops before a line if there might not be room for it.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -40,7 +40,7 @@ class Table(NamedTuple):
     text: np.ndarray
     """uint64: the keys, each from a word of its own on, padded with zeros."""
     start: np.ndarray
-    """int64: where the key begins, in bytes."""
+    """int64: the beginning of the key, in bytes."""
     length: np.ndarray
     """int32: bytes of the key."""
     kind: np.ndarray
@@ -52,14 +52,14 @@ class Table(NamedTuple):
     hashes: np.ndarray
     """uint64."""
     slots: np.ndarray
-    """int32: a power of two, at least twice the terms; a term, NIL where free."""
+    """int32: a power of two, at least twice the terms; a term, NIL if free."""
     follow: np.ndarray
     """int32: a guess (right or wrong without consequence): the predicate that came after this one the last time."""
     before: np.ndarray
     """int32: a guess: the object that this predicate had the last time."""
 
 
-# what the first terms of every table are
+# the first terms of every table
 XSD_STRING = 0  # <…XMLSchema#string>: a literal of this type is held without
 LANG_STRING = 1  # <…#langString> and <…#dirLangString>: not to be given as a datatype
 DIR_LANG_STRING = 2
@@ -130,7 +130,7 @@ def hash_of(data, begin, length):
 
 @inlined
 def is_term(data, at, table, term):
-    """Whether the bytes from `at` are those of `term`."""
+    """True if the bytes from `at` are those of `term`."""
     q = table.start[term] >> 3
     left = np.int64(table.length[term])
     while left > 8:
@@ -158,9 +158,9 @@ def find(data, begin, size, h, table):
 
 @inlined
 def find_below(data, begin, size, count, table):
-    """The term below `count` with these bytes, or NIL. Nothing is read of other terms, which may be being added: the
-    first of them that a look-up meets stands where it would have ended. Nothing is read outside of the arrays,
-    whatever is in them: a table may be one that is kept in a file."""
+    """The term below `count` with these bytes, or NIL. Nothing is read of other terms, which another thread may be
+    adding: the first of them that a look-up meets is in the slot at which it would have ended. Nothing is read outside
+    of the arrays, whatever their contents: a table may be one that is kept in a file."""
     h = hash_of(data, begin, size)
     mask = len(table.slots) - 1
     slot = np.int64(h & np.uint64(mask))
@@ -227,15 +227,15 @@ def lookup(data, size, table, count):
 
 @kernel
 def lookup_all(text, starts, lengths, found, table, count):
-    """`found` (int64) receives the number of the term of each key, below `count`, or NIL; the keys are the `lengths`
-    bytes of `text` (uint8) from `starts`, as a table has them."""
+    """`found` (int64) receives the number of the term of each key, below `count`, or NIL. The keys are the `lengths`
+    bytes of `text` (uint8) from `starts`, in the form that a table has."""
     for i in range(len(starts)):
         found[i] = find_below(text, starts[i], np.int64(lengths[i]), count, table)
 
 
 @kernel
 def plain_iri(data, at, end, classes):
-    """Whether the plain characters `at:end` are certainly an absolute IRI. `byte(data, end)` is `>`."""
+    """True if the plain characters `at:end` are certainly an absolute IRI. `byte(data, end)` is `>`."""
     if byte(classes, byte(data, at)) & NO_LETTER:
         return False
     at += 1
@@ -274,8 +274,8 @@ def plain_iri(data, at, end, classes):
 def end_of_key(data, at):
     """Behind the first `>` from `at` on, or NIL if a blank, a control character or a zero comes before it.
 
-    Eight bytes at a time: a byte less than another has its high bit set in (word - other) & ~word, and the lowest byte
-    for which that holds is the first one (Warren, Hacker's Delight, 2012, 6-1).
+    Eight bytes at a time: a byte less than another has its high bit set in (word - other) & ~word. The lowest byte for
+    which that holds is the first one (Warren, Hacker's Delight, 2012, 6-1).
     """
     found = np.uint64(0)
     while found == 0:
@@ -356,13 +356,13 @@ def past_blanks(data, at):
 
 @inlined
 def fits(data, at, term, table):
-    """Whether `term` is one, and its key could stand at `at` with all that is read to compare it."""
+    """True if `term` is one, and its key could stand at `at` with all bytes that the comparison reads."""
     return term != NIL and at + table.length[term] + 16 <= len(data)
 
 
 @inlined
 def guessed(data, at, term, table):
-    """Whether `term` stands at `at` with a blank behind it."""
+    """True if `term` stands at `at` with a blank behind it."""
     if not fits(data, at, term, table) or byte(data, at + table.length[term]) != 32:
         return False
     return is_term(data, at, table, term)
@@ -420,7 +420,7 @@ def scan_term(data, at, place, keep, table, state, classes):
 
 @inlined
 def scan_statement(data, at, quads, row, last, rows, table, state, classes):
-    """Where the line ends whose statement begins at `at`, and the terms in `rows[row]`; NIL if the line is not
+    """The end of the line whose statement begins at `at`, and the terms in `rows[row]`; NIL if the line is not
     certainly right. `last` is the row before, or NIL."""
     rows[row, 3] = NIL
     predicate = np.int64(NIL)
@@ -432,17 +432,17 @@ def scan_statement(data, at, quads, row, last, rows, table, state, classes):
         if place == 2:
             guess = np.int64(table.before[predicate])
             keep = state[WANTED_END] == 0 or WANTED <= predicate < state[WANTED_END] or predicate == state[KEEP]
-            keep |= byte(data, at) == 95  # a blank node: events of subjects are made by what points at them
+            keep |= byte(data, at) == 95  # a blank node: events of subjects depend on the triples that point at them
         elif place == 1 and last != NIL:
             guess = np.int64(table.follow[rows[last, 1]])
         elif last != NIL:
             guess = np.int64(rows[last, place])
             if place == 0 and not guessed(data, at, guess, table):
-                guess = np.int64(rows[last, 2])  # a chain: what was pointed to is told about
+                guess = np.int64(rows[last, 2])  # a chain: the object before is the subject now
                 if guess != NIL and table.kind[guess] == LITERAL:
                     guess = np.int64(NIL)
             if place == 3 and not guessed(data, at, guess, table):
-                guess = np.int64(rows[row, 0])  # what is said about a graph stands in it
+                guess = np.int64(rows[row, 0])  # a graph contains the statements about it
         if guessed(data, at, guess, table):
             term = guess
             at += table.length[term]
@@ -463,7 +463,7 @@ def scan_statement(data, at, quads, row, last, rows, table, state, classes):
 
 @inlined
 def line_end(data, at):
-    """Where the line ends of which only blanks and a comment are left at `at`; NIL if there is more."""
+    """The end of the line that has only blanks and a comment left at `at`; NIL if there is more."""
     at = past_blanks(data, at)
     if byte(data, at) == 35:  # #
         while byte(data, at) != 10:
@@ -476,7 +476,7 @@ def line_end(data, at):
 @kernel
 def scan(data, size, quads, rows, lines, slow, table, state, classes):
     """Reads the block of `size` bytes from `state[AT]` on: a row for each line that has a statement, or may have one
-    (`slow`). It stops before the end where there is no more room.
+    (`slow`). It stops before the end if there is no more room.
 
     `data[size]` is a newline. A carriage return in the block stands before a newline. O(bytes) and, for each term that
     no guess gives, a look into the table.
