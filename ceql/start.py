@@ -6,8 +6,6 @@ from typing import NoReturn
 
 from spaseq.tools.start import command
 
-__all__ = ["ceql"]
-
 
 def ceql() -> NoReturn:
     """The `ceql` command."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ceql.runtime.alerts import Alerts
     from spaseq.core.forecast import Evaluation, Forecasts
 
-__all__ = ["add_alerts", "write_text"]
-
 _FOLLOW_HELP: Final = (
     "go on as the file grows, until Ctrl-C: one .csv, .tsv or .jsonl file, or - for standard input line by line"
 )

@@ -8,8 +8,6 @@ from typing import Any, Final
 from spaseq.core.errors import OptionError
 from spaseq.tools.command import add_query, add_times, compiled_query, query_file, times_of
 
-__all__ = ["EVALUATOR_HELP", "add_events", "asked", "compiled", "outcome", "reading"]
-
 EVALUATOR_HELP: Final = (
     "who evaluates: the compact structure, a lazy chain or tree (rare events first), or auto, whichever is the "
     "cheapest as the stream goes on (default: compact)"

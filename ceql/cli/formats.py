@@ -7,8 +7,6 @@ from typing import Final
 from spaseq.tools.command import Format
 from spaseq.tools.command.formats import COUNT, CSV, JSON, JSONL, PARQUET, TABLE, TSV
 
-__all__ = ["ALERTS", "FORECASTS", "MATCHES"]
-
 MATCHES: Final[dict[str, Format]] = {
     "table": TABLE, "json": JSON, "csv": CSV, "tsv": TSV, "jsonl": JSONL, "parquet": PARQUET, "count": COUNT,
 }  # fmt: skip

@@ -34,8 +34,6 @@ from spaseq.tools.command.colours import say, tell
 from spaseq.tools.command.lines import write_whole_lines
 from spaseq.tools.studio.options import add_studio
 
-__all__ = ["entry", "main"]
-
 _VALUATIONS_HELP: Final = (
     "report which variable took which events, and their attributes: columns v and v.attribute for each variable v "
     "(csv, tsv, parquet), or objects bindings and attributes (json, jsonl); v[attribute, …] in SELECT does so too"

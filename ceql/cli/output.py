@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ceql.results.matches import MatchTable
     from spaseq.core.events import EventCounters
 
-__all__ = ["FoundMatches", "clock"]
-
 _WIDTH: Final = 60
 _PLACED: Final = ("from", "to", "start", "end", "positions")
 """The columns of a table that a narrow terminal leaves out first, if there are others to read."""

@@ -17,8 +17,6 @@ from spaseq.core.errors import OptionError, SpaseqError
 from spaseq.tools.command import remarks
 from spaseq.tools.studio.language import Found, Inputs, one_or_all, python_run, reading_words
 
-__all__ = ["STUDIO"]
-
 
 class _Taken:
     """The first matches, as `FoundMatches` asks for them."""

@@ -37,8 +37,6 @@ from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.events import Instant
 from spaseq.core.pattern import NoneOf, Predicate
 
-__all__ = ["Unfit", "compile_bits", "normal"]
-
 Event = Mapping[str, Any]
 _TEXTS: Final = 1 << 16
 _LOW, _HIGH = -(1 << 63), (1 << 63) - 1

@@ -16,8 +16,6 @@ from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.events import NumberColumn
 from spaseq.core.events.columns import is_small
 
-__all__ = ["compared", "same_as"]
-
 _LOW, _HIGH = -(1 << 63), (1 << 63) - 1
 
 

@@ -18,8 +18,6 @@ from ceql.operators import values
 from ceql.syntax import ast
 from spaseq.core.events import Column, NumberColumn, TextColumn, TimeColumn, TruthColumn, text_array
 
-__all__ = ["Members", "members"]
-
 
 def members(node: ast.In) -> Members:
     """The prepared values of a node; made when they are first asked for."""

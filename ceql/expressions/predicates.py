@@ -16,8 +16,6 @@ from ceql.syntax.walk import attributes_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import EventBatch, TextColumn, text_array, truths_of
 
-__all__ = ["Satisfies", "StreamIs", "TypeIs"]
-
 
 class _HasEvents(Protocol):
     @property

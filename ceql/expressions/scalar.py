@@ -16,8 +16,6 @@ from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
 
-__all__ = ["compile_condition", "compile_value"]
-
 E = TypeVar("E")
 Value = Callable[[E], Any]
 Truth = Callable[[E], bool | None]

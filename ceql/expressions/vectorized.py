@@ -42,8 +42,6 @@ from spaseq.core.events import (
 )
 from spaseq.core.events.columns import mixed_column
 
-__all__ = ["evaluate", "operand"]
-
 Known = np.ndarray | None
 _ARROW: Final = {symbol: getattr(pc, row.arrow) for symbol, row in COMPARISONS.items()}
 _EXACT: Final = 1 << 53

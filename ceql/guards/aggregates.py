@@ -19,8 +19,6 @@ from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, replaced
 from spaseq.core.comparisons import COMPARISONS
 
-__all__ = ["AggregateGuard", "named_by"]
-
 _CALLS: Final = "#aggregates"
 _Read = Callable[[int], Any]
 _State = tuple[frozenset[str], tuple[frozenset[Any], ...], tuple[Hashable, ...]]

@@ -45,8 +45,6 @@ from spaseq.core.events.columns import is_small
 from spaseq.core.integers import apart
 from spaseq.core.snapshot import expect
 
-__all__ = ["KINDS", "Comparison", "Texts", "coded", "comparison_of", "decoded", "double_codes", "kind_of"]
-
 KINDS: Final = (None, "double", "whole", "number", "text", "truth", "time")
 """The kinds of values that a column of codes stands for; None before the first value. A "number" is a double, by the
 same code, or a whole number up to 2^51, by one that no double has: those of NaN."""

@@ -17,8 +17,6 @@ from spaseq.core.errors import EventError, InternalError
 from spaseq.core.events import EventBatch
 from spaseq.core.snapshot import expect
 
-__all__ = ["ValueCodes", "value_codes"]
-
 _TEXTS: Final = 1 << 16
 
 

@@ -15,8 +15,6 @@ from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import aggregates_of, attributes_of
 
-__all__ = ["Guard", "slot_of", "slots_of"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:

@@ -34,8 +34,6 @@ from spaseq.core.engine.program.register_ops import (
 from spaseq.core.events import Column, EventBatch, NumberColumn
 from spaseq.core.snapshot import expect
 
-__all__ = ["Question", "question_of"]
-
 _Place = tuple[str, str]
 """An attribute of a variable: the variable's name and the attribute's."""
 

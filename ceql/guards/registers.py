@@ -30,8 +30,6 @@ from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError
 from spaseq.core.events import EventBatch
 
-__all__ = ["GuardRegisters"]
-
 Values = frozenset[Any]
 Entry = tuple[int, Any]
 Row = tuple[Entry, ...]

@@ -35,8 +35,6 @@ from spaseq.core.events import (
 from spaseq.core.events.columns import getter_of
 from spaseq.core.snapshot import expect
 
-__all__ = ["GuardConditions", "GuardMemory"]
-
 _DTYPES: Final = {
     "": np.int64, "int": np.int64, "float": np.float64, "truth": bool, "time": np.int64, "text": np.int64,
     "mixed": object,

@@ -14,8 +14,6 @@ from spaseq.core.engine import Choice, Selection
 from spaseq.core.pattern import Pattern, Skip
 from spaseq.core.trees import children
 
-__all__ = ["advice"]
-
 
 def advice(tree: ast.Query, lowered: Lowered) -> list[str]:
     """A line for each thing that should be looked at."""

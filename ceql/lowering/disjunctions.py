@@ -20,8 +20,6 @@ from ceql.syntax.walk import aggregates_of
 from spaseq.core.pattern import balanced
 from spaseq.core.trees import folded
 
-__all__ = ["Scope", "as_conditions", "as_single_events", "count", "is_on", "of_one_event"]
-
 _CLAUSES = 64
 """Conditions that one OR of ANDs may become."""
 

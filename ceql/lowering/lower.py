@@ -40,8 +40,6 @@ from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
 from spaseq.core.trees import mapped, walk
 
-__all__ = ["Lowered", "lower"]
-
 _DEFAULT: Final = Settings()
 
 

@@ -27,8 +27,6 @@ from spaseq.core.engine import Choice, Consume, Window
 from spaseq.core.pattern import Correlate, Filter, Iterate, Pattern, Project, Sequence, Skip, all_shown
 from spaseq.core.trees import walk
 
-__all__ = ["infer_keys"]
-
 
 def infer_keys(
     pattern: Pattern, window: Window, choice: Choice, strict: bool, waits: bool

@@ -10,8 +10,6 @@ import math
 from spaseq.core.pattern import And, As, Atom, Iterate, Or, Pattern, Sequence, Skip
 from spaseq.core.trees import folded
 
-__all__ = ["repeated", "size", "taken"]
-
 _Range = tuple[int, float]
 """The least number, and the greatest."""
 

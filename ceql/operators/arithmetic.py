@@ -16,8 +16,6 @@ import numpy as np
 
 from ceql.operators.values import INT64, kind_of, mismatch
 
-__all__ = ["ARITHMETIC", "Arithmetic", "negate"]
-
 _Columns = tuple[np.ndarray, np.ndarray | None]
 
 

@@ -19,8 +19,6 @@ from typing import Any, Final
 from ceql.operators.values import INT64, KIND_WORDS, compare, kind_of
 from spaseq.core.errors import EventError
 
-__all__ = ["FUNCTIONS", "Function", "plural"]
-
 _COUNTS: Final = ("no", "one", "two", "three", "four")
 _EXAMPLES: Final = {"list": "history", "text": "name", "truth": "open", "time": "day"}
 

@@ -29,8 +29,6 @@ from spaseq.core.events.batch import Instant
 from spaseq.core.events.columns import text_array
 from spaseq.core.events.time import parse_time
 
-__all__ = ["ARROW_TYPES", "INT64", "KIND_WORDS", "compare", "kind_of", "like", "mismatch", "time_of", "whole_string"]
-
 INT64: Final = range(-(1 << 63), 1 << 63)
 _HOLDS: Final = {symbol: row.holds for symbol, row in COMPARISONS.items()}
 

@@ -19,8 +19,6 @@ from spaseq.core.engine import MatchBatch
 from spaseq.core.events.mixed import flattened
 from spaseq.core.trees import children
 
-__all__ = ["Bindings", "Shown"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shown:

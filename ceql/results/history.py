@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
     from spaseq.core.engine.recognition.recognition import Recognition
 
-__all__ = ["Block", "History", "Past", "events_of"]
-
 Held: TypeAlias = "dict[str, Any] | pa.Table | None"
 
 

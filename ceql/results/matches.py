@@ -17,8 +17,6 @@ from spaseq.core.errors import OptionError
 from spaseq.core.events import EventBatch
 from spaseq.core.steps import Step
 
-__all__ = ["Match", "MatchTable", "empty_table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Match:

@@ -15,8 +15,6 @@ from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, replaced
 from spaseq.core.errors import EventError, InternalError
 
-__all__ = ["fold_constants"]
-
 
 def fold_constants(formula: ast.Formula) -> ast.Formula:
     """The formula with constant parts of its conditions computed.

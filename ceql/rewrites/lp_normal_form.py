@@ -22,8 +22,6 @@ from ceql.syntax import ast
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.trees import children, with_children
 
-__all__ = ["lp_normal_form"]
-
 
 def lp_normal_form(formula: ast.Formula, limit: int) -> ast.Formula:
     """An equivalent formula in LP normal form, at most exponentially larger (Theorem 2).

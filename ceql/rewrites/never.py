@@ -6,6 +6,4 @@ from typing import Final
 
 from ceql.syntax import ast
 
-__all__ = ["NEVER"]
-
 NEVER: Final = ast.Compare("=", ast.Number(0), ast.Number(1))

@@ -17,8 +17,6 @@ from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
 from spaseq.core.errors import InternalError
 
-__all__ = ["borrowed", "pop_filters"]
-
 
 def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
     """The formula with conditions moved out to the scope of their variable, until it would exceed `limit` nodes.

@@ -18,8 +18,6 @@ from ceql.syntax.printer import print_expression, print_formula
 from ceql.syntax.walk import aggregates_of
 from spaseq.core.errors import Span
 
-__all__ = ["Removed", "remove_unsatisfiable"]
-
 WORK = 100_000
 """The number of parts that are tested, over all alternatives of FILTERs; parts beyond that are kept untested."""
 

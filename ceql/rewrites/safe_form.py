@@ -25,8 +25,6 @@ from ceql.syntax.walk import aggregates_of, with_variables
 from spaseq.core.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
 from spaseq.core.trees import children, folded
 
-__all__ = ["safe_form", "unsafe_variables"]
-
 
 def unsafe_variables(formula: ast.Formula) -> tuple[tuple[str, Span], ...]:
     """The variables that a sequence binds on both sides, with the place of the second binding."""

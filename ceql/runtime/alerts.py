@@ -36,8 +36,6 @@ from spaseq.core.watch import check, limited_steps
 if TYPE_CHECKING:
     from spaseq.core.events import EventBatch
 
-__all__ = ["AlertStream", "Alerts", "QueryRows"]
-
 _Waiting: TypeAlias = "list[tuple[EventBatch, np.ndarray]]"
 """Batches of events, and the answers for them so far."""
 

@@ -16,8 +16,6 @@ from spaseq.core.errors import EventError
 from spaseq.core.events import EventBatch, ListColumn, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.core.integers import different
 
-__all__ = ["Coordinate", "EngineBatch", "Partition", "key_of"]
-
 _ROWS: Final = 1 << 16
 """Of a batch, that are numbered before keys are forgotten."""
 

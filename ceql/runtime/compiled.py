@@ -30,8 +30,6 @@ from spaseq.core import compiled
 from spaseq.core.engine import Program, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
 
-__all__ = ["CompiledQuery"]
-
 
 class CompiledQuery(compiled.CompiledQuery):
     """A query's text, tree and lowered form, and the automata made of it.

@@ -23,8 +23,6 @@ from spaseq.core.events import EventBatch, EventCounters, EventOptions, EventStr
 from spaseq.core.measure import shortened
 from spaseq.core.watch import check, limited, limited_steps
 
-__all__ = ["Matches", "matches_of"]
-
 
 def matches_of(
     query: CompiledQuery,

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch, Program
     from spaseq.core.engine.opening import AnyEvaluator
 
-__all__ = ["Run"]
-
 _PART: Final = 1 << 16
 
 

@@ -24,9 +24,6 @@ from spaseq.core.snapshot import Identity, expect, unseal
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
 
-__all__ = ["Session", "identity", "open_session", "opened", "restored"]
-
-
 _FEW: Final = 128
 """So many dicts at once are cheaper one by one than as columns."""
 

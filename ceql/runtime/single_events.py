@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
     from spaseq.core.engine.runs.single_event import Single, SingleWaiting
 
-__all__ = ["Found", "Singles"]
-
 Found = list[tuple["MatchBatch", History]]
 _BLOCK: Final = 1024
 _TIMES: Final = frozenset(TIME_COLUMNS)

@@ -14,8 +14,6 @@ from spaseq.core.engine import Progress, stuck
 from spaseq.core.events import EventCounters, EventOptions, closest, format_duration
 from spaseq.core.pattern import Predicate
 
-__all__ = ["unknown_attributes", "why_none"]
-
 
 def why_none(query: CompiledQuery, run: Run, counters: EventCounters, options: EventOptions) -> list[str]:
     """A line for each thing that someone should know who wonders why there is no match, the most telling last.

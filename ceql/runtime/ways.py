@@ -15,8 +15,6 @@ from ceql.runtime.evaluation import Matches
 from spaseq.core.automata.cea import Transition
 from spaseq.core.engine import Program
 
-__all__ = ["are_valuations", "ways_of"]
-
 
 def are_valuations(run: Any) -> bool:
     """True if the matches of a run, or some given matches, have the positions of each variable."""

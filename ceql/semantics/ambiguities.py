@@ -18,8 +18,6 @@ from ceql.semantics.scopes import defined, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, parts
 
-__all__ = ["ambiguities"]
-
 _PARENTHESIS: Final = re.compile(r"NOT\s*\(", re.IGNORECASE)
 
 

@@ -29,8 +29,6 @@ from spaseq.core.errors import QuerySemanticsError, Span
 from spaseq.core.events import text_array
 from spaseq.core.trees import children, walk
 
-__all__ = ["check", "conditions", "defined_variables", "event_types", "formulas"]
-
 _NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
 _FUNCTION_HINTS: Final = {"PREV": _NEIGHBOURS, "PREVIOUS": _NEIGHBOURS, "LAG": _NEIGHBOURS, "LEAD": _NEIGHBOURS}
 

@@ -21,8 +21,6 @@ from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError
 from spaseq.core.events import parse_time
 
-__all__ = ["contradictory", "culprits"]
-
 _EXACT: Final = 1 << 53
 _SETS: Final = ("in", "not in")
 _BRANCHES: Final = 256

@@ -11,9 +11,6 @@ from ceql.syntax.walk import variables_of, with_variables
 from spaseq.core.errors import Span
 from spaseq.core.trees import folded, walk
 
-__all__ = ["All", "Any", "Leaf", "Test", "as_test", "as_written", "conjuncts", "leaves", "merged", "only_variable",
-           "owned", "renamed", "written"]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Leaf:

@@ -19,8 +19,6 @@ import pyarrow as pa
 from ceql.operators.values import ARROW_TYPES
 from spaseq.core.errors import OptionError
 
-__all__ = ["Schema", "arrow_kind", "inferred", "read_schema"]
-
 _NAMES: Final = {
     "number": (
         "number",

@@ -18,9 +18,6 @@ from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written
 from ceql.syntax import ast
 from spaseq.core.trees import children, folded, mapped, walk, with_children
 
-__all__ = ["Scopes", "defined", "fresh", "is_deeper", "joined_by", "rebuilt", "scope_of", "size", "taking",
-           "without", "without_ending"]  # fmt: skip
-
 Scopes = tuple[ast.Formula, ...]
 """The formulas around a condition, from the innermost outwards, whose variables it may name."""
 

@@ -14,8 +14,6 @@ from ceql.semantics.filters import as_test, leaves
 from ceql.syntax import ast
 from spaseq.core.trees import mapped
 
-__all__ = ["with_streams"]
-
 
 def with_streams(query: ast.Query) -> ast.Query:
     """The query with a separate `R` for each stream if FILTER or SELECT names an `S>R`; else the same object."""

@@ -21,8 +21,6 @@ from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import parse_time
 from spaseq.core.trees import children, folded, walk
 
-__all__ = ["check_types"]
-
 
 def check_types(query: ast.Query, schema: Schema, text: str = "", source: str = "<query>") -> None:
     """Raises `QuerySemanticsError` for the first attribute, operation or clause that does not fit the schema. The error

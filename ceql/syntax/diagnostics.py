@@ -17,8 +17,6 @@ from ceql.operators.functions import FUNCTIONS
 from spaseq.core.errors import QuerySyntaxError, Span
 from spaseq.core.text import file_hint, foreign_hint
 
-__all__ = ["syntax_error"]
-
 _WORDS: Final[dict[str, str]] = {
     "IDENT": "a name",
     "QUOTED": "a name",

@@ -24,8 +24,6 @@ from spaseq.core.errors import QuerySyntaxError, Span
 from spaseq.core.events.time import duration_nanoseconds
 from spaseq.core.text import WholeWords, check_characters
 
-__all__ = ["parse"]
-
 _LINE_END: Final = re.compile("\n")
 _CONSTANT: Final = re.compile(
     r"""(?P<text>'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*")|(?P<sign>-\s*)?(?P<number>[\d.][^\s,}]*)"""

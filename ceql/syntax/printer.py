@@ -9,8 +9,6 @@ from ceql.operators.arithmetic import ARITHMETIC
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
 
-__all__ = ["print_expression", "print_formula", "print_query"]
-
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
     "all|and|any|as|by|consume|events?|false|filter|from|in|last|like|limit|max|next|none|not|or|partition|range"

@@ -9,9 +9,6 @@ from typing import Any, TypeGuard, TypeVar, cast
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 
-__all__ = ["aggregates_of", "attributes_of", "calls_of", "has_uncoded", "is_aggregate", "parts", "replaced",
-           "variables_of", "with_variables"]  # fmt: skip
-
 E = TypeVar("E", bound=ast.Expression)
 
 

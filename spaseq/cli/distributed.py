@@ -19,8 +19,6 @@ from spaseq.tools.command.process import interrupt_once
 if TYPE_CHECKING:
     from spaseq.spark.session.options import QueryWords
 
-__all__ = ["explained", "followed_matches", "local_spark", "spark_matches", "without_time_limit"]
-
 _LOOK: Final = 0.5  # seconds between two looks at whether the query still runs
 
 

@@ -7,8 +7,6 @@ from typing import Final
 from spaseq.tools.command import Format
 from spaseq.tools.command.formats import CSV, JSONL, PARQUET, TABLE
 
-__all__ = ["FORMATS"]
-
 FORMATS: Final[dict[str, Format]] = {
     "table": TABLE,
     "json": Format("spaseq.cli.output:write_json", ("json", "srj"), whole=True, letters="spaseq-json"),

@@ -9,8 +9,6 @@ from spaseq.core.errors import OptionError
 from spaseq.language.query import Query
 from spaseq.rdf import Grouped, StreamSource, parse_streams_file
 
-__all__ = ["grouped_files", "knowledge_files", "spark_settings", "stream_files"]
-
 _STDIN: Final = "<stdin>"
 """The name in errors of a query from standard input."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from spaseq.tools.command.colours import say
 
-__all__ = ["add_knowledge"]
-
 
 def add_knowledge(commands: Any) -> None:
     """Adds `knowledge build` and `knowledge info` to the commands."""

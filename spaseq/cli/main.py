@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from spaseq.language.results.match import Match
     from spaseq.rdf import Counters, StreamOptions, StreamSource
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code. Errors that a user can cause never raise."""

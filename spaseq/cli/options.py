@@ -22,8 +22,6 @@ from spaseq.tools.command.options import count
 from spaseq.tools.lsp import add_lsp
 from spaseq.tools.studio.options import add_studio
 
-__all__ = ["parser"]
-
 Command = Callable[[argparse.Namespace], int]
 
 

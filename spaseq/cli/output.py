@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
     from spaseq.language.query import Query
 
-__all__ = ["FoundResults", "write_results"]
-
 Solution = tuple[int, dict[str, Any]]
 _JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
 _T = TypeVar("_T")

@@ -22,8 +22,6 @@ from spaseq.language.results.timelines import drawn_matches, prefixes_of
 from spaseq.tools.command import remarks
 from spaseq.tools.studio.language import Found, Inputs, one_or_all, python_run, reading_words
 
-__all__ = ["STUDIO"]
-
 
 class _Spaseq:
     """`spaseq.tools.studio.language.Language`."""

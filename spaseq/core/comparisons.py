@@ -6,8 +6,6 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-__all__ = ["COMPARISONS", "Comparison"]
-
 
 class Comparison(NamedTuple):
     """`left symbol right`, which is `right mirror left`, and not `left negation right`.

@@ -15,8 +15,6 @@ from spaseq.core.engine import Program, Settings
 from spaseq.core.errors import OptionError, expect_type, named_query
 from spaseq.core.pattern import Pattern
 
-__all__ = ["CompiledQuery"]
-
 
 class CompiledQuery:
     """A query, parsed, checked and lowered to `pattern`, of which the engine makes `automaton`. It never changes.

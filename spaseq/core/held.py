@@ -21,8 +21,6 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["Holder", "Memory", "Parts", "Tells", "joined", "measured"]
-
 _FEW: Final = 4_096
 _ONE_IN: Final = 64
 _OURS: Final = ("spaseq", "ceql")

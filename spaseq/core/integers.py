@@ -15,8 +15,6 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["Memo", "apart", "different", "first_of_each", "in_order"]
-
 _CLOSE: Final = 16  # values within so many times their number have a place each
 _BITS: Final = 16  # numpy's stable sort counts numbers of so many bits
 

@@ -43,23 +43,6 @@ import numpy as np
 from spaseq.core.errors import OptionError
 from spaseq.core.watch import check
 
-__all__ = [
-    "ROOMS",
-    "Bound",
-    "Kernel",
-    "allocating",
-    "attempt",
-    "attempt_events",
-    "attempt_rows",
-    "hot",
-    "inlined",
-    "interprets",
-    "kernel",
-    "kernel_files",
-    "native",
-    "stamp",
-]
-
 _ROOT: Final = Path(__file__).parent.parent
 """Of the package `spaseq`."""
 ROOMS: Final = ("core/automata", "core/engine", "core/tecs", "gpm/columnar", "rdf/columns")
@@ -184,7 +167,7 @@ class Bound(Kernel):
     def _code_for(self, dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
         """The code of a dispatcher for arguments of these types.
 
-        PERF: numba takes 300 us for the types of 24 arrays, more than the rest of opening an evaluation of 50 events. So
+        PERF: numba takes 300 us for the types of 24 arrays, more than opening an evaluation of 50 events does else. So
         code is kept by a key that takes 10 us.
         """
         from numba import typeof

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["loader"]
-
 
 def loader(
     package: str, names: Mapping[str, tuple[str | None, ...]], check: Callable[[], None] = lambda: None

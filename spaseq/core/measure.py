@@ -5,8 +5,6 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
-__all__ = ["shortened", "visible", "width_of"]
-
 _UNKNOWN: Final = "\ufffd"
 _VISIBLE: Final[dict[int, int | str]] = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},

@@ -8,8 +8,6 @@ from typing import Any
 from spaseq.core.drawing import event_text, step_html, time_text
 from spaseq.core.measure import shortened
 
-__all__ = ["Step"]
-
 
 @dataclass(frozen=True, slots=True)
 class Step:

@@ -10,8 +10,6 @@ from lark import Token
 
 from spaseq.core.errors import QuerySyntaxError, Span
 
-__all__ = ["ESCAPE", "WholeWords", "check_characters", "check_escapes", "file_hint", "foreign_hint", "unescaped"]
-
 ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\\)")
 r"""An escape of SPARQL, \u00E9 or \U000000E9 (SPARQL 1.1 §19.2), or a backslash that is itself escaped."""
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")

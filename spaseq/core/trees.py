@@ -11,8 +11,6 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["children", "folded", "mapped", "walk", "with_children"]
-
 N = TypeVar("N")
 R = TypeVar("R")
 _fields: dict[Any, tuple[str, ...]] = {}

@@ -27,11 +27,6 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from spaseq.core.errors import BudgetExceeded, EventError, LimitReached, OptionError, QueryError
 
-__all__ = [
-    "TEXT_LENGTH", "InUse", "Stopped", "available_bytes", "check", "handed_on", "limited", "limited_steps", "made_text",
-    "memory_of_machine", "reserve", "resident_bytes", "to_hold",
-]  # fmt: skip
-
 _T = TypeVar("_T")
 _EVERY: Final = 0.05
 """Seconds between two looks at the memory."""

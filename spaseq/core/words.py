@@ -11,8 +11,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-__all__ = ["LANGUAGES", "TYPE_OF", "keywords", "language_of", "patterns"]
-
 LANGUAGES: Final = {"ceql": "ceql.syntax", "spaseq": "spaseq.language.syntax"}
 """By name the package with the grammar."""
 _SUFFIXES: Final = {".ceql": "ceql", ".rq": "spaseq", ".spaseq": "spaseq", ".sparql": "spaseq"}

@@ -25,8 +25,6 @@ from spaseq.gpm.expressions import Row, value_or_none
 from spaseq.gpm.functions.numbers import concatenation, mean, total
 from spaseq.rdf import plain_literal
 
-__all__ = ["LENIENT", "PLACES", "aggregated", "combined", "in_row_order"]
-
 LENIENT: Final = frozenset({"Count", "Sample"})
 """The aggregates that ignore errors."""
 PLACES: Final = {"Sample": 0, "Min": 0, "Max": -1}

@@ -25,49 +25,6 @@ from spaseq.core.pattern import balanced
 from spaseq.gpm.functions import FUNCTIONS
 from spaseq.gpm.inline import InlineTerms
 
-__all__ = [
-    "ALWAYS",
-    "BGP",
-    "SIGNS",
-    "Aggregate",
-    "Aggregated",
-    "Arithmetic",
-    "Call",
-    "Distinct",
-    "Exists",
-    "Expression",
-    "Extend",
-    "Filter",
-    "GraphNode",
-    "Grouped",
-    "Join",
-    "LeftJoin",
-    "Minus",
-    "Node",
-    "Ordered",
-    "Projected",
-    "Sliced",
-    "Term",
-    "Union",
-    "Values",
-    "certain",
-    "condition_scopes",
-    "convert",
-    "convert_expression",
-    "depth",
-    "expression_variables",
-    "functions_called",
-    "graph_names",
-    "has_exists",
-    "mentioned",
-    "patterns_inside",
-    "predicates_named",
-    "rebuilt",
-    "required_predicates",
-    "visible",
-    "walk",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -19,8 +19,6 @@ from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 from spaseq.gpm import algebra
 from spaseq.rdf.terms import is_held, value_of_literal
 
-__all__ = ["compares", "order_place", "term_place"]
-
 _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,

@@ -42,8 +42,6 @@ from spaseq.gpm.inline import InlineTerms
 from spaseq.gpm.pattern import Condition, GraphPattern
 from spaseq.rdf import GraphColumns, SchemaColumns, close_rdfs, term_bytes
 
-__all__ = ["Schema", "close_knowledge", "entailed"]
-
 Triple = tuple[Any, Any, Any]
 _CLASSES: Final = 8
 """More classes than these are looked up, not written out."""

@@ -27,16 +27,6 @@ from spaseq.gpm.pattern import Condition, GraphPattern
 from spaseq.gpm.reference import Context, NamedGraphs, evaluating, solutions
 from spaseq.rdf import GraphColumns, Triple, graph_of, plain_literal
 
-__all__ = [
-    "Closed",
-    "EventGraph",
-    "Knowledge",
-    "PatternEvaluator",
-    "event_graph",
-    "holds",
-    "value_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Closed:

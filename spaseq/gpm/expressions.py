@@ -23,8 +23,6 @@ from spaseq.gpm.functions.numbers import arithmetic, effective_truth
 from spaseq.gpm.functions.registered import call_registered, sum_times
 from spaseq.rdf import plain_literal, term_from_key, term_key
 
-__all__ = ["Row", "is_true", "value", "value_or_none", "verdict"]
-
 
 class Row:
     """A solution on which expressions are evaluated: `terms` by variable.

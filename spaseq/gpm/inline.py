@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from rdflib.term import URIRef
 
-__all__ = ["InlineTerms"]
-
 
 class InlineTerms:
     """The rows of a VALUES, each of which binds all `names` to IRIs.

@@ -18,8 +18,6 @@ from rdflib.term import BNode, Variable
 
 from spaseq.core.errors import QuerySemanticsError, Span
 
-__all__ = ["PLACED", "UNGROUPED", "Breach", "breaches", "check_labels"]
-
 LABELS: Final = "§19.6"
 SCOPE: Final = "§18.2.1"
 UNGROUPED: Final = "§11.4"

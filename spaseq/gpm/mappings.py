@@ -11,20 +11,6 @@ from collections.abc import Iterable
 from collections.abc import Mapping as MappingABC
 from typing import Any, Final
 
-__all__ = [
-    "IDENTITY",
-    "IndexedMappings",
-    "Mapping",
-    "MappingSet",
-    "bound_everywhere",
-    "freeze",
-    "join",
-    "merge",
-    "project",
-    "restrict",
-    "variables",
-]
-
 Mapping = tuple[tuple[str, Any], ...]
 MappingSet = frozenset[Mapping]
 

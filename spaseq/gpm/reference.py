@@ -42,8 +42,6 @@ from spaseq.gpm.expressions import Row, is_true, value_or_none
 from spaseq.gpm.ways import ways
 from spaseq.rdf import quiet_literals
 
-__all__ = ["Context", "NamedGraphs", "evaluating", "solution", "solutions", "with_outer"]
-
 _LOCK: Final = threading.Lock()
 """Held during every evaluation: registered functions need not be made for threads."""
 _NO_GRAPH: Final = Graph(bind_namespaces="none")

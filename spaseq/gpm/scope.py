@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from spaseq.gpm import algebra
 from spaseq.gpm.pattern import GraphPattern
 
-__all__ = ["hidden_variables"]
-
 
 def hidden_variables(pattern: GraphPattern) -> Iterator[tuple[str, frozenset[str]]]:
     """For each nested part that names variables which the GPM does not bind: its description, and these variables.

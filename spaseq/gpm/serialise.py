@@ -14,10 +14,6 @@ from rdflib.term import BNode, Literal, URIRef
 from spaseq.core.errors import InternalError, OptionError
 from spaseq.rdf import term_from_key, term_key
 
-__all__ = ["LIST", "item_of_key", "items_of_keys", "json_of_key", "json_of_keys", "json_term", "key_parts", "list_key",
-           "list_literal", "nquads_of_key", "nquads_of_keys", "nquads_term", "plain_of_key", "plain_text",
-           "short_text", "xml_term"]  # fmt: skip
-
 
 def json_term(term: Any) -> dict[str, str]:
     """The term as SPARQL 1.1 Query Results JSON writes it (§3.2.2)."""

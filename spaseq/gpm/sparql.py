@@ -30,8 +30,6 @@ from spaseq.gpm.legal import Breach, breaches
 from spaseq.rdf import plain_literal, quiet_literals
 from spaseq.rdf.iri import local_name, resolve_iri
 
-__all__ = ["Piece", "Source", "literals_as_written", "prepared", "settled", "translated"]
-
 _LITERALS: Final = threading.Lock()
 
 

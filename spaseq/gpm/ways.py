@@ -13,8 +13,6 @@ from typing import Any
 
 from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 
-__all__ = ["ways"]
-
 
 def ways(path: Any, start: Any, end: Any, ends: frozenset[Any], graph: Any) -> Iterator[tuple[Any, Any]]:
     """(first, last) for each way of a path from `start` to `end`, None for any term (SPARQL 1.1 §18.4). `ends`: the

@@ -24,8 +24,6 @@ from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import Followed, StreamOptions, term_of
 
-__all__ = ["Query", "compile_query"]
-
 
 def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
     """A query, parsed, checked and compiled.

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["MARK", "EmptyGraphs"]
-
 MARK: Final = "urn:x-spaseq:empty-graph"
 """Subject, predicate and object of the statement that is put into an empty graph."""
 

@@ -13,8 +13,6 @@ from typing import Final
 from spaseq.core.errors import EventError
 from spaseq.core.events.unfinished import Fed
 
-__all__ = ["bounded_entities"]
-
 LONGEST_ENTITY: Final = 1 << 12
 """Bytes that an entity stands for at most, with those that it names: IRIs are shorter."""
 ALL_ENTITIES: Final = 1 << 20

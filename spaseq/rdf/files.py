@@ -20,9 +20,6 @@ from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.places import matching, open_file
 from spaseq.core.watch import check
 
-__all__ = ["COMPRESSED", "STDIN", "Format", "byte_chunks", "expand_files", "format_of", "has_lines", "readable",
-           "unzstd"]  # fmt: skip
-
 STDIN: Final = "-"
 _CHUNK: Final = 1 << 20
 COMPRESSED: Final = (".gz", ".zst")

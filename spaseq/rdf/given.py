@@ -13,8 +13,6 @@ from spaseq.core.errors import OptionError
 from spaseq.core.measure import shortened
 from spaseq.rdf.terms import Term, Terms, Triple
 
-__all__ = ["FOREIGN", "NODES", "are_plain", "graph_of", "iri_of", "term_of", "triples_of"]
-
 _TERMS: Final = frozenset({URIRef, BNode, Literal})
 NODES: Final = frozenset({URIRef, BNode})
 """The classes of what can be a subject, and the name of a graph."""

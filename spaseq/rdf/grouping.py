@@ -11,8 +11,6 @@ import rdflib
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.rdf.terms import Triple, term_from_key, term_key
 
-__all__ = ["GROUP", "Grouped", "group_labels", "group_triples"]
-
 GROUP: Final = "urn:spaseq:group"
 """The property that leads from an entity to its group."""
 

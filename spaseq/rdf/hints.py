@@ -17,8 +17,6 @@ from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.statements import Statement, read_statements
 from spaseq.rdf.streams import StreamSource, file_options
 
-__all__ = ["guessed_events", "guessed_unit", "no_times", "sampled_predicates", "untimed_events"]
-
 _LOOKED_AT: Final = 500
 """Statements of a file that are looked at for times."""
 

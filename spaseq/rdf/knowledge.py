@@ -12,8 +12,6 @@ from spaseq.core.errors import EventError
 from spaseq.rdf.given import FOREIGN, term_of
 from spaseq.rdf.terms import Term, plain_literal, quiet_literals
 
-__all__ = ["is_table", "table_knowledge"]
-
 COLUMNS: Final = ("subject", "predicate", "object")
 
 

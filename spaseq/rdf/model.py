@@ -14,8 +14,6 @@ from spaseq.core.held import Tells
 from spaseq.rdf.given import NODES, are_plain, iri_of, term_of, triples_of
 from spaseq.rdf.terms import Term, Triple, term_from_key, term_key
 
-__all__ = ["Counters", "GraphEvent", "Instant"]
-
 _FAR: Final = 1 << 63
 
 

@@ -24,11 +24,6 @@ from spaseq.rdf.files import Format, byte_chunks
 from spaseq.rdf.model import Counters
 from spaseq.rdf.terms import Term, Terms
 
-__all__ = [
-    "LONGEST_TERM", "Document", "Quads", "Statement", "is_too_long", "parse_statements", "read_statements",
-    "statement_of", "unmarked",
-]  # fmt: skip
-
 Statement: TypeAlias = tuple[Term, Term, Term, Term | None, int]
 
 _MARK: Final = pyoxigraph.NamedNode(MARK)

@@ -12,16 +12,6 @@ from spaseq.core.errors import EventError, OptionError
 from spaseq.rdf.files import expand_files, format_of
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
 
-__all__ = [
-    "StreamSource",
-    "StreamSpec",
-    "check_names",
-    "file_options",
-    "merged_files",
-    "parse_streams_file",
-    "settle",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class StreamSource:

@@ -28,11 +28,6 @@ from rdflib import XSD, BNode, Literal, URIRef
 
 from spaseq.core.snapshot import Kind
 
-__all__ = [
-    "TERMS", "Term", "Terms", "Triple", "is_held", "is_term_key", "plain_literal", "quiet_literals", "term_bytes",
-    "term_from_key", "term_key", "value_of_literal",
-]  # fmt: skip
-
 Term: TypeAlias = URIRef | BNode | Literal
 Triple: TypeAlias = tuple[Term, Term, Term]
 _K = TypeVar("_K")

@@ -18,9 +18,6 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation
 
 from spaseq.core.words import LANGUAGES, TYPE_OF, keywords, patterns
 
-__all__ = ["CeqlLexer", "SpaseqLexer", "editor_files"]
-
-
 _SETTINGS: Final = {
     "title": "CEQL and SPAseq",
     "properties": {

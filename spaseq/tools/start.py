@@ -15,9 +15,6 @@ import signal
 import sys
 from typing import Any, Final, NoReturn
 
-__all__ = ["command", "keep_freed", "leave", "spaseq"]
-
-
 _CONTAINERS: Final = 20_000
 """Python's garbage collector looks for cycles once so many containers more are alive, in place of 700.
 

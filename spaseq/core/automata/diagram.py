@@ -13,8 +13,6 @@ from spaseq.core.drawing import Diagram, Edge, Lit, Node, edge_class, node_class
 from spaseq.core.errors import OptionError
 from spaseq.core.pattern import Predicate
 
-__all__ = ["Light", "automaton_data", "automaton_diagram", "automaton_text", "classes_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Light:

@@ -6,8 +6,6 @@ import numpy as np
 
 from spaseq.core.jit import kernel
 
-__all__ = ["FULL", "assign", "pack"]
-
 FULL = 1
 """The status of `assign` if it needs larger tables."""
 _GOLDEN = 0x9E3779B97F4A7C1  # a product with this depends on every bit of a code in the bits that choose a slot

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-__all__ = ["alike", "closure"]
-
 
 def closure(seeds: Iterable[int], edges: Iterable[tuple[int, int]]) -> frozenset[int]:
     """The states that can be reached from `seeds` over `edges`, `seeds` included."""

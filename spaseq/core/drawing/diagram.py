@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Diagram", "Edge", "Lit", "Node", "edge_class", "node_class"]
-
 Lit: TypeAlias = Literal["", "taken", "open", "never"]
 """The part that a state or transition had in a run: on the way of a match; reached by runs, but by no match; or never
 reached. `""` if no run is shown.

@@ -8,8 +8,6 @@ from typing import Final
 
 from spaseq.core.drawing.diagram import Diagram, Edge, Lit, Node, edge_class, node_class
 
-__all__ = ["to_dot"]
-
 _FONT: Final = 'fontname="Helvetica,Arial,sans-serif"'
 """Graphviz knows the widths of these fonts, even if no font is installed."""
 _LABEL: Final = 28

@@ -15,17 +15,6 @@ from spaseq.core.events.time import CALENDAR, format_time
 from spaseq.core.measure import shortened
 from spaseq.core.watch import TEXT_LENGTH, limited
 
-__all__ = [
-    "event_text",
-    "match_html",
-    "matches_html",
-    "query_html",
-    "step_html",
-    "table_html",
-    "text_html",
-    "time_text",
-]
-
 _ROWS: Final = 10
 _COLUMNS: Final = 12
 _CELL: Final = 60

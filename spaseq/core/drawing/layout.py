@@ -13,8 +13,6 @@ from spaseq.core.drawing.dot import to_dot
 from spaseq.core.errors import InternalError, OptionError
 from spaseq.core.measure import width_of
 
-__all__ = ["LARGEST", "to_svg"]
-
 LARGEST: Final = 2_000
 """Nodes and edges that are laid out, at the most: the cost grows faster than the diagram, and so large a one shows
 nothing."""

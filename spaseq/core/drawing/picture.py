@@ -11,8 +11,6 @@ from spaseq.core.drawing.layout import to_svg
 from spaseq.core.errors import OptionError
 from spaseq.core.events.beside import save_text
 
-__all__ = ["Picture"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Picture:

@@ -23,8 +23,6 @@ from spaseq.core.events.beside import save_text
 from spaseq.core.events.time import CALENDAR, format_time
 from spaseq.core.measure import shortened, width_of
 
-__all__ = ["Mark", "Span", "Timeline", "timeline_of"]
-
 MOST: Final = 200
 """Matches in a picture, if nobody says how many."""
 _MARKS: Final = 400

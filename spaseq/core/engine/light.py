@@ -12,8 +12,6 @@ from spaseq.core.automata.diagram import Light
 from spaseq.core.engine.progress import Progress
 from spaseq.core.errors import OptionError
 
-__all__ = ["given", "light_of", "lit_by"]
-
 _MOST: Final = 200
 """The most matches whose ways are computed."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     AnyEvaluator: TypeAlias = Evaluator | LazyEvaluator | AutoEvaluator
 
-__all__ = ["explain_evaluator", "open_evaluator", "restore_evaluator"]
-
 
 def open_evaluator(program: Program) -> AnyEvaluator:
     """An evaluation of `program` from its first event on."""

@@ -14,8 +14,6 @@ from typing import Any
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Transition
 from spaseq.core.pattern import Predicate
 
-__all__ = ["Progress", "progress_of", "stuck"]
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:

@@ -12,8 +12,6 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from spaseq.core.watch import Stopped, check, handed_on
 
-__all__ = ["THREAD", "Ahead", "Crew", "ahead"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 _DEPTH: Final = 2

@@ -21,8 +21,6 @@ from typing import BinaryIO, Final, cast
 from spaseq.core.errors import OptionError
 from spaseq.core.events.places import is_elsewhere, local_path, matching
 
-__all__ = ["check_output", "save_text", "write_beside"]
-
 _OPEN_FILE: Final = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
 _LINKS: Final = 40
 """Links that may lead to one another."""

@@ -11,8 +11,6 @@ from typing import Any, Final
 from spaseq.core.errors import EventError
 from spaseq.core.events.unfinished import Unfinished
 
-__all__ = ["Joined", "check_names", "clean", "decoded", "first_line", "line_blocks", "not_utf8", "read_some"]
-
 _BLOCK: Final = 16 << 20
 
 

@@ -31,9 +31,6 @@ import pyarrow.compute as pc
 from spaseq.core.errors import EventError
 from spaseq.core.events.mixed import parts_of
 
-__all__ = ["Column", "Instant", "ListColumn", "MixedColumn", "NumberColumn", "TextColumn", "TimeColumn", "TruthColumn",
-           "column_of", "getter_of", "is_small", "mixed_column", "rows_of", "text_array", "truths_of"]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:

@@ -16,8 +16,6 @@ from spaseq.core.errors import EventError
 from spaseq.core.events.blocks import Joined, check_names, clean, decoded, line_blocks, not_utf8, read_some
 from spaseq.core.events.mixed import array_of, beyond_exact
 
-__all__ = ["padded", "read_csv"]
-
 _NULLS: Final = ["", "NULL", "null"]
 _LONG: Final = re.compile(rb"[0-9]{16}[\s,;\"]")
 _WHOLE: Final = re.compile("-?[0-9]{1,19}")

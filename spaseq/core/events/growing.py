@@ -11,8 +11,6 @@ from typing import IO, Final, cast
 
 from spaseq.core.errors import EventError, OptionError
 
-__all__ = ["GrowingBytes", "GrowingFile", "Watched"]
-
 _HEAD: Final = 4096
 _CHUNK: Final = 1 << 20
 _TEXTS: Final = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json")

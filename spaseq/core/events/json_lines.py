@@ -24,8 +24,6 @@ from spaseq.core.events.blocks import Joined, decoded, line_blocks
 from spaseq.core.events.mixed import DEEPEST, beyond_exact
 from spaseq.core.watch import to_hold
 
-__all__ = ["read_json_lines"]
-
 _BRACKETS: Final = 200
 """Brackets that a line may open and be given to pyarrow's reader, which recurses for each that is open."""
 _MARGIN: Final = 8

@@ -17,8 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["DEEPEST", "Odd", "array_of", "beyond_exact", "flattened", "parts_of", "together", "united"]
-
 _MOST: Final = 127
 """Types that the codes of a union can tell apart."""
 DEEPEST: Final = 64

@@ -13,9 +13,6 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 from spaseq.core.errors import OptionError
 from spaseq.core.events.time import UNITS, parse_duration
 
-__all__ = ["ARRIVAL", "UNSAID", "Duration", "EventOptions", "TimeOptions", "TupleWords", "from_arrival", "known_words",
-           "length_of", "one_of", "text_of"]  # fmt: skip
-
 ARRIVAL: Final = "arrival"
 UNSAID: Final = ("time_unit", "interval")
 """Options of which None is the same as none given."""

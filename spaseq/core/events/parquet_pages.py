@@ -18,8 +18,6 @@ import pyarrow as pa
 from spaseq.core.errors import EventError
 from spaseq.core.watch import to_hold
 
-__all__ = ["rows_at_once"]
-
 _ROOM: Final = 128 << 20
 """Bytes that the rows read at once should take at most."""
 _HEADER: Final = 256

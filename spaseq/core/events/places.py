@@ -16,9 +16,6 @@ from urllib.parse import unquote
 
 from spaseq.core.errors import OptionError
 
-__all__ = ["Storage", "file_size", "is_elsewhere", "is_there", "local_path", "matching", "open_file", "use_storage",
-           "whole_name"]  # fmt: skip
-
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _FILE: Final = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/))", re.IGNORECASE)
 

@@ -35,8 +35,6 @@ from spaseq.core.events.parquet_pages import rows_at_once
 from spaseq.core.events.places import matching
 from spaseq.core.measure import shortened
 
-__all__ = ["FORMATS", "frame_of", "held_tables", "named_tables", "source_name", "tables"]
-
 _EVENTS: Final = "<events>"
 """The name in errors of events that come from no file."""
 FORMATS: Final = {

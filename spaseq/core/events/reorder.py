@@ -29,8 +29,6 @@ from spaseq.core.events.time import format_time
 from spaseq.core.integers import in_order
 from spaseq.core.snapshot import expect
 
-__all__ = ["NEVER", "Arrivals", "Released", "Reorderer", "SingleReorderer"]
-
 NEVER: Final = -(1 << 63)
 """Before every time."""
 

@@ -12,8 +12,6 @@ import numpy as np
 from spaseq.core.events.batch import EventBatch
 from spaseq.core.events.time import CALENDAR, format_time, unit_nanoseconds
 
-__all__ = ["Seen", "closest"]
-
 MOST: Final = 1000
 """Kinds that are counted by name; the events of others are counted together."""
 _SHOWN: Final = 8

@@ -34,8 +34,6 @@ from spaseq.core.held import Tells
 from spaseq.core.integers import in_order
 from spaseq.core.snapshot import array, expect
 
-__all__ = ["EventCounters", "EventFeed", "EventStream"]
-
 _STREAM: Final = "\0stream"
 
 

@@ -16,21 +16,6 @@ import numpy as np
 
 from spaseq.core.errors import EventError, OptionError
 
-__all__ = [
-    "CALENDAR",
-    "UNITS",
-    "decimal_times",
-    "duration_nanoseconds",
-    "format_duration",
-    "format_time",
-    "format_times",
-    "is_date",
-    "nanoseconds_of",
-    "parse_duration",
-    "parse_time",
-    "unit_nanoseconds",
-]
-
 CALENDAR: Final = 10**17
 """ns: 1973-03-03. A time before it is an offset, not a date."""
 UNITS: Final[dict[str, int]] = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}

@@ -25,8 +25,6 @@ from spaseq.core.events.columns import Instant, MixedColumn, NumberColumn, TextC
 from spaseq.core.events.options import EventOptions
 from spaseq.core.events.time import decimal_times, is_date, parse_time, unit_nanoseconds
 
-__all__ = ["TIME_COLUMNS", "Part", "TimestampAssigner", "counted_hint", "listed", "read_by", "time_candidates"]
-
 TIME_COLUMNS: Final = ("time", "timestamp")
 """The columns that times are read from if the caller names none, the first that is there."""
 _LOOKED_AT: Final = 1000

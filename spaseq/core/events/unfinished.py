@@ -7,8 +7,6 @@ from typing import Final
 from spaseq.core.errors import EventError
 from spaseq.core.watch import available_bytes, check, reserve, resident_bytes, to_hold
 
-__all__ = ["LONGEST", "Fed", "Unfinished", "too_long"]
-
 LONGEST: Final = 1 << 28
 """Bytes that a record of tuples or a statement of a document has at most: each is in memory as a whole."""
 _COPIES: Final = 4

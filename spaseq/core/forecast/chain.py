@@ -18,8 +18,6 @@ import numpy as np
 from spaseq.core.automata.rma import SingleRun
 from spaseq.core.errors import BudgetExceeded, OptionError
 
-__all__ = ["ChainLimits", "MarkovChain", "Model", "Node", "Trace", "learn", "traces"]
-
 Context = tuple[int, ...]
 Node = tuple[int, Context]
 Outcome = tuple[int, int]

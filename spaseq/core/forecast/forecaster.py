@@ -17,8 +17,6 @@ from spaseq.core.errors import OptionError
 from spaseq.core.forecast.chain import ChainLimits, Model, Trace, traces
 from spaseq.core.forecast.waiting import shortest_interval, waiting_times
 
-__all__ = ["Evaluation", "Forecaster", "Forecasts", "evaluate", "unconditional"]
-
 
 @dataclass(frozen=True, slots=True)
 class Forecasts:

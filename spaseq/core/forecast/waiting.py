@@ -12,8 +12,6 @@ import numpy as np
 from spaseq.core.errors import BudgetExceeded, OptionError
 from spaseq.core.forecast.chain import ChainLimits, MarkovChain
 
-__all__ = ["shortest_interval", "waiting_times"]
-
 _ROUNDING = 1e-9
 """The tolerance for comparisons of sums of probabilities."""
 

@@ -6,8 +6,6 @@ from spaseq.core.pattern.nodes import As, Atom, Correlate, Filter, Iterate, Or, 
 from spaseq.core.pattern.variables import variables
 from spaseq.core.trees import folded
 
-__all__ = ["all_shown", "told_by_positions"]
-
 _VARIES = -1
 _UNTOLD = -2
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from spaseq.core.errors import OptionError
 
-__all__ = ["array", "damaged", "expect"]
-
 
 def damaged(what: str) -> OptionError:
     """The error for bytes that `snapshot()` cannot have returned. `what`: the part that is wrong, a noun."""

@@ -26,8 +26,6 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-__all__ = ["Kind", "Unwritable", "decode", "encode"]
-
 DEPTH: Final = 64
 """The depth to which values may be nested."""
 _MIXED: Final = 255

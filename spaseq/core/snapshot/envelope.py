@@ -25,8 +25,6 @@ from spaseq.core.errors import OptionError, QueryError, SpaseqError
 from spaseq.core.snapshot.checks import damaged
 from spaseq.core.snapshot.codec import Kind, Unwritable, decode, encode
 
-__all__ = ["Identity", "seal", "shortened", "unseal"]
-
 Identity = Mapping[str, str]
 """The origin of a snapshot: `language`, `query` and more, by names that a message can use ("window", "settings")."""
 

@@ -12,8 +12,6 @@ from spaseq.core.tecs.arena import Arena, Chunk
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.roots import collect_positions, enumerate_roots, measure_roots
 
-__all__ = ["Roots"]
-
 _AT_ONCE: Final = 64
 
 

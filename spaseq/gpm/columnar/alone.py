@@ -30,8 +30,6 @@ from spaseq.gpm.reference import Context, evaluating
 from spaseq.rdf import Triple, plain_literal
 from spaseq.rdf.columns import number_of_term
 
-__all__ = ["PAIRS", "Alone", "GraphRows", "Listed", "listed", "prepared"]
-
 PAIRS: Final = 64
 """How many pairs of a solution so far and a triple are tried at one step; with more the plan is faster."""
 

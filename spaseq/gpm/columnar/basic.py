@@ -24,8 +24,6 @@ from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.paths import pairs_of
 from spaseq.gpm.columnar.table import Table
 
-__all__ = ["BasicPattern", "basic_pattern", "match"]
-
 _Triple = tuple[Any, Any, Any]
 _SEEK: Final = 24  # a list with this many triples at one event is sorted; the kernel scans shorter ones
 

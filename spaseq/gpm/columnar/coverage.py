@@ -18,11 +18,6 @@ from spaseq.gpm import algebra
 from spaseq.gpm.functions import FRESH
 from spaseq.gpm.pattern import GraphPattern
 
-__all__ = [
-    "counts", "joins_alike", "named_nodes", "names_apart", "read_by", "read_predicates", "uncovered",
-    "uncovered_pattern", "unsteady",
-]  # fmt: skip
-
 
 def uncovered_pattern(pattern: GraphPattern) -> str | None:
     """The reason why the plan does not cover a GPM; None if it does."""

@@ -28,8 +28,6 @@ from spaseq.gpm.evaluate import EventGraph, PatternEvaluator
 from spaseq.gpm.mappings import Mapping, MappingSet
 from spaseq.rdf import GraphBatch, GraphEvent, Triple
 
-__all__ = ["SOLUTION_ROWS", "BatchEvaluator", "Found", "Solutions", "Unsolved", "value_on"]
-
 SOLUTION_ROWS: Final = Settings().solution_rows
 """By default, how many rows one step of a pattern may have in one batch."""
 

@@ -34,8 +34,6 @@ from spaseq.gpm.columnar.order import ranks
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import Scope, computed
 
-__all__ = ["aggregated"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Groups:

@@ -21,9 +21,6 @@ from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
 from spaseq.gpm.inline import InlineTerms
 from spaseq.rdf import term_bytes
 
-__all__ = ["InlineRows", "equal_pairs", "expanded", "join", "left_join", "merged", "minus", "pairs", "placed",
-           "semi_join"]  # fmt: skip
-
 _NESTED = 16  # a join that would compare this many pairs per row sorts instead
 
 

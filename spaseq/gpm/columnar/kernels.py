@@ -9,21 +9,6 @@ import numpy as np
 
 from spaseq.core.jit import allocating
 
-__all__ = [
-    "CONSTANT",
-    "FILL",
-    "OPEN",
-    "OPERATIONS",
-    "SAME",
-    "TERM",
-    "VARIABLE",
-    "close_pairs",
-    "compare_rows",
-    "join_rows",
-    "list_triples",
-    "match_events",
-]
-
 OPERATIONS = ("variable", "term", "+", "-", "*", "/", "neg")
 """The steps of `compare_rows`, by number."""
 VARIABLE, TERM, ADD, SUBTRACT, MULTIPLY, DIVIDE, NEGATE = range(len(OPERATIONS))

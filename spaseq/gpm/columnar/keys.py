@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.table import Space
     from spaseq.rdf.columns.dictionary import Dictionary
 
-__all__ = ["Keys"]
-
 _FEW: Final = 4
 """All keys are put in order if they are at most so many times as many as those needed."""
 

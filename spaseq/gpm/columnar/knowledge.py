@@ -30,8 +30,6 @@ from spaseq.gpm.evaluate import PatternEvaluator
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet
 from spaseq.rdf import GraphBatch, GraphColumns, TermTable, plain_literal
 
-__all__ = ["Graphs", "KnowledgeColumns", "KnowledgeOnDemand"]
-
 _LARGE: Final = 10_000
 """A pattern over fewer triples is evaluated once for all when it is first used."""
 _LOOKED_UP: Final = 3_000

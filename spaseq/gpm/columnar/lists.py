@@ -15,8 +15,6 @@ from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.table import Space
 from spaseq.rdf.columns import GraphBatch
 
-__all__ = ["Lists", "Pairs"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:

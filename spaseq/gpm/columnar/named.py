@@ -15,8 +15,6 @@ from rdflib.term import URIRef, Variable
 from spaseq.core.pattern import balanced
 from spaseq.gpm import algebra
 
-__all__ = ["exists_inside", "inward", "reads_knowledge", "with_known_graphs", "with_variables"]
-
 
 def with_known_graphs(node: algebra.Node, names: Iterable[str]) -> algebra.Node:
     """`node` with each `GRAPH ?g` written out for the graphs `names`. A GRAPH with another constant name has no

@@ -17,8 +17,6 @@ from spaseq.gpm.columnar.table import Space, Table
 from spaseq.gpm.comparison import order_place, term_place
 from spaseq.rdf.columns import Kinds
 
-__all__ = ["by_all_terms", "by_keys", "first_rows", "ranks"]
-
 
 def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
     """The rank of each row's term among the terms of `numbers` (int32, -1 for unbound), from 0: int64 (rows,). `apart`:

@@ -20,8 +20,6 @@ from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.joins import equal_pairs
 from spaseq.gpm.columnar.lists import Lists, Pairs
 
-__all__ = ["pairs_of"]
-
 
 def pairs_of(path: Path, ends: Sequence[int], lists: Lists, counting: bool) -> Pairs:
     """The pairs of `path` at every event of the lists' batch, each once unless `counting`; the result is cached.

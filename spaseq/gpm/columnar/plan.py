@@ -42,8 +42,6 @@ from spaseq.gpm.columnar.truth import ROW, TRUE, Ready, Scope, computed, truth
 from spaseq.gpm.inline import InlineTerms
 from spaseq.rdf import term_bytes
 
-__all__ = ["Evaluation", "KnowledgeRows", "KnowledgeSource"]
-
 _MANY: Final = 1_000
 """VALUES of more rows are indexed."""
 

@@ -19,8 +19,6 @@ from spaseq.gpm.columnar.table import Space
 from spaseq.rdf import Triple
 from spaseq.rdf.columns import TermTable
 
-__all__ = ["PushedTerms"]
-
 TERMS: Final = 1 << 16
 CHARACTERS: Final = 1 << 24
 """A push begins a new space if the old one has more terms, or more characters in them, than this."""

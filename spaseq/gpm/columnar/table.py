@@ -15,8 +15,6 @@ from spaseq.rdf import Term, plain_literal, term_bytes, term_from_key, term_key
 from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value, set_values, values_of_keys
 from spaseq.rdf.columns.model import Finds
 
-__all__ = ["UNBOUND", "Space", "Table", "distinct", "stacked"]
-
 UNBOUND: Final = -1
 _FLOAT: Final = str(XSD.float)  # texts are compared faster than terms
 _FLOAT_KEY: Final = f'"^^<{_FLOAT}>'.encode()

@@ -11,8 +11,6 @@ from spaseq.gpm.functions import FRESH
 from spaseq.rdf import term_from_key
 from spaseq.rdf.columns import Kinds
 
-__all__ = ["fresh_values", "keys_of", "nodes_of", "numbers_of"]
-
 
 def keys_of(numbers: np.ndarray, space: Space) -> list[str]:
     """The keys of terms, with their tags as they are written."""

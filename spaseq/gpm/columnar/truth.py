@@ -37,18 +37,6 @@ from spaseq.gpm.functions.numbers import effective_truth
 from spaseq.gpm.reference import Context, evaluating
 from spaseq.rdf.columns import Kinds, number_of_term
 
-__all__ = [
-    "ERROR",
-    "FALSE",
-    "ROW",
-    "TRUE",
-    "Ready",
-    "Scope",
-    "computed",
-    "is_arithmetic",
-    "truth",
-]
-
 TRUE: Final = 1
 FALSE: Final = 0
 ERROR: Final = -1

@@ -19,12 +19,6 @@ from rdflib.term import BNode, Literal, URIRef
 
 from spaseq.core.watch import made_text
 
-__all__ = [
-    "TYPES", "absolute", "arithmetic", "as_double", "concatenation", "decimal_text", "double_text", "effective_truth",
-    "is_numeric", "keep_sign", "mean", "nearest", "negate", "number_of", "number_text", "quotient_text", "rounded",
-    "total",
-]  # fmt: skip
-
 _INTEGERS: Final = frozenset({
     XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
     XSD.unsignedLong, XSD.unsignedInt, XSD.unsignedShort, XSD.unsignedByte, XSD.long, XSD.int, XSD.short, XSD.byte,

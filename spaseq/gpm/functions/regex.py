@@ -20,8 +20,6 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from spaseq.core.errors import UnsupportedFeature
 from spaseq.core.watch import made_text
 
-__all__ = ["Pattern", "found", "found_in", "pattern_of", "replaced", "replaced_in"]
-
 _GROUPS: Final = 9
 _DIGITS: Final = frozenset("0123456789")
 """The digits of the groups that a replacement can name in RE2."""

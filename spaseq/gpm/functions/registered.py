@@ -13,8 +13,6 @@ from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import FrozenBindings, QueryContext, SPARQLError
 from rdflib.term import BNode, Literal, URIRef, Variable
 
-__all__ = ["call_registered", "is_registered", "sum_times"]
-
 
 def is_registered(iri: str) -> bool:
     """True if `iri` names a cast or a function: one of SPARQL's, or one that was registered with rdflib."""

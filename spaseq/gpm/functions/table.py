@@ -37,8 +37,6 @@ from spaseq.gpm.functions import regex as expressions
 from spaseq.gpm.functions.numbers import TYPES, decimal_text, double_text, number_of, number_text
 from spaseq.rdf import term_from_key
 
-__all__ = ["CASTS", "FRESH", "FUNCTIONS", "Function"]
-
 Key = str
 _Keys = Sequence[Key]
 

@@ -12,8 +12,6 @@ from spaseq.language.guards.guards import Free, Take
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conjunction_binds
 
-__all__ = ["Bound", "MayBind", "bound_in_states", "freed_by_rounds", "transitions"]
-
 Bound = tuple[frozenset[str], frozenset[str], tuple[Conjunction, ...]]
 """The variables bound by elements left behind, those bound by the round now taken, and what must stay absent from now
 on; as in `lower.Row`."""

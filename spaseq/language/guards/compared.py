@@ -14,8 +14,6 @@ from spaseq.gpm.columnar import unsteady
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conditions, conjunction_binds
 
-__all__ = ["Asked", "Compared", "Filters", "outer_filters"]
-
 
 @dataclass(frozen=True, slots=True)
 class Compared:

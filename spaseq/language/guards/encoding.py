@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
     from spaseq.language.solving.instants import InstantBatch, Rows
 
-__all__ = ["TermCodes"]
-
 
 class TermCodes:
     """`spaseq.core.engine.Codes` of an evaluation.

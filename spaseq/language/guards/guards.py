@@ -10,8 +10,6 @@ from typing import Any
 from spaseq.gpm import ROUNDS
 from spaseq.language.semantics.expand import Conjunction
 
-__all__ = ["Free", "Meets", "Pass", "Take", "conjunctions_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Take:

@@ -13,8 +13,6 @@ from spaseq.language.guards.guards import Take
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conjunction_binds
 
-__all__ = ["Columns", "Layout", "Value", "layout_of"]
-
 Value = tuple[str, str | Side]
 """A value of a mapping: ("term", variable), ("number", side), ("near", variable), which is the double nearest to it, or
 ("round", variables), of several with blanks between."""

@@ -22,8 +22,6 @@ from spaseq.language.guards.layout import Layout, layout_of
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conjunction_binds
 
-__all__ = ["CompiledGuards", "compile_guards"]
-
 
 def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> CompiledGuards | None:
     """The guards of `cea` on codes of terms; None if one of them needs the terms themselves."""

@@ -25,8 +25,6 @@ from spaseq.language.semantics.filters import conditions, conjunction_binds
 if TYPE_CHECKING:
     from spaseq.language.solving.instants import InstantBatch
 
-__all__ = ["MappingRegisters", "Row"]
-
 Row = tuple[frozenset[str], frozenset[str], MappingSet, tuple[Conjunction, ...] | None]
 
 

@@ -20,8 +20,6 @@ from spaseq.core.snapshot import array, expect
 from spaseq.gpm import Mapping
 from spaseq.language.guards.terms import NumberedTerms
 
-__all__ = ["RoundLists"]
-
 _LISTS: Final = 1 << 16
 _ROOM: Final = 1 << 10
 _STEPS: Final = 8  # of a search in a table of lists

@@ -27,8 +27,6 @@ from spaseq.rdf.columns import Kinds
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
 
-__all__ = ["NAMES", "SideCodes"]
-
 NAMES: Final = NOTHING + 16
 """Where the codes begin that equal no number's: doubles are above them."""
 _NUMBER: Final = "number"

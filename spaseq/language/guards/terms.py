@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
     from spaseq.gpm.columnar.table import Space
 
-__all__ = ["NumberedTerms", "SolutionTerms"]
-
 _TERMS: Final = 1 << 16
 _STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
 """Behind a text it says nothing. Readers leave it out; where a function makes such a term, it has an alias."""

@@ -29,8 +29,6 @@ from spaseq.language.syntax.ast import Operator
 if TYPE_CHECKING:
     from spaseq.language.solving.instants import InstantBatch, Narrowed
 
-__all__ = ["Holds", "Vectors", "lower"]
-
 _SKIP = {Operator.STRICT: Skip.NONE, Operator.NEXT: Skip.NEXT, Operator.ANY: Skip.ANY}
 
 

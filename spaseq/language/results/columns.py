@@ -23,9 +23,6 @@ from spaseq.language.results.history import History
 from spaseq.language.results.match import Match
 from spaseq.rdf import GraphEvent
 
-__all__ = ["CodedLists", "CodedTerms", "FoundColumns", "Kept", "Texts", "again", "columns_of", "list_ranks",
-           "rounds_text", "solution_blocks", "taken", "text_ranks"]  # fmt: skip
-
 _TEXTS: Final = 1 << 17
 
 

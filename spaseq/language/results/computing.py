@@ -20,8 +20,6 @@ from spaseq.gpm.columnar import names_apart, uncovered, unsteady
 from spaseq.language.results.gathered import Gathered, Rows
 from spaseq.language.semantics.clauses import Clauses
 
-__all__ = ["Computation"]
-
 _BUDGET: Final = Settings().solution_rows
 _PARTS: Final = (algebra.Extend, algebra.Filter, algebra.Join, algebra.Values, algebra.Grouped, algebra.Aggregated)
 

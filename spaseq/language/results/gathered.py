@@ -24,8 +24,6 @@ from spaseq.language.results.match import Match
 from spaseq.rdf import GraphEvent
 from spaseq.rdf.columns import TermTable
 
-__all__ = ["Gathered", "GatheredLists", "Rows", "SpaceTerms", "with_lists"]
-
 _Events = Callable[[int], Sequence[GraphEvent]]
 _NO_TERMS = TermTable.of(())
 _NONE = -1

@@ -12,8 +12,6 @@ from spaseq.core.engine.recognition.past import Blocks
 from spaseq.core.snapshot import array, expect
 from spaseq.rdf import GraphEvent, Term
 
-__all__ = ["Events", "History", "Made", "Pool"]
-
 _Events = tuple[GraphEvent, ...]
 Made = Callable[[Sequence[int]], tuple[GraphEvent, ...]]
 """The events of a snapshot by their numbers."""

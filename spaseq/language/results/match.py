@@ -14,8 +14,6 @@ from spaseq.core.steps import Step
 from spaseq.language.results.history import Events, Made, Pool
 from spaseq.rdf import GraphEvent
 
-__all__ = ["Match"]
-
 
 @dataclass(frozen=True, slots=True)
 class Match:

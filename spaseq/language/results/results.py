@@ -30,8 +30,6 @@ from spaseq.language.results.history import Made, Pool
 from spaseq.language.results.match import Match
 from spaseq.language.semantics.clauses import Clauses
 
-__all__ = ["Results", "finish", "term_order"]
-
 
 def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
     """The results of one window, given all its matches in any order.

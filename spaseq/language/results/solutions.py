@@ -15,8 +15,6 @@ from spaseq.gpm import Mapping, freeze
 from spaseq.gpm.serialise import nquads_term
 from spaseq.language.results.match import Match
 
-__all__ = ["distinct_solutions", "match_table"]
-
 _SORTED: Final = 10_000
 """So many solutions of one time are sorted before a limit cuts them."""
 

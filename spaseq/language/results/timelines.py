@@ -10,8 +10,6 @@ from spaseq.gpm.serialise import short_text
 from spaseq.language.results.match import Match
 from spaseq.language.semantics.check import CheckedQuery
 
-__all__ = ["drawn_matches", "listed_matches", "prefixes_of"]
-
 _SHOWN: Final = 3
 """Variables named beside a match."""
 

@@ -22,8 +22,6 @@ from spaseq.rdf.columns import Kinds
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.table import Space
 
-__all__ = ["TERM", "typed_table"]
-
 TERM: Final = pa.struct([
     ("kind", pa.string()), ("value", pa.string()), ("datatype", pa.string()), ("language", pa.string())
 ])  # fmt: skip

@@ -25,8 +25,6 @@ from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.solving.instants import InstantBatch
 
-__all__ = ["Endings", "Sightings", "Waiting"]
-
 _BYTES: Final = 2_000
 """Of a match that waits, with the mappings of its run: 4,400 were resident for each of 45,000, runs included."""
 

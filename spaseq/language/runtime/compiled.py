@@ -31,8 +31,6 @@ from spaseq.language.syntax.parse import parse
 from spaseq.language.syntax.printer import print_within
 from spaseq.rdf import StreamOptions, StreamSource, settle
 
-__all__ = ["CompiledQuery"]
-
 
 class CompiledQuery(compiled.CompiledQuery):
     """A query's text and checked form, and the programs made of it. `variables` are those of the result, in order;

@@ -14,8 +14,6 @@ from spaseq.language.runtime.unmatched import Input, why_none
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions, guessed_events
 
-__all__ = ["FollowedMatches"]
-
 
 class FollowedMatches:
     """Matches as their streams go on: iterating blocks until there is one. Can be iterated once.

@@ -24,8 +24,6 @@ from spaseq.rdf import (
     table_knowledge,
 )
 
-__all__ = ["close_under", "knowledge_of", "with_entailment", "with_schema"]
-
 
 def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
     """Background knowledge by the IRI that GRAPH names.

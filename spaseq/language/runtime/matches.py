@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
     from spaseq.rdf import GraphBatch
 
-__all__ = ["Matches"]
-
 
 class Matches:
     """The matches of a query over streams, found as they are asked for. Iterating again reads the streams again.

@@ -16,8 +16,6 @@ from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import Counters, EventBy, EventWords, StreamOptions, StreamSource, merged_files
 
-__all__ = ["Opened", "Streams", "named", "open_files", "stream_options", "stream_sources"]
-
 Streams = MappingABC[str, str | Sequence[str] | StreamSource]
 _WORDS = (*EventWords.__annotations__, "format")
 

@@ -9,8 +9,6 @@ from typing import Final
 from spaseq.core.engine import MatchBatch
 from spaseq.core.watch import check
 
-__all__ = ["Pace"]
-
 _FIRST: Final = 1
 _MOST: Final = 1 << 14
 """Rows at the beginning, and of any piece."""

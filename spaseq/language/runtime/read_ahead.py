@@ -16,8 +16,6 @@ from spaseq.rdf import Counters, GraphBatch
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
 
-__all__ = ["ALONE", "Part", "ReadAhead", "thread_count"]
-
 ALONE: Final = 2
 """Batches that one thread reads and solves before others are begun: about 130,000 triples, less than 0.1 s."""
 _DEPTH: Final = 4

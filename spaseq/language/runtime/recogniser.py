@@ -44,8 +44,6 @@ from spaseq.rdf import Counters, GraphEvent, Instant
 if TYPE_CHECKING:
     from spaseq.core.engine.runs.single_event import Single, SingleWaiting
 
-__all__ = ["Found", "Recogniser"]
-
 _SINGLE = 12
 """Instants pushed at once up to which each goes to the engine by itself.
 

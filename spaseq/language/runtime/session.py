@@ -20,8 +20,6 @@ from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import Part, chunk_of_parts
 from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
 
-__all__ = ["Session"]
-
 _FEW: Final = 20
 """Events of batches up to which each is pushed as an object.
 

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from spaseq.core.engine.runs.ways import Ways
     from spaseq.language.results.match import Match
 
-__all__ = ["StepFinder"]
-
 Events = Sequence[GraphEvent]
 Way = tuple[bool, tuple[str, ...]]
 """A way to take all instants: True if it disagrees with the match, and the GPMs by instant."""

@@ -23,8 +23,6 @@ from spaseq.rdf import (
 )
 from spaseq.rdf.iri import closest_iri
 
-__all__ = ["Input", "why_none"]
-
 _LEAVERS: Final = ("HAVING", "VALUES", "OFFSET", "LIMIT")
 """Clauses that may leave matches, or groups of them, without a result."""
 _BY_TURNS: Final = (

@@ -11,8 +11,6 @@ from typing import Final
 
 from spaseq.language.semantics.check import CheckedQuery
 
-__all__ = ["advice"]
-
 _ALIKE = 0.85
 _SHORT = 4
 """Names of fewer letters are not compared."""

@@ -13,8 +13,6 @@ from spaseq.core.errors import InternalError, QuerySemanticsError, QuerySyntaxEr
 from spaseq.gpm import ROUNDS, Piece, SolutionPlan, Source, Template, compile_solutions, compile_template
 from spaseq.language.syntax import ast
 
-__all__ = ["Clauses", "Scope", "check_clauses"]
-
 _VARIABLE: Final = re.compile(r"[?$](\w+)")
 _ALIAS: Final = re.compile(r"\bAS\s*[?$](\w+)\s*\)\s*$", re.IGNORECASE)
 _LIST: Final = re.compile(r"^\(\s*[?$](?P<variable>\w+)\s*\+\s*AS\b", re.IGNORECASE)

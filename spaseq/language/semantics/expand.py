@@ -23,8 +23,6 @@ from itertools import product
 from spaseq.core.errors import BudgetExceeded
 from spaseq.language.syntax.ast import Operator
 
-__all__ = ["Conjunction", "Element", "Step", "Variant", "expand"]
-
 Conjunction = tuple[str, ...]
 """The names of GPMs that match at one instant together; sorted, each once."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from spaseq.gpm import Condition, GraphPattern
 from spaseq.language.semantics.expand import Conjunction
 
-__all__ = ["conditions", "conjunction_binds"]
-
 
 def conditions(
     patterns: MappingABC[str, GraphPattern], names: Conjunction, *, inner: bool

@@ -21,11 +21,6 @@ from spaseq.rdf import GraphBatch, GraphEvent, Instant
 if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions, Unsolved
 
-__all__ = [
-    "Chunk", "EventList", "Part", "Piece", "by_stream", "chunk_of", "chunk_of_parts", "merge_batches", "places_of",
-    "solved",
-]  # fmt: skip
-
 Solved = tuple[GraphBatch, Mapping[str, "Solutions | Unsolved"]]
 """A batch, and the values of its GPMs."""
 Part = tuple[GraphBatch, int, int, Mapping[str, "Solutions | Unsolved"]]

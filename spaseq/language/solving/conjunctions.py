@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
     from spaseq.gpm.columnar.table import Space
 
-__all__ = ["Joined", "Member", "joined"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:

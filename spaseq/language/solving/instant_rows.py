@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.alone import GraphRows
     from spaseq.gpm.columnar.evaluate import Solutions
 
-__all__ = ["InstantRows", "Solved"]
-
 Solved = tuple[str, "Solutions | GraphRows", int, bool]
 """A solution: the GPM's name, the solutions with its row in them, and True if it satisfies the GPM's own FILTERs."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
     from spaseq.language.solving.conjunctions import Joined
 
-__all__ = ["Before", "InstantBatch", "Narrowed", "Rows"]
-
 
 class Rows(Protocol):
     """Rows of the table, in order: `positions` and `times`, int64 (n,) each.

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from spaseq.language.solving.conjunctions import Joined, Member
     from spaseq.rdf import GraphBatch, GraphEvent, Instant
 
-__all__ = ["ChunkRows", "InstantSolutions", "SolvedRows", "Solver"]
-
 _NONE: MappingSet = frozenset()
 _RARE: Final = 0.5
 """Steps that are needed at a smaller share of the instants wait until they are needed."""

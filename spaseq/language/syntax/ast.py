@@ -13,27 +13,6 @@ from dataclasses import dataclass, field
 
 from spaseq.core.errors import Span
 
-__all__ = [
-    "Both",
-    "Chain",
-    "Definition",
-    "Either",
-    "Element",
-    "Embedded",
-    "Modifier",
-    "Name",
-    "Negated",
-    "Operator",
-    "Optional",
-    "Prefix",
-    "Query",
-    "Reference",
-    "Repeated",
-    "Stream",
-    "Variable",
-    "Within",
-]
-
 _NOWHERE = Span(0, 0, 1, 1)
 
 

@@ -19,8 +19,6 @@ from spaseq.language.syntax import ast
 from spaseq.language.syntax.scan import Skeleton, mask, skeleton
 from spaseq.rdf.iri import local_name, resolve_iri
 
-__all__ = ["KNOWN_PREFIXES", "parse", "unknown_prefix"]
-
 KNOWN_PREFIXES: Final = {
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
     "xsd": "http://www.w3.org/2001/XMLSchema#",

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from spaseq.language.syntax import ast
 
-__all__ = ["print_query", "print_sequence"]
-
 
 def print_query(query: ast.Query) -> str:
     """The query as text. Embedded SPARQL is printed as it was written."""

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from spaseq.core.errors import QuerySyntaxError, Span
 
-__all__ = ["Skeleton", "mask", "skeleton"]
-
 _OPAQUE = re.compile(
     r"""
       (?P<iri><(?:[^<>"{}|^`\\\s]|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8})*>)

@@ -18,9 +18,6 @@ from spaseq.core.integers import in_order
 from spaseq.rdf.columns.model import GraphBatch
 from spaseq.rdf.options import StreamOptions
 
-__all__ = ["ArrivedBatches"]
-
-
 _Run: TypeAlias = tuple[int, int, GraphBatch, int]
 """Events of a batch, in order of time, of which those from an index on wait. (The time of the first that waits, the
 number of the batch, the batch, the index.)"""

@@ -21,8 +21,6 @@ from spaseq.rdf.columns.pairs import NO_PAIRS, composed, once, transitive
 from spaseq.rdf.columns.triples import GraphColumns, widened
 from spaseq.rdf.terms import term_bytes
 
-__all__ = ["SchemaColumns", "close_rdfs"]
-
 _CLASSES, _PROPERTIES, _DOMAINS, _RANGES = range(4)
 _LINKS: Final = (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
 """The predicates that say them."""

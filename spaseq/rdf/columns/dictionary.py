@@ -16,8 +16,6 @@ from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import TermTable, kind_of
 from spaseq.rdf.terms import Term, term_bytes
 
-__all__ = ["RESERVED", "Block", "Described", "Dictionary", "Finder", "byte_classes", "key_given"]
-
 _PAD: Final = 32
 _TERMS: Final = 1 << 14
 _FIRST: Final = (

@@ -51,8 +51,6 @@ from spaseq.rdf.model import Counters
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
 from spaseq.rdf.terms import Term
 
-__all__ = ["Drafting"]
-
 _BY: Final = {"graph": a.BY_GRAPH, "subject": a.BY_SUBJECT, "size": a.BY_SIZE, "file": a.BY_FILE}
 _DRAFT_DTYPES: Final = a.Drafts(
     name=np.int32,  # type: ignore[arg-type]

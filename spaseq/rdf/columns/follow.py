@@ -39,8 +39,6 @@ from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.streams import StreamSource, settle
 
-__all__ = ["Followed"]
-
 _CHUNK: Final = 1 << 18
 _AHEAD: Final = 2
 """Batches that a stream may be read ahead of the others."""

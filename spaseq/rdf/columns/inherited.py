@@ -24,8 +24,6 @@ from spaseq.core.jit import attempt_rows
 from spaseq.core.watch import check, to_hold
 from spaseq.rdf.columns.pairs import codes_of, paired, refuse_more
 
-__all__ = ["Hierarchy"]
-
 _STEPS: Final = 1 << 16, 1 << 24
 """Steps of the first call of the kernel, which may be interpreted, and of the others."""
 _BLOCK: Final = 1 << 20

@@ -45,8 +45,6 @@ from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.model import TermTable, damaged_file
 from spaseq.rdf.columns.triples import GraphColumns
 
-__all__ = ["EXTENSION", "KeptKnowledge", "Source", "check_kept", "described_kept", "is_kept", "open_kept", "write_kept"]
-
 EXTENSION: Final = ".spaseq-kb"
 MAGIC: Final = b"SPASEQKB"
 VERSION: Final = 1

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from spaseq.rdf.columns.dictionary import Dictionary
     from spaseq.rdf.columns.scanner import Scanner
 
-__all__ = ["build_knowledge", "load_knowledge", "read_knowledge", "read_part"]
-
 _ROWS: Final = 1 << 20
 """Rows that the reader holds before they are put aside."""
 _SEEN: Final = 1 << 14

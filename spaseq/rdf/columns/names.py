@@ -10,8 +10,6 @@ from spaseq.core.jit import attempt_rows
 from spaseq.rdf.columns.kernels.layout import NIL
 from spaseq.rdf.columns.kernels.names import COUNT, ENDS_SIZE, NEWEST, OLDEST, mark, refill
 
-__all__ = ["RecentNames"]
-
 _FIRST: Final = 1 << 10
 
 

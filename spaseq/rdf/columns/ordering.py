@@ -19,8 +19,6 @@ from spaseq.rdf.columns.scanner import Scanner
 from spaseq.rdf.model import Counters
 from spaseq.rdf.options import StreamOptions
 
-__all__ = ["Ordering"]
-
 _EVERYTHING: Final = (0, 1 << 31)
 
 

@@ -39,8 +39,6 @@ from spaseq.rdf.columns.pairs import (
 from spaseq.rdf.columns.triples import GraphColumns, different, widened
 from spaseq.rdf.terms import quiet_literals, term_bytes
 
-__all__ = ["close_owl", "close_owl_rl"]
-
 _NOT_HERE: Final = (OWL.hasKey, OWL.maxQualifiedCardinality, OWL.sourceIndividual)
 _SHOWN: Final = 200
 """Characters of a term in an error."""

@@ -12,11 +12,6 @@ from spaseq.core.integers import different, in_order
 from spaseq.core.jit import attempt_rows
 from spaseq.core.watch import check, to_hold
 
-__all__ = [
-    "NO_PAIRS", "codes_of", "common", "composed", "meetings", "met", "once", "paired", "reached", "refuse_more",
-    "shared", "transitive",
-]  # fmt: skip
-
 NO_PAIRS: np.ndarray = np.zeros((2, 0), np.int32).T
 _BLOCK: Final = 1 << 20
 """Rows of a join that are made at a time."""

@@ -9,8 +9,6 @@ from spaseq.rdf.columns.scanner import Lines, Scanner
 from spaseq.rdf.files import Format
 from spaseq.rdf.model import Counters
 
-__all__ = ["Part", "parts_of"]
-
 
 def parts_of(blocks: Iterable[Lines | None], size: int) -> Iterator[list[Lines]]:
     """The blocks of a file in parts of about `size` bytes."""

@@ -24,8 +24,6 @@ from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.statements import Document, unmarked
 from spaseq.rdf.streams import StreamSource, check_names, file_options, settle
 
-__all__ = ["ColumnFiles", "may_read_ahead", "open_batches", "read_batches"]
-
 _LIMITS: Final = BatchLimits()
 _PARTS: Final = 4
 """Parts of whose terms a dictionary may be made."""

@@ -25,8 +25,6 @@ from spaseq.rdf.model import Counters
 from spaseq.rdf.statements import LONGEST_TERM, Document, Quads, Statement, is_too_long, parse_statements, statement_of
 from spaseq.rdf.terms import Term, Terms
 
-__all__ = ["Lines", "Scanner", "grown", "whole_lines"]
-
 _LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
 _ROOM: Final = 1 << 12

@@ -18,8 +18,6 @@ from spaseq.rdf.terms import Term, Triple, plain_literal
 if TYPE_CHECKING:
     from spaseq.rdf.columns.dictionary import Dictionary
 
-__all__ = ["GraphColumns", "Orders", "different", "widened"]
-
 Orders = Mapping[int, np.ndarray]
 """By place, 0 (subject) and 2 (object): the indices of all rows, int32 (n,). Those of a predicate are together as in
 `rows`, ordered by their term at the place; equal ones are in the order of `rows`."""

@@ -22,9 +22,6 @@ from spaseq.core.integers import apart
 from spaseq.core.jit import attempt_rows
 from spaseq.rdf.terms import Term, is_held, term_from_key, value_of_literal
 
-__all__ = ["Kinds", "LiteralColumns", "empty_columns", "literal_columns", "number_of_term", "set_value", "set_values",
-           "values_of_keys"]  # fmt: skip
-
 _LONG_DOUBLE: Final = re.compile(rb"[+-]?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?")
 _DATATYPES: Final = 64  # of more in one batch, literals are read one by one
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -15,8 +15,6 @@ from spaseq.rdf.iri import closest_iri
 from spaseq.rdf.options import StreamOptions
 from spaseq.rdf.terms import Term, Triple
 
-__all__ = ["Draft", "cut_off", "no_named_graph", "no_time", "read_time", "time_inside", "two_times"]
-
 _NO_GRAPHS: Final = "--event-by subject or --event-by size:N makes events of triples that stand in no named graph"
 
 

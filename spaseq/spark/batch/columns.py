@@ -23,8 +23,6 @@ from spaseq.core.events.columns import column_of
 from spaseq.core.events.timestamps import TimestampAssigner
 from spaseq.spark.batch.cuts import TupleQuery
 
-__all__ = ["checked_frames"]
-
 _LOG: Final = logging.getLogger("spaseq.spark")
 _SOURCE: Final = "<events>"
 _TIMES: Final = ("time", "timestamp")

@@ -28,19 +28,6 @@ from spaseq.core.engine import Consume, Program, Settings, Window
 from spaseq.core.errors import OptionError
 from spaseq.spark.session.tables import plain_name
 
-__all__ = [
-    "ORDER",
-    "POSITION",
-    "SOURCE",
-    "STREAM",
-    "TIME",
-    "TupleCut",
-    "TupleQuery",
-    "choose_cut",
-    "column_of",
-    "slices_of",
-]
-
 TIME: Final = "spaseq_time"
 STREAM: Final = "spaseq_stream"
 ORDER: Final = "spaseq_order"

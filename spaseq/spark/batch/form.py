@@ -14,8 +14,6 @@ from spaseq.rdf import term_key
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.tables import TERM_MATCHES, batch_of
 
-__all__ = ["RANK", "Form", "as_terms", "chunks"]
-
 RANK: Final = pa.field("?rank", pa.decimal128(38))
 """The further column of a query with an ORDER BY, by which its rows are to be sorted."""
 _INDEX_BITS: Final = 32  # of a rank: the window's number above, the row's in the part below

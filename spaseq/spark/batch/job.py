@@ -50,8 +50,6 @@ from spaseq.spark.solving.knowledge import known_of
 from spaseq.spark.solving.solutions import Graphs, graph_keys, instants_of
 from spaseq.spark.solving.table import Job, table_of
 
-__all__ = ["collect", "explain", "matches", "prepared", "run"]
-
 _LOG: Final = logging.getLogger("spaseq.spark")
 _PLANS: Final = ("auto", "slices", "table")
 _INSTANTS: Final = 256  # rows of the table before the engine is called

@@ -44,8 +44,6 @@ from spaseq.spark.session.tables import TOLD, spark_schema
 from spaseq.spark.solving.solutions import Answers, Graphs, answered_solver
 from spaseq.spark.solving.table import Job
 
-__all__ = ["SMALL", "Slices", "hindrance", "planned_slices", "slice_bounds", "sliced_matches"]
-
 SMALL: Final = 16 << 20
 """Bytes of all files below which slices are not worth it: a second of reading."""
 _PROBES: Final = 16

@@ -49,8 +49,6 @@ from spaseq.spark.session.options import refuse_limits
 from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import TUPLE_MATCHES, spark_schema, with_own_names, with_plain_names
 
-__all__ = ["Tuples", "checked_streams", "explain_tuples", "run_tuples"]
-
 _LOG: Final = logging.getLogger("spaseq.spark")
 _INDEX_BITS: Final = 33
 _OWN: Final = (TIME, STREAM, ORDER, POSITION, SOURCE)

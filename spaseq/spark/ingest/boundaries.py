@@ -18,8 +18,6 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-__all__ = ["first_boundary", "is_empty", "last_boundary", "newlines"]
-
 _STATEMENT: Final = re.compile(
     rb"""\s*(<[^>]*>|_:[^\s<>"]+)\s*<[^>]*>\s*"""
     rb"""(?:<[^>]*>|(_:[^\s<>"]+)|"(?:[^"\\]|\\.)*"(?:\^\^<[^>]*>|@[^\s.<_]+)?)\s*"""

@@ -20,8 +20,6 @@ from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.feed import Feed, FeedPart
 from spaseq.spark.ingest.reading import event_batches
 
-__all__ = ["Placed", "gathered", "graph_events", "part_batches"]
-
 _GATHERED: Final = 5_000
 
 

@@ -52,8 +52,6 @@ from spaseq.spark.session.failures import MARK, carry, carrying
 from spaseq.spark.session.storage import Access
 from spaseq.spark.session.tables import EVENTS, PARTS, STATEMENTS, batch_of, spark_schema
 
-__all__ = ["SpaseqSource", "Told", "part_row", "planned_part", "register"]
-
 _TABLES: Final = {"triples": STATEMENTS, "events": EVENTS, "parts": PARTS}
 _ROWS: Final = 10_000
 _READING: Final = ("event_by", "time", "time_unit", "ties", "lateness", "late", "format")

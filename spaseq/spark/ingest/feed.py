@@ -37,8 +37,6 @@ from spaseq.rdf import StreamOptions, StreamSource, file_options, format_of, has
 from spaseq.spark.ingest.boundaries import first_boundary, last_boundary, newlines
 from spaseq.spark.session.storage import Access
 
-__all__ = ["Feed", "FeedPart", "Listing", "Place", "advance", "listing", "parts_between"]
-
 Listing = dict[str, int]
 """Files with their sizes in bytes."""
 

@@ -16,8 +16,6 @@ from spaseq.spark.ingest.quarantine import check_folder
 from spaseq.spark.session.failures import clear_errors
 from spaseq.spark.session.storage import Access, access_to
 
-__all__ = ["Reading", "for_tasks", "named_files", "parts_of_files", "settled_by_names", "source_options"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:

@@ -46,18 +46,6 @@ from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.tables import EVENTS, QUADS, batch_of, spark_schema, with_plain_names
 
-__all__ = [
-    "UNREADABLE",
-    "Frames",
-    "Streams",
-    "event_rows",
-    "frame_options",
-    "is_frames",
-    "ordered_events",
-    "streams_of_frames",
-    "with_columns",
-]
-
 Streams: TypeAlias = Files | DataFrame | Mapping[str, DataFrame]
 """What a query reads: files by stream name, or DataFrames of quads."""
 

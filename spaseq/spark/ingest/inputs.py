@@ -32,8 +32,6 @@ from spaseq.rdf import (
 )
 from spaseq.spark.ingest.boundaries import first_boundary
 
-__all__ = ["Input", "can_be_cut", "dealt", "inputs_of", "out_of_turn"]
-
 _SMALLEST: Final = 16 << 20
 """Bytes below which a file is not cut for another task: a second of reading."""
 _MOST: Final = 128 << 20

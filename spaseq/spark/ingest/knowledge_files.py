@@ -27,8 +27,6 @@ from spaseq.spark.session.session import broadcast_bytes
 from spaseq.spark.session.storage import Access, access_to
 from spaseq.spark.session.tables import INPUTS, KNOWLEDGE, batch_of, spark_schema
 
-__all__ = ["triples_of_files"]
-
 _SMALLEST: Final = 4 << 20
 """Bytes below which a file is not cut for another task: they take about half a second to read."""
 _ROWS: Final = 10_000

@@ -29,8 +29,6 @@ from spaseq.spark.ingest.terms import ntriples
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.tables import STATEMENTS, plain_name, with_plain_names
 
-__all__ = ["MALFORMED", "dead_letters", "parse_json", "parse_rdf", "readable"]
-
 MALFORMED: Final = "spaseq_malformed"
 """The column of `parse_json` that says why a message cannot be read."""
 

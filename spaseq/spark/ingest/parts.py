@@ -9,8 +9,6 @@ from spaseq.core.errors import EventError
 from spaseq.core.events.places import open_file
 from spaseq.rdf import byte_chunks
 
-__all__ = ["part_chunks", "part_of"]
-
 _BLOCK: Final = 1 << 18
 
 

@@ -16,8 +16,6 @@ from spaseq.core.errors import OptionError
 from spaseq.core.events.places import is_elsewhere
 from spaseq.rdf import Counters
 
-__all__ = ["check_folder", "counted"]
-
 
 class _Quarantine(Counters):
     """Counters that keep the lines left out, by source."""

@@ -10,8 +10,6 @@ from spaseq.rdf import Counters, GraphBatch, Statement, Terms, format_of, parse_
 from spaseq.spark.ingest.feed import Feed, FeedPart
 from spaseq.spark.ingest.parts import part_chunks
 
-__all__ = ["event_batches", "part_statements", "quarantine_names"]
-
 
 def quarantine_names(part: FeedPart) -> dict[str, str]:
     """The name of the file for lines of a part that cannot be read (`spaseq.spark.ingest.quarantine.counted`)."""

@@ -28,8 +28,6 @@ from spaseq.rdf import (
 from spaseq.spark.ingest.boundaries import first_boundary, is_empty, last_boundary
 from spaseq.spark.ingest.parts import part_of
 
-__all__ = ["TimedFile", "first_times", "timed_files"]
-
 _BY: Final = {True: "graph", False: "subject"}
 
 

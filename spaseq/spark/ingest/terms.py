@@ -13,8 +13,6 @@ from typing import Final
 from spaseq.core.errors import EventError
 from spaseq.rdf import Terms, format_of, parse_statements, term_key
 
-__all__ = ["Keys", "keys_of_lines", "lines_of_terms", "ntriples"]
-
 Keys = tuple[str, str, str, str | None, int]
 """The keys of subject, predicate, object and graph (None: none), and which row they stand in."""
 

@@ -17,8 +17,6 @@ from pyspark.sql import functions as F
 
 from spaseq.rdf import StreamOptions
 
-__all__ = ["INDEX_BITS", "first_positions", "in_ranges", "parted_at", "quantiles", "rows_of"]
-
 INDEX_BITS: Final = 33  # monotonically_increasing_id: the partition's number above, the row's below
 
 

@@ -13,8 +13,6 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-__all__ = ["Shared", "hadoop_of", "is_connect", "share", "task_count"]
-
 T = TypeVar("T")
 _ROWS: Final = 1 << 16
 _VALUES: Final = 4

@@ -39,8 +39,6 @@ from spaseq.core.errors import (
     UnsupportedFeature,
 )
 
-__all__ = ["MARK", "carried", "carried_batches", "carry", "carrying", "clear_errors"]
-
 MARK: Final = f"spaseq-error-{secrets.token_hex(16)}="
 """The mark of this process, for errors of the workers that it starts."""
 _SHOWN: Final = 500

@@ -20,8 +20,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.spark.session.connecting import is_connect
 
-__all__ = ["checkpoint_folder", "cut_off", "keep"]
-
 _MOST: Final = 8
 """Frames that a session holds in memory and on disk; a job needs one or two, and one for each stream without times."""
 _kept: WeakKeyDictionary[SparkSession, deque[DataFrame]] = WeakKeyDictionary()

@@ -26,8 +26,6 @@ from spaseq.gpm import Condition, GraphPattern
 from spaseq.gpm.algebra import GraphNode, certain, has_exists, visible, walk
 from spaseq.language.runtime.compiled import CompiledQuery
 
-__all__ = ["Layout", "event_part", "knowledge_parts", "late_conditions", "lay_out"]
-
 
 @dataclass(frozen=True, slots=True)
 class Layout:

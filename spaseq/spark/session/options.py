@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from spaseq.core.engine import Settings
     from spaseq.language.query import Query
 
-__all__ = ["KNOWLEDGE_ROWS", "NOT_IN_TASKS", "QueryOptions", "QueryWords", "refuse_limits"]
-
 KNOWLEDGE_ROWS: Final = 100_000
 NOT_IN_TASKS: Final = {
     "time_limit": "leave it out, and cancel Spark's job, or stop the stream; `spaseq run` takes --set time_limit",

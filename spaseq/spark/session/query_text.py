@@ -14,8 +14,6 @@ from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.knowledge import close_under
 from spaseq.rdf import SchemaColumns
 
-__all__ = ["QueryText", "under_entailment"]
-
 
 @dataclass(frozen=True, slots=True)
 class QueryText:

@@ -16,8 +16,6 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from pyspark.sql import SparkSession
 
-__all__ = ["ship"]
-
 _PACKAGES: Final = ("ceql", "spaseq")
 _KINDS: Final = (".py", ".lark", ".typed")
 

@@ -8,8 +8,6 @@ from typing import Any
 from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.spark.session.failures import carried
 
-__all__ = ["step", "streams_and_patterns"]
-
 
 def step(name: str, function: Callable[..., Any], *given: Any) -> Callable[[Any], Any]:
     """`function` of batches, its first arguments `given`, for `mapInArrow`. Spark's plan shows it as `name`."""

@@ -30,8 +30,6 @@ from spaseq.core.errors import OptionError
 from spaseq.core.events.places import is_elsewhere, use_storage
 from spaseq.spark.session.connecting import hadoop_of, is_connect
 
-__all__ = ["Access", "access_to"]
-
 _BLOCK: Final = 1 << 20
 """Bytes that are fetched at a time."""
 _HERE: Final = "127.0.0.1"

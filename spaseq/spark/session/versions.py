@@ -7,8 +7,6 @@ from typing import Final
 
 from spaseq.core.errors import OptionError
 
-__all__ = ["SUPPORTED", "check_pyspark"]
-
 SUPPORTED: Final = ">=4.2,<4.4"
 """The versions that are tested, as pyproject.toml has them. Later ones are tried all the same."""
 _LEAST: Final = (4, 2)

@@ -20,8 +20,6 @@ from spaseq.spark.session.query_text import QueryText
 if TYPE_CHECKING:
     from spaseq.spark.ingest.columns import Placed
 
-__all__ = ["Found", "Mapped", "Row", "found_in", "key_of"]
-
 Mapped = tuple[int, tuple[str | None, ...]]
 """The place of a GPM in the layout, and the terms (keys, or None) of its variables."""
 Row = tuple[int, tuple[str, ...] | None, list[Mapped]]

@@ -47,8 +47,6 @@ from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.solving.graphs import chosen_way, motif, why_joins
 from spaseq.spark.solving.paths import PairsOf
 
-__all__ = ["Place", "column_of", "refused", "solutions_on", "variable_of"]
-
 _MOST_PAIRS: Final = 50_000_000
 """Of a path that repeats: the local engine's budget `solution_rows`."""
 _TOO_LARGE: Final = ", which is too large to be sent to each task"

@@ -26,20 +26,6 @@ from spaseq.spark.ingest.terms import keys_of_lines, lines_of_terms
 from spaseq.spark.session.connecting import is_connect
 from spaseq.spark.session.keeping import checkpoint_folder, cut_off
 
-__all__ = [
-    "PACKAGE",
-    "chosen_way",
-    "components",
-    "graph_frame",
-    "groups",
-    "has_graphframes",
-    "knowledge_of_groups",
-    "motif",
-    "reachable",
-    "reached",
-    "why_joins",
-]
-
 PACKAGE: Final = "io.graphframes:graphframes-spark4_2.13"
 Way = Literal["auto", "graphframes", "joins"]
 Step = tuple[str, str, str]

@@ -15,8 +15,6 @@ from spaseq.rdf import GROUP, group_labels
 from spaseq.spark.session.tables import KNOWLEDGE, spark_schema
 from spaseq.spark.solving.graphs import chosen_way, components, why_joins
 
-__all__ = ["with_group_triples"]
-
 
 def with_group_triples(triples: DataFrame, by: Sequence[str], rows: int, way: str) -> tuple[DataFrame, str]:
     """`triples` (term keys) with those that say groups, and how these were found, for people. `rows`: the most that

@@ -31,8 +31,6 @@ from spaseq.spark.session.tables import spark_schema
 from spaseq.spark.solving.graph_clauses import Place, column_of, solutions_on, variable_of
 from spaseq.spark.solving.knowledge import Known
 
-__all__ = ["Side", "Sides", "joined_terms", "sides_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Side:

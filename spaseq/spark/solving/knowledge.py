@@ -44,8 +44,6 @@ from spaseq.spark.session.tables import KNOWLEDGE, batch_of, spark_schema
 from spaseq.spark.solving.graph_clauses import Place, refused
 from spaseq.spark.solving.grouping import with_group_triples
 
-__all__ = ["Known", "known_of", "used_predicates"]
-
 _COLUMNS: Final = tuple(KNOWLEDGE.names)
 _LINE: Final = "value"
 _STDIN: Final = "-"

@@ -31,8 +31,6 @@ from spaseq.gpm.property_paths import (
 )
 from spaseq.spark.solving.graphs import chosen_way, components, reached, why_joins
 
-__all__ = ["PairsOf"]
-
 _SEARCH: Final = "a path that repeats is a breadth-first search"
 _GROUPS: Final = "a path that repeats both ways is connected components"
 _CLOSED: Final = "a path that repeats is closed over all pairs"

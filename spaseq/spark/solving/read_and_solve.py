@@ -38,8 +38,6 @@ from spaseq.spark.session.tables import INPUTS, SOLUTIONS, SOLVED, batch_of, spa
 from spaseq.spark.solving.bucket_rows import Found, found_in
 from spaseq.spark.solving.solutions import INSTANT, Graphs, solver_of
 
-__all__ = ["Account", "looked_over", "solution_rows", "solved_files", "solved_rows"]
-
 _OF_AN_EVENT: Final = re.compile(r"_:e[0-9a-f]{8}n")
 """How the key of a blank node of an event begins. It has the number of the event in its file."""
 

@@ -32,19 +32,6 @@ from spaseq.spark.session.tables import SOLUTIONS, spark_schema
 from spaseq.spark.solving.join_side import Side, Sides, joined_terms
 from spaseq.spark.solving.knowledge import used_predicates
 
-__all__ = [
-    "INSTANT",
-    "Answers",
-    "Graphs",
-    "answered_solver",
-    "at_instant",
-    "graph_keys",
-    "instants_of",
-    "join_knowledge",
-    "satisfies",
-    "solver_of",
-]
-
 INSTANT: Final = -1
 """The `gpm` of a row that only says that its instant exists."""
 Graphs = Mapping[str, tuple[tuple[str, ...], ...]]

@@ -31,8 +31,6 @@ from spaseq.spark.solving.join_side import Sides
 from spaseq.spark.solving.read_and_solve import Account, looked_over, solution_rows, solved_files, solved_rows
 from spaseq.spark.solving.solutions import Graphs, join_knowledge
 
-__all__ = ["Job", "table_of"]
-
 _LOG: Final = logging.getLogger("spaseq.spark")
 
 

@@ -36,8 +36,6 @@ from spaseq.spark.session.tables import MIXED, PARCELS, batch_of, spark_schema
 from spaseq.spark.solving.bucket_rows import Row, found_in
 from spaseq.spark.solving.solutions import Graphs, solver_of
 
-__all__ = ["Cut", "Parcel", "parcel_batch", "send_parcels"]
-
 _EVENTS: Final = 5_000
 """Events for which one parcel is made: it is held in memory, in the task and in the bucket."""
 

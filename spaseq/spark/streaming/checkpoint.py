@@ -25,8 +25,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spaseq.core.errors import OptionError
 from spaseq.spark.session.connecting import hadoop_of, is_connect
 
-__all__ = ["check_folder", "check_note", "file_manager", "locked", "started", "unusable"]
-
 _NAME: Final = "spaseq"
 _LOCK: Final = "spaseq.lock"
 _MANAGER: Final = "spark.sql.streaming.checkpointFileManagerClass"

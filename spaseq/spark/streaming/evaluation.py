@@ -22,8 +22,6 @@ from spaseq.spark.solving.solutions import at_instant
 from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.watermark import Clock
 
-__all__ = ["Evaluation", "GraphEvaluation"]
-
 
 class Evaluation(Protocol):
     """What `spaseq.spark.streaming.processor` runs: `begin` a batch at a time (ns), `take` each parcel in order, then

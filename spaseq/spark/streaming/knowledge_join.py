@@ -31,8 +31,6 @@ from spaseq.spark.solving.join_side import Side, Sides, joined_terms
 from spaseq.spark.solving.solutions import satisfies
 from spaseq.spark.streaming.bucket_messages import Cut, Parcel, parcel_batch
 
-__all__ = ["attach_knowledge"]
-
 _PLACE = (*PLACE.names, "part")
 
 

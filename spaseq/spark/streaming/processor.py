@@ -29,8 +29,6 @@ from spaseq.spark.session.tables import STATE, spark_schema
 from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.evaluation import Evaluation
 
-__all__ = ["COUNTERS", "Processor", "evaluated"]
-
 COUNTERS: Final = ("events", "late", "malformed", "matches", "live_runs", "state_bytes")
 _MATCH: Final = 0
 _COUNT: Final = 1

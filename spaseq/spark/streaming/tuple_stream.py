@@ -41,8 +41,6 @@ from spaseq.spark.streaming.graph_stream import Sink, begin, columns_of, spread
 from spaseq.spark.streaming.processor import evaluated
 from spaseq.spark.streaming.watermark import Clock
 
-__all__ = ["TupleEvaluation", "start_tuples", "stream_tuples"]
-
 _OWN: Final = (TIME, POSITION)
 """The columns of a bucket's tuples that are not the user's."""
 _STATE: Final = "tuples with their positions"

@@ -16,8 +16,6 @@ from spaseq.core.events.reorder import NEVER, Arrivals
 from spaseq.core.snapshot import array, expect
 from spaseq.rdf import ARRIVAL, StreamOptions
 
-__all__ = ["Clock", "Place"]
-
 Place = tuple[int, int, int]
 """Time (ns), feed, and the number of an event in it: the order of the streamset."""
 

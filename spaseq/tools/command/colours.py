@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from spaseq.core.measure import visible
 
-__all__ = ["is_coloured", "say", "styled", "tell"]
-
 _STYLES: Final = {"error": "1;31", "warning": "33", "note": "36", "head": "1"}
 
 

@@ -16,8 +16,6 @@ from spaseq.core.errors import OptionError
 from spaseq.tools.command.colours import say, tell
 from spaseq.tools.command.table import Table
 
-__all__ = ["DEMOS", "Demo", "add_demo", "examples_folder"]
-
 
 @dataclass(frozen=True, slots=True)
 class Demo:

@@ -11,8 +11,6 @@ from typing import Any, Final
 
 from spaseq.core.errors import OptionError
 
-__all__ = ["COUNT", "CSV", "JSON", "JSONL", "PARQUET", "TABLE", "TSV", "Format", "chosen_format"]
-
 
 @dataclass(frozen=True, slots=True)
 class Format:

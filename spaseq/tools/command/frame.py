@@ -52,9 +52,6 @@ from spaseq.tools.command.progress import watching
 if TYPE_CHECKING:
     from spaseq.core.engine import Settings
 
-__all__ = ["accounted", "bounded", "compiled_query", "end_interrupted", "held_back", "note", "query_file", "query_text",
-           "remarks", "report", "run_main", "warn"]  # fmt: skip
-
 _A_QUERY: Final = re.compile(r"\b(?:SELECT|CONSTRUCT|ASK)\s*[\s*{(?$]", re.ASCII | re.IGNORECASE)
 """What every query has, and hardly a name of a file."""
 

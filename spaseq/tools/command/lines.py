@@ -11,8 +11,6 @@ import sys
 import termios
 from typing import Any
 
-__all__ = ["is_cut", "moves", "whole_lines", "write_whole_lines"]
-
 
 class _Pipe(io.FileIO):
     """A pipe that gets whole lines, at most PIPE_BUF bytes at a time: these it takes at once or not at all (POSIX). A

@@ -15,9 +15,6 @@ from spaseq.core.errors import OptionError
 from spaseq.core.measure import visible
 from spaseq.version import VERSION
 
-__all__ = ["EVALUATORS", "add_explain", "add_memory", "add_plot", "add_query", "add_results", "add_times",
-           "command_parser", "count", "settings_of", "times_of"]  # fmt: skip
-
 EVALUATORS: Final = ("auto", "compact", "chain", "tree")
 _EXIT_CODES: Final = (
     "Exit codes: 0 done, 1 a bug, 2 a wrong query or option, 3 wrong input or an output that cannot be written, 4 a "

@@ -25,8 +25,6 @@ from spaseq.tools.command.formats import TABLE, Format
 from spaseq.tools.command.lines import is_cut, moves, whole_lines
 from spaseq.tools.command.process import given_up, unbroken
 
-__all__ = ["Whole", "discard", "opened"]
-
 _BLOCK: Final = 1 << 16
 """Characters that are written at once."""
 _STANDARD: Final = (None, "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")

@@ -19,9 +19,6 @@ from spaseq.core.errors import LimitReached
 from spaseq.core.watch import check
 from spaseq.tools.start import leave
 
-__all__ = ["given_up", "interrupt_code", "interrupt_once", "interrupt_words", "interrupted", "limit_reached",
-           "look_at_limits", "run_command", "settle_interrupt", "unbroken"]  # fmt: skip
-
 _AGAIN: Final = 1.0
 """Seconds until an interrupt that has had no effect is repeated."""
 _ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))

@@ -8,8 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-__all__ = ["watching"]
-
 _EVERY = 0.25
 """Seconds between two updates."""
 

@@ -9,8 +9,6 @@ from typing import IO, Final
 from spaseq.core.measure import shortened, visible, width_of
 from spaseq.tools.command.colours import styled
 
-__all__ = ["Table"]
-
 _SAMPLE: Final = 200
 _WIDEST: Final = 60
 _LEAST: Final = 12

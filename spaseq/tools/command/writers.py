@@ -18,10 +18,6 @@ from spaseq.tools.command.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Columnar", "Results", "write_count", "write_csv", "write_json", "write_jsonl", "write_parquet",
-           "write_table", "write_tsv"]  # fmt: skip
-
-
 _JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
 """PERF: `json.dumps` makes an encoder for each call if it is not given its defaults: 0.70 s instead of 0.60 for 120,000
 matches."""

@@ -14,8 +14,6 @@ from spaseq.core.errors import LimitReached
 from spaseq.core.words import keywords
 from spaseq.tools.studio.workers import MEMORY, QUERY, Worker
 
-__all__ = ["Remark", "Word", "is_large", "meaning", "remarks", "words_at"]
-
 SECONDS: Final = 10.0
 """The time limit of a check."""
 _UNDERLINED: Final = 200

@@ -8,8 +8,6 @@ from typing import Any
 
 from spaseq.core.errors import OptionError
 
-__all__ = ["add_lsp"]
-
 
 def add_lsp(commands: Any) -> None:
     """Adds `lsp` to a command."""

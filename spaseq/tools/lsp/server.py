@@ -16,8 +16,6 @@ from spaseq.tools.lsp.editing import Remark, is_large, meaning, remarks, words_a
 from spaseq.tools.studio.workers import Worker
 from spaseq.version import VERSION
 
-__all__ = ["language_server", "serve"]
-
 _PAUSE: Final = 0.15
 """Seconds without a change before a text is checked."""
 _OFFERED: Final = 300

@@ -21,8 +21,6 @@ from spaseq.core.watch import limited
 from spaseq.tools.studio.language import Found, Inputs, Language, language
 from spaseq.tools.studio.replies import NOWHERE, VERSION
 
-__all__ = ["check_form", "code_units", "error_form", "query_errors", "run_form", "with_files"]
-
 _CELL: Final = 2_000
 """Characters of a cell."""
 _SIZE: Final = 2_000_000

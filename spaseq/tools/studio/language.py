@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from spaseq.core.engine import Settings
     from spaseq.core.errors import SpaseqError
 
-__all__ = ["READING", "Found", "Inputs", "Language", "language", "one_or_all", "python_run", "reading_words"]
-
 _MODULES: Final = {"ceql": "ceql.cli.studio", "spaseq": "spaseq.cli.studio"}
 """The module with the `STUDIO` of each language. Nothing of spaseq imports ceql, so it is named here."""
 _TIMES: Final = ("time", "time_from", "time_unit", "interval", "lateness", "late")

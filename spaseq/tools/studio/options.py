@@ -17,8 +17,6 @@ from typing import Any, Final
 from spaseq.core.errors import OptionError
 from spaseq.tools.command.options import add_times, count
 
-__all__ = ["add_studio", "add_studio_words"]
-
 _ABOUT: Final = (
     "Open a page on this machine with a query, its events, its matches and its automaton. Queries of both languages; "
     "it begins with what the command line names, else with an example."

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["NOWHERE", "VERSION", "failure"]
-
 VERSION: Final = 1
 """Of the HTTP interface."""
 NOWHERE: Final[dict[str, Any]] = {"line": None, "column": None, "start": None, "end": None, "expected": []}

@@ -19,8 +19,6 @@ from spaseq.tools.studio.replies import VERSION
 from spaseq.tools.studio.setups import ENDINGS, TEXT, Setup, is_name
 from spaseq.tools.studio.workers import MEMORY, QUERY
 
-__all__ = ["BODY", "Job", "job"]
-
 BODY: Final = 8_000_000
 """Bytes of a request."""
 ROWS: Final = 500

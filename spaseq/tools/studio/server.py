@@ -29,8 +29,6 @@ from spaseq.tools.studio.requests import BODY, job
 from spaseq.tools.studio.setups import Setup
 from spaseq.tools.studio.workers import Worker
 
-__all__ = ["TOKEN", "application"]
-
 TOKEN: Final = "x-spaseq-token"
 """The header of the token."""
 _CHECK_SECONDS: Final = 30.0

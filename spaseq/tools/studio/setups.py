@@ -15,8 +15,6 @@ from spaseq.core.words import language_of
 from spaseq.tools.command.demos import DEMOS, examples_folder
 from spaseq.tools.studio.language import READING, Inputs
 
-__all__ = ["ENDINGS", "TEXT", "File", "Setup", "examples", "is_name", "of_command_line"]
-
 TEXT: Final = 1_000_000
 """Bytes of events that the page shows as text; larger files are read from disk."""
 ENDINGS: Final = (

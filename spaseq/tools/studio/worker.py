@@ -26,8 +26,6 @@ from spaseq.tools.studio.answers import check_form, error_form, run_form, with_f
 from spaseq.tools.studio.language import Inputs, language
 from spaseq.tools.studio.replies import VERSION, failure
 
-__all__ = ["answer", "main"]
-
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """The answer to a request. Never raises."""

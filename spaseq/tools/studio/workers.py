@@ -15,8 +15,6 @@ from typing import Any, Final
 
 from spaseq.tools.studio.replies import failure
 
-__all__ = ["GRACE", "MEMORY", "QUERY", "Worker"]
-
 _CANCELLED: Final = failure("stopped", "", "Cancelled")
 
 MEMORY: Final = 2 << 30

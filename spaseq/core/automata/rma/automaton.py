@@ -18,8 +18,6 @@ from spaseq.core.automata.rma.formulas import Formula
 from spaseq.core.automata.states import closure
 from spaseq.core.errors import OptionError
 
-__all__ = ["RMA", "Transition", "check_registers", "is_deterministic", "live_registers", "written_registers"]
-
 
 @dataclass(frozen=True, slots=True)
 class Transition:

@@ -48,8 +48,6 @@ from spaseq.core.pattern import (
     push_filters,
 )
 
-__all__ = ["Condition", "Guarded", "OfBatch", "SingleEvents", "from_pattern", "to_expression"]
-
 Slots = Mapping[str, tuple[str, ...]]
 Choice = tuple[tuple[Any, ...], ...]
 Condition = tuple[Slots, Callable[[Any], "bool | None"]]

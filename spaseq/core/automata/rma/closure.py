@@ -16,8 +16,6 @@ from spaseq.core.automata.rma import formulas as f
 from spaseq.core.automata.rma.automaton import RMA, Transition, with_registers_renamed
 from spaseq.core.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
 
-__all__ = ["concatenation", "kleene_plus", "union"]
-
 
 def union(left: RMA, right: RMA) -> RMA:
     """The matches of `left` and those of `right`. Linear."""

@@ -33,8 +33,6 @@ from spaseq.core.automata.rma.limits import Limits
 from spaseq.core.automata.rma.unroll import unroll
 from spaseq.core.errors import InternalError
 
-__all__ = ["build", "construct"]
-
 
 def build(expression: Expression, *, anywhere: bool = True, limits: Limits = Limits()) -> RMA:  # noqa: B008 - frozen
     """The automaton of a bounded expression, without ε-transitions and with states of the same future merged. If the

@@ -34,8 +34,6 @@ from spaseq.core.automata.rma.simulation import simulators
 from spaseq.core.errors import OptionError
 from spaseq.core.watch import check
 
-__all__ = ["complement", "determinise", "is_complete", "told_apart"]
-
 _Thread = tuple[int, tuple[tuple[str, int], ...]]
 """A state of the given automaton, and for each register that is live there, in order: (register, number of the
 deterministic automaton's register that holds its event)."""

@@ -13,8 +13,6 @@ from spaseq.core.drawing import Diagram, Edge, Node
 from spaseq.core.drawing import to_dot as diagram_dot
 from spaseq.core.drawing import to_svg as diagram_svg
 
-__all__ = ["to_dot", "to_svg"]
-
 
 def _names(automaton: RMA) -> dict[Formula, str]:
     """The names f1, f2, … of the formulas other than TRUE, in order of appearance."""

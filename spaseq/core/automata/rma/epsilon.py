@@ -8,8 +8,6 @@ from dataclasses import replace
 from spaseq.core.automata.rma.automaton import RMA, Transition, trimmed
 from spaseq.core.automata.states import alike, closure
 
-__all__ = ["eliminate_epsilon", "merge_alike", "single_final"]
-
 
 def eliminate_epsilon(automaton: RMA) -> RMA:
     """An automaton with the same matches and without ε-transitions.

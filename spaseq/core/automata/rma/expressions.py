@@ -27,11 +27,6 @@ from spaseq.core.automata.rma import formulas as f
 from spaseq.core.automata.rma.formulas import Formula
 from spaseq.core.errors import OptionError, QuerySemanticsError
 
-__all__ = [
-    "Either", "Expression", "Maybe", "Plus", "Read", "RelationAs", "Then", "Where", "Within", "bound", "check_bounded",
-    "event", "read", "show_expression", "variables", "why_unbounded",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Expression:

@@ -18,35 +18,6 @@ from spaseq.core.errors import EventError, OptionError
 from spaseq.core.trees import folded, walk
 from spaseq.core.watch import check
 
-__all__ = [
-    "CURRENT",
-    "FALSE",
-    "TRUE",
-    "All",
-    "Event",
-    "Formula",
-    "Holds",
-    "Is",
-    "Not",
-    "Relates",
-    "Relation",
-    "Some",
-    "Test",
-    "arguments",
-    "compare",
-    "conjunction",
-    "disjunction",
-    "holds",
-    "minterms",
-    "negation",
-    "relate",
-    "renamed",
-    "restricted",
-    "satisfiable",
-    "show",
-    "tests",
-]  # fmt: skip
-
 CURRENT: Final = "~"
 """The event at hand, as an argument of a test."""
 

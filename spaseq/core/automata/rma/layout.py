@@ -10,8 +10,6 @@ from spaseq.core.automata.rma.automaton import RMA
 from spaseq.core.automata.rma.formulas import Formula, Test
 from spaseq.core.automata.rma.vocabulary import View
 
-__all__ = ["Kept", "Layout", "WideTest"]
-
 Kept = tuple[Any, ...]
 """The values read of an event; also the contents of all registers, a tuple with such values, or None, for each."""
 WideTest = Callable[[Kept, Kept], bool]

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from spaseq.core.errors import BudgetExceeded
 
-__all__ = ["Limits"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -28,8 +28,6 @@ from spaseq.core.automata.rma.vocabulary import Vocabulary
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.pattern import Batch
 
-__all__ = ["EventRows", "Move", "Moves", "Recogniser", "Rows", "WindowLike", "at_event", "rows_of"]
-
 _UNMARKED: Final = 1 << 62
 """The start of a run that has marked nothing yet, later than any position."""
 

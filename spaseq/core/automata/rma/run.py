@@ -16,8 +16,6 @@ from spaseq.core.automata.rma.automaton import RMA, Transition
 from spaseq.core.automata.rma.epsilon import eliminate_epsilon
 from spaseq.core.automata.rma.limits import Limits
 
-__all__ = ["Acceptor", "Configuration", "accepting_runs", "accepts", "matches", "show_run"]
-
 _Contents = tuple[int, ...]
 """The position of the event in each register, -1 for none."""
 

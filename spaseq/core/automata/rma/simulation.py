@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from spaseq.core.automata.rma.automaton import RMA, Transition
 
-__all__ = ["simulators"]
-
 _Label = tuple[object, frozenset[str], bool]
 
 

@@ -21,8 +21,6 @@ from spaseq.core.automata.rma.layout import Kept
 from spaseq.core.automata.rma.recognise import Move, Moves, Rows, at_event, rows_of
 from spaseq.core.errors import EventError, InternalError, OptionError
 
-__all__ = ["SingleRun", "Steps"]
-
 
 @dataclass(frozen=True, slots=True)
 class Steps:

@@ -14,8 +14,6 @@ from spaseq.core.automata.rma.automaton import RMA, Transition, numbered, trimme
 from spaseq.core.automata.rma.limits import Limits
 from spaseq.core.errors import InternalError, OptionError
 
-__all__ = ["count_events", "unroll"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Node:

@@ -16,8 +16,6 @@ from spaseq.core.automata.rma import formulas as f
 from spaseq.core.automata.rma.automaton import RMA
 from spaseq.core.automata.rma.formulas import Formula, Test
 
-__all__ = ["View", "Vocabulary"]
-
 
 class View:
     """Some attributes of an event, with the `get` by which relations read them."""

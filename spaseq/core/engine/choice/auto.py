@@ -32,8 +32,6 @@ from spaseq.core.snapshot import expect
 if TYPE_CHECKING:
     from spaseq.core.engine.program.program import Program
 
-__all__ = ["AutoEvaluator"]
-
 FIRST: Final = 256
 """Events to have seen before the first choice."""
 EVERY: Final = 4096

@@ -33,8 +33,6 @@ from spaseq.core.engine.choice.statistics import Statistics
 from spaseq.core.engine.program.lazy_plan import LazyPlan
 from spaseq.core.engine.program.normal_form import Branch
 
-__all__ = ["Costs", "Estimate", "estimate"]
-
 EVENT: Final = 0.04
 """An event pushed, whatever the evaluator."""
 BUFFERED: Final = 0.2

@@ -16,8 +16,6 @@ from spaseq.core.engine.program.window import Window
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import expect
 
-__all__ = ["HISTORY", "Reach"]
-
 HISTORY: Final = 1 << 18
 """Events kept to be read again. If a window has more than that, the evaluator is not changed."""
 EACH: Final = 1024

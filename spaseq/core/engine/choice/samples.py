@@ -21,8 +21,6 @@ from spaseq.core.engine.program.normal_form import Test
 from spaseq.core.errors import EventError
 from spaseq.core.pattern import Batch, Predicate
 
-__all__ = ["TUPLES", "Join", "Kind", "Pool"]
-
 TUPLES: Final = 256
 """Tuples that a selectivity is estimated from, per observation."""
 FEW: Final = 16

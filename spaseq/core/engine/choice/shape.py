@@ -14,8 +14,6 @@ from typing import Final
 from spaseq.core.engine.program.normal_form import Branch, Rounds, Test
 from spaseq.core.pattern import Predicate
 
-__all__ = ["SUBSETS", "Shape", "bits"]
-
 SUBSETS: Final = 8
 """Leaves of a branch up to which all subsets are gone through: 256."""
 COUNTED: Final = 12

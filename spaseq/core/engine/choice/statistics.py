@@ -20,8 +20,6 @@ from spaseq.core.engine.program.normal_form import Branch, Test, tests_of
 from spaseq.core.pattern import Batch, Predicate
 from spaseq.core.snapshot import expect
 
-__all__ = ["Statistics"]
-
 MEMORY: Final = 32_000
 """Events over which counters decay to about a third."""
 PARTS: Final = 8

@@ -6,8 +6,6 @@ import numpy as np
 
 from spaseq.core.jit import allocating
 
-__all__ = ["first_from", "near"]
-
 
 @allocating
 def first_from(places: np.ndarray, positions: np.ndarray, bounds: np.ndarray, lows: np.ndarray) -> int:

@@ -26,8 +26,6 @@ from spaseq.core.engine.lazy.rounds import with_rounds
 from spaseq.core.engine.lazy.space import Space
 from spaseq.core.snapshot import array, expect
 
-__all__ = ["Automaton"]
-
 State = frozenset[int]
 _ROOT: State = frozenset()
 

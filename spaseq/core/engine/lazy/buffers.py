@@ -16,8 +16,6 @@ import numpy as np
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.snapshot import array, expect
 
-__all__ = ["BIG", "SHIFT", "Growing", "Postings", "Rows"]
-
 SHIFT: Final = 40
 BIG: Final = (1 << SHIFT) - 1
 """Above every handle."""

@@ -39,8 +39,6 @@ from spaseq.core.watch import check
 if TYPE_CHECKING:
     from spaseq.core.engine.program.program import Program
 
-__all__ = ["BLOCK", "LazyEvaluator"]
-
 BLOCK: Final = 4096
 """Events that are buffered before instances look at them: a batch is taken in such steps."""
 

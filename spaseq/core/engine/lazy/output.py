@@ -11,8 +11,6 @@ from spaseq.core.engine.lazy.plan import BranchPlan
 from spaseq.core.engine.lazy.space import Space
 from spaseq.core.engine.program.matches import MatchBatch
 
-__all__ = ["Found"]
-
 
 @dataclass(slots=True)
 class Found:

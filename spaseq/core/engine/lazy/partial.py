@@ -10,8 +10,6 @@ import numpy as np
 from spaseq.core.engine.lazy.buffers import BIG
 from spaseq.core.snapshot import array, expect
 
-__all__ = ["Partial"]
-
 
 class Partial:
     """`n` partial matches that have taken the same leaves. Every array is int64 (n,) but for `extra`.

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from spaseq.core.engine.program.normal_form import Absence, Adjacent, Branch, Leaf, Rounds, Test
 from spaseq.core.pattern import Predicate
 
-__all__ = ["BranchPlan", "Check", "Kinds", "RoundsPlan"]
-
 Kinds = dict[frozenset[Predicate], int]
 """The sets of predicates that leaves and absences need, numbered: each has its postings."""
 

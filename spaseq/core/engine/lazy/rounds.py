@@ -16,8 +16,6 @@ from spaseq.core.engine.lazy.partial import Partial
 from spaseq.core.engine.lazy.plan import BranchPlan, RoundsPlan
 from spaseq.core.engine.lazy.space import Frame, Space
 
-__all__ = ["with_rounds"]
-
 
 def with_rounds(space: Space, frames: list[Frame], partial: Partial, inside: int | None = None) -> Iterator[Partial]:
     """`partial`, all of whose leaves are known, with every choice of rounds that its branch allows.

@@ -18,8 +18,6 @@ from spaseq.core.engine.program.normal_form import Absence, Adjacent, Test
 from spaseq.core.integers import in_order
 from spaseq.core.snapshot import array, expect
 
-__all__ = ["CHUNK", "Frame", "Space", "Steps", "Trace"]
-
 CHUNK: Final = 1 << 17
 """Candidates that are looked at together; bounds the memory of instances that do not wait."""
 

@@ -10,8 +10,6 @@ from spaseq.core.errors import EventError, InternalError
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import expect
 
-__all__ = ["check_order", "first_backward", "last_place"]
-
 
 def check_order(batch: Batch, last: tuple[int, int] | None) -> tuple[int, int]:
     """The position and the time of the last event, given those of the batch before.

@@ -11,8 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-__all__ = ["Conditions", "HasConditions", "Memory"]
-
 
 class Memory(Protocol):
     """The events that one evaluation keeps, as far as guards read them; numbered from 0, in order of arrival.

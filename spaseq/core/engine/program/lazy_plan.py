@@ -12,8 +12,6 @@ from spaseq.core.engine.program.settings import Choice
 from spaseq.core.errors import OptionError, UnsupportedFeature
 from spaseq.core.pattern import Pattern
 
-__all__ = ["LazyPlan", "plan_of", "planned"]
-
 
 @dataclass(frozen=True, slots=True)
 class LazyPlan:

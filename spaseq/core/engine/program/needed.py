@@ -20,8 +20,6 @@ from spaseq.core.automata import ACCEPT, CEA, INITIAL
 from spaseq.core.integers import in_order
 from spaseq.core.pattern import Batch
 
-__all__ = ["Narrows", "Needed"]
-
 _STATES: Final = 256
 """More states are not looked at one by one."""
 

@@ -36,8 +36,6 @@ from spaseq.core.pattern import (
     Skip,
 )
 
-__all__ = ["Absence", "Adjacent", "Alternative", "Branch", "Leaf", "Rounds", "Test", "normal_form", "tests_of"]
-
 BRANCHES: Final = 64
 """Branches that a pattern may have: each is an automaton of its own."""
 LEAVES: Final = 24

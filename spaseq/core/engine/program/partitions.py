@@ -15,8 +15,6 @@ from spaseq.core.engine.program.window import Window
 from spaseq.core.integers import in_order
 from spaseq.core.snapshot import array, expect
 
-__all__ = ["Partitions"]
-
 _NONE = object()
 _LEAST: Final = -(1 << 63)
 _MOST: Final = (1 << 63) - 1

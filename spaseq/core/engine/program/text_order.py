@@ -15,8 +15,6 @@ import numpy as np
 
 from spaseq.core.snapshot import expect
 
-__all__ = ["TextOrder"]
-
 _TOP: Final = 1 << 60
 """Labels are between 0 and this one."""
 _STEP: Final = 1 << 36

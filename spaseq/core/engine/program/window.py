@@ -31,8 +31,6 @@ from spaseq.core.snapshot import array, expect
 if TYPE_CHECKING:
     from spaseq.core.pattern import Batch
 
-__all__ = ["Kind", "Lows", "LowsOfOne", "Window"]
-
 Kind = Literal["none", "events", "span", "tumbling"]
 
 _MIN: Final = -(1 << 63)

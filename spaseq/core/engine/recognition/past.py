@@ -11,8 +11,6 @@ import numpy as np
 from spaseq.core.integers import apart
 from spaseq.core.snapshot import expect
 
-__all__ = ["Blocks"]
-
 _THERE: Final = "a match names events that are there"
 """It fails only after a damaged snapshot."""
 

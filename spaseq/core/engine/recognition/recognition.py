@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from spaseq.core.engine.opening import AnyEvaluator
     from spaseq.core.engine.runs.single_event import Single, SingleWaiting
 
-__all__ = ["Recognition"]
-
 
 class Recognition:
     """An evaluation of `program` in progress.

@@ -18,8 +18,6 @@ from spaseq.core.events.time import nanoseconds_of
 from spaseq.core.snapshot import Kind, seal
 from spaseq.core.watch import InUse
 
-__all__ = ["Ending", "Session"]
-
 _T = TypeVar("_T")
 
 

@@ -28,8 +28,6 @@ from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs import Arena, Chunk
 from spaseq.core.tecs.kernels import layout as k
 
-__all__ = ["HandOver", "LiveSets", "Run", "grown"]
-
 
 def grown(numbers: np.ndarray, size: int) -> np.ndarray:
     """`numbers` if they are that many, else twice as many as that, the new ones 0. One dimension."""

@@ -28,8 +28,6 @@ from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.structure import clear_cells
 
-__all__ = ["DeterministicRun"]
-
 _LOG: Final = logging.getLogger("spaseq.core.engine")
 
 

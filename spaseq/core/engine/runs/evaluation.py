@@ -16,8 +16,6 @@ from spaseq.core.engine.runs.ending import Ending
 from spaseq.core.pattern import Batch
 from spaseq.core.watch import check
 
-__all__ = ["Evaluation", "Pushed", "counted"]
-
 
 class Pushed(ABC):
     """The evaluation of a `program` batch by batch; subclasses move the runs."""

@@ -32,8 +32,6 @@ from spaseq.core.jit import attempt, interprets
 from spaseq.core.pattern import Batch, Predicate
 from spaseq.core.tecs.kernels import layout as k
 
-__all__ = ["INERT", "Single", "SingleWaiting"]
-
 INERT: Final = -1
 
 

@@ -17,8 +17,6 @@ from spaseq.core.engine.program.matches import MatchBatch
 from spaseq.core.engine.runs.ending import Ending
 from spaseq.core.tecs.kernels.layout import NEVER
 
-__all__ = ["WaitingOnes"]
-
 
 class WaitingOnes:
     """The matches that wait in `ending`, which have no labels, or the roots. To be used until `close`.

@@ -17,8 +17,6 @@ from spaseq.core.engine.runs.row_sets import acted, registers_of
 from spaseq.core.pattern import Batch
 from spaseq.core.watch import check
 
-__all__ = ["Taken", "Ways"]
-
 _Place: TypeAlias = tuple[int, Any]
 """A state and the contents of the registers."""
 _Way: TypeAlias = tuple[Transition, ...]

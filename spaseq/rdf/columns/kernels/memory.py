@@ -13,8 +13,6 @@ import numpy as np
 
 from spaseq.core.jit import native
 
-__all__ = ["byte", "word"]
-
 
 def _load(bits):
     """An intrinsic (array of uint8, int64) -> unsigned integer: the `bits` bits from that byte on. None if they are to
