@@ -12,7 +12,7 @@ from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
-from ceql.runtime.session import Session, identity, open_session, opened, restored
+from ceql.runtime.session import Session, identity, open_session, opened, restore
 from ceql.runtime.ways import are_valuations, ways_of
 from ceql.syntax import ast
 from spaseq.core import protocols
@@ -153,7 +153,7 @@ class Query(protocols.Query):
 
     def reopened(self, contents: dict[str, Any]) -> Session:
         """The evaluation that had these `Session.contents`: for whoever keeps them in a snapshot of its own."""
-        return restored(self.compiled, contents)
+        return restore(self.compiled, contents)
 
     def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]:
         """The streams to read, in their order, where `given` are there; `()` asks for those that the query names.

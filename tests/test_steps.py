@@ -18,7 +18,7 @@ import spaseq
 from spaseq.core.drawing import Mark, Span, Timeline
 from spaseq.core.drawing.html import matches_html
 from spaseq.core.errors import LimitReached, OptionError
-from spaseq.core.measure import shortened, width_of
+from spaseq.core.measure import shorten, width_of
 from spaseq.core.steps import Step
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -244,8 +244,8 @@ def test_timelines_of_both_languages(tmp_path: Path) -> None:
 
 
 def test_texts_are_shortened_by_their_width() -> None:
-    assert shortened("abc", 3) == "abc" and shortened("abcd", 3) == "ab…"
-    assert width_of("寿司") == 4 and shortened("寿司寿司", 5) == "寿司…" and shortened("a\nb", 9) == "a b"
+    assert shorten("abc", 3) == "abc" and shorten("abcd", 3) == "ab…"
+    assert width_of("寿司") == 4 and shorten("寿司寿司", 5) == "寿司…" and shorten("a\nb", 9) == "a b"
 
 
 # -- notebooks

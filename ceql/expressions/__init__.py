@@ -4,7 +4,7 @@
 `scalar` compiles closures for single events, `vectorized` works on columns. `predicates` are the conditions that an
 automaton's transitions test; `codegen` compiles all predicates of an automaton to one Python function.
 
-* `exact` (`compared`, `same_as`): Comparisons of columns of numbers by value: whole numbers of 64 bits and doubles,
+* `exact` (`compare`, `same_as`): Comparisons of columns of numbers by value: whole numbers of 64 bits and doubles,
   exactly.
 * `members` (`Members`, `members`): The values of `x IN {…}`, prepared once, so that a test takes a look-up however many
   they are.

@@ -165,7 +165,7 @@ class _Source:
         tests = [(place, compile_condition(c, lambda attribute: _itself)) for place, c in conditions]
         texts = _TextBits(functools.partial(_bits, tests))
         lines = [f"v = get({self._name('key', name)})", "kind = v.__class__", "if kind is str:",
-                 f"    bits |= {self._name('texts', texts)}[v]", "else:", *_normalised("    ")]  # fmt: skip
+                 f"    bits |= {self._name('texts', texts)}[v]", "else:", *_normalise("    ")]  # fmt: skip
         for place, condition in conditions:
             lines += [f"    if {self._positive(condition, 'v')}: bits |= {1 << place}"]
         return lines
@@ -213,7 +213,7 @@ class _Source:
         return f"(v {python} {other} if kind is int or kind is float else compare({sign}, v, {other}) is True)"
 
 
-def _normalised(indent: str) -> list[str]:
+def _normalise(indent: str) -> list[str]:
     """Lines that normalise `v`, of class `kind` and not a str, as `normal` does."""
     lines = ["if kind is int:", f"    if not {_LOW} <= v <= {_HIGH}: raise Unfit",
              "elif kind is float:", "    if v != v: v = kind = None",

@@ -19,7 +19,7 @@ from spaseq.core.events.columns import is_small
 _LOW, _HIGH = -(1 << 63), (1 << 63) - 1
 
 
-def compared(symbol: str, left: NumberColumn, right: NumberColumn | int | float) -> np.ndarray:
+def compare(symbol: str, left: NumberColumn, right: NumberColumn | int | float) -> np.ndarray:
     """Where `left symbol right` is true, bool (n,); anything where a value is NULL."""
     if not isinstance(right, NumberColumn):
         return _with_constant(symbol, left.values, right)
@@ -39,7 +39,7 @@ def same_as(constants: frozenset[int | float], kind: str) -> np.ndarray:
 
 
 def _with_constant(symbol: str, values: np.ndarray, constant: int | float) -> np.ndarray:
-    """As `compared`; the constant becomes one of the column's kind, and `<` and `<=` what they are for it."""
+    """As `compare`; the constant becomes one of the column's kind, and `<` and `<=` what they are for it."""
     below: Any = constant
     if values.dtype == np.float64:
         below = float(constant)

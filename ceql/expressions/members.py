@@ -68,10 +68,10 @@ class Members:
 
     def _array(self, of: str) -> Any:
         if of not in self._arrays:
-            self._arrays[of] = self._made(of)
+            self._arrays[of] = self._make(of)
         return self._arrays[of]
 
-    def _made(self, of: str) -> Any:
+    def _make(self, of: str) -> Any:
         match of:
             case "text":
                 return text_array(list(self._set))

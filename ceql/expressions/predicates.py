@@ -56,7 +56,7 @@ class StreamIs:
         return f"stream = {self.name}"
 
 
-def _placed(error: EventError, condition: ast.Condition, events: EventBatch) -> EventError:
+def _place_error(error: EventError, condition: ast.Condition, events: EventBatch) -> EventError:
     """`error` with the events' source and, if an attribute of the condition holds texts, the first of them: usually it
     is the value of the wrong kind."""
     for attribute in attributes_of(condition) if error.record is None else ():
@@ -81,7 +81,7 @@ class Satisfies:
         try:
             return evaluate(self.condition, batch.events)
         except EventError as error:
-            raise _placed(error, self.condition, batch.events) from None
+            raise _place_error(error, self.condition, batch.events) from None
 
     def __str__(self) -> str:
         return print_expression(self.condition)

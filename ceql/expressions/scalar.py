@@ -30,11 +30,11 @@ def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
     """
     match node:
         case ast.And(left, right) | ast.Or(left, right):
-            return _joined(isinstance(node, ast.Or), compile_condition(left, lookup), compile_condition(right, lookup))
+            return _join(isinstance(node, ast.Or), compile_condition(left, lookup), compile_condition(right, lookup))
         case ast.Not(child):
-            return _inverted(compile_condition(child, lookup))
+            return _invert(compile_condition(child, lookup))
         case ast.Compare(symbol, left, right):
-            return _compared(symbol, compile_value(left, lookup), compile_value(right, lookup))
+            return _compare(symbol, compile_value(left, lookup), compile_value(right, lookup))
         case ast.Like(value, pattern):
             read = compile_value(value, lookup)
             return lambda env: values.like(read(env), pattern)
@@ -44,34 +44,34 @@ def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
         case ast.InRange(value):
             read = compile_value(value, lookup)
             return functools.reduce(
-                functools.partial(_joined, False),
-                [_compared(symbol, read, compile_value(bound, lookup)) for symbol, bound in node.bounds],
+                functools.partial(_join, False),
+                [_compare(symbol, read, compile_value(bound, lookup)) for symbol, bound in node.bounds],
             )
     raise InternalError(f"no evaluation of {type(node).__name__}")
 
 
-def _compared(symbol: str, left: Value[E], right: Value[E]) -> Truth[E]:
+def _compare(symbol: str, left: Value[E], right: Value[E]) -> Truth[E]:
     return lambda env: values.compare(symbol, left(env), right(env))
 
 
-def _inverted(child: Truth[E]) -> Truth[E]:
-    def inverted(env: E) -> bool | None:
+def _invert(child: Truth[E]) -> Truth[E]:
+    def invert(env: E) -> bool | None:
         truth = child(env)
         return None if truth is None else not truth
 
-    return inverted
+    return invert
 
 
-def _joined(settles: bool, left: Truth[E], right: Truth[E]) -> Truth[E]:
+def _join(settles: bool, left: Truth[E], right: Truth[E]) -> Truth[E]:
     """AND and OR; `settles` is the truth of one side that decides the whole: False for AND, True for OR."""
 
-    def joined(env: E) -> bool | None:
+    def join(env: E) -> bool | None:
         first, second = left(env), right(env)
         if first is settles or second is settles:
             return settles
         return None if first is None or second is None else not settles
 
-    return joined
+    return join
 
 
 def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:

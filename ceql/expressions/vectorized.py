@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ceql.expressions.exact import compared
+from ceql.expressions.exact import compare
 from ceql.expressions.members import members
 from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.operators import values
@@ -158,7 +158,7 @@ def _unknown(count: int) -> _Truth:
     return _Truth(nothing, lambda: nothing)
 
 
-def _settled(true: np.ndarray, known: Known) -> _Truth:
+def _settle(true: np.ndarray, known: Known) -> _Truth:
     return _Truth(true if known is None else true & known, lambda: known)
 
 
@@ -171,7 +171,7 @@ def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast
     if isinstance(left, _Constant):
         if isinstance(right, _Constant):
             constants = left.value, right.value
-            truth = _named(node, lambda: values.compare(symbol, *constants))
+            truth = _name(node, lambda: values.compare(symbol, *constants))
             return _Truth(np.full(count, bool(truth)), lambda: None)
         left, right, symbol = right, left, COMPARISONS[symbol].mirror
     if isinstance(left, TextColumn):
@@ -180,20 +180,20 @@ def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast
         raise values.mismatch(_kind(left), _kind(right), print_expression(node))
     other: Any = right.value if isinstance(right, _Constant) else right.values
     if isinstance(left, TimeColumn) and isinstance(other, str):
-        other = _named(node, lambda: values.time_of(str(other)))
+        other = _name(node, lambda: values.time_of(str(other)))
     elif _kind(left) != _kind(right) or (isinstance(left, TruthColumn) and COMPARISONS[symbol].is_order):
         raise values.mismatch(_kind(left), _kind(right), print_expression(node))
     if isinstance(left, ListColumn):
         raise values.mismatch("list", "list", print_expression(node))
     known = left.known if isinstance(right, _Constant) else _both_known(left.known, right.known)
     if isinstance(left, NumberColumn):
-        return _settled(compared(symbol, left, right if isinstance(right, NumberColumn) else other), known)
-    return _settled(np.asarray(COMPARISONS[symbol].holds(left.values, other)), known)
+        return _settle(compare(symbol, left, right if isinstance(right, NumberColumn) else other), known)
+    return _settle(np.asarray(COMPARISONS[symbol].holds(left.values, other)), known)
 
 
 def _compare_text(symbol: str, left: TextColumn, right: Column | _Constant, node: ast.Condition) -> _Truth:
     if isinstance(right, TextColumn):
-        true = _ARROW[symbol](_decoded(left), _decoded(right)).fill_null(False)
+        true = _ARROW[symbol](_decode(left), _decode(right)).fill_null(False)
         return _Truth(np.asarray(true), lambda: (left.codes >= 0) & (right.codes >= 0))
     if not isinstance(right, _Constant) or not isinstance(right.value, str):
         raise values.mismatch("text", _kind(right), print_expression(node))
@@ -205,7 +205,7 @@ def _by_text(column: TextColumn, answers: pa.BooleanArray) -> _Truth:
     return _Truth(column.where(truths_of(answers)), lambda: column.codes >= 0)
 
 
-def _decoded(column: TextColumn) -> pa.Array:
+def _decode(column: TextColumn) -> pa.Array:
     codes = pa.array(column.codes, pa.int32(), mask=column.codes < 0)
     return column.texts.take(codes)
 
@@ -226,9 +226,9 @@ def _in(operand: _Operand, count: int, node: ast.In) -> _Truth:
         return _unknown(count)
     prepared = members(node)
     if not isinstance(operand, _Constant):
-        found = _named(node, lambda: prepared.where(operand))
+        found = _name(node, lambda: prepared.where(operand))
         if found is not None:
-            return _by_text(operand, found) if isinstance(operand, TextColumn) else _settled(found, operand.known)
+            return _by_text(operand, found) if isinstance(operand, TextColumn) else _settle(found, operand.known)
     first, *others = [_compare("=", operand, _Constant(value), count, node) for value in prepared.constants]
     return functools.reduce(_or, others, first)
 
@@ -237,7 +237,7 @@ def _kind(operand: Column | _Constant) -> str:
     return values.kind_of(operand.value) if isinstance(operand, _Constant) else operand.kind
 
 
-def _named(node: ast.Expression, work: Callable[[], Any]) -> Any:
+def _name(node: ast.Expression, work: Callable[[], Any]) -> Any:
     """The result of `work()`; its `EventError` is raised with the expression's text."""
     try:
         return work()
@@ -274,7 +274,7 @@ def _value(node: ast.Expression, batch: EventBatch) -> _Operand:
             return _arithmetic(symbol, _value(left, batch), _value(right, batch), node)
         case ast.Call(name):
             of_row = compile_value(node, lambda attribute: batch.getter(attribute.name))
-            found = _named(node, lambda: [of_row(row) for row in range(len(batch))])
+            found = _name(node, lambda: [of_row(row) for row in range(len(batch))])
             return column_of(pa.array(found, values.ARROW_TYPES[FUNCTIONS[name].gives]), print_expression(node))
     raise InternalError(f"no evaluation of {type(node).__name__}")
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, replaced
+from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, replace
 from spaseq.core.comparisons import COMPARISONS
 
 _CALLS: Final = "#aggregates"
@@ -66,7 +66,7 @@ class AggregateGuard:
         self._keep = [[read(ast.Attribute(name)) for name in slots[v]] for v in self._order]
         places = {v: i for i, v in enumerate(self._order)}
         numbers = {call: i for i, call in enumerate(calls)}
-        body = replaced(condition, lambda node: _standing_for(node, numbers))
+        body = replace(condition, lambda node: _standing_for(node, numbers))
 
         def lookup(a: ast.Attribute) -> Callable[[Any], Any]:
             assert a.variable is not None
@@ -140,7 +140,7 @@ def _argument(call: ast.Call, read: Callable[[ast.Attribute], _Read]) -> _Read:
 
 def _plain(condition: ast.Condition) -> list[ast.Attribute]:
     """The attributes outside of aggregates."""
-    return list(attributes_of(replaced(condition, lambda n: ast.Number(0) if is_aggregate(n) else None)))
+    return list(attributes_of(replace(condition, lambda n: ast.Number(0) if is_aggregate(n) else None)))
 
 
 def _standing_for(node: ast.Expression, numbers: dict[ast.Call, int]) -> ast.Expression | None:

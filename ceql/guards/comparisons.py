@@ -210,7 +210,7 @@ class Comparison:
             return frozenset()
         if code != UNKNOWN and self.ordered():
             return frozenset((texts.order.text(code),))
-        value = decoded(code, self._kind, texts.names)
+        value = decode(code, self._kind, texts.names)
         return frozenset(((value,),)) if self._symbol == "!=" else frozenset((value,))
 
     def snapshot(self) -> Any:
@@ -255,7 +255,7 @@ def _labelled(column: TextColumn, order: TextOrder, rows: np.ndarray, out: np.nd
     return True
 
 
-def decoded(code: int, kind: str | None, texts: dict[int, str]) -> Any:
+def decode(code: int, kind: str | None, texts: dict[int, str]) -> Any:
     """The value that a code of `kind` stands for; None for NULL."""
     if code == UNKNOWN:
         return None

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ceql.guards.comparisons import KINDS, Texts, coded, decoded, double_codes, kind_of
+from ceql.guards.comparisons import KINDS, Texts, coded, decode, double_codes, kind_of
 from ceql.guards.guard import Guard
 from ceql.operators.arithmetic import ARITHMETIC
 from ceql.syntax import ast
@@ -115,7 +115,7 @@ class Question:
 
     def _choice(self, codes: list[int], texts: dict[int, str]) -> tuple[tuple[Any, ...], ...]:
         """For each variable, in order of names, the values of its attributes."""
-        values = [decoded(code, kind, texts) for code, kind in zip(codes, self._kinds, strict=False)]
+        values = [decode(code, kind, texts) for code, kind in zip(codes, self._kinds, strict=False)]
         found = list(zip(self._places, values, strict=False))
         return tuple(tuple(value for (of, _), value in found if of == variable) for variable in self._order)
 

@@ -51,7 +51,7 @@ class _Compiled:
             self.keep = tuple(_tuple_of(slots.get(v, ()), registers) for v in self.order)
             self.test = compile_condition(guard.condition, lambda a: slot_of(a, self.index, slots))
         else:
-            self.reduce, self.keep, self.test = _separated(guard, sides, self.order, registers)
+            self.reduce, self.keep, self.test = _separate(guard, sides, self.order, registers)
 
     def take(self, old: tuple[Values, ...], variables: frozenset[str], event: int) -> tuple[Values, ...] | None:
         """The values kept once the event is taken for `variables`; None if a choice with it fails the condition."""
@@ -86,7 +86,7 @@ class _Compiled:
             yield from itertools.product(*pools)
 
 
-def _separated(guard: Guard, sides: tuple[str, str], order: tuple[str, ...], registers: GuardRegisters) -> Any:
+def _separate(guard: Guard, sides: tuple[str, str], order: tuple[str, ...], registers: GuardRegisters) -> Any:
     condition = guard.condition
     assert isinstance(condition, ast.Compare)
     symbol, swapped = condition.operator, order != sides
@@ -132,7 +132,7 @@ class GuardRegisters:
         self._events: EventBatch | None = None
         self._getters: dict[str, Callable[[int], Any]] = {}
         self._numbers = {guard: number for number, guard in enumerate(guards)}
-        self._compiled: list[Any] = [_compiled(guard, self) for guard in guards]
+        self._compiled: list[Any] = [_compile(guard, self) for guard in guards]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return GuardRegisters, (self.guards,)
@@ -175,7 +175,7 @@ class GuardRegisters:
         try:
             new = compiled.take(old, variables, event)
         except EventError as error:
-            raise self._placed(guard, error, event) from None
+            raise self._place_error(guard, error, event) from None
         if new is None:
             return None
         return (*row[:at], (number, new), *row[until:])
@@ -188,7 +188,7 @@ class GuardRegisters:
                 if n == number:
                     return (*row[:at], *row[at + 1 :]) if compiled.leave(state) else None
         except EventError as error:
-            raise self._placed(guard, error) from None
+            raise self._place_error(guard, error) from None
         return row
 
     def again(self, row: Any, action: Hashable) -> Hashable:
@@ -198,7 +198,7 @@ class GuardRegisters:
         """The guards as conditions on tables of events, for evaluators that take events out of order."""
         return GuardConditions(self.guards)
 
-    def _placed(self, guard: Guard, error: EventError, event: int | None = None) -> EventError:
+    def _place_error(self, guard: Guard, error: EventError, event: int | None = None) -> EventError:
         """`error` with the guard's text, the source and the number of the event."""
         events = self._events
         record = None if event is None or events is None else int(events.positions[event]) + 1
@@ -206,7 +206,7 @@ class GuardRegisters:
         return EventError(f"{guard}: {error.problem}", source=source, record=record, counted="event", hint=error.hint)
 
 
-def _compiled(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateGuard:
+def _compile(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateGuard:
     if any(True for _ in aggregates_of(guard.condition)):
         return AggregateGuard(guard.condition, guard.variables, registers.attribute)
     return _Compiled(guard, registers)

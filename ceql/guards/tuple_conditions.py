@@ -19,7 +19,7 @@ from ceql.expressions.vectorized import evaluate
 from ceql.guards.aggregates import AggregateGuard
 from ceql.guards.guard import Guard
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of, attributes_of, parts, replaced
+from ceql.syntax.walk import aggregates_of, attributes_of, parts, replace
 from spaseq.core.errors import EventError, InternalError
 from spaseq.core.events import (
     Column,
@@ -244,7 +244,7 @@ class GuardMemory:
         self._source, kept = state
         for attribute, of in zip(self._attributes.values(), kept, strict=True):
             attribute.restore(of, count)
-        self._renumbered()
+        self._renumber()
 
     @property
     def nbytes(self) -> int:
@@ -261,15 +261,15 @@ class GuardMemory:
         """Drops the first `count` events; the others are numbered anew from 0."""
         for attribute in self._attributes.values():
             attribute.drop(count)
-        self._renumbered()
+        self._renumber()
 
     def keep(self, index: np.ndarray) -> None:
         """Drops all events but those at `index`, int64 ascending; they are numbered anew from 0."""
         for attribute in self._attributes.values():
             attribute.keep(index)
-        self._renumbered()
+        self._renumber()
 
-    def _renumbered(self) -> None:
+    def _renumber(self) -> None:
         """Events have other numbers than those by which guards remember the last one's values."""
         for guard in self._whole.values():
             guard.forget()
@@ -311,7 +311,7 @@ class _Tuples:
     def __init__(self, guard: Guard) -> None:
         self.reads: dict[str, tuple[str, str]] = {}
 
-        def renamed(node: ast.Expression) -> ast.Expression | None:
+        def rename(node: ast.Expression) -> ast.Expression | None:
             if not isinstance(node, ast.Attribute):
                 return None
             assert node.variable is not None
@@ -319,8 +319,8 @@ class _Tuples:
             self.reads[name] = node.variable, node.name
             return ast.Attribute(name)
 
-        self.node = replaced(guard.condition, renamed)
-        self.truth: Callable[[dict[str, Any]], bool | None] = compile_condition(self.node, _chosen)
+        self.node = replace(guard.condition, rename)
+        self.truth: Callable[[dict[str, Any]], bool | None] = compile_condition(self.node, _choose)
 
     def one_by_one(self, attributes: Mapping[str, _Attribute], events: Mapping[str, np.ndarray]) -> np.ndarray:
         """The truth of the condition, bool (n,), evaluated row by row."""
@@ -337,7 +337,7 @@ def _computes(condition: ast.Condition) -> bool:
     return any(isinstance(node, ast.Arithmetic | ast.Call) for node in parts(condition))
 
 
-def _chosen(attribute: ast.Attribute) -> Callable[[dict[str, Any]], Any]:
+def _choose(attribute: ast.Attribute) -> Callable[[dict[str, Any]], Any]:
     return lambda choice: choice[attribute.name]
 
 

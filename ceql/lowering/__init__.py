@@ -2,7 +2,7 @@
 
 `lower` does it, with `repeat` for `{l,m}` and `partition_keys` for equalities that may partition the stream.
 
-* `repeat` (`repeated`, `size`, `taken`): Bounded repetition `φ{l,m}`, written out as l to m copies of φ; the
+* `repeat` (`repeat`, `size`, `taken`): Bounded repetition `φ{l,m}`, written out as l to m copies of φ; the
   numbers of events that a pattern and its variables take.
 * `partition_keys` (`infer_keys`): Equalities over all events of a match become a partition: `x.id = y.id AND
   y.id = z.id` is PARTITION BY [id].

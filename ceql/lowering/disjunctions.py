@@ -14,11 +14,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ceql.semantics.filters import All, Any, Leaf, Test, conjuncts, leaves, merged, only_variable
+from ceql.semantics.filters import All, Any, Leaf, Test, conjuncts, leaves, merge, only_variable
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
-from spaseq.core.pattern import balanced
-from spaseq.core.trees import folded
+from spaseq.core.pattern import balance
+from spaseq.core.trees import fold
 
 _CLAUSES = 64
 """Conditions that one OR of ANDs may become."""
@@ -38,7 +38,7 @@ def as_single_events(test: Test, scope: Scope) -> Test:
         return test
     variable = only_variable(test) if isinstance(test, Any) else None
     if variable is not None and variable in scope.defined and scope.is_single(variable):
-        return Leaf(merged(test), frozenset((variable,)), ast.NOWHERE)
+        return Leaf(merge(test), frozenset((variable,)), ast.NOWHERE)
     left, right = as_single_events(test.left, scope), as_single_events(test.right, scope)
     if _key(left) == _key(right):
         return left
@@ -78,7 +78,7 @@ def of_one_event(test: Test, names: frozenset[str]) -> Leaf | None:
 
 def count(test: Test) -> int:
     """The number of alternatives that the ORs of a test stand for, written out."""
-    return folded(test, _count)
+    return fold(test, _count)
 
 
 def _count(test: Test, below: list[int]) -> int:
@@ -97,11 +97,11 @@ def as_conditions(test: Test, scope: Scope) -> Test:
             continue
         for clause in clauses:
             variables = frozenset[str]().union(*(leaf.variables for leaf in clause))
-            condition = balanced(ast.Or, [leaf.condition for leaf in clause])
+            condition = balance(ast.Or, [leaf.condition for leaf in clause])
             found.setdefault(variables, {})[condition] = None
     for variables, conditions in found.items():
-        kept.append(Leaf(balanced(ast.And, list(conditions)), variables, ast.NOWHERE))
-    return balanced(All, kept)
+        kept.append(Leaf(balance(ast.And, list(conditions)), variables, ast.NOWHERE))
+    return balance(All, kept)
 
 
 def _clauses(test: Test) -> list[Sequence[Leaf]] | None:

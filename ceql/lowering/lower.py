@@ -29,8 +29,8 @@ from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
 from ceql.lowering.partition_keys import infer_keys
-from ceql.lowering.repeat import repeated, size, taken
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, renamed
+from ceql.lowering.repeat import repeat, size, taken
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
 from ceql.semantics.scopes import without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
@@ -225,7 +225,7 @@ class _Lowering:
                 if high != 1:
                     self.refuse_across_rounds(part)
                 self.refuse_large(size(part.pattern) * (high or low), "repetitions", node.span)
-                return dataclasses.replace(part, pattern=repeated(part.pattern, low, high))
+                return dataclasses.replace(part, pattern=repeat(part.pattern, low, high))
             case ast.Without(child):
                 alternatives, _ = self.alternatives(child, frozenset())
                 none_of = NoneOf(frozenset(a.predicates for a in alternatives))
@@ -306,7 +306,7 @@ class _Lowering:
         if len(set(outside)) > 1 and any(taken(left, v)[0] == 0 for names in outside for v in names):
             raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
         marks = {name: mark for name in alternative.names}
-        conditions = [renamed(leaf.condition, marks) for leaf in leaves]
+        conditions = [rename(leaf.condition, marks) for leaf in leaves]
         together = functools.reduce(ast.And, conditions)
         return Guard(together, frozenset((mark,)).union(*outside))
 
@@ -500,7 +500,7 @@ class _Lowering:
             marks = {v: f"{v}#{number}" for v in sorted(inside)}
             for variable, mark in marks.items():
                 pattern = _mark(pattern, variable, mark)
-        pending = _Pending(renamed(condition, marks), outside, frozenset(marks.values()), span)
+        pending = _Pending(rename(condition, marks), outside, frozenset(marks.values()), span)
         return dataclasses.replace(part, pattern=pattern, pending=(*part.pending, pending))
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 
 from spaseq.core.pattern import And, As, Atom, Iterate, Or, Pattern, Sequence, Skip
-from spaseq.core.trees import folded
+from spaseq.core.trees import fold
 
 _Range = tuple[int, float]
 """The least number, and the greatest."""
 
 
-def repeated(pattern: Pattern, low: int, high: int | None) -> Pattern:
+def repeat(pattern: Pattern, low: int, high: int | None) -> Pattern:
     """`low` to `high` times `pattern` (None: no bound). O(n log n) copies for n rounds, nested O(log n) deep."""
     if high is None:
         more = Iterate(pattern, Skip.ANY)
@@ -43,7 +43,7 @@ def _up_to(pattern: Pattern, count: int) -> Pattern:
 
 def size(pattern: Pattern) -> int:
     """An estimate of the states of a pattern's automaton: one for each atom; for a conjunction, one for each pair."""
-    return folded(pattern, _size)
+    return fold(pattern, _size)
 
 
 def _size(pattern: Pattern, below: list[int]) -> int:
@@ -70,7 +70,7 @@ def taken(pattern: Pattern, variable: str) -> tuple[int, float]:
         own_ranges, all_ranges = zip(*below, strict=True)
         return _together(node, *zip(*own_ranges, strict=True)), _together(node, *zip(*all_ranges, strict=True))
 
-    return folded(pattern, count)[0]
+    return fold(pattern, count)[0]
 
 
 def _together(node: Pattern, least: tuple[int, ...], most: tuple[float, ...]) -> _Range:

@@ -79,7 +79,7 @@ def _first(state: Any) -> Any:
     return state[0]
 
 
-def _counted(state: Any, value: Any) -> Hashable:
+def _count(state: Any, value: Any) -> Hashable:
     return state if value is None else state + 1
 
 
@@ -102,7 +102,7 @@ def _mean(state: Any) -> float | None:
     return None if state is None else _real(_double(state[1]) / state[0])
 
 
-def _squared(state: Any, value: Any) -> Hashable:
+def _square(state: Any, value: Any) -> Hashable:
     """State: None before the first value, then (count, the first value, sum of the differences to it, sum of their
     squares)."""
     if value is None:
@@ -170,12 +170,12 @@ FUNCTIONS: Final = {
     for row in (
         Function("AVG", ("number",), "number", _mean, _summed),
         Function("CORR", ("list", "list"), "number", _correlation),
-        Function("COUNT", ("event",), "number", _itself, _counted, 0),
+        Function("COUNT", ("event",), "number", _itself, _count, 0),
         Function("FIRST", ("any",), "argument", _first, lambda state, value: state or (value,), ()),
         Function("LAST", ("any",), "argument", _first, lambda state, value: (value,), ()),
         Function("MAX", ("ordered",), "argument", _itself, _extreme(">")),
         Function("MIN", ("ordered",), "argument", _itself, _extreme("<")),
-        Function("STDDEV", ("number",), "number", _deviation, _squared),
+        Function("STDDEV", ("number",), "number", _deviation, _square),
         Function("SUM", ("number",), "number", _sum, _summed),
     )
 }

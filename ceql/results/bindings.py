@@ -16,7 +16,7 @@ import pyarrow as pa
 from ceql.semantics.check import defined_variables
 from ceql.syntax import ast
 from spaseq.core.engine import MatchBatch
-from spaseq.core.events.mixed import flattened
+from spaseq.core.events.mixed import flatten
 from spaseq.core.trees import children
 
 
@@ -32,7 +32,7 @@ class Shown:
         """The variables and attributes that a query shows."""
         items = query.selection.items
         if items is None:
-            names = tuple(dict.fromkeys(_unnamed(query.where, False)))
+            names = tuple(dict.fromkeys(_list_unnamed(query.where, False)))
             return Shown(names, dict.fromkeys(names))
         attributes: dict[str, tuple[str, ...] | None] = {}
         for item in items:
@@ -49,20 +49,20 @@ def lists_attributes(query: ast.Query) -> bool:
     return any(item.attributes for item in query.selection.items or ())
 
 
-def _unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
+def _list_unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
     """The variables of AS, and the event types that are under none."""
     match node:
         case ast.EventType():
             if not named:
                 yield next(name for name, _ in defined_variables(node))
         case ast.As(child, variable):
-            yield from _unnamed(child, True)
+            yield from _list_unnamed(child, True)
             yield variable.text
         case ast.Without():
             return
         case _:
             for child in children(node):
-                yield from _unnamed(child, named)
+                yield from _list_unnamed(child, named)
 
 
 class Bindings:
@@ -132,4 +132,4 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
     """The column as one array, without dictionary encoding or union."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return flattened(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
+    return flatten(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))

@@ -31,7 +31,7 @@ from ceql.rewrites.pop_filters import pop_filters
 from ceql.rewrites.remove_unsatisfiable import Removed, remove_unsatisfiable
 from ceql.rewrites.safe_form import safe_form, unsafe_variables
 from ceql.semantics.check import event_types
-from ceql.semantics.scopes import defined, is_deeper
+from ceql.semantics.scopes import defined_names, is_deeper
 from ceql.syntax import ast
 from spaseq.core.errors import Span
 
@@ -91,7 +91,7 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
         return Rewritten(query, unsafe=unsafe)
     selection = query.selection
     if selection.items is not None:
-        kept = defined(left)
+        kept = defined_names(left)
         selection = dataclasses.replace(selection, items=tuple(i for i in selection.items if i.variable in kept))
     return Rewritten(dataclasses.replace(query, where=left, selection=selection), removed, False, unsafe)
 

@@ -10,9 +10,9 @@ from ceql.expressions.scalar import compile_condition
 from ceql.operators.arithmetic import ARITHMETIC, negate
 from ceql.rewrites.never import NEVER
 from ceql.semantics.filters import Leaf, as_written
-from ceql.semantics.scopes import rebuilt, without_ending
+from ceql.semantics.scopes import rebuild, without_ending
 from ceql.syntax import ast
-from ceql.syntax.walk import attributes_of, calls_of, replaced
+from ceql.syntax.walk import attributes_of, calls_of, replace
 from spaseq.core.errors import EventError, InternalError
 
 
@@ -25,7 +25,7 @@ def fold_constants(formula: ast.Formula) -> ast.Formula:
     O(size of the formula).
     """
     rest, ending = without_ending(formula)
-    found = rebuilt(rest, lambda leaf, child, scopes: _fold(leaf))
+    found = rebuild(rest, lambda leaf, child, scopes: _fold(leaf))
     if found is None:
         raise InternalError("folding constants left nothing of a formula")
     return found if ending is None else formula if found is rest else ast.Sequence(found, ending, False)
@@ -51,20 +51,20 @@ def _fold(leaf: Leaf) -> ast.Condition | None:
 
 def _compute(node: ast.Condition) -> ast.Condition:
     """The condition with its constant values computed, from the inside outwards."""
-    return replaced(node, _value)
+    return replace(node, _value)
 
 
 def _value(node: ast.Expression) -> ast.Expression | None:
     match node:
         case ast.Arithmetic(symbol, left, right):
-            one, two = replaced(left, _value), replaced(right, _value)
+            one, two = replace(left, _value), replace(right, _value)
             if isinstance(one, ast.Number) and isinstance(two, ast.Number):
                 found = _finite(ARITHMETIC[symbol].of_values(one.value, two.value))
                 if found is not None:
                     return ast.Number(found, span=node.span)
             return dataclasses.replace(node, left=one, right=two)
         case ast.Negate(child):
-            inner = replaced(child, _value)
+            inner = replace(child, _value)
             if isinstance(inner, ast.Number):
                 found = _finite(negate(inner.value))
                 if found is not None:

@@ -15,9 +15,9 @@ import dataclasses
 import functools
 from dataclasses import dataclass
 
-from ceql.rewrites.pop_filters import borrowed, is_defined_here, pop_filters
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned, written
-from ceql.semantics.scopes import defined, fresh, size, without_ending
+from ceql.rewrites.pop_filters import borrow, is_defined_here, pop_filters
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned, write
+from ceql.semantics.scopes import defined_names, fresh, size, without_ending
 from ceql.syntax import ast
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.trees import children, with_children
@@ -30,7 +30,7 @@ def lp_normal_form(formula: ast.Formula, limit: int) -> ast.Formula:
     """
     rest, ending = without_ending(formula)
     popped = pop_filters(rest, limit)
-    for _, leaf, scope in borrowed(popped):
+    for _, leaf, scope in borrow(popped):
         (variable,) = leaf.variables
         where = f"line {leaf.span.line}, column {leaf.span.column}"
         why = f"the condition on {variable} at {where}, which doubles the formula that defines {variable}"
@@ -64,12 +64,12 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
     down = functools.partial(_push, above=above, limit=limit)
     match node:
         case ast.EventType(name, _):
-            return _filter(node, name, above.of(defined(node)))
+            return _filter(node, name, above.of(defined_names(node)))
         case ast.Without():
             conditions = above.every
             return _filter(ast.As(node, ast.Name(above.name)), above.name, conditions) if conditions else node
         case ast.As(ast.EventType() | ast.Without() as atom, variable):
-            names = defined(atom) | {variable.text}
+            names = defined_names(atom) | {variable.text}
             return _filter(node, variable.text, above.under(variable.text).of(names))
         case ast.As(child, variable):
             return dataclasses.replace(node, child=_push(child, above.under(variable.text), limit))
@@ -103,7 +103,7 @@ def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, lim
     inner = _push(child, above, limit)
     if size(inner) > limit:
         raise _too_large(limit, size(inner), f"the conditions at line {node.span.line}")
-    return inner if staying is None else ast.Filter(inner, written(staying), span=node.span)
+    return inner if staying is None else ast.Filter(inner, write(staying), span=node.span)
 
 
 def _first_or(test: Test, child: ast.Formula) -> tuple[Any, Test | None] | None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, leaves, written
-from ceql.semantics.scopes import Scopes, defined, fresh, rebuilt, scope_of, size, taking, without, without_ending
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, leaves, write
+from ceql.semantics.scopes import Scopes, defined_names, fresh, rebuild, scope_of, size, taking, without, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
 from spaseq.core.errors import InternalError
@@ -25,7 +25,7 @@ def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
     """
     rest, ending = without_ending(formula)
     found = rest
-    while (place := next(borrowed(found), None)) is not None:
+    while (place := next(borrow(found), None)) is not None:
         popped = _pop(found, *place)
         if size(popped) > limit:
             break
@@ -38,7 +38,7 @@ def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
 Place = tuple[ast.Filter, Leaf, ast.Formula]
 
 
-def borrowed(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
+def borrow(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
     """(FILTER, condition, scope) for each condition on one variable that only a wider scope defines."""
     around = (node, *scopes)
     match node:
@@ -47,12 +47,12 @@ def borrowed(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
                 scope = scope_of(leaf, child, around)
                 if scope is not None and scope is not child and _is_single(leaf):
                     yield node, leaf, scope
-            yield from borrowed(child, around)
+            yield from borrow(child, around)
         case ast.Without():
             return
         case _:
             for part in taking(node):
-                yield from borrowed(part, around)
+                yield from borrow(part, around)
 
 
 def _is_single(leaf: Leaf) -> bool:
@@ -64,18 +64,18 @@ def _pop(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) ->
     written as an OR of formulas, and nothing is moved yet."""
     together, rest = _split(as_test(node.condition), leaf)
     if together is not None:
-        left, right = written(together.left), written(together.right)
+        left, right = write(together.left), write(together.right)
         both: ast.Formula = ast.Either(
             ast.Filter(node.child, left), ast.Filter(fresh(node.child), right), span=node.span
         )
-        new = both if rest is None else ast.Filter(both, written(rest), span=node.span)
-        return _same(rebuilt(root, instead={id(node): new}))
-    bare: ast.Formula = node.child if rest is None else ast.Filter(node.child, written(rest), span=node.span)
-    under = _same(rebuilt(scope, instead={id(node): bare}))
+        new = both if rest is None else ast.Filter(both, write(rest), span=node.span)
+        return _same(rebuild(root, instead={id(node): new}))
+    bare: ast.Formula = node.child if rest is None else ast.Filter(node.child, write(rest), span=node.span)
+    under = _same(rebuild(scope, instead={id(node): bare}))
     under = ast.Filter(under, as_written(leaf), span=scope.span)
     other = without(scope, {id(node)})
     new = under if other is None else ast.Either(under, fresh(other), span=scope.span)
-    return _same(rebuilt(root, instead={id(scope): new}))
+    return _same(rebuild(root, instead={id(scope): new}))
 
 
 def _split(test: Test, leaf: Leaf) -> tuple[Any | None, Test | None]:
@@ -98,4 +98,4 @@ def _same(found: ast.Formula | None) -> ast.Formula:
 def is_defined_here(leaf: Leaf, child: ast.Formula) -> bool:
     """True if a condition without aggregates is on one variable that its own formula defines, so that it can move down
     to that variable's events."""
-    return _is_single(leaf) and leaf.variables <= defined(child)
+    return _is_single(leaf) and leaf.variables <= defined_names(child)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ceql.semantics.contradictions import contradictory, culprits
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, conjuncts, owned
-from ceql.semantics.scopes import defined, taking, without, without_ending
+from ceql.semantics.scopes import defined_names, taking, without, without_ending
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression, print_formula
 from ceql.syntax.walk import aggregates_of
@@ -104,10 +104,10 @@ class _Search:
 
     def _event(self, node: ast.Formula, facts: _Facts) -> bool:
         self.work -= 1
-        names = defined(node)
+        names = defined_names(node)
         if isinstance(node, ast.As):
             facts = facts.named(node.variable.text)
-            names |= defined(node.child)
+            names |= defined_names(node.child)
         conditions = tuple(dict.fromkeys(facts.of(names)))
         if self.work < 0 or not contradictory(conditions):
             return True
@@ -117,7 +117,7 @@ class _Search:
 
     def _filter(self, node: ast.Formula, child: ast.Formula, condition: ast.Condition, facts: _Facts) -> bool:
         tests = list(conjuncts(as_test(condition)))
-        variables = defined(child)
+        variables = defined_names(child)
         for test in tests:
             facts = _more(facts, test, variables)
         kept: list[Test] = []

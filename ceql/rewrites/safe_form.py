@@ -19,11 +19,11 @@ import math
 from collections.abc import Callable, Iterator
 
 from ceql.semantics.filters import Leaf, as_written
-from ceql.semantics.scopes import Scopes, defined, rebuilt, scope_of, taking, without_ending
+from ceql.semantics.scopes import Scopes, defined_names, rebuild, scope_of, taking, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, with_variables
 from spaseq.core.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
-from spaseq.core.trees import children, folded
+from spaseq.core.trees import children, fold
 
 
 def unsafe_variables(formula: ast.Formula) -> tuple[tuple[str, Span], ...]:
@@ -58,13 +58,13 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     _bind(rest, frozenset(), again)
     if not renamed:
         return query
-    formula = rebuilt(rest, functools.partial(_said_of_all, renamed, limit), names=renamed)
+    formula = rebuild(rest, functools.partial(_said_of_all, renamed, limit), names=renamed)
     if formula is None:
         raise InternalError("renaming left nothing of a formula")
     items = query.selection.items
     if items is not None:
         items = tuple(
-            dataclasses.replace(item, variable=name) for item in items for name in _called(rest, item.variable, renamed)
+            dataclasses.replace(item, variable=name) for item in items for name in _call(rest, item.variable, renamed)
         )
     return dataclasses.replace(
         query,
@@ -96,18 +96,18 @@ def _bind(node: ast.Formula, taken: frozenset[str], again: Callable[[ast.As], st
     return found
 
 
-def _called(formula: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
+def _call(formula: ast.Formula, variable: str, renamed: dict[int, str]) -> tuple[str, ...]:
     """The names that a variable has in a formula after renaming."""
 
     def names(node: ast.Formula, below: list[list[str]]) -> list[str]:
         found = [] if isinstance(node, ast.Without) else list(itertools.chain(*below))
         if isinstance(node, ast.As) and node.variable.text == variable:
             found.append(renamed.get(id(node), variable))
-        elif isinstance(node, ast.EventType) and variable in defined(node):
+        elif isinstance(node, ast.EventType) and variable in defined_names(node):
             found.append(variable)
         return found
 
-    found: list[str] = folded(formula, names)
+    found: list[str] = fold(formula, names)
     return tuple(dict.fromkeys(found))
 
 
@@ -116,8 +116,8 @@ def _said_of_all(
 ) -> ast.Condition | None:
     """A condition, repeated for every combination of the names that its variables have now, joined by AND."""
     scope = scope_of(leaf, child, scopes) or child
-    own = defined(child)
-    names = {v: _called(child if v in own else scope, v, renamed) or (v,) for v in sorted(leaf.variables)}
+    own = defined_names(child)
+    names = {v: _call(child if v in own else scope, v, renamed) or (v,) for v in sorted(leaf.variables)}
     if all(found == (v,) for v, found in names.items()):
         return leaf.condition
     count = math.prod(map(len, names.values()))

@@ -15,7 +15,7 @@ over events that are there, `session` over events that are pushed; those that co
   lazily.
 * `single_events` (`Singles`): Pushes of one event each, a dict, without columns: the work of `Run.advance` for a batch
   of one row, some hundred times faster.
-* `session` (`Session`, `identity`, `open_session`, `opened`, `restored`): One evaluation in progress that events are
+* `session` (`Session`, `identity`, `open_session`, `opened`, `restore`): One evaluation in progress that events are
   pushed to, and its snapshots.
 * `alerts` (`AlertStream`, `Alerts`, `QueryRows`): Does the query match now? ASK and alerts: answered event by event, in
   one pass, without enumerating matches.

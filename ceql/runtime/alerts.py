@@ -102,9 +102,9 @@ class Alerts:
         self, wanted: Collection[str] | None, events: Any, **options: Any
     ) -> Iterator[tuple[EventBatch, np.ndarray]]:
         matches = matches_of(self._query, events, **options)
-        return limited_steps(self._found(wanted, matches), self._query.settings)
+        return limited_steps(self._find(wanted, matches), self._query.settings)
 
-    def _found(self, wanted: Collection[str] | None, matches: Matches) -> Iterator[tuple[EventBatch, np.ndarray]]:
+    def _find(self, wanted: Collection[str] | None, matches: Matches) -> Iterator[tuple[EventBatch, np.ndarray]]:
         run, stream = matches.begin(wanted, self.program)
         self.counters, self._matches = matches.counters, matches
         waiting: _Waiting = []
@@ -112,7 +112,7 @@ class Alerts:
             waiting.append((batch, np.zeros(len(batch), bool)))
             _enter(waiting, run.ends(batch))
             check()
-            while waiting and (first := _decided(waiting[0][0], run)):
+            while waiting and (first := _decide(waiting[0][0], run)):
                 batch, found = waiting.pop(0)
                 if first < len(batch):
                     waiting.insert(0, (batch.part(first, len(batch)), found[first:]))
@@ -191,17 +191,17 @@ class AlertStream(Ending[int]):
         """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all
         events before. Arguments: those of `Session.push`."""
         self._ends.update(match.end for match in self._session.push(events, stream))
-        return self._taken(self._session.undecided)
+        return self._take(self._session.undecided)
 
     def advance(self, now: int) -> list[int]:
         """The positions that are decided because no event before `now` (ns) will come any more."""
         self._ends.update(match.end for match in self._session.advance(now))
-        return self._taken(self._session.undecided)
+        return self._take(self._session.undecided)
 
     def _complete(self) -> list[int]:
         self._ends.update(match.end for match in self._session.close())
         self._leave()
-        return self._taken(None)
+        return self._take(None)
 
     def _goes_on(self) -> bool:
         return False  # there are no snapshots of alerts
@@ -213,7 +213,7 @@ class AlertStream(Ending[int]):
         super()._leave()
         self._session._leave()
 
-    def _taken(self, undecided: int | None) -> list[int]:
+    def _take(self, undecided: int | None) -> list[int]:
         ready = sorted(self._ends if undecided is None else (end for end in self._ends if end < undecided))
         self._ends.difference_update(ready)
         return ready
@@ -226,7 +226,7 @@ def _enter(waiting: _Waiting, ends: np.ndarray) -> None:
         found[np.searchsorted(batch.positions, ends[first:last])] = True
 
 
-def _decided(batch: EventBatch, run: Run) -> int:
+def _decide(batch: EventBatch, run: Run) -> int:
     """Of how many events of the first batch that waits the answer is known."""
     undecided = run.undecided
     return len(batch) if undecided is None else int(np.searchsorted(batch.positions, undecided))

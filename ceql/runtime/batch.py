@@ -95,7 +95,7 @@ class Partition:
                         attribute=name,
                     )
             if column is not None and not isinstance(column, ListColumn):
-                more, found = _encoded(column)
+                more, found = _encode(column)
                 codes = np.where((codes < 0) & (more >= 0), more + len(values), codes)
                 values += found
         return codes, values
@@ -107,7 +107,7 @@ def key_of(value: Any) -> Any:
     return value if kind in ("text", "number") else (kind, value)
 
 
-def _encoded(
+def _encode(
     column: NumberColumn | TextColumn | TruthColumn | TimeColumn | MixedColumn,
 ) -> tuple[np.ndarray, list[Any]]:
     """Codes (-1 NULL) and the values they stand for, as `key_of` has them."""
@@ -173,7 +173,7 @@ class Coordinate:
         if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
             row = int(np.argmin(np.isfinite(numbers)))
             raise self._error(batch, row, f"{name} is {numbers[row]}, and the window is measured in it")
-        numbers = self._settled(numbers)
+        numbers = self._settle(numbers)
         self._check_order(batch, numbers)
         self.last, self.kind = numbers[-1].item(), numbers.dtype.kind
         return numbers
@@ -190,7 +190,7 @@ class Coordinate:
         )
         return np.array([int(v) for v in numbers], np.int64) if exact else np.array(numbers, np.float64)
 
-    def _settled(self, numbers: np.ndarray) -> np.ndarray:
+    def _settle(self, numbers: np.ndarray) -> np.ndarray:
         """Whole numbers until there are decimals, decimals from then on."""
         if self.kind != "f" and numbers.dtype.kind == "f" and self.last is not None:
             numbers = _as_whole(numbers)

@@ -13,14 +13,14 @@ from ceql.results.matches import Match, MatchTable, empty_table
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.unmatched import unknown_attributes, why_none
-from ceql.semantics.schemas import Schema, inferred
+from ceql.semantics.schemas import Schema, infer
 from ceql.semantics.types import check_types
 from spaseq.core.drawing import Timeline, matches_html, time_text, timeline_of
 from spaseq.core.engine import Program, Progress
 from spaseq.core.engine.opening import explain_evaluator
 from spaseq.core.errors import EventError, OptionError, expect_count, expect_type
 from spaseq.core.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords, frame_of
-from spaseq.core.measure import shortened
+from spaseq.core.measure import shorten
 from spaseq.core.watch import check, limited, limited_steps
 
 
@@ -129,14 +129,14 @@ class Matches:
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
         self._run.counters = self.counters
         self.counters.about(self._run)
-        return self._run, self._checked(stream)
+        return self._run, self._check(stream)
 
     def explain(self) -> str:
         """How the events were evaluated, as far as they have been: by which evaluator, and what it counted."""
         return "no events were read" if self._run is None else explain_evaluator(self._run.evaluator)
 
     def __repr__(self) -> str:
-        return f"<ceql.Matches of {shortened(self._query.text, 60)!r}>"
+        return f"<ceql.Matches of {shorten(self._query.text, 60)!r}>"
 
     def _repr_html_(self) -> str:
         if any(_once(source) for source in self._sources.values()):
@@ -167,11 +167,11 @@ class Matches:
         line each."""
         return (*self.counters.guesses, *unknown_attributes(self._query, self.counters))
 
-    def _checked(self, stream: EventStream) -> Iterator[EventBatch]:
+    def _check(self, stream: EventStream) -> Iterator[EventBatch]:
         """The batches; before the first, the query is checked against the columns of the input."""
         batches = iter(stream)
         first = next(batches, None)
-        schema = inferred(self._sources, stream.schemas)
+        schema = infer(self._sources, stream.schemas)
         if schema is not None:
             if self._schema is not None:
                 _check_declared(self._schema, schema)

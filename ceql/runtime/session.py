@@ -135,13 +135,13 @@ class Session(Pushing[Match]):
 
     def _wait_until(self, now: int) -> list[Match]:
         self._to_batches()
-        return self._matches(lambda: self._feed.advance(now)) + self._listed(self._run.wait_until(now))
+        return self._matches(lambda: self._feed.advance(now)) + self._list(self._run.wait_until(now))
 
     def _finish(self) -> list[Match]:
         self._to_batches()
         found = self._matches(self._feed.finish)
         self._leave()
-        return found + self._listed(self._run.close(at_once=True))
+        return found + self._list(self._run.close(at_once=True))
 
     @property
     def _taken(self) -> int:
@@ -165,9 +165,9 @@ class Session(Pushing[Match]):
         }
 
     def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
-        return [match for events in batches() for match in self._listed(self._run.advance(events, at_once=True))]
+        return [match for events in batches() for match in self._list(self._run.advance(events, at_once=True))]
 
-    def _listed(self, found: Iterable[tuple[MatchBatch, History]]) -> list[Match]:
+    def _list(self, found: Iterable[tuple[MatchBatch, History]]) -> list[Match]:
         return [match for matches, history in found for match in MatchTable(matches, history, self._bindings)]
 
 
@@ -212,10 +212,10 @@ def identity(query: CompiledQuery) -> Identity:
 
 def opened(query: CompiledQuery, blob: bytes) -> Session:
     """The evaluation that a snapshot was taken of; `OptionError` if it is none, damaged, or of something else."""
-    return unseal(blob, identity(query), (INSTANTS,), functools.partial(restored, query))
+    return unseal(blob, identity(query), (INSTANTS,), functools.partial(restore, query))
 
 
-def restored(query: CompiledQuery, state: dict[str, Any]) -> Session:
+def restore(query: CompiledQuery, state: dict[str, Any]) -> Session:
     """The opposite of `Session.contents`, of the same query."""
     stream = Session(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
     stream._feed.restore(state["feed"])

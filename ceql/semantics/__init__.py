@@ -13,7 +13,7 @@ once the attributes of the events are known.
   formula with parts changed.
 * `ambiguities`: Parts of a query that can be read in two ways, each with the spelling of both readings.
 * `contradictions` (`contradictory`, `culprits`): Contradictions between conditions, which no event satisfies together.
-* `schemas` (`Schema`, `arrow_kind`, `inferred`, `read_schema`): Schemas: the kind of value of each attribute, given by
+* `schemas` (`Schema`, `arrow_kind`, `infer`, `read_schema`): Schemas: the kind of value of each attribute, given by
   the user or by the input.
 * `types` (`check_types`): Checks the attributes and operations of a query against a schema, before the first event.
 """

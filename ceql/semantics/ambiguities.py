@@ -14,7 +14,7 @@ from typing import Final
 
 from ceql.semantics.check import conditions, event_types, formulas
 from ceql.semantics.filters import Leaf, as_test, leaves
-from ceql.semantics.scopes import defined, without_ending
+from ceql.semantics.scopes import defined_names, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, parts
 
@@ -78,10 +78,10 @@ def _is_in_brackets(node: ast.Condition) -> bool:
 def _compared_with_themselves(where: ast.Formula) -> Iterator[tuple[ast.Node, str]]:
     """Each attribute of a type, in a condition on a variable that holds events of this type of the same part."""
     everywhere = _names(where)
-    atoms = [name for atom in event_types(where) for name in defined(atom)]
+    atoms = [name for atom in event_types(where) for name in defined_names(atom)]
     for node in formulas(where):
         if isinstance(node, ast.Filter):
-            own, names = defined(node.child), _names(node.child)
+            own, names = defined_names(node.child), _names(node.child)
             for leaf in leaves(as_test(node.condition)):
                 for attribute, variable in [*_same(leaf, own, names), *_same(leaf, leaf.variables - own, everywhere)]:
                     event, others = attribute.variable or "", everywhere[attribute.variable or ""]
@@ -104,7 +104,7 @@ def _names(node: ast.Formula) -> dict[str, list[str]]:
     for part in formulas(node):
         if isinstance(part, ast.As):
             for atom in event_types(part.child):
-                for name in defined(atom):
+                for name in defined_names(atom):
                     found.setdefault(name, []).append(part.variable.text)
     return found
 
@@ -121,7 +121,7 @@ def _itself(attribute: ast.Attribute, variable: str, others: list[str]) -> str:
 def _attributes_like_variables(where: ast.Formula) -> Iterator[tuple[ast.Node, str]]:
     """Each bare name in the brackets of a variable that is also the name of a variable."""
     variables = {part.variable.text for part in formulas(where) if isinstance(part, ast.As)}
-    variables.update(*map(defined, event_types(where)))
+    variables.update(*map(defined_names, event_types(where)))
     for condition in conditions(where):
         for held in parts(condition):
             if isinstance(held, ast.Holds):

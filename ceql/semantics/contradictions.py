@@ -73,14 +73,14 @@ def _ways(node: ast.Condition, negated: bool) -> list[_Way]:
             both = [a + b for a, b in itertools.islice(itertools.product(first, second), _BRANCHES + 1)]
             return both if len(both) <= _BRANCHES else [()]
         case ast.Compare(symbol, left, right):
-            return _compared(COMPARISONS[symbol].negation if negated else symbol, left, right)
+            return _compare(COMPARISONS[symbol].negation if negated else symbol, left, right)
         case ast.In(term, items):
             found = tuple(_constant(i) for i in items)
             if None in found:
                 return [()]
             return [(_Limit(term, "not in" if negated else "in", found),)]
         case ast.InRange(term):
-            parts = [_compared(COMPARISONS[s].negation if negated else s, term, b) for s, b in node.bounds]
+            parts = [_compare(COMPARISONS[s].negation if negated else s, term, b) for s, b in node.bounds]
             if negated:
                 return [way for part in parts for way in part]
             return [tuple(itertools.chain(*choice)) for choice in itertools.product(*parts)]
@@ -89,7 +89,7 @@ def _ways(node: ast.Condition, negated: bool) -> list[_Way]:
     return [()]
 
 
-def _compared(symbol: str, left: ast.Expression, right: ast.Expression) -> list[_Way]:
+def _compare(symbol: str, left: ast.Expression, right: ast.Expression) -> list[_Way]:
     if _varies(left) and _varies(right):
         return [_NEVER] if left == right and symbol in ("<", ">", "!=") else [()]
     if not _varies(left):

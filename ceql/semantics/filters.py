@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ceql.syntax import ast
 from ceql.syntax.walk import variables_of, with_variables
 from spaseq.core.errors import Span
-from spaseq.core.trees import folded, walk
+from spaseq.core.trees import fold, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +90,20 @@ def only_variable(test: Test) -> str | None:
     return next(iter(variables)) if len(variables) == 1 else None
 
 
-def merged(test: Test) -> ast.Condition:
+def merge(test: Test) -> ast.Condition:
     """`test` as one condition. That means the same only for one variable that takes at most one event."""
-    return written(test, lambda leaf: leaf.condition)
+    return write(test, lambda leaf: leaf.condition)
 
 
-def written(test: Test, of: Callable[[Leaf], ast.Condition] = as_written) -> ast.Condition:
+def write(test: Test, of: Callable[[Leaf], ast.Condition] = as_written) -> ast.Condition:
     """`test` as the condition of a FILTER; `of` gives a single condition."""
 
-    def joined(part: Test, below: list[ast.Condition]) -> ast.Condition:
+    def join(part: Test, below: list[ast.Condition]) -> ast.Condition:
         if isinstance(part, Leaf):
             return of(part)
         return ast.And(*below) if isinstance(part, All) else ast.Or(*below)
 
-    return folded(test, joined)
+    return fold(test, join)
 
 
 # Expressions, with the variables of attributes changed
@@ -114,6 +114,6 @@ def owned(node: ast.Condition, variable: str | None) -> ast.Condition:
     return with_variables(node, lambda own: (own or variable) if variable is not None else None)
 
 
-def renamed(node: ast.Condition, marks: dict[str, str]) -> ast.Condition:
+def rename(node: ast.Condition, marks: dict[str, str]) -> ast.Condition:
     """The condition with each variable in `marks` renamed to its value there."""
     return with_variables(node, lambda own: None if own is None else marks.get(own, own))

@@ -168,7 +168,7 @@ def arrow_kind(kind: pa.DataType) -> str | None:
     return "text" if text or types.is_time(kind) or types.is_binary(kind) or types.is_large_binary(kind) else None
 
 
-def inferred(sources: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Schema | None:
+def infer(sources: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Schema | None:
     """The schema of the input, from its sources and their Arrow schemas by stream; None if none has columns that are
     known from the start."""
     known = {name: schemas[name] for name, source in sources.items() if name in schemas and _is_closed(source)}

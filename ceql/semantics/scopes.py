@@ -3,7 +3,7 @@ with parts changed.
 
 A condition of a FILTER may name variables that its own formula does not define. They are then those of the smallest
 surrounding formula that defines all of them, its *scope* ([CEL] §5.1). The scope of a condition inside a NOT between
-two parts is the part before it. `rebuilt` visits conditions with their scopes, and replaces or removes parts of a
+two parts is the part before it. `rebuild` visits conditions with their scopes, and replaces or removes parts of a
 formula.
 """
 
@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written
 from ceql.syntax import ast
-from spaseq.core.trees import children, folded, mapped, walk, with_children
+from spaseq.core.trees import children, fold, mapped, walk, with_children
 
 Scopes = tuple[ast.Formula, ...]
 """The formulas around a condition, from the innermost outwards, whose variables it may name."""
@@ -31,12 +31,12 @@ def keep(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Condition | None
     return leaf.condition
 
 
-def defined(node: ast.Formula) -> frozenset[str]:
+def defined_names(node: ast.Formula) -> frozenset[str]:
     """The variables that a formula defines: those of AS, and event types; none of those under a NOT."""
-    return folded(node, _defined)
+    return fold(node, _defined_names)
 
 
-def _defined(node: ast.Formula, below: list[frozenset[str]]) -> frozenset[str]:
+def _defined_names(node: ast.Formula, below: list[frozenset[str]]) -> frozenset[str]:
     match node:
         case ast.EventType(name, stream):
             return frozenset((name,) if stream is None else (name, f"{stream.text}>{name}"))
@@ -85,11 +85,11 @@ def without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
 def scope_of(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Formula | None:
     """The scope of a condition that filters `child`: the innermost of `child` and `scopes` that defines the variables
     which `child` does not; None if there is none."""
-    outside = leaf.variables - defined(child)
-    return next((scope for scope in (child, *scopes) if outside <= defined(scope)), None)
+    outside = leaf.variables - defined_names(child)
+    return next((scope for scope in (child, *scopes) if outside <= defined_names(scope)), None)
 
 
-def rebuilt(
+def rebuild(
     node: ast.Formula,
     change: Change = keep,
     scopes: Scopes = (),
@@ -105,7 +105,7 @@ def rebuilt(
     """
     if id(node) in instead:
         return instead[id(node)]
-    down = functools.partial(rebuilt, change=change, instead=instead, tests=tests, names=names)
+    down = functools.partial(rebuild, change=change, instead=instead, tests=tests, names=names)
     around = (node, *scopes)
     match node:
         case ast.As(child, variable):
@@ -140,24 +140,24 @@ def without(
 ) -> ast.Formula | None:
     """The formula without the parts in `dead` (by `id`), and without conditions on variables that only these define.
 
-    An empty variable satisfies every condition, so what is left keeps its meaning. `tests` as in `rebuilt`.
+    An empty variable satisfies every condition, so what is left keeps its meaning. `tests` as in `rebuild`.
     """
     instead = dict.fromkeys(dead)
     left: dict[int, frozenset[str]] = {}
 
     def defines(node: ast.Formula) -> frozenset[str]:
         if id(node) not in left:
-            new = rebuilt(node, instead=instead)
-            left[id(node)] = frozenset() if new is None else defined(new)
+            new = rebuild(node, instead=instead)
+            left[id(node)] = frozenset() if new is None else defined_names(new)
         return left[id(node)]
 
     def change(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Condition | None:
-        own, scope = defined(child), scope_of(leaf, child, scopes)
+        own, scope = defined_names(child), scope_of(leaf, child, scopes)
         if not leaf.variables & own <= defines(child):
             return None
         return leaf.condition if scope is None or leaf.variables - own <= defines(scope) else None
 
-    return rebuilt(root, change, instead=instead, tests=tests)
+    return rebuild(root, change, instead=instead, tests=tests)
 
 
 def fresh(node: ast.Formula) -> ast.Formula:

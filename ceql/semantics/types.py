@@ -13,13 +13,13 @@ from ceql.operators.functions import FUNCTIONS, plural
 from ceql.operators.values import KIND_WORDS
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
-from ceql.semantics.scopes import defined, taking
+from ceql.semantics.scopes import defined_names, taking
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import parse_time
-from spaseq.core.trees import children, folded, walk
+from spaseq.core.trees import children, fold, walk
 
 
 def check_types(query: ast.Query, schema: Schema, text: str = "", source: str = "<query>") -> None:
@@ -186,16 +186,16 @@ def _types(formula: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
     for node in walk(formula):
         match node:
             case ast.EventType():
-                yield from ((name, defined(node)) for name in defined(node))
+                yield from ((name, defined_names(node)) for name in defined_names(node))
             case ast.As(child, variable):
-                yield variable.text, folded(child, _together, taking)
+                yield variable.text, fold(child, _together, taking)
 
 
 def _together(node: ast.Formula, below: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
     """The types of all events that a formula takes, from those of its parts; None for any type."""
     match node:
         case ast.EventType():
-            return defined(node)
+            return defined_names(node)
         case ast.Without():
             return None
     known = [types for types in below if types is not None]

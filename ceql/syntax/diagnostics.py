@@ -186,7 +186,7 @@ def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxE
             is_word = _BEHIND_NUMBER.fullmatch(run[2])
             hint = f"is a blank missing: {run[1]} {run[2]}?" if is_word else f"a name stands in back-quotes: `{run[0]}`"
         return QuerySyntaxError(f"{run[0]} is no number", text=text, span=span, source=source, hint=hint)
-    hung = _unclosed(text)
+    hung = _find_unclosed(text)
     if hung is not None and (text[hung] not in _CLOSER or _CLOSER_TERMINAL[text[hung]] in expected):
         return _unclosed_error(text, source, hung)
     found = text[start:end]
@@ -246,7 +246,7 @@ def _words(terminals: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(words, key=lambda w: (not w.startswith("a "), w)))
 
 
-def _unclosed(text: str) -> int | None:
+def _find_unclosed(text: str) -> int | None:
     """The position of the innermost bracket, quote or comment that is not closed; None if all are."""
     open_at: list[int] = []
     for match in _TOKEN.finditer(text):

@@ -70,33 +70,33 @@ def variables_of(node: ast.Expression) -> Iterator[str]:
 def with_variables(node: E, change: Callable[[str | None], str | None]) -> E:
     """The expression with `change` applied to each variable that it names, as `v.attribute` or as `v` alone."""
 
-    def renamed(part: ast.Expression) -> ast.Expression | None:
+    def rename(part: ast.Expression) -> ast.Expression | None:
         if isinstance(part, ast.Attribute):
             return dataclasses.replace(part, variable=change(part.variable))
         if isinstance(part, ast.Variable):
             return dataclasses.replace(part, name=change(part.name) or part.name)
         return None
 
-    return replaced(node, renamed)
+    return replace(node, rename)
 
 
-def replaced(node: E, change: Callable[[ast.Expression], ast.Expression | None]) -> E:
+def replace(node: E, change: Callable[[ast.Expression], ast.Expression | None]) -> E:
     """The expression with every part replaced by `change(part)` where that is not None.
 
     From the top down: the parts of a replacement are not visited, nor the constants of an IN.
     """
-    return cast(E, _replaced(node, change))
+    return cast(E, _replace(node, change))
 
 
-def _replaced(node: Any, change: Callable[[ast.Expression], ast.Expression | None]) -> Any:
+def _replace(node: Any, change: Callable[[ast.Expression], ast.Expression | None]) -> Any:
     if isinstance(node, tuple):
-        return tuple(_replaced(part, change) for part in node)
+        return tuple(_replace(part, change) for part in node)
     if not isinstance(node, ast.Expression):
         return node
     found = change(node)
     if found is not None:
         return found
     if isinstance(node, ast.In):
-        return dataclasses.replace(node, value=_replaced(node.value, change))
-    changes = {f.name: _replaced(getattr(node, f.name), change) for f in dataclasses.fields(node) if f.name != "span"}
+        return dataclasses.replace(node, value=_replace(node.value, change))
+    changes = {f.name: _replace(getattr(node, f.name), change) for f in dataclasses.fields(node) if f.name != "span"}
     return dataclasses.replace(node, **changes)

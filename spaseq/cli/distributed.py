@@ -45,7 +45,7 @@ def local_spark(configuration: Mapping[str, str]) -> Any:
     return _spark().local_session(configuration=configuration)
 
 
-def explained(
+def explain(
     query: Query, knowledge: Mapping[str, Any], configuration: Mapping[str, str], entailment: str | None
 ) -> str:
     """The plan of a query on Spark. A session is started only for knowledge, whose answers are computed."""

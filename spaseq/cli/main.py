@@ -101,11 +101,11 @@ def _explain(options: argparse.Namespace) -> int:
         return 0
     if options.format != "text":
         raise OptionError(f"--format {options.format} with --engine spark", "what Spark does is told as text")
-    from spaseq.cli.distributed import explained
+    from spaseq.cli.distributed import explain
     from spaseq.cli.inputs import spark_settings
 
     begun = spark_settings(options.spark)
-    plan = explained(query, _knowledge(options, query), begun, options.entailment)
+    plan = explain(query, _knowledge(options, query), begun, options.entailment)
     say(f"{query.explain()}on Spark:\n{plan}\n")
     return 0
 

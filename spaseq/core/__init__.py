@@ -20,7 +20,7 @@ Modules:
 * `protocols`: The face that both languages show: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
-* `trees` (`children`, `folded`, `mapped`, `walk`, `with_children`): Walks over trees of frozen nodes.
+* `trees` (`children`, `fold`, `mapped`, `walk`, `with_children`): Walks over trees of frozen nodes.
 * `pattern/`: The pattern algebra ([CEL]) to which both languages lower their queries.
 * `automata/`: Patterns compiled to automata; symbol classes; lazy determinisation; register match automata.
 * `tecs/`: tECS, the compact structure of all runs ([CORE]).

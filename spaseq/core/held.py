@@ -125,7 +125,7 @@ class Tells:
         return None, {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
-def measured(parts: Parts, ignored: Iterable[Any], *, keys_held: int = 0, events_held: int = 0) -> Memory:
+def measure(parts: Parts, ignored: Iterable[Any], *, keys_held: int = 0, events_held: int = 0) -> Memory:
     """The bytes that can be reached from the roots of each part, by the names of `Memory`. Objects that two parts share
     count for the first one in `_ORDER`; those reached from `ignored` are not counted."""
     walk = _Walk()
@@ -135,7 +135,7 @@ def measured(parts: Parts, ignored: Iterable[Any], *, keys_held: int = 0, events
     return Memory(**bytes_of, keys_held=keys_held, events_held=events_held)
 
 
-def joined(*several: Parts) -> dict[str, list[Any]]:
+def join(*several: Parts) -> dict[str, list[Any]]:
     """The roots of all of these, part by part."""
     return {name: [root for parts in several for root in parts.get(name, ())] for name in _ORDER}
 

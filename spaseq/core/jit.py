@@ -95,7 +95,7 @@ class Kernel:
     @cached_property
     def compiled(self) -> Any:
         """numba's dispatcher: it compiles, or loads, for the types of arguments that it is called with."""
-        return _compiled(self._linked("compiled"), self.options)
+        return _compile(self._link("compiled"), self.options)
 
     @property
     def at_hand(self) -> bool:
@@ -117,9 +117,9 @@ class Kernel:
     @cached_property
     def interpreted(self) -> Any:
         """The function as Python runs it. Overflow of integers, which wraps around, is warned of."""
-        return self._linked("interpreted")
+        return self._link("interpreted")
 
-    def _linked(self, way: str) -> FunctionType:
+    def _link(self, way: str) -> FunctionType:
         """The function, the kernels it calls being `compiled` or `interpreted`."""
         code, known = self.function.__code__, self.function.__globals__
         calls = {name: known[name] for name in code.co_names if isinstance(known.get(name), Kernel)}
@@ -201,7 +201,7 @@ class _Native(Kernel):
     @cached_property
     def compiled(self) -> Any:
         made = self._make()
-        return _compiled(self._linked("compiled"), self.options) if made is None else made
+        return _compile(self._link("compiled"), self.options) if made is None else made
 
 
 _spent = 0.0
@@ -214,7 +214,7 @@ def interprets(kernel: Kernel) -> bool:
 
 def attempt(kernel: Kernel, *arguments: Any) -> Any:
     """Call a kernel whose cost is small: interpreted while there is time."""
-    return _timed(kernel, arguments) if interprets(kernel) else kernel.compiled(*arguments)
+    return _time(kernel, arguments) if interprets(kernel) else kernel.compiled(*arguments)
 
 
 def attempt_rows(kernel: Kernel, rows: int, *arguments: Any) -> Any:
@@ -234,7 +234,7 @@ def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *argu
     events, *others = arguments
     while interprets(kernel):
         stop = int(state[row]) + _STEP
-        status = int(_timed(kernel, (events[:stop], *others)))
+        status = int(_time(kernel, (events[:stop], *others)))
         if status != done or stop >= len(events):
             return status
         check()
@@ -254,7 +254,7 @@ def attempt_events(kernel: Kernel, state: np.ndarray, row: int, done: int, *argu
         check()
 
 
-def _timed(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
+def _time(kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
     global _spent
     began = thread_time()
     with np.errstate(all="ignore"):  # integers wrap around, and a division by zero is no error
@@ -283,7 +283,7 @@ def hot(function: Callable[..., Any]) -> Kernel:
     return Kernel(function, _nrt=False, inline="always")
 
 
-def inlined(function: Callable[..., Any]) -> Kernel:
+def inline(function: Callable[..., Any]) -> Kernel:
     """A larger `kernel` that LLVM inlines at its calls: an array is seven words of a call.
 
     LLVM optimises inlined code anew in each caller: a large one is to be called at one place. `rise` of
@@ -337,7 +337,7 @@ def _sources() -> Iterator[tuple[str, bytes]]:
                 yield name, file.read(entry)
 
 
-def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     from numba import njit
 
     if _has_locator():

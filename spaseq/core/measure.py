@@ -30,7 +30,7 @@ def width_of(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """The text on one line, at most `most` columns wide; if it is wider, `…` replaces its end."""
     text = "".join(c if c.isprintable() else " " for c in text)
     if width_of(text) <= most:

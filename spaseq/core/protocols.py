@@ -18,9 +18,9 @@ from spaseq.core.automata.diagram import automaton_diagram
 from spaseq.core.compiled import CompiledQuery
 from spaseq.core.drawing import Picture, query_html
 from spaseq.core.engine import Program, Settings
-from spaseq.core.engine.light import given, light_of
+from spaseq.core.engine.light import give, light_of
 from spaseq.core.held import Memory
-from spaseq.core.measure import shortened
+from spaseq.core.measure import shorten
 from spaseq.core.pattern import Pattern
 from spaseq.core.steps import Step
 
@@ -261,7 +261,7 @@ class Query:
         """
         if run is None:
             return Picture(automaton_diagram(self.automaton))
-        of = given(run)
+        of = give(run)
         automaton, ways = self.ways(of)
         return Picture(automaton_diagram(automaton, light_of(of, ways)))
 
@@ -273,7 +273,7 @@ class Query:
         return query_html(self.text, self.warnings, self.picture())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__module__.partition('.')[0]}.Query {shortened(self.text, 60)!r}>"
+        return f"<{type(self).__module__.partition('.')[0]}.Query {shorten(self.text, 60)!r}>"
 
 
 def _compiled_again(query: Any, compiled: Any, text: str, source: str, settings: Settings) -> Any:

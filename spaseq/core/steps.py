@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spaseq.core.drawing import event_text, step_html, time_text
-from spaseq.core.measure import shortened
+from spaseq.core.measure import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,7 @@ class Step:
     event: Any
 
     def __repr__(self) -> str:
-        return shortened(
-            f"<Step {self.name} at {self.position}, {time_text(self.time)}: {event_text(self.event)}>", 100
-        )
+        return shorten(f"<Step {self.name} at {self.position}, {time_text(self.time)}: {event_text(self.event)}>", 100)
 
     def _repr_html_(self) -> str:
         return step_html(self)

@@ -125,7 +125,7 @@ def check_escapes(text: str, source: str, start: int = 0, end: int | None = None
             )
 
 
-def unescaped(escape: re.Match[str]) -> str:
+def unescape(escape: re.Match[str]) -> str:
     """The character that an `ESCAPE` stands for; an escaped backslash stays one."""
     return chr(_code(escape)) if escape.lastindex else escape[0]
 

@@ -2,7 +2,7 @@
 
 Nodes are frozen dataclasses with their children in the fields `child`, `left`, `right`, or in a tuple `parts`. A
 function over a tree names the nodes to which it gives a meaning, and passes the others by with these functions. `walk`,
-`folded` and `mapped` are not recursive, so that any depth can be walked.
+`fold` and `mapped` are not recursive, so that any depth can be walked.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def walk(node: N) -> Iterator[N]:
         waiting += reversed(children(found))
 
 
-def folded(node: N, combine: Callable[[N, list[R]], R], parts: Callable[[N], tuple[N, ...]] = children) -> R:
+def fold(node: N, combine: Callable[[N, list[R]], R], parts: Callable[[N], tuple[N, ...]] = children) -> R:
     """The result of `combine(node, results of its parts)`, from the leaves upwards and from left to right."""
     order, waiting = [], [node]
     while waiting:
@@ -70,4 +70,4 @@ def folded(node: N, combine: Callable[[N, list[R]], R], parts: Callable[[N], tup
 def mapped(node: N, change: Callable[[N], N]) -> N:
     """The node with `change` applied to each node, once its children have been changed. Unchanged parts stay the same
     objects."""
-    return folded(node, lambda part, new: change(with_children(part, new)))
+    return fold(node, lambda part, new: change(with_children(part, new)))

@@ -39,7 +39,7 @@ def in_row_order(aggregate: Aggregate, *, ordered: bool, behind_where: bool) -> 
     return behind_where and aggregate.name not in ("Min", "Max")
 
 
-def combined(aggregate: Aggregate, terms: Sequence[Any]) -> Identifier:
+def combine(aggregate: Aggregate, terms: Sequence[Any]) -> Identifier:
     """The value of an aggregate over `terms` without errors; sorted for Min and Max. SPARQLError if there is none."""
     match aggregate.name:
         case "Count":
@@ -85,7 +85,7 @@ def _result(aggregate: Aggregate, rows: Sequence[Row], by_row: bool, behind_wher
     known = [term for term in values if term is not None]
     if len(known) < len(values) and aggregate.name not in LENIENT:
         raise SPARQLError("an aggregate over an error")
-    return combined(aggregate, known if by_row else sorted(known, key=term_place))
+    return combine(aggregate, known if by_row else sorted(known, key=term_place))
 
 
 def _values(expression: Expression, rows: Sequence[Row], behind_where: bool) -> Iterator[Identifier | None]:

@@ -21,7 +21,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.term import Identifier, URIRef, Variable
 
 from spaseq.core.errors import InternalError, UnsupportedFeature
-from spaseq.core.pattern import balanced
+from spaseq.core.pattern import balance
 from spaseq.gpm.functions import FUNCTIONS
 from spaseq.gpm.inline import InlineTerms
 
@@ -219,7 +219,7 @@ def convert(value: CompValue) -> Node:
         case "Filter":
             return Filter(convert(value.p), convert_expression(value.expr))
         case "Union":
-            return balanced(Union, [convert(part) for part in _alternatives(value)])
+            return balance(Union, [convert(part) for part in _alternatives(value)])
         case "Minus":
             return Minus(convert(value.p1), convert(value.p2))
         case "Graph":
@@ -337,7 +337,7 @@ def _arguments(value: CompValue) -> Iterator[Expression]:
 # -- other nodes in their place
 
 
-def rebuilt(value: Any, change: Callable[[Node], Node]) -> Any:
+def rebuild(value: Any, change: Callable[[Node], Node]) -> Any:
     """`value`, a node or an expression, with `change` applied to the nodes directly below it, also inside EXISTS."""
     match value:
         case Node() | Exists() | Call():
@@ -354,7 +354,7 @@ def _rebuilt_child(value: Any, change: Callable[[Node], Node]) -> Any:
         case tuple():
             return tuple(_rebuilt_child(item, change) for item in value)
         case _:
-            return rebuilt(value, change)
+            return rebuild(value, change)
 
 
 # -- questions
@@ -533,7 +533,7 @@ def patterns_inside(expression: Expression) -> list[Node]:
             return []
 
 
-def mentioned(node: Node) -> frozenset[str]:
+def mentioned_names(node: Node) -> frozenset[str]:
     """All variables that occur anywhere in a pattern."""
     found: set[str] = set()
     for inner in walk(node):

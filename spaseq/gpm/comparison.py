@@ -132,7 +132,7 @@ def _in_order(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> boo
     if kind != other:
         raise SPARQLError(f"{kind} and {other} have no order")
     try:
-        return bool(compare(*_promoted(a, b)))
+        return bool(compare(*_promote(a, b)))
     except TypeError as error:
         raise SPARQLError(str(error)) from None
 
@@ -153,7 +153,7 @@ def _equal(left: Any, right: Any) -> bool:
         raise SPARQLError(f"{left!r} and {right!r} may be equal or not")
     (kind, a), (other, b) = _comparable(left), _comparable(right)
     try:
-        return kind == other and bool(operator.eq(*_promoted(a, b)))
+        return kind == other and bool(operator.eq(*_promote(a, b)))
     except TypeError as error:
         raise SPARQLError(str(error)) from None
 
@@ -163,7 +163,7 @@ def _is_known(term: Literal) -> bool:
     return term.datatype is None or term.datatype == XSD.string or value_of_literal(term) is not None
 
 
-def _promoted(a: Any, b: Any) -> tuple[Any, Any]:
+def _promote(a: Any, b: Any) -> tuple[Any, Any]:
     """Two values of one kind; if one number is a double, both become doubles (XPath's numeric promotion)."""
     if isinstance(a, float) is isinstance(b, float):
         return a, b

@@ -1,7 +1,7 @@
 """RDFS entailment: the background knowledge is closed and graph patterns are rewritten, so that streams need no change.
 
 The rules, and where the schema comes from, are those of `spaseq.rdf.columns.closing`. `close_knowledge` adds the
-consequences to each graph. `entailed` rewrites a GPM to one whose solutions on an event are
+consequences to each graph. `entail` rewrites a GPM to one whose solutions on an event are
 those of the GPM on the event's closure: each triple pattern becomes the union of the patterns whose triples entail it,
 without duplicates. So the work on streams grows with the patterns, not with the triples that events entail. More than a
 few classes or properties are one pattern with a variable in their place, joined with VALUES: an event's terms are
@@ -22,7 +22,7 @@ from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, S
 from rdflib.term import BNode, URIRef, Variable
 
 from spaseq.core.errors import UnsupportedFeature
-from spaseq.core.pattern import balanced
+from spaseq.core.pattern import balance
 from spaseq.gpm import algebra
 from spaseq.gpm.algebra import (
     BGP,
@@ -98,7 +98,7 @@ def close_knowledge(
 # -- patterns
 
 
-def entailed(pattern: GraphPattern, schema: Schema) -> GraphPattern:
+def entail(pattern: GraphPattern, schema: Schema) -> GraphPattern:
     """The GPM whose solutions on an event graph are those of `pattern` on the closure of the graph under `schema`.
 
     Parts under GRAPH read closed knowledge and are not changed. Classes that are blank nodes are ignored. Raises
@@ -130,12 +130,12 @@ class _Rewriter:
             case BGP(triples):
                 return self._basic(triples)
             case _:
-                found: Node = algebra.rebuilt(node, self.rewrite)
+                found: Node = algebra.rebuild(node, self.rewrite)
                 return found
 
     def condition(self, condition: Condition) -> Condition:
         """A condition with the patterns of its EXISTS rewritten."""
-        return Condition.of(algebra.rebuilt(condition.expression, self.rewrite))
+        return Condition.of(algebra.rebuild(condition.expression, self.rewrite))
 
     def _basic(self, triples: Iterable[Triple]) -> Node:
         kept, joined = [], []
@@ -146,7 +146,7 @@ class _Rewriter:
             found = list(self._alternatives(s, p, o)) if not isinstance(p, Path) else []
             if len(found) > 1:
                 names = [str(term) for term in (s, p, o) if isinstance(term, Variable)]
-                joined.append(Distinct(Projected(balanced(Union, found), tuple(dict.fromkeys(names)))))
+                joined.append(Distinct(Projected(balance(Union, found), tuple(dict.fromkeys(names)))))
                 self.changed = True
             else:
                 kept.append((s, p, o))
@@ -159,7 +159,7 @@ class _Rewriter:
         """A pattern for each way to entail `s p o`, the triple itself first."""
         yield _bgp((s, p, o))
         if not isinstance(p, Variable):
-            yield from self._derived(s, p, o)
+            yield from self._derive(s, p, o)
             return
         schema, pairs = self._schema, self._schema.columns.properties
         many = len(pairs) > _PROPERTIES
@@ -170,15 +170,15 @@ class _Rewriter:
             above = schema.terms(np.unique(pairs))
         for name in sorted({RDF.type, *above}):
             s_now, o_now = (name if term == p else term for term in (s, o))
-            for pattern in self._typed(s_now, o_now) if many else self._derived(s_now, name, o_now):
-                yield _extended(pattern, p, name)
+            for pattern in self._type(s_now, o_now) if many else self._derive(s_now, name, o_now):
+                yield _extend(pattern, p, name)
 
-    def _derived(self, s: Any, p: URIRef, o: Any) -> Iterator[Node]:
+    def _derive(self, s: Any, p: URIRef, o: Any) -> Iterator[Node]:
         """A pattern for each other way to entail `s p o`, p being known."""
         below = self._schema.below(self._schema.columns.properties, p)
         yield from self._each_of(_with_predicate(s, o), below, _PROPERTIES)
         if p == RDF.type or RDF.type in self._schema.terms(below):
-            yield from self._typed(s, o)
+            yield from self._type(s, o)
 
     def _each_of(self, triple: Callable[[Any], Triple], terms: np.ndarray, most: int) -> Iterator[Node]:
         """Patterns for the triples with any of `terms`, numbers of the schema: one each, or if there are more than
@@ -195,7 +195,7 @@ class _Rewriter:
         columns = {str(name): rows[:, i] for i, name in enumerate((term, *names))}
         return Join(_bgp(triple(term)), Values(InlineTerms(self._schema.columns.keys, columns)))
 
-    def _typed(self, s: Any, o: Any) -> Iterator[Node]:
+    def _type(self, s: Any, o: Any) -> Iterator[Node]:
         """A pattern for each way to entail `s rdf:type o` by the schema's classes."""
         if not isinstance(o, Variable):
             yield from self._instances(s, o)
@@ -220,7 +220,7 @@ class _Rewriter:
             return
         for term, value in zip(*(self._schema.terms(pairs[:, i]) for i in (0, 1)), strict=True):
             s, p, o = (value if end == name else end for end in triple(term))
-            yield _extended(_bgp((s, p, o)), name, value)
+            yield _extend(_bgp((s, p, o)), name, value)
 
     def _instances(self, s: Any, kind: Any) -> Iterator[Node]:
         schema, columns = self._schema, self._schema.columns
@@ -249,17 +249,17 @@ class _Rewriter:
             case InvPath():
                 return InvPath(self._path(path.arg))
             case NegatedPath():
-                raise self._refused("a negated property set")
+                raise self._refusal("a negated property set")
         columns = self._schema.columns
         below = [path, *self._schema.terms(self._schema.below(columns.properties, path))]
         if RDF.type in below and any(map(len, (columns.classes, columns.domains, columns.ranges))):
-            raise self._refused("rdf:type inside a property path")
+            raise self._refusal("rdf:type inside a property path")
         if len(below) == 1:
             return path
         self.changed = True
         return AlternativePath(*below)
 
-    def _refused(self, what: str) -> UnsupportedFeature:
+    def _refusal(self, what: str) -> UnsupportedFeature:
         return UnsupportedFeature(
             f"{what} in GPM {self._pattern.name} with entailment is not supported by this version",
             hint="write it as triple patterns, or leave out the entailment",
@@ -281,7 +281,7 @@ def _with_object(s: Any, p: Any) -> Callable[[Any], Triple]:
     return lambda term: (s, p, term)
 
 
-def _extended(node: Node, name: Variable, term: Any) -> Node:
+def _extend(node: Node, name: Variable, term: Any) -> Node:
     return Extend(node, str(name), Term(term))
 
 

@@ -43,10 +43,10 @@ def value(expression: Expression, row: Row) -> Any:
     """The value of an expression: a term. SPARQLError if it is an error, or an unbound variable."""
     match expression:
         case Term(term):
-            return _bound(term, row)
+            return _bind(term, row)
         case Call(name, arguments):
             if (function := FUNCTIONS.get(name)) is not None and (function.of_keys or function.of_number) is not None:
-                return _applied(function, arguments, row)
+                return _apply(function, arguments, row)
             if (form := _FORMS.get(name)) is not None:
                 return form(expression, row)
     return _TRUTHS[verdict(expression, row)]
@@ -64,7 +64,7 @@ def verdict(expression: Expression, row: Row) -> bool:
     """The truth of a condition (SPARQL 1.1 §17.2). SPARQLError if it is an error."""
     match expression:
         case Call("&&" | "||" as name, arguments):
-            return _folded(arguments, name == "||", row)
+            return _is_folded(arguments, name == "||", row)
         case Call("!", (argument,)):
             return not verdict(argument, row)
         case Call(name, (left, right)) if name in SIGNS:
@@ -95,7 +95,7 @@ def is_true(condition: Expression, row: Row) -> bool:
 _TRUTHS: Final = tuple(Literal(text, datatype=XSD.boolean) for text in ("false", "true"))
 
 
-def _bound(term: Any, row: Row) -> Any:
+def _bind(term: Any, row: Row) -> Any:
     if not isinstance(term, Variable):
         return term
     found = row.terms.get(str(term))
@@ -104,7 +104,7 @@ def _bound(term: Any, row: Row) -> Any:
     return found
 
 
-def _applied(function: Function, arguments: tuple[Expression, ...], row: Row) -> Any:
+def _apply(function: Function, arguments: tuple[Expression, ...], row: Row) -> Any:
     terms = [value(argument, row) for argument in arguments]
     if function.of_number is not None:
         return function.of_number(*terms)
@@ -114,7 +114,7 @@ def _applied(function: Function, arguments: tuple[Expression, ...], row: Row) ->
     return _TRUTHS[found] if isinstance(found, bool) else term_from_key(found)
 
 
-def _folded(arguments: tuple[Expression, ...], settled: bool, row: Row) -> bool:
+def _is_folded(arguments: tuple[Expression, ...], settled: bool, row: Row) -> bool:
     """`||` (`settled` True) or `&&` (`settled` False): if an argument has the truth value `settled`, that is the
     result, whatever errors others have (SPARQL 1.1 §17.2)."""
     error: SPARQLError | None = None
@@ -149,7 +149,7 @@ def _is_one_of(wanted: Expression, items: list[Expression], row: Row) -> bool:
 # -- forms
 
 
-def _computed(expression: Call, row: Row) -> Any:
+def _compute(expression: Call, row: Row) -> Any:
     """Sums and products."""
     assert isinstance(expression, Arithmetic)
     terms = [value(argument, row) for argument in expression.arguments]
@@ -161,7 +161,7 @@ def _computed(expression: Call, row: Row) -> Any:
     return sum_times(expression.signs, terms)
 
 
-def _chosen(expression: Call, row: Row) -> Any:
+def _choose(expression: Call, row: Row) -> Any:
     condition, *alternatives = expression.arguments
     return value(alternatives[not verdict(condition, row)], row)
 
@@ -174,14 +174,14 @@ def _first_value(expression: Call, row: Row) -> Any:
     raise SPARQLError("COALESCE of nothing")
 
 
-def _called(expression: Call, row: Row) -> Any:
+def _call(expression: Call, row: Row) -> Any:
     """A cast or a registered function."""
     iri, *arguments = expression.arguments
     assert isinstance(iri, Term)
     if (cast := CASTS.get(iri.value)) is not None:  # type: ignore[call-overload]
         if len(arguments) != 1:
             raise SPARQLError("a cast has one argument")
-        return _applied(cast, tuple(arguments), row)
+        return _apply(cast, tuple(arguments), row)
     terms = [value(argument, row) for argument in arguments]
     return call_registered(iri.value, terms, row.terms, row.context)  # type: ignore[arg-type]
 
@@ -206,11 +206,11 @@ def _now(expression: Call, row: Row) -> Any:
 
 
 _FORMS: Final[dict[str, Callable[[Call, Row], Any]]] = {
-    "+": _computed,
-    "*": _computed,
-    "IF": _chosen,
+    "+": _compute,
+    "*": _compute,
+    "IF": _choose,
     "COALESCE": _first_value,
-    "Function": _called,
+    "Function": _call,
     "BNODE": _node,
     "RAND": _fresh,
     "UUID": _fresh,

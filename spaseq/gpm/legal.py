@@ -195,7 +195,7 @@ class _Walk:
                         f"SELECT names ?{name}, which is neither aggregated nor in GROUP BY",
                         UNGROUPED,
                         item,
-                        _named(name),
+                        _name(name),
                         f"add it to GROUP BY, or take one of its values: (SAMPLE(?{name}) AS ?one)",
                     )
             if item.evar is not None:
@@ -239,7 +239,7 @@ def _rows(node: CompValue) -> Iterator[Breach]:
     variables = node.var or []
     for name in sorted({name for name in variables if variables.count(name) > 1}):
         hint = "a solution has one value for a variable"
-        yield Breach(f"VALUES names ?{name} twice", _MAPPING, node, _named(name), hint)
+        yield Breach(f"VALUES names ?{name} twice", _MAPPING, node, _name(name), hint)
     for row in node.value or ():
         if isinstance(row, (list, ParseResults)) and len(row) != len(variables):
             yield Breach(
@@ -278,11 +278,11 @@ def _loose(tree: Any) -> set[Variable]:
     return set().union(*map(_loose, _children(tree)))
 
 
-def _named(name: str) -> str:
+def _name(name: str) -> str:
     """A regular expression for a variable."""
     return rf"[?$]{re.escape(name)}(?!\w)"
 
 
 def _alias(name: str) -> str:
     """A regular expression for a variable after AS."""
-    return rf"\bAS\s*({_named(name)})"
+    return rf"\bAS\s*({_name(name)})"

@@ -27,7 +27,7 @@ from spaseq.core.errors import QuerySemanticsError, UnsupportedFeature
 from spaseq.core.watch import check
 from spaseq.gpm import algebra
 from spaseq.gpm.functions.registered import is_registered
-from spaseq.gpm.sparql import Piece, Source, settled, translated
+from spaseq.gpm.sparql import Piece, Source, settle, translate
 
 __all__ = [
     "Condition",
@@ -116,8 +116,8 @@ def compile_pattern(source: Source, streams: tuple[str, ...]) -> GraphPattern:
     """
     check()
     group = Piece(source.start, source.end, f"the graph pattern of GPM {source.name}", _HINT)
-    prologue, query, _ = translated(source, ["SELECT * WHERE ", group])
-    whole = _node(settled(query.p.p), source)
+    prologue, query, _ = translate(source, ["SELECT * WHERE ", group])
+    whole = _node(settle(query.p.p), source)
     conditions, body = _conditions(whole)
     leaves = tuple(_leaves(body))
     event = [leaf for leaf in leaves if not _is_knowledge(leaf)]

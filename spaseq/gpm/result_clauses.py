@@ -21,7 +21,7 @@ from spaseq.gpm.expressions import Row, value_or_none
 from spaseq.gpm.legal import UNGROUPED
 from spaseq.gpm.reference import Context, evaluating
 from spaseq.gpm.reference import solutions as solved
-from spaseq.gpm.sparql import Piece, Source, settled, translated
+from spaseq.gpm.sparql import Piece, Source, settle, translate
 from spaseq.rdf import plain_literal
 
 __all__ = ["ROUNDS", "Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template",
@@ -189,8 +189,8 @@ def compile_solutions(
     """
     data = f" WHERE {{ VALUES (?{_NO_VARIABLE}) {{ (UNDEF) }} }} "
     parts = ["SELECT ", *(select or ("*",)), data, *modifiers]
-    prologue, query, ungrouped = translated(source, parts, allowed=frozenset({UNGROUPED}))
-    root = algebra.convert(settled(query.p))
+    prologue, query, ungrouped = translate(source, parts, allowed=frozenset({UNGROUPED}))
+    root = algebra.convert(settle(query.p))
     order: tuple[tuple[algebra.Expression, bool], ...] = ()
     while isinstance(root, (algebra.Projected, algebra.Ordered)):
         if isinstance(root, algebra.Ordered):
@@ -199,7 +199,7 @@ def compile_solutions(
     # If a later expression names a computed variable, rdflib takes it for a variable of the group and samples it.
     renamed = {name: sampled for name, a in _aggregates(root) if (sampled := _sampled(a)) and sampled in computed}
     if renamed:
-        root, order = _renamed(root, renamed), _renamed(order, renamed)
+        root, order = _rename(root, renamed), _rename(order, renamed)
     aggregates = [a for _, a in _aggregates(root)]
     groups = [node for node in algebra.walk(root) if isinstance(node, algebra.Grouped)]
     joins = [node for node in algebra.walk(root) if isinstance(node, algebra.Aggregated)]
@@ -274,7 +274,7 @@ def in_columns(node: algebra.Values) -> bool:
 
 def compile_template(source: Source, template: Piece) -> Template:
     """The template of CONSTRUCT. Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query."""
-    _, made, _ = translated(source, ["CONSTRUCT ", template, " WHERE { }"])
+    _, made, _ = translate(source, ["CONSTRUCT ", template, " WHERE { }"])
     return Template(tuple((s, p, o) for s, p, o in made.template or ()))
 
 
@@ -295,28 +295,28 @@ def _sampled(aggregate: algebra.Aggregate) -> str | None:
 def _variables(aggregate: algebra.Aggregate) -> frozenset[str]:
     """The variables of an aggregate, those inside EXISTS too."""
     inside = (node for argument in aggregate.arguments for node in algebra.patterns_inside(argument))
-    return algebra.expression_variables(aggregate).union(*map(algebra.mentioned, inside))
+    return algebra.expression_variables(aggregate).union(*map(algebra.mentioned_names, inside))
 
 
-def _renamed(value: Any, names: MappingABC[str, str]) -> Any:
+def _rename(value: Any, names: MappingABC[str, str]) -> Any:
     """A node or an expression with variables renamed in its expressions, and aggregates."""
     match value:
         case algebra.Term(Variable() as name):
             return algebra.Term(Variable(names.get(str(name), str(name))))
         case algebra.Aggregated(child, results):
-            own = tuple((names.get(name, name), _renamed(aggregate, names)) for name, aggregate in results)
-            return algebra.Aggregated(_renamed(child, names), own)
+            own = tuple((names.get(name, name), _rename(aggregate, names)) for name, aggregate in results)
+            return algebra.Aggregated(_rename(child, names), own)
         case algebra.Node() | algebra.Call() | algebra.Exists():
-            return replace(value, **{part.name: _renamed(getattr(value, part.name), names) for part in fields(value)})
+            return replace(value, **{part.name: _rename(getattr(value, part.name), names) for part in fields(value)})
         case tuple():
-            return tuple(_renamed(item, names) for item in value)
+            return tuple(_rename(item, names) for item in value)
         case _:
             return value
 
 
 def _of_last(node: algebra.Node) -> algebra.Node:
     """The node with samples of a solution's own values: outside aggregates, a variable is its last value."""
-    node = algebra.rebuilt(node, _of_last)
+    node = algebra.rebuild(node, _of_last)
     if not isinstance(node, algebra.Aggregated):
         return node
     results = []

@@ -76,7 +76,7 @@ _AS_TERMS: Final = "@", "^^<>", f"^^<{XSD.string}>"
 _IN_LINES: Final = {character: written for character, written in _ESCAPES.items() if character != "\n"}
 
 
-def _escaped(text: str, escapes: Mapping[str, str] = _ESCAPES) -> str:
+def _escape(text: str, escapes: Mapping[str, str] = _ESCAPES) -> str:
     for character, written in escapes.items():  # PERF: a fiftieth of the time of `str.translate`
         text = text.replace(character, written)
     return text
@@ -89,7 +89,7 @@ def nquads_of_key(key: str) -> str:
         return key
     end = key.rindex('"') if key.startswith('"') else 0
     if end and not key.startswith(_AS_TERMS, end + 1):
-        return f'"{_escaped(key[1:end])}{key[end:]}'
+        return f'"{_escape(key[1:end])}{key[end:]}'
     return nquads_term(term_from_key(key))
 
 
@@ -105,7 +105,7 @@ def nquads_of_keys(keys: Sequence[str]) -> Sequence[str]:
     if bodies is None or suffix.startswith(_AS_TERMS, 1):
         return list(map(nquads_of_key, keys))
     # PERF: escaped all at once, as list literals, a key costs 0.9 µs, one by one 2.1.
-    return [f'"{body}{suffix}' for body in _escaped("\n".join(bodies), _IN_LINES).split("\n")]
+    return [f'"{body}{suffix}' for body in _escape("\n".join(bodies), _IN_LINES).split("\n")]
 
 
 def _of_one_datatype(keys: Sequence[str]) -> tuple[list[str] | None, str]:
@@ -151,7 +151,7 @@ def nquads_term(term: Any) -> str:
     """The term as N-Quads writes it, on one line."""
     if not isinstance(term, Literal):
         return str(term.n3())
-    escaped = _escaped(str(term))
+    escaped = _escape(str(term))
     if term.language:
         return f'"{escaped}"@{term.language}'
     return f'"{escaped}"' + (f"^^<{term.datatype}>" if term.datatype else "")

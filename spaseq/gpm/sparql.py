@@ -1,6 +1,6 @@
 """From SPARQL in a query's text to rdflib's algebra; only here rdflib parses and translates.
 
-`translated` puts a SPARQL query together from pieces of the user's text, has rdflib parse it, resolves its names by the
+`translate` puts a SPARQL query together from pieces of the user's text, has rdflib parse it, resolves its names by the
 query's BASE and PREFIX, checks the rules of SPARQL (`legal`), and translates it. Every error has its place in the
 user's text. Where rdflib departs from SPARQL, the text or the tree is changed on the way.
 """
@@ -24,7 +24,7 @@ from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import Literal, URIRef, Variable
 
 from spaseq.core.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span, SpaseqError
-from spaseq.core.text import ESCAPE, check_escapes, unescaped
+from spaseq.core.text import ESCAPE, check_escapes, unescape
 from spaseq.gpm.grammar import Query
 from spaseq.gpm.legal import Breach, breaches
 from spaseq.rdf import plain_literal, quiet_literals
@@ -75,7 +75,7 @@ class Piece:
     hint: str = ""
 
 
-def translated(
+def translate(
     source: Source, parts: Sequence[Piece | str], *, allowed: frozenset[str] = frozenset()
 ) -> tuple[Prologue, CompValue, list[QueryError]]:
     """rdflib's prologue and algebra of a SPARQL query that is put together from `parts`: text of ours (str), and pieces
@@ -94,7 +94,7 @@ def translated(
             names = _Names(source, offsets)
             tree[1] = traverse(tree[1], visitPost=names.resolved)
             names.check_tokens(pieces)
-            broken = [(breach.rule, _broken(source, offsets, breach)) for breach in breaches(tree[1])]
+            broken = [(breach.rule, _broken_error(source, offsets, breach)) for breach in breaches(tree[1])]
             for rule, error in broken:
                 if rule not in allowed:
                     raise error
@@ -124,7 +124,7 @@ def _put_together(source: Source, parts: Sequence[Piece | str]) -> tuple[str, li
             offsets += [at] * len(part)
             text += part
         else:
-            body, places = prepared(source.query[part.start : part.end])
+            body, places = prepare(source.query[part.start : part.end])
             text += body + "\n"
             offsets += [part.start + place for place in places]
             at = part.end
@@ -145,7 +145,7 @@ class _Names:
         if isinstance(node, CompValue) and node.name == "pname":
             label = node.prefix or ""
             if label not in self._prefixes:
-                raise self._undeclared(label, node)
+                raise self._undeclared_error(label, node)
             return URIRef(self._prefixes[label] + local_name(node.localname or ""))
         if isinstance(node, URIRef):
             self._written.add(str(node))
@@ -158,7 +158,7 @@ class _Names:
         """
         for piece in pieces:
             for token in _IRI_TOKEN.finditer(self._source.masked, piece.start, piece.end):
-                written = ESCAPE.sub(unescaped, self._source.query[token.start() + 1 : token.end() - 1])
+                written = ESCAPE.sub(unescape, self._source.query[token.start() + 1 : token.end() - 1])
                 if written not in self._written:
                     span = Span.at(self._source.query, *token.span())
                     problem = f"<{written}> is an IRI (SPARQL 1.1 §19.8, note 3), and none can stand here"
@@ -167,7 +167,7 @@ class _Names:
                         problem, text=self._source.query, span=span, source=self._source.file, hint=hint
                     )
 
-    def _undeclared(self, label: str, node: CompValue) -> QuerySemanticsError:
+    def _undeclared_error(self, label: str, node: CompValue) -> QuerySemanticsError:
         source = self._source
         start = self._offsets[vars(node).get("start", 0)]
         place = source.find(rf"(?<![\w?$:]){re.escape(label)}:", start)
@@ -186,7 +186,7 @@ _IRI_TOKEN: Final = re.compile(r"< *>")
 """An IRI in masked text, where its inside is blank."""
 
 
-def _broken(source: Source, offsets: list[int], breach: Breach) -> QuerySemanticsError:
+def _broken_error(source: Source, offsets: list[int], breach: Breach) -> QuerySemanticsError:
     start = offsets[vars(breach.node).get("start", 0)]
     return QuerySemanticsError(
         f"{breach.problem} (SPARQL 1.1 {breach.rule})",
@@ -237,7 +237,7 @@ def literals_as_written() -> Iterator[None]:
             rdflib.NORMALIZE_LITERALS = before
 
 
-def prepared(group: str) -> tuple[str, list[int]]:
+def prepare(group: str) -> tuple[str, list[int]]:
     r"""`group` prepared for rdflib, and for each of its characters, and its end, the offset in `group` it came from.
 
     rdflib expands \u escapes before it parses, and pyparsing expands tabs to the next tab stop, in strings too: both
@@ -245,9 +245,9 @@ def prepared(group: str) -> tuple[str, list[int]]:
     string. rdflib loses the IRIs of inverses in a negated property set, so `!(:p|^:q)` becomes `(!(:p)|^!(:q))`, which
     is equivalent.
     """
-    expanded, first = _replaced(group, ESCAPE, unescaped)
-    without, second = _replaced(expanded, _TOKEN, _without_tabs)
-    turned, third = _replaced(without, _NEGATED, _turned)
+    expanded, first = _replace(group, ESCAPE, unescape)
+    without, second = _replace(expanded, _TOKEN, _without_tabs)
+    turned, third = _replace(without, _NEGATED, _turn)
     return turned, [first[second[offset]] for offset in third]
 
 
@@ -270,7 +270,7 @@ _NEGATED = re.compile(
 )
 
 
-def _turned(match: re.Match[str]) -> str:
+def _turn(match: re.Match[str]) -> str:
     """A negated property set as an alternative of its forward part and its inverse part."""
     if match["one"]:
         return f"^!({match['one']})"
@@ -282,7 +282,7 @@ def _turned(match: re.Match[str]) -> str:
     return f"(!({ahead})|^!({back}))" if ahead else f"^!({back})"
 
 
-def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, list[int]]:
+def _replace(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, list[int]]:
     """`text` with each match of `pattern` replaced, and for each character of the result, and its end, the offset in
     `text` that it came from."""
     parts: list[str] = []
@@ -303,16 +303,16 @@ def _without_tabs(match: re.Match[str]) -> str:
     return match[0].replace("\t", "\\t" if match["string"] else " ")
 
 
-def settled(value: Any) -> Any:
+def settle(value: Any) -> Any:
     """An algebra tree with `"x"^^xsd:string` as `"x"` (one term in RDF 1.1, two in rdflib), and with EXISTS outside
     FILTER and BIND translated and inline data without rows as inline data, which rdflib does not do."""
     if isinstance(value, CompValue):
         if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS") and "graph" not in vars(value):
             value.graph = translateGroupGraphPattern(traverse(dict.get(value, "graph"), visitPost=translatePath))
         for name, child in list(value.items()):
-            value[name] = settled(child)
+            value[name] = settle(child)
         if (inner := vars(value).get("graph")) is not None:  # of EXISTS: rdflib puts its translation beside the items
-            value.graph = settled(inner)
+            value.graph = settle(inner)
         if value.name == "ToMultiSet" and value.p == []:  # VALUES without rows, which rdflib cannot evaluate
             value["p"] = CompValue("values", res=[])
         if value.name == "Slice":
@@ -321,9 +321,9 @@ def settled(value: Any) -> Any:
                     value[name] = _BEYOND
         return value
     if isinstance(value, (list, ParseResults)):
-        return [settled(item) for item in value]
+        return [settle(item) for item in value]
     if isinstance(value, tuple):
-        return tuple(settled(item) for item in value)
+        return tuple(settle(item) for item in value)
     return plain_literal(value) if isinstance(value, Literal) else value
 
 

@@ -33,15 +33,15 @@ def ways(path: Any, start: Any, end: Any, ends: frozenset[Any], graph: Any) -> I
                 yield from ((a, c) for _, c in ways(SequencePath(*behind), b, end, ends, graph))
         case MulPath() if start is None and end is not None:
             turned = MulPath(InvPath(path.path), path.mod)
-            yield from ((a, end) for a in _reached(turned, end, ends, graph))
+            yield from ((a, end) for a in _reach(turned, end, ends, graph))
         case MulPath():
             for a in [start] if start is not None else _origins(path, ends, graph):
-                yield from ((a, b) for b in _reached(path, a, ends, graph) if end is None or b == end)
+                yield from ((a, b) for b in _reach(path, a, ends, graph) if end is None or b == end)
         case _:  # an IRI or a negated set
             yield from ((a, b) for a, _, b in graph.triples((start, path, end)))
 
 
-def _reached(path: MulPath, start: Any, ends: frozenset[Any], graph: Any) -> dict[Any, None]:
+def _reach(path: MulPath, start: Any, ends: frozenset[Any], graph: Any) -> dict[Any, None]:
     """The terms to which a `?`, `*` or `+` leads from a term, each once."""
     found = dict.fromkeys([start] if path.zero and (start in ends or _has(graph, start)) else [])
     fresh = list(dict.fromkeys(b for _, b in ways(path.path, start, None, ends, graph)))

@@ -42,13 +42,13 @@ def bounded_entities(chunks: Iterable[bytes], source: str, fed: Fed) -> Iterator
             if found is None and len(text) - at <= LONGEST_ENTITY:
                 break  # its end is in the next chunk, or it has none
             if found is None:
-                raise _refused(f"{_shown(text[at : at + _SHOWN])}… declares no entity, or a long one", source)
+                raise _refusal(f"{_show(text[at : at + _SHOWN])}… declares no entity, or a long one", source)
             size = _size(found[2], sizes, longest)
             total += size
             if size > LONGEST_ENTITY:
-                raise _refused(f"the entity {_shown(found[1])} stands for more than {LONGEST_ENTITY:,} bytes", source)
+                raise _refusal(f"the entity {_show(found[1])} stands for more than {LONGEST_ENTITY:,} bytes", source)
             if total > ALL_ENTITIES:
-                raise _refused(f"the entities stand for more than {ALL_ENTITIES:,} bytes together", source)
+                raise _refusal(f"the entities stand for more than {ALL_ENTITIES:,} bytes together", source)
             sizes[found[1]] = size
             longest = max(longest, size)
             at = text.find(_BEGIN, at + len(_BEGIN))
@@ -71,10 +71,10 @@ def _begun(text: bytes) -> int:
     return next((size for size in range(len(_BEGIN) - 1, 0, -1) if text.endswith(_BEGIN[:size])), 0)
 
 
-def _shown(name: bytes) -> str:
+def _show(name: bytes) -> str:
     return name[:_SHOWN].decode("utf-8", "replace")
 
 
-def _refused(problem: str, source: str) -> EventError:
+def _refusal(problem: str, source: str) -> EventError:
     hint = "entities may stand for IRIs, and name others that do; write longer texts where they belong"
     return EventError(problem, source=source, hint=hint)

@@ -10,7 +10,7 @@ from rdflib import BNode, Literal, URIRef
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from spaseq.core.errors import OptionError
-from spaseq.core.measure import shortened
+from spaseq.core.measure import shorten
 from spaseq.rdf.terms import Term, Terms, Triple
 
 _TERMS: Final = frozenset({URIRef, BNode, Literal})
@@ -44,7 +44,7 @@ def term_of(value: Any, place: str) -> Term:
         hint = _HINT
         if isinstance(value, str):
             hint = "write rdflib.URIRef(…) of an IRI and rdflib.Literal(…) of a text, or pyoxigraph's terms"
-        raise OptionError(f"{place} is {_called(value)}, which is no RDF term", hint)
+        raise OptionError(f"{place} is {_call(value)}, which is no RDF term", hint)
     try:
         return Terms().convert(value)
     except ValueError as error:
@@ -56,7 +56,7 @@ def iri_of(value: Any, place: str) -> str:
     if isinstance(value, pyoxigraph.NamedNode):
         return value.value
     if not isinstance(value, str) or isinstance(value, BNode | Literal):
-        raise OptionError(f"{place} is {_called(value)}", "give its IRI, as a text")
+        raise OptionError(f"{place} is {_call(value)}", "give its IRI, as a text")
     return str(value)
 
 
@@ -91,7 +91,7 @@ def _statements(given: Any, place: str) -> Iterator[tuple[Triple, Term | None]]:
         at = f"{place}, triple {number}"
         parts = None if isinstance(statement, (str, bytes, *FOREIGN)) else _parts(statement)
         if parts is None or len(parts) not in (3, 4):
-            raise OptionError(f"{at} is {_called(statement)}", "a triple is (subject, predicate, object), of RDF terms")
+            raise OptionError(f"{at} is {_call(statement)}", "a triple is (subject, predicate, object), of RDF terms")
         s, p, o = (term_of(part, f"{at}, {name}") for part, name in zip(parts, _NAMES, strict=False))
         if isinstance(s, Literal) or not isinstance(p, URIRef):
             wrong = "subject is a literal" if isinstance(s, Literal) else "predicate is no IRI"
@@ -114,6 +114,6 @@ def _name(value: Any, place: str) -> Term | None:
     return None if name == DATASET_DEFAULT_GRAPH_ID else name
 
 
-def _called(value: object) -> str:
+def _call(value: object) -> str:
     kind = "a text" if type(value) is str else f"of the type {type(value).__name__}"
-    return f"{kind}: {shortened(repr(value), 60)}" if isinstance(value, str | int | float) else kind
+    return f"{kind}: {shorten(repr(value), 60)}" if isinstance(value, str | int | float) else kind

@@ -63,7 +63,7 @@ def _term(cell: Any, name: str, number: int, memory: dict[tuple[str, object], Te
         term = term_of(cell, f"row {number} of the table of background knowledge, {name}")
     elif term is None and isinstance(cell, str) and cell[:1] in ("<", '"', "_"):
         with quiet_literals():
-            term = _parsed(cell)
+            term = _parse(cell)
     allowed: tuple[type, ...] = {
         "subject": (rdflib.URIRef, rdflib.BNode),
         "predicate": (rdflib.URIRef,),
@@ -82,7 +82,7 @@ def _term(cell: Any, name: str, number: int, memory: dict[tuple[str, object], Te
     return found
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     """The term, or None."""
     try:
         return from_n3(text)

@@ -70,13 +70,13 @@ def parse_statements(
     terms = terms or Terms()
     counters = counters or Counters()
     if first_line == 1:
-        chunks = unmarked(chunks)
+        chunks = unmark(chunks)
     if form.lines:
         return _by_lines(chunks, form, source, first_line, terms, counters, malformed == "drop")
     return _by_document(Document(chunks, form, source, first_line), terms, counters)
 
 
-def unmarked(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def unmark(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The same bytes without the mark with which some editors begin UTF-8 (EF BB BF)."""
     rest = iter(chunks)
     head = b""
@@ -139,7 +139,7 @@ def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, cou
     except SyntaxError as error:
         last = line + block.count(b"\n") - block.endswith(b"\n")
         at = min(line + (error.lineno or 1) - 1, last)  # the parser sees what is missing where the block ends
-        failed = _malformed(error, form, source, at, not block.endswith(b"\n") and at == last, error.offset)
+        failed = _malformed_error(error, form, source, at, not block.endswith(b"\n") and at == last, error.offset)
         begun = next(numbers, at)
         if held is not None and number < at and not _is_whole(block.split(b"\n")[number - line], form):
             begun = number  # the parser gave the statement, and then missed the dot
@@ -259,7 +259,7 @@ class Document(io.RawIOBase):
         except SyntaxError as error:
             at = self._before + error.lineno if error.lineno else None
             column = self._column(at, error.offset)
-            failure = _malformed(error, self._form, source, at, "nexpected end" in str(error), column)
+            failure = _malformed_error(error, self._form, source, at, "nexpected end" in str(error), column)
         if quads:
             yield some
         if failure is not None:
@@ -324,7 +324,7 @@ def statement_of(quad: pyoxigraph.Quad, line: int, terms: Terms, source: str) ->
         raise EventError(str(error), source=source, record=line) from None
 
 
-def _malformed(
+def _malformed_error(
     error: SyntaxError, form: Format, source: str, line: int | None, cut: bool, column: int | None
 ) -> EventError:
     reason = _SUFFIX.sub("", _PREFIX.sub("", error.msg or str(error)))

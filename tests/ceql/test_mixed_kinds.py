@@ -26,11 +26,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import ceql
-from ceql.expressions.exact import compared, same_as
+from ceql.expressions.exact import compare, same_as
 from ceql.operators import values
 from spaseq.core.errors import EventError
 from spaseq.core.events import NumberColumn, column_of
-from spaseq.core.events.mixed import Odd, array_of, flattened, together, united
+from spaseq.core.events.mixed import Odd, array_of, flatten, together, unite
 from spaseq.core.events.readers import tables
 from tests.support import harness, roads
 from tests.support.harness import Case
@@ -301,11 +301,11 @@ def test_columns_are_compared_as_values_are(symbol: str) -> None:
     one = NumberColumn(np.repeat(np.array(whole, np.int64), len(doubles)), None)
     other = NumberColumn(np.tile(np.array(doubles), len(whole)), None)
     pairs = [(a, b) for a in whole for b in doubles]
-    assert compared(symbol, one, other).tolist() == [values.compare(symbol, a, b) for a, b in pairs]
-    assert compared(symbol, other, one).tolist() == [values.compare(symbol, b, a) for a, b in pairs]
+    assert compare(symbol, one, other).tolist() == [values.compare(symbol, a, b) for a, b in pairs]
+    assert compare(symbol, other, one).tolist() == [values.compare(symbol, b, a) for a, b in pairs]
     for constant in (*whole, *doubles, 2**63, -(2**63) - 1, 10**30, 2**53 + 3, 2**54 + 3, -(2**54) - 3):
         for column, held in ((whole, np.int64), (doubles, np.float64)):
-            found = compared(symbol, NumberColumn(np.array(column, held), None), constant)
+            found = compare(symbol, NumberColumn(np.array(column, held), None), constant)
             assert found.tolist() == [values.compare(symbol, v, constant) for v in column], (constant, held)
 
 
@@ -325,10 +325,10 @@ def test_arrays_of_several_kinds() -> None:
         cut = rng.randrange(len(held) + 1)
         parts = [pa.chunked_array([array_of(some)]) for some in (held[:cut], held[cut:]) if some]
         if together(parts):
-            joined = pa.chunked_array(united(parts))
+            joined = pa.chunked_array(unite(parts))
             assert list(map(repr, joined.to_pylist())) == list(map(repr, held))
             assert list(map(repr, joined.combine_chunks().slice(1).to_pylist())) == list(map(repr, held[1:]))
-        flat = flattened(array)
+        flat = flatten(array)
         assert not pa.types.is_union(flat.type) and len(flat) == len(held)
     with pytest.raises(Odd) as caught:
         array_of([1, "x", 10**30])

@@ -16,7 +16,7 @@ from ceql import rewrites
 from ceql.semantics.check import check
 from ceql.semantics.contradictions import contradictory
 from ceql.semantics.filters import Leaf, as_test, leaves
-from ceql.semantics.scopes import defined
+from ceql.semantics.scopes import defined_names
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_formula, print_query
@@ -240,4 +240,4 @@ def _condition(text: str) -> ast.Condition:
 )
 def test_contradictions(text: str, expected: bool) -> None:
     assert contradictory([_condition(text)]) is expected
-    assert defined(read(PREFIX + "A").where) == {"A"}
+    assert defined_names(read(PREFIX + "A").where) == {"A"}

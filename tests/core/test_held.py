@@ -19,7 +19,7 @@ import ceql
 import spaseq
 from ceql.cli.main import main as ceql_main
 from spaseq.cli.main import main as spaseq_main
-from spaseq.core.held import PARTS, Memory, measured
+from spaseq.core.held import PARTS, Memory, measure
 
 _STREAM = "http://example.org/S"
 _GPMS = f""" FROM STREAM S <{_STREAM}>
@@ -107,16 +107,16 @@ def test_many_items_are_estimated() -> None:
     """Of 40,000 texts in a dict and in a list one in 64 is looked at; each counts once."""
     texts = {f"a text of some length, {number}": number + 1_000 for number in range(40_000)}
     whole = sum(map(len, texts)) + 40_000 * (49 + 32)
-    found = measured({"keys": [texts, list(texts)]}, ()).keys - texts.__sizeof__() - 8 * 40_000
+    found = measure({"keys": [texts, list(texts)]}, ()).keys - texts.__sizeof__() - 8 * 40_000
     assert 0.8 * whole < found < 1.2 * whole
 
 
 def test_arrays_count_once() -> None:
     array, table = np.zeros(100_000), pa.table({"a": np.zeros(100_000), "b": ["x"] * 100_000})
-    found = measured({"runs": [array, array[5:], [array]], "events": [table, table.slice(7)], "rest": [array]}, ())
+    found = measure({"runs": [array, array[5:], [array]], "events": [table, table.slice(7)], "rest": [array]}, ())
     assert 800_000 <= found.runs < 801_000 and found.rest == 0
     assert 1_300_000 <= found.events < 1_310_000
-    assert measured({"runs": [[array]]}, [array]).total < 200
+    assert measure({"runs": [[array]]}, [array]).total < 200
 
 
 def test_memory_of_runs_and_of_what_is_gone(tmp_path: Path) -> None:

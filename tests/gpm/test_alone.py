@@ -13,7 +13,7 @@ from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import XSD
 
 from spaseq.gpm import Knowledge, PatternEvaluator, Source, algebra, compile_pattern, event_graph
-from spaseq.gpm.columnar.alone import PAIRS, listed, prepared
+from spaseq.gpm.columnar.alone import PAIRS, listed, prepare
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.language.syntax.scan import mask
 from spaseq.rdf import GraphEvent
@@ -104,7 +104,7 @@ def _solved_alone(group: str, graph: list[Any]) -> bool:
     """Whether a graph is solved by itself, by a GPM without background knowledge."""
     compiled = _pattern(group)
     places = {str(iri): place for place, iri in enumerate(sorted(algebra.predicates_named(compiled.event)))}
-    alone = prepared(compiled.event, [c.expression for c in compiled.local], compiled.prologue, places)
+    alone = prepare(compiled.event, [c.expression for c in compiled.local], compiled.prologue, places)
     own = [places.get(str(predicate)) for _, predicate, _ in graph]
     return alone is not None and alone.solve(listed(graph, own, every=True)) is not None
 

@@ -16,7 +16,7 @@ from spaseq.gpm import Source, algebra, compile_pattern
 from spaseq.gpm.columnar import kernels
 from spaseq.gpm.columnar import truth as conditions
 from spaseq.gpm.columnar.table import Space, Table
-from spaseq.gpm.columnar.truth import Scope, computed, truth
+from spaseq.gpm.columnar.truth import Scope, compute, truth
 from spaseq.language.syntax.scan import mask
 from spaseq.rdf import term_key
 from spaseq.rdf.columns import TermTable
@@ -117,11 +117,11 @@ def test_columns_give_what_is_asked_one_by_one(shape: str, monkeypatch: pytest.M
         pairs = pairs if "?y" in shape else [(x, None) for x in [*terms, None]]
         rows = pairs if len(pairs) < 300 else random.Random(7).sample(pairs, 300)
         scope = _scope(rows, prologue, read)
-        values, held = computed(expression, scope), truth(expression, scope)
+        values, held = compute(expression, scope), truth(expression, scope)
         monkeypatch.setattr(conditions, "FEW", len(rows))
         monkeypatch.setattr(conditions, "by_kind", lambda _, left, *__: np.full(len(left), kernels.OPEN, np.int8))
         other = _scope(rows, prologue, read)
-        expected = computed(expression, other), truth(expression, other)
+        expected = compute(expression, other), truth(expression, other)
         monkeypatch.undo()
         for row, mine, theirs in zip(rows, _keys(values, scope), _keys(expected[0], other), strict=True):
             assert mine == theirs, row
@@ -135,7 +135,7 @@ def test_equal_results_are_one_term() -> None:
     expression, prologue = _expression("?x * 2")
     one, two, half = _typed("decimal", "1.0", "2", "0.5")
     scope = _scope([(half, two), (one, two), (half, one), (one, one), (two, two)], prologue, True)
-    found = computed(expression, scope)
+    found = compute(expression, scope)
     assert found[1] == found[3] == scope.space.find(two)
     assert found[0] == found[2] == scope.space.number(Literal("1", datatype=URIRef(XSD_ + "decimal")))
 
@@ -146,5 +146,5 @@ def test_sums_of_dense_columns_ask_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     counts = [*_typed("integer", *(str(n) for n in range(500)))]
     scope = _scope(list(zip(numbers, counts, strict=True)), prologue, True)
     monkeypatch.setattr(conditions, "value_or_none", lambda *_: pytest.fail("a row was asked"))
-    found = computed(expression, scope)
+    found = compute(expression, scope)
     assert str(scope.space.term(int(found[250]))) == "626"

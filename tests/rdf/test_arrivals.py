@@ -262,7 +262,7 @@ def test_streams_that_are_there_are_merged_by_time() -> None:
         while any(queues):
             first = min((queue for queue in queues if queue), key=lambda queue: queue[0].time)
             expected.append(first.pop(0))
-        assert [every[i] for i in follow._merged(batches).tolist()] == expected
+        assert [every[i] for i in follow._merge(batches).tolist()] == expected
 
 
 def test_a_dictionary_is_not_much_larger_than_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

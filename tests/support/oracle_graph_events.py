@@ -56,7 +56,7 @@ from spaseq.rdf.empty_graphs import MARK
 from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, StreamOptions
-from spaseq.rdf.statements import Document, Statement, parse_statements, statement_of, unmarked
+from spaseq.rdf.statements import Document, Statement, parse_statements, statement_of, unmark
 from spaseq.rdf.streams import StreamSource, check_names, file_options, settle
 from spaseq.rdf.terms import Term, Terms
 
@@ -442,7 +442,7 @@ def document_statements(
     chunks: Iterable[bytes], form: Format, path: str, options: StreamOptions, terms: Terms, counters: Counters
 ) -> Iterator[Statement]:
     """The statements of a document, a graph without triples as one statement of `NO_TRIPLE` where graphs are events."""
-    for quads, lines, empty in Document(unmarked(chunks), form, path, by_graph=options.by_graph).parts():
+    for quads, lines, empty in Document(unmark(chunks), form, path, by_graph=options.by_graph).parts():
         for place, (quad, line) in enumerate(zip(quads, lines, strict=True)):
             statement = statement_of(quad, line, terms, path)
             counters.triples += place not in empty

@@ -12,7 +12,7 @@ from typing import Any, Final
 from spaseq.core.drawing.picture import Picture
 from spaseq.core.errors import LimitReached, OptionError, SpaseqError
 from spaseq.core.events.time import CALENDAR, format_time
-from spaseq.core.measure import shortened
+from spaseq.core.measure import shorten
 from spaseq.core.watch import TEXT_LENGTH, limited
 
 _ROWS: Final = 10
@@ -63,7 +63,7 @@ def text_html(text: str) -> str:
 def query_html(text: str, warnings: Sequence[str], picture: Picture) -> str:
     """The text of a query, its warnings, and its automaton if Graphviz can draw it."""
     lines = [text_html(text[:_TEXT] + ("…" if len(text) > _TEXT else ""))]
-    lines += [f"<p>warning: {escape(shortened(warning, 400))}</p>" for warning in warnings[:_ROWS]]
+    lines += [f"<p>warning: {escape(shorten(warning, 400))}</p>" for warning in warnings[:_ROWS]]
     try:
         svg = picture.svg()
     except OptionError:
@@ -96,7 +96,7 @@ def matches_html(matches: Any, head: Sequence[str], row: Callable[[Any], Sequenc
     count = f"{len(rows)} match{'' if len(rows) == 1 else 'es'}"
     if not ended:
         count = f"the first {len(rows)} matches" if rows else "no match so far"
-    told = [f"<p>{escape(shortened(note, 400))}</p>" for note in notes]
+    told = [f"<p>{escape(shorten(note, 400))}</p>" for note in notes]
     return "\n".join([table_html(head, rows, f"{count}{said}."), *told])
 
 
@@ -148,4 +148,4 @@ def _side(value: Any) -> str:
 
 
 def _cell(value: Any) -> str:
-    return escape(shortened(str(value), _CELL))
+    return escape(shorten(str(value), _CELL))

@@ -21,7 +21,7 @@ import numpy as np
 from spaseq.core.errors import OptionError, expect_count
 from spaseq.core.events.beside import save_text
 from spaseq.core.events.time import CALENDAR, format_time
-from spaseq.core.measure import shortened, width_of
+from spaseq.core.measure import shorten, width_of
 
 MOST: Final = 200
 """Matches in a picture, if nobody says how many."""
@@ -149,7 +149,7 @@ class Timeline:
 
     def _row(self, span: Span, x: Any, y: float, left: float) -> Iterator[str]:
         if span.text:
-            yield f"<title>{escape(shortened(span.text, 400))}</title>"
+            yield f"<title>{escape(shorten(span.text, 400))}</title>"
         yield _text(_MARGIN, y + 4, span.label, "match")
         if not span.marks:
             return
@@ -161,7 +161,7 @@ class Timeline:
             tip = ": ".join(part for part in (mark.name, mark.text) if part)
             yield (
                 f'<circle cx="{x(mark.at):.1f}" cy="{y}" r="5" fill="{self._colour(mark.name)}" tabindex="0">'
-                f"<title>{escape(shortened(tip, 400))}</title></circle>"
+                f"<title>{escape(shorten(tip, 400))}</title></circle>"
             )
 
 
@@ -270,7 +270,7 @@ def _months(low: float, high: float, step: int) -> Iterator[float]:
 
 
 def _show(text: str) -> str:
-    return shortened(text, _LABEL)
+    return shorten(text, _LABEL)
 
 
 def _text(x: float, y: float, text: str, kind: str, more: str = "") -> str:

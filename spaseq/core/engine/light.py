@@ -16,7 +16,7 @@ _MOST: Final = 200
 """The most matches whose ways are computed."""
 
 
-def given(run: Any) -> Any:
+def give(run: Any) -> Any:
     """The source of the light for `run`: the result of a query's `run`, or else a list of matches.
 
     Raises `OptionError` for anything else.
@@ -33,7 +33,7 @@ def given(run: Any) -> Any:
 
 
 def light_of(run: Any, ways: Callable[[Sequence[Any]], Sequence[tuple[Transition, ...]]]) -> Light:
-    """The known effects of a run, as from `given`. `ways` finds those of matches.
+    """The known effects of a run, as from `give`. `ways` finds those of matches.
 
     The result of a query's `run` is used once more, which reads the events again; twice if there are more than 200
     matches. Raises `OptionError` if events cannot be read again.

@@ -11,15 +11,15 @@ Modules:
 
 * `ahead` (`THREAD`, `Ahead`, `Crew`, `ahead`): Work ahead of the consumer: threads read and process items before the
   consumer asks for them.
-* `mixed` (`DEEPEST`, `Odd`, `array_of`, `beyond_exact`, `flattened`, `parts_of`, `together`, `united`): Columns with
+* `mixed` (`DEEPEST`, `Odd`, `array_of`, `beyond_exact`, `flatten`, `parts_of`, `together`, `unite`): Columns with
   values of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
 * `columns`: Columns of a batch as plain arrays, each of one of six kinds.
 * `batch` (`INSTANTS`, `EventBatch`): A batch of typed events in columns, in the order of the stream.
 * `unfinished` (`LONGEST`, `Fed`, `Unfinished`, `too_long`): The parts read so far of an unfinished line or record:
   bounded, and joined once.
-* `blocks` (`Joined`, `clean`, `decoded`, `first_line`, `line_blocks`, `read_some`): Bytes of files in blocks of whole
+* `blocks` (`Joined`, `clean`, `decode`, `first_line`, `line_blocks`, `read_some`): Bytes of files in blocks of whole
   lines; the readers of text formats share them.
-* `csv_files` (`padded`, `read_csv`): CSV and TSV files, block by block: typed as the first block is, texts as
+* `csv_files` (`pad`, `read_csv`): CSV and TSV files, block by block: typed as the first block is, texts as
   dictionaries, errors with their record.
 * `json_lines` (`read_json_lines`): JSON Lines, block by block: by pyarrow's reader if it reads the block correctly.
 * `growing` (`GrowingBytes`, `GrowingFile`, `Watched`): Text files that grow, read as lines are added, and standard

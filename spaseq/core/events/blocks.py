@@ -46,7 +46,7 @@ class Joined(io.RawIOBase):
         return part if part else bytes(self._rest.read(size))
 
 
-def decoded(line: bytes, name: str, record: int) -> str:
+def decode(line: bytes, name: str, record: int) -> str:
     """A line as text. Raises `EventError` if it is not UTF-8."""
     try:
         return line.decode("utf-8-sig")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from spaseq.core.errors import EventError
-from spaseq.core.events.blocks import Joined, check_names, clean, decoded, line_blocks, not_utf8, read_some
+from spaseq.core.events.blocks import Joined, check_names, clean, decode, line_blocks, not_utf8, read_some
 from spaseq.core.events.mixed import array_of, beyond_exact
 
 _NULLS: Final = ["", "NULL", "null"]
@@ -54,7 +54,7 @@ def read_csv(stream: Joined, name: str, delimiter: str, wanted: Collection[str] 
                 widened.setdefault(field.name, kind)
         line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))
         if table.num_rows:
-            yield table if included is None else padded(table, header)
+            yield table if included is None else pad(table, header)
 
 
 def _with_newlines(stream: Joined) -> Joined:
@@ -94,7 +94,7 @@ def _read_header(stream: Joined, name: str, delimiter: str) -> tuple[list[str] |
     first, _, rest = head.partition(b"\n")
     if b"\0" in first:
         raise not_utf8(name, line)
-    text = decoded(first, name, line).rstrip("\r")
+    text = decode(first, name, line).rstrip("\r")
     if not text.strip() and not rest:
         return None, line, stream
     try:
@@ -165,7 +165,7 @@ def _is_binary(kind: pa.DataType) -> bool:
     return bool(pa.types.is_binary(kind.value_type if pa.types.is_dictionary(kind) else kind))
 
 
-def padded(table: pa.Table, header: list[str]) -> pa.Table:
+def pad(table: pa.Table, header: list[str]) -> pa.Table:
     """The table with all columns of the header, those that it does not have being NULL."""
     nothing = pa.nulls(table.num_rows)
     return pa.table({n: table[n] if n in table.column_names else nothing for n in header})

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from spaseq.core.errors import EventError
-from spaseq.core.events.blocks import Joined, decoded, line_blocks
+from spaseq.core.events.blocks import Joined, decode, line_blocks
 from spaseq.core.events.mixed import DEEPEST, beyond_exact
 from spaseq.core.watch import to_hold
 
@@ -168,7 +168,7 @@ def _whole(digits: str) -> int | float:
 def _object(text: bytes, name: str, line: int) -> dict[str, Any]:
     to_hold(len(text) + _VALUE * sum(map(text.count, (b",", b"[", b"{"))))
     try:
-        value = json.loads(decoded(text, name, line), parse_int=_whole)
+        value = json.loads(decode(text, name, line), parse_int=_whole)
     except json.JSONDecodeError as error:
         problem = f"this is not JSON (column {error.colno}: {error.msg})"
     except RecursionError:

@@ -165,7 +165,7 @@ def parts_of(array: pa.UnionArray) -> Iterator[tuple[np.ndarray, pa.Array]]:
             yield rows, child if whole else child.take(pa.array(places))
 
 
-def united(columns: Sequence[pa.ChunkedArray]) -> list[pa.Array]:
+def unite(columns: Sequence[pa.ChunkedArray]) -> list[pa.Array]:
     """Columns of several types as arrays of one type, a union. Raises `Odd` if the union has too many types."""
     whole = [column.combine_chunks() for column in columns]
     arrays = [a if isinstance(a, pa.Array) else pa.concat_arrays(a.chunks) for a in whole]
@@ -230,7 +230,7 @@ def beyond_exact(column: pa.ChunkedArray) -> bool:
     return False
 
 
-def flattened(array: pa.Array) -> pa.Array:
+def flatten(array: pa.Array) -> pa.Array:
     """A column for files and frames, which have no unions: of numbers that doubles hold exactly as doubles, any other
     as texts, each value as JSON writes it."""
     if not pa.types.is_union(array.type):

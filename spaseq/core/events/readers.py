@@ -27,13 +27,13 @@ import pyarrow as pa
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.ahead import ahead
 from spaseq.core.events.blocks import Joined, check_names, first_line, read_some
-from spaseq.core.events.csv_files import padded, read_csv
+from spaseq.core.events.csv_files import pad, read_csv
 from spaseq.core.events.growing import GrowingBytes, GrowingFile
 from spaseq.core.events.json_lines import read_json_lines
-from spaseq.core.events.mixed import Odd, array_of, together, united
+from spaseq.core.events.mixed import Odd, array_of, together, unite
 from spaseq.core.events.parquet_pages import rows_at_once
 from spaseq.core.events.places import matching
-from spaseq.core.measure import shortened
+from spaseq.core.measure import shorten
 
 _EVENTS: Final = "<events>"
 """The name in errors of events that come from no file."""
@@ -104,7 +104,7 @@ def held_tables(source: Any) -> Iterator[pa.Table]:
 
 def _tables_in_memory(source: Any) -> Iterator[tuple[str, pa.Table]]:
     if isinstance(source, str | os.PathLike | GrowingFile):
-        problem = f"a push takes events, and this is a text or a path: {shortened(str(source), 60)!r}"
+        problem = f"a push takes events, and this is a text or a path: {shorten(str(source), 60)!r}"
         raise OptionError(problem, "query.run(path) reads a file; an event is a dict")
     if isinstance(source, Mapping) or _is_record(source):
         yield _EVENTS, from_dicts([source])
@@ -333,7 +333,7 @@ def _parquet(source: Any, name: str, wanted: Collection[str] | None) -> Iterator
         for batch in file.iter_batches(batch_size=at_once, columns=columns):
             table = pa.Table.from_batches([batch])
             rows += len(table)
-            yield table if columns is None else padded(table, names)
+            yield table if columns is None else pad(table, names)
         if rows != file.metadata.num_rows:  # the reader takes parts of the file at their word
             told = f"it holds {file.metadata.num_rows:,} events by its own account, and {rows:,} were read"
             raise EventError(f"the file is damaged: {told}", source=name)
@@ -376,7 +376,7 @@ def _alike(parts: list[pa.Table], source: str) -> list[pa.Table]:
         columns = [_decode(parts[i].column(name)) for i in having]
         if together(columns):
             try:
-                columns = united(columns)
+                columns = unite(columns)
             except Odd:
                 problem = f"attribute {name} holds values of too many types"
                 raise EventError(problem, source=source, attribute=name, hint="flatten nested values first") from None

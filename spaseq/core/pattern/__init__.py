@@ -14,7 +14,7 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.core.pattern.balanced import balanced
+from spaseq.core.pattern.balanced import balance
 from spaseq.core.pattern.nodes import (
     And,
     As,
@@ -51,7 +51,7 @@ __all__ = [
     "Sequence",
     "Skip",
     "all_shown",
-    "balanced",
+    "balance",
     "push_filters",
     "told_by_positions",
     "variables",

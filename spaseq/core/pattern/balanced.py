@@ -8,7 +8,7 @@ from typing import TypeVar
 _T = TypeVar("_T")
 
 
-def balanced(operator: Callable[[_T, _T], _T], parts: Sequence[_T]) -> _T:
+def balance(operator: Callable[[_T, _T], _T], parts: Sequence[_T]) -> _T:
     """`parts` (at least one, order kept) combined by an associative `operator` into a tree of logarithmic depth.
 
     Functions over formulas are recursive: a chain of some hundred alternatives would exceed Python's recursion limit.
@@ -16,4 +16,4 @@ def balanced(operator: Callable[[_T, _T], _T], parts: Sequence[_T]) -> _T:
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return operator(balanced(operator, parts[:half]), balanced(operator, parts[half:]))
+    return operator(balance(operator, parts[:half]), balance(operator, parts[half:]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spaseq.core.pattern.nodes import As, Atom, Correlate, Filter, Iterate, Or, Pattern, Sequence
 from spaseq.core.pattern.variables import variables
-from spaseq.core.trees import folded
+from spaseq.core.trees import fold
 
 _VARIES = -1
 _UNTOLD = -2
@@ -48,7 +48,7 @@ def _events(pattern: Pattern, names: frozenset[str]) -> int:
 def all_shown(pattern: Pattern, kept: frozenset[str]) -> bool:
     """True if each event that a match of `pattern` takes is taken by one of the variables `kept`."""
 
-    def shown(node: Pattern, below: list[bool]) -> bool:
+    def is_shown(node: Pattern, below: list[bool]) -> bool:
         match node:
             case Atom(_, bound, _):
                 return bool(bound & kept)
@@ -56,4 +56,4 @@ def all_shown(pattern: Pattern, kept: frozenset[str]) -> bool:
                 return variable in kept or below[0]
         return all(below)
 
-    return folded(pattern, shown)
+    return fold(pattern, is_shown)

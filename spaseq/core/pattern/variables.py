@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from spaseq.core.pattern.nodes import As, Atom, Pattern, Project
-from spaseq.core.trees import folded
+from spaseq.core.trees import fold
 
 
 def variables(pattern: Pattern) -> frozenset[str]:
     """The variables that take a position in some valuation of `pattern`. O(size of the pattern)."""
-    return folded(pattern, _variables)
+    return fold(pattern, _variables)
 
 
 def _variables(pattern: Pattern, below: list[frozenset[str]]) -> frozenset[str]:

@@ -12,20 +12,20 @@ outermost object (a CEQL or SPAseq session, the state that Spark keeps for a buc
   or run code.
 """
 
-from spaseq.core.snapshot.checks import array, damaged, expect
+from spaseq.core.snapshot.checks import array, damage_error, expect
 from spaseq.core.snapshot.codec import Kind, Unwritable, decode, encode
-from spaseq.core.snapshot.envelope import Identity, seal, shortened, unseal
+from spaseq.core.snapshot.envelope import Identity, seal, shorten, unseal
 
 __all__ = [
     "Identity",
     "Kind",
     "Unwritable",
     "array",
-    "damaged",
+    "damage_error",
     "decode",
     "encode",
     "expect",
     "seal",
-    "shortened",
+    "shorten",
     "unseal",
 ]

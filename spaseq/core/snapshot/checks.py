@@ -9,7 +9,7 @@ import numpy as np
 from spaseq.core.errors import OptionError
 
 
-def damaged(what: str) -> OptionError:
+def damage_error(what: str) -> OptionError:
     """The error for bytes that `snapshot()` cannot have returned. `what`: the part that is wrong, a noun."""
     return OptionError(f"this snapshot is damaged: {what}", "take it again, or go on from an earlier one")
 
@@ -17,7 +17,7 @@ def damaged(what: str) -> OptionError:
 def expect(holds: object, what: str) -> None:
     """Raises `OptionError` unless `holds`. `what`: the expected value, a noun for the message."""
     if not holds:
-        raise damaged(f"expected {what}")
+        raise damage_error(f"expected {what}")
 
 
 def array(
@@ -37,7 +37,7 @@ def array(
     shape = (-1,) if columns is None else (-1, columns)
     fits = isinstance(value, np.ndarray) and value.dtype == np.int64 and value.ndim == len(shape)
     if not fits or (columns is not None and value.shape[1] != columns) or rows not in (None, len(value)):
-        raise damaged(f"{what} have another type or shape")
+        raise damage_error(f"{what} have another type or shape")
     if value.size and ((low is not None and value.min() < low) or (high is not None and value.max() > high)):
-        raise damaged(f"{what} are out of range")
+        raise damage_error(f"{what} are out of range")
     return np.array(value, np.int64)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from spaseq.core.errors import OptionError, QueryError, SpaseqError
-from spaseq.core.snapshot.checks import damaged
+from spaseq.core.snapshot.checks import damage_error
 from spaseq.core.snapshot.codec import Kind, Unwritable, decode, encode
 
 Identity = Mapping[str, str]
@@ -37,7 +37,7 @@ _SHOWN: Final = 200
 _T = TypeVar("_T")
 
 
-def shortened(text: str, most: int = _SHOWN) -> str:
+def shorten(text: str, most: int = _SHOWN) -> str:
     """`text` on one line, cut to `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
@@ -52,7 +52,7 @@ def seal(identity: Identity, contents: Any, kinds: Sequence[Kind] = ()) -> bytes
         body = encode(contents, kinds)
     except Unwritable as error:
         raise OptionError(str(error), "it can hold numbers, texts, truth values, times, and lists of these") from error
-    said = {name: [_digest(text), shortened(text)] for name, text in identity.items()}
+    said = {name: [_digest(text), shorten(text)] for name, text in identity.items()}
     front = json.dumps(said).encode()
     parts = [_MAGIC, _SIZES.pack(_VERSION, len(front), len(body)), front, body]
     checksum = hashlib.blake2b(digest_size=_CHECK)
@@ -73,10 +73,10 @@ def unseal(data: Any, identity: Identity, kinds: Sequence[Kind], restore: Callab
         return restore(decode(body, kinds))
     except SpaseqError as error:
         if error.exit_code == 1 or isinstance(error, QueryError):  # the query was compiled: these contents are forged
-            raise damaged("its contents are no state of an evaluation") from error
+            raise damage_error("its contents are no state of an evaluation") from error
         raise
     except Exception as error:  # forged contents may make any part fail in any way
-        raise damaged("its contents are no state of an evaluation") from error
+        raise damage_error("its contents are no state of an evaluation") from error
 
 
 def _open(data: Any) -> tuple[dict[str, list[str]], memoryview]:
@@ -86,7 +86,7 @@ def _open(data: Any) -> tuple[dict[str, list[str]], memoryview]:
     if bytes(data[: len(_MAGIC)]) != _MAGIC:
         raise OptionError("this is no snapshot", "open takes what snapshot() of this version gave")
     if len(data) < _FRONT + _CHECK:
-        raise damaged(f"it ends after {len(data)} bytes")
+        raise damage_error(f"it ends after {len(data)} bytes")
     version, front, body = _SIZES.unpack(data[len(_MAGIC) : _FRONT])
     if version != _VERSION:
         other = "a newer" if version > _VERSION else "an older"
@@ -95,9 +95,9 @@ def _open(data: Any) -> tuple[dict[str, list[str]], memoryview]:
             f"it was taken by {other} version of spaseq: go on with that one, or begin anew",
         )
     if len(data) != _FRONT + front + body + _CHECK:
-        raise damaged(f"it has {len(data):,} bytes and should have {_FRONT + front + body + _CHECK:,}")
+        raise damage_error(f"it has {len(data):,} bytes and should have {_FRONT + front + body + _CHECK:,}")
     if hashlib.blake2b(data[:-_CHECK], digest_size=_CHECK).digest() != data[-_CHECK:]:
-        raise damaged("its checksum does not fit its contents")
+        raise damage_error("its checksum does not fit its contents")
     return _identity(data[_FRONT : _FRONT + front]), data[_FRONT + front : -_CHECK]
 
 
@@ -106,7 +106,7 @@ def _identity(front: memoryview) -> dict[str, list[str]]:
         said = json.loads(bytes(front))
         found = {str(name): [str(digest), str(text)] for name, (digest, text) in said.items()}
     except Exception as error:  # the checksum fits, so the snapshot was forged
-        raise damaged("its identity cannot be read") from error
+        raise damage_error("its identity cannot be read") from error
     return found
 
 
@@ -117,7 +117,7 @@ def _compare(there: dict[str, list[str]], identity: Identity) -> None:
         if digest != _digest(text):
             other = "another" if name in ("language", "query", "schema", "window") else "other"
             raise OptionError(
-                f"this snapshot is of {other} {name}: it was taken of {shown!r}, and this is {shortened(text)!r}",
+                f"this snapshot is of {other} {name}: it was taken of {shown!r}, and this is {shorten(text)!r}",
                 "open it with what it was taken with, or begin anew",
             )
     for name in there.keys() - identity.keys():

@@ -12,7 +12,7 @@ for all GPMs of a stream.
 Modules:
 
 * `kernels`: The inner loops of the columnar plan, over flat arrays.
-* `table` (`UNBOUND`, `Space`, `Table`, `distinct`, `stacked`): Solutions as columns, and the terms they are made of.
+* `table` (`UNBOUND`, `Space`, `Table`, `distinct`, `stack`): Solutions as columns, and the terms they are made of.
 * `lists` (`Lists`, `Pairs`): The triples of a batch of events, listed by predicate, and pairs of terms taken from them.
 * `joins`: Joins of tables, event by event: two rows are compatible if they bind no shared variable to different terms.
 * `paths` (`pairs_of`): Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
@@ -23,7 +23,7 @@ Modules:
   EXISTS for the plan: constant names only, moved inwards if needed, and variables for operands.
 * `order` (`by_all_terms`, `by_keys`, `ranks`): The order of terms and of solution rows (SPARQL 1.1 §15.1).
 * `truth`: Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
-* `amounts` (`Amounts`, `Numbers`, `amounts_of`, `by_kind`, `combined`, `compared`, `decimal_digits`, `divided`,
+* `amounts` (`Amounts`, `Numbers`, `amounts_of`, `by_kind`, `combine`, `compare`, `decimal_digits`, `divide`,
   `rounded`, `signed`, `term_numbers`): Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, the
   literals it gives, and comparisons that the values' kinds decide.
 * `texts` (`fresh_values`, `keys_of`, `nodes_of`, `numbers_of`): The keys of terms in columns, for functions of keys,
@@ -35,7 +35,7 @@ Modules:
   joined with a batch by an index over the shared variables, or looked up for the terms of a batch.
 * `pushed` (`PushedTerms`): Lists for events that are pushed one by one; their terms keep their numbers from one push to
   the next.
-* `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepared`): One small graph by itself: the results of the
+* `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepare`): One small graph by itself: the results of the
   plan on a batch of one event, over rdflib's terms, without arrays.
 * `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Found`, `Solutions`, `Unsolved`, `value_on`): Evaluates compiled GPMs
   on batches of events, and on a few that are pushed.

@@ -1,6 +1,6 @@
 """One small graph by itself: what the plan gives on a batch of one event, over rdflib's terms, without arrays.
 
-A pushed graph has a few triples, and then the plan's arrays cost more than what it does with them. `prepared` compiles
+A pushed graph has a few triples, and then the plan's arrays cost more than what it does with them. `prepare` compiles
 a GPM for that case, once: a basic graph pattern, whose triple patterns are those of the batch in the same order
 (`basic_pattern`), under FILTERs whose truth is that of `spaseq.gpm.columnar.truth`. The plan stays the definition:
 other patterns, and graphs with more than a few candidates (`PAIRS`), are its own. Tests compare the two.
@@ -74,7 +74,7 @@ class GraphRows:
 
 
 class Alone:
-    """A GPM made ready by `prepared`."""
+    """A GPM made ready by `prepare`."""
 
     __slots__ = ("_names", "_steps", "_tests")
 
@@ -123,7 +123,7 @@ def _step(
     return None if predicate is None else places[str(predicate)], tuple(tried)
 
 
-def prepared(
+def prepare(
     node: algebra.Node, conditions: Sequence[algebra.Expression], prologue: Prologue, places: Mapping[str, int]
 ) -> Alone | None:
     """A pattern under FILTERs for graphs that are solved by themselves; None if that is left to the plan.
@@ -151,19 +151,19 @@ def _test(expression: algebra.Expression, slots: Mapping[str, int], prologue: Pr
         case algebra.Call("true"):
             return lambda row: TRUE
         case algebra.Call("&&", arguments):
-            return _folded([_test(a, slots, prologue) for a in arguments], FALSE)
+            return _fold([_test(a, slots, prologue) for a in arguments], FALSE)
         case algebra.Call("||", arguments):
-            return _folded([_test(a, slots, prologue) for a in arguments], TRUE)
+            return _fold([_test(a, slots, prologue) for a in arguments], TRUE)
         case algebra.Call("!", (argument,)):
             inner = _test(argument, slots, prologue)
             return lambda row: found if (found := inner(row)) == ERROR else 1 - found
         case algebra.Call(sign, (algebra.Term(left), algebra.Term(right))) if sign in algebra.SIGNS:
-            return _comparison(sign, left, right, slots, _asked(expression, slots, prologue))
+            return _comparison(sign, left, right, slots, _ask(expression, slots, prologue))
         case _:
-            return _asked(expression, slots, prologue)
+            return _ask(expression, slots, prologue)
 
 
-def _folded(tests: Sequence[_Test], settled: int) -> _Test:
+def _fold(tests: Sequence[_Test], settled: int) -> _Test:
     """`||` (`settled` TRUE) or `&&` (`settled` FALSE)."""
 
     def test(row: _Row) -> int:
@@ -220,7 +220,7 @@ def _is_plain(literal: Any) -> bool:
     return literal.datatype is None and not literal.language
 
 
-def _asked(expression: algebra.Expression, slots: Mapping[str, int], prologue: Prologue) -> _Test:
+def _ask(expression: algebra.Expression, slots: Mapping[str, int], prologue: Prologue) -> _Test:
     """The truth of any other expression."""
     names = [(name, slots[name]) for name in sorted(algebra.expression_variables(expression)) if name in slots]
 

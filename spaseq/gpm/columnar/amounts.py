@@ -21,8 +21,8 @@ from spaseq.gpm.functions.numbers import double_text, quotient_text
 from spaseq.rdf.columns import Kinds, LiteralColumns
 
 __all__ = [
-    "DOUBLE", "MOST_DIGITS", "MOST_WHOLE", "OPEN", "TENS", "Amounts", "Numbers", "amounts_of", "by_kind", "combined",
-    "compared", "decimal_digits", "divided", "error_of", "quotient_key", "rounded", "signed", "term_numbers",
+    "DOUBLE", "MOST_DIGITS", "MOST_WHOLE", "OPEN", "TENS", "Amounts", "Numbers", "amounts_of", "by_kind", "combine",
+    "compare", "decimal_digits", "divide", "error_of", "quotient_key", "rounded", "signed", "term_numbers",
 ]  # fmt: skip
 
 INTEGER: Final = 0
@@ -190,7 +190,7 @@ def _digits(number: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return whole, scale, known
 
 
-def combined(sign: str, left: Amounts, right: Amounts) -> Amounts:
+def combine(sign: str, left: Amounts, right: Amounts) -> Amounts:
     """`left sign right`, one of `+ - * /`, as `functions.arithmetic` has it."""
     rank = np.maximum(left.rank, right.rank)
     wrong = (left.rank < 0) | (right.rank < 0)
@@ -210,9 +210,9 @@ def combined(sign: str, left: Amounts, right: Amounts) -> Amounts:
     return Amounts(rank, whole, scale, real, left.open | right.open | (open_rows & ~wrong))
 
 
-def divided(left: Amounts, right: Amounts) -> Amounts:
+def divide(left: Amounts, right: Amounts) -> Amounts:
     """The quotients."""
-    return combined("/", left, right)
+    return combine("/", left, right)
 
 
 def quotient_key(whole: int, scale: int, divisor: int) -> bytes:
@@ -301,7 +301,7 @@ def rounded(name: str, given: Amounts, *, plain: bool) -> Amounts:
 # -- comparisons
 
 
-def compared(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]:
+def compare(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]:
     """(whether the numbers decide the comparison, its truth if so): bool (rows,) each. A near tie is not decided."""
     with np.errstate(invalid="ignore", over="ignore"):
         apart = (np.abs(a.value - b.value) > a.error + b.error) | (a.exact & b.exact)

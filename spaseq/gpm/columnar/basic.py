@@ -56,7 +56,7 @@ class BasicPattern:
 def basic_pattern(node: algebra.BGP) -> BasicPattern:
     """Compiles a basic graph pattern that is not empty."""
     slots: dict[Any, int] = {}
-    steps = tuple(_step(triple, slots) for triple in _ordered(node.triples))
+    steps = tuple(_step(triple, slots) for triple in _order(node.triples))
     names = tuple(sorted((str(term), slot) for term, slot in slots.items() if isinstance(term, Variable)))
     return BasicPattern(steps, names, len(slots), _shape(steps))
 
@@ -72,7 +72,7 @@ def _is_open(term: Any) -> bool:
     return isinstance(term, (Variable, BNode))
 
 
-def _ordered(triples: Sequence[_Triple]) -> list[_Triple]:
+def _order(triples: Sequence[_Triple]) -> list[_Triple]:
     """The triple patterns in the order of matching: those that share variables with earlier ones, and those with the
     most constants, come first."""
     rest, order = list(triples), []
@@ -126,7 +126,7 @@ def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: boo
             raise BudgetExceeded("solution_rows", lists.budget, capacity + 1, "rows")
         capacity = min(4 * capacity, lists.budget)
         to_hold(4 * capacity * (1 + pattern.slots))
-        found_events, found = _grown(found_events, capacity), _grown(found, capacity)
+        found_events, found = _grow(found_events, capacity), _grow(found, capacity)
     count = int(state[1])
     found_events = found_events[:count]
     slots = tuple(found[:count].T.copy())  # the same arrays for every caller: they are distinguished by identity
@@ -142,7 +142,7 @@ def _most_tried(starts: np.ndarray, steps: np.ndarray, events: np.ndarray) -> in
     return int(min(3 * len(steps) * (1 + candidates**free).sum(), 1e12))
 
 
-def _grown(array: np.ndarray, capacity: int) -> np.ndarray:
+def _grow(array: np.ndarray, capacity: int) -> np.ndarray:
     larger = np.empty((capacity, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger

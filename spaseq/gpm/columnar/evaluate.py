@@ -14,7 +14,7 @@ from rdflib import URIRef
 from spaseq.core.engine import Settings
 from spaseq.core.integers import first_of_each
 from spaseq.gpm import algebra
-from spaseq.gpm.columnar.alone import PAIRS, Alone, GraphRows, Listed, listed, prepared
+from spaseq.gpm.columnar.alone import PAIRS, Alone, GraphRows, Listed, listed, prepare
 from spaseq.gpm.columnar.coverage import counts, read_by, uncovered_pattern, unsteady
 from spaseq.gpm.columnar.keys import Keys
 from spaseq.gpm.columnar.knowledge import Graphs
@@ -161,25 +161,25 @@ class _Columns:
             bound &= column >= 0
         codes = np.full(len(self.events), -1, np.int64)
         rows = np.flatnonzero(bound)
-        codes[rows] = self._coded(rows, [column[rows] for column in columns], names, keys)
+        codes[rows] = self._code(rows, [column[rows] for column in columns], names, keys)
         return codes
 
-    def _coded(self, rows: np.ndarray, columns: Sequence[np.ndarray], names: Sequence[str], keys: Keys) -> np.ndarray:
+    def _code(self, rows: np.ndarray, columns: Sequence[np.ndarray], names: Sequence[str], keys: Keys) -> np.ndarray:
         """The codes of `rows`, which bind all `names`; `columns` have their terms."""
         if len(columns) > 1 or not len(rows) or columns[0].max() >= self._space.base:
             first, kinds = distinct(columns, len(rows))
-            return self._asked(rows, columns, first, names, keys)[kinds]
+            return self._ask(rows, columns, first, names, keys)[kinds]
         memo = self._space.codes(keys)
         codes = memo[columns[0]]
         fresh = np.flatnonzero(codes < 0)
         if len(fresh):
             first, _ = first_of_each(columns[0][fresh])
             first = fresh[first]
-            memo[columns[0][first]] = self._asked(rows, columns, first, names, keys)
+            memo[columns[0][first]] = self._ask(rows, columns, first, names, keys)
             codes = memo[columns[0]]
         return codes
 
-    def _asked(
+    def _ask(
         self, rows: np.ndarray, columns: Sequence[np.ndarray], places: np.ndarray, names: Sequence[str], keys: Keys
     ) -> np.ndarray:
         """The codes of the rows at `places` of `rows`."""
@@ -321,7 +321,7 @@ class BatchEvaluator:
         predicates = [pushed.predicates(event.triples) for event in events]
         present = list(map(set, predicates))
         asked = [(gpm, [i for i, own in enumerate(present) if gpm.needs <= own]) for gpm in self._gpms]
-        return self._planned(events, predicates, asked)
+        return self._plan(events, predicates, asked)
 
     def solve_each(self, events: Sequence[GraphEvent]) -> list[Found]:
         """The solutions of `solve_pushed`, for a few events: by GPM those that are ready for small graphs (`alone`),
@@ -348,12 +348,12 @@ class BatchEvaluator:
                     left.setdefault(gpm, []).append(i)
                 else:
                     found += [(i, gpm.name, rows, row, kept) for row, kept in enumerate(rows.kept)]
-        for name, solutions in self._planned(events, predicates, list(left.items())).items():
+        for name, solutions in self._plan(events, predicates, list(left.items())).items():
             each = zip(solutions.events.tolist(), solutions.kept.tolist(), strict=True)
             found += [(i, name, solutions, row, kept) for row, (i, kept) in enumerate(each)]
         return found
 
-    def _planned(
+    def _plan(
         self,
         events: Sequence[GraphEvent],
         predicates: Sequence[Sequence[int | None]],
@@ -459,7 +459,7 @@ class _Plan:
         """The plan for small graphs; None if it has none."""
         if self._knowledge is not None or self._budget < PAIRS:
             return None
-        return prepared(self._event, self._local, self._prologue, places)
+        return prepare(self._event, self._local, self._prologue, places)
 
     def solve(self, lists: Lists, events: np.ndarray, *, later: bool = False) -> Solutions:
         evaluation = Evaluation(lists, self._prologue, events, self._graphs, self._counting, self._ready)
@@ -471,8 +471,8 @@ class _Plan:
         if not self._local or not len(table):
             return _Columns(table, np.ones(len(table), bool), lists.space)
         if later and self._steady and not any(map(algebra.has_exists, self._local)):
-            return _Columns(table, partial(_kept, self._local, evaluation), lists.space)
-        return _Columns(table, _kept(self._local, evaluation, table), lists.space)
+            return _Columns(table, partial(_keep, self._local, evaluation), lists.space)
+        return _Columns(table, _keep(self._local, evaluation, table), lists.space)
 
     def _bound_late(self, evaluation: Evaluation, table: Table) -> Solutions:
         """The solutions, with the last BINDs worked out for rows that the FILTERs before them leave."""
@@ -482,10 +482,10 @@ class _Plan:
                 rows = evaluation.extended(rows, name, value)
             return rows
 
-        kept = _kept(self._first, evaluation, table)
+        kept = _keep(self._first, evaluation, table)
         rows = np.flatnonzero(kept)
         own = bound(table.take(rows))
-        kept[rows] = _kept(self._rest, evaluation, own)
+        kept[rows] = _keep(self._rest, evaluation, own)
         whole = table
         for name, _ in self._binds:
             column = np.full(len(table), UNBOUND, np.int32)
@@ -495,7 +495,7 @@ class _Plan:
         return _Columns(whole, kept, evaluation.lists.space, late)
 
 
-def _kept(conditions: Sequence[algebra.Expression], evaluation: Evaluation, table: Table) -> np.ndarray:
+def _keep(conditions: Sequence[algebra.Expression], evaluation: Evaluation, table: Table) -> np.ndarray:
     """Where all conditions are true: bool (rows,). Each is evaluated where those before it are."""
     kept = np.ones(len(table), bool)
     for condition in conditions if len(table) else ():
@@ -524,5 +524,5 @@ def _with_known_graphs(evaluator: PatternEvaluator) -> tuple[algebra.Node, tuple
 
 
 def _known_inside(expression: algebra.Expression, names: Sequence[str]) -> algebra.Expression:
-    found: algebra.Expression = algebra.rebuilt(expression, lambda node: with_known_graphs(node, names))
+    found: algebra.Expression = algebra.rebuild(expression, lambda node: with_known_graphs(node, names))
     return found

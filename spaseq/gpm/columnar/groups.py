@@ -19,7 +19,7 @@ from spaseq.core.errors import InternalError
 from spaseq.core.integers import different
 from spaseq.core.watch import made_text
 from spaseq.gpm import algebra
-from spaseq.gpm.aggregates import LENIENT, PLACES, combined, in_row_order
+from spaseq.gpm.aggregates import LENIENT, PLACES, combine, in_row_order
 from spaseq.gpm.columnar.amounts import (
     DOUBLE,
     MOST_DIGITS,
@@ -27,12 +27,12 @@ from spaseq.gpm.columnar.amounts import (
     TENS,
     Amounts,
     amounts_of,
-    divided,
+    divide,
     quotient_key,
 )
 from spaseq.gpm.columnar.order import ranks
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
-from spaseq.gpm.columnar.truth import Scope, computed
+from spaseq.gpm.columnar.truth import Scope, compute
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,14 +55,14 @@ def aggregated(
     grouping = node.child
     if not isinstance(grouping, algebra.Grouped):
         raise InternalError(f"aggregates over {type(grouping).__name__}")
-    groups = _grouped(table, [computed(key, scope) for key in grouping.keys], events)
+    groups = _group(table, [compute(key, scope) for key in grouping.keys], events)
     columns = {
         name: _result(aggregate, table, scope, groups, ordered, behind_where) for name, aggregate in node.results
     }
     return Table(groups.events, columns)
 
 
-def _grouped(table: Table, keys: Sequence[np.ndarray], events: np.ndarray) -> _Groups:
+def _group(table: Table, keys: Sequence[np.ndarray], events: np.ndarray) -> _Groups:
     """The groups of rows with the same event and the same keys."""
     if not keys:
         return _Groups(np.searchsorted(events, table.events).astype(np.int64), events)
@@ -79,9 +79,9 @@ def _result(
         rows = np.arange(len(table))
         if aggregate.once:
             rows, _ = distinct([groups.of, *table.columns.values()], len(table))
-        return _counted(groups.of[rows], groups, space)
+        return _count(groups.of[rows], groups, space)
     by_row = in_row_order(aggregate, ordered=ordered, behind_where=behind_where)
-    numbers = computed(aggregate.over, scope)
+    numbers = compute(aggregate.over, scope)
     if behind_where and isinstance(aggregate.over, algebra.Term):
         bound = np.flatnonzero(numbers >= 0)
         groups, numbers = _Groups(groups.of[bound], groups.events), numbers[bound]
@@ -89,7 +89,7 @@ def _result(
     if aggregate.name in LENIENT:
         values = values.only_known()
     if aggregate.name == "Count":
-        return _counted(values.groups, groups, space)
+        return _count(values.groups, groups, space)
     if aggregate.name in PLACES:
         return values.sound(values.last() if PLACES[aggregate.name] else values.first())
     if aggregate.name in ("Sum", "Avg"):
@@ -98,10 +98,10 @@ def _result(
         found, is_open = values.concatenated(aggregate.separator, space), np.zeros(len(values.broken), bool)
     else:
         found, is_open = np.full(len(values.broken), UNBOUND, np.int32), np.ones(len(values.broken), bool)
-    return values.sound(values.folded(partial(combined, aggregate), space, found, is_open))
+    return values.sound(values.folded(partial(combine, aggregate), space, found, is_open))
 
 
-def _counted(members: np.ndarray, groups: _Groups, space: Space) -> np.ndarray:
+def _count(members: np.ndarray, groups: _Groups, space: Space) -> np.ndarray:
     counts = np.bincount(members, minlength=len(groups.events))
     used, codes = different(counts)
     return np.array([space.number(Literal(count)) for count in used.tolist()], np.int32)[codes]
@@ -126,17 +126,17 @@ class _Values:
             rows = np.sort(distinct([groups.of, numbers], len(numbers))[0])
         place = rows if by_row else ranks(numbers[rows], space, apart=True)
         rows = rows[np.lexsort([place, groups.of[rows]])]
-        return _Values._sorted(groups.of[rows], numbers[rows], len(groups.events))
+        return _Values._sort(groups.of[rows], numbers[rows], len(groups.events))
 
     @staticmethod
-    def _sorted(groups: np.ndarray, numbers: np.ndarray, count: int) -> _Values:
+    def _sort(groups: np.ndarray, numbers: np.ndarray, count: int) -> _Values:
         broken = np.bincount(groups[numbers < 0], minlength=count) > 0
         return _Values(groups, numbers, np.searchsorted(groups, np.arange(count + 1)), broken)
 
     def only_known(self) -> _Values:
         """The values without errors."""
         known = self.numbers >= 0
-        return _Values._sorted(self.groups[known], self.numbers[known], len(self.broken))
+        return _Values._sort(self.groups[known], self.numbers[known], len(self.broken))
 
     def first(self) -> np.ndarray:
         """The first value of each group, -1 where it has none."""
@@ -188,7 +188,7 @@ class _Values:
         sums, counts = self._sums(space), np.diff(self.starts)
         none = np.zeros(len(counts))
         by = Amounts(np.zeros(len(counts), np.int8), np.maximum(counts, 1), none.astype(np.int64), none, none > 0)
-        means = divided(sums, by)
+        means = divide(sums, by)
         found = means.terms(space)
         endless = np.flatnonzero(means.open & ~sums.open & (sums.rank >= 0))
         if len(endless):
@@ -227,7 +227,7 @@ class _Values:
             key = own.tobytes()
             value = known.get(key)
             if value is None:
-                value = known[key] = _asked(function, [space.term(number) for number in own.tolist()], space)
+                value = known[key] = _ask(function, [space.term(number) for number in own.tolist()], space)
             found[group] = value
         return found
 
@@ -239,7 +239,7 @@ def _text(key: str) -> str | None:
     return key[1:-1] if key[0] == "<" else key[1 : key.rindex('"')]
 
 
-def _asked(function: Callable[[list[Any]], Identifier], terms: list[Any], space: Space) -> int:
+def _ask(function: Callable[[list[Any]], Identifier], terms: list[Any], space: Space) -> int:
     try:
         return space.number(function(terms))
     except SPARQLError:

@@ -17,7 +17,7 @@ from spaseq.core.jit import attempt_rows, interprets
 from spaseq.core.watch import to_hold
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
-from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stacked
+from spaseq.gpm.columnar.table import UNBOUND, Table, distinct, stack
 from spaseq.gpm.inline import InlineTerms
 from spaseq.rdf import term_bytes
 
@@ -26,13 +26,13 @@ _NESTED = 16  # a join that would compare this many pairs per row sorts instead
 
 def join(left: Table, right: Table, budget: int) -> Table:
     """left ⋈ right. Raises `BudgetExceeded` beyond `budget` rows."""
-    return merged(left, right, *pairs(left, right, budget))
+    return merge(left, right, *pairs(left, right, budget))
 
 
 def left_join(left: Table, right: Table, holds: Callable[[Table], np.ndarray], budget: int) -> Table:
     """left ⟕ right under a condition: `holds(table)`, bool (rows,), is its truth for joined rows."""
     mine, theirs = pairs(left, right, budget)
-    both = merged(left, right, mine, theirs)
+    both = merge(left, right, mine, theirs)
     kept = holds(both)
     alone = np.ones(len(left), bool)
     alone[mine[kept]] = False
@@ -55,7 +55,7 @@ def semi_join(left: Table, right: Table, budget: int) -> np.ndarray:
     return found
 
 
-def merged(left: Table, right: Table, mine: np.ndarray, theirs: np.ndarray) -> Table:
+def merge(left: Table, right: Table, mine: np.ndarray, theirs: np.ndarray) -> Table:
     """The unions of pairs of compatible rows."""
     to_hold(4 * len(mine) * (1 + len(left.columns) + len(right.columns)))
     columns = {name: column[mine] for name, column in left.columns.items()}
@@ -71,15 +71,15 @@ def pairs(left: Table, right: Table, budget: int, *, overlap: bool = False) -> t
     shared = [name for name in left.columns if name in right.columns]
     if overlap and not shared:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    mine, theirs = stacked(left, shared), stacked(right, shared)
-    if shared and _tried(left.events, right.events) > _NESTED * (len(left) + len(right)) + 10_000:
+    mine, theirs = stack(left, shared), stack(right, shared)
+    if shared and _try(left.events, right.events) > _NESTED * (len(left) + len(right)) + 10_000:
         bound = [i for i in range(len(shared)) if not ((mine[:, i] < 0).any() or (theirs[:, i] < 0).any())]
         if len(bound) == len(shared):
             return _sorted_pairs(left.events, mine, right.events, theirs, budget)
     return _nested_pairs(left.events, mine, right.events, theirs, overlap, budget)
 
 
-def _tried(left: np.ndarray, right: np.ndarray) -> int:
+def _try(left: np.ndarray, right: np.ndarray) -> int:
     """The number of pairs of rows with the same event."""
     low = np.searchsorted(right, left, "left")
     return int((np.searchsorted(right, left, "right") - low).sum())
@@ -91,7 +91,7 @@ def _nested_pairs(
     capacity = max(1024, 2 * len(left))
     mine, theirs = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
     state = np.zeros(3, np.int64)
-    tried = _tried(left_events, right_events) if interprets(k.join_rows) else 0
+    tried = _try(left_events, right_events) if interprets(k.join_rows) else 0
     while not attempt_rows(k.join_rows, 8 * (tried + len(left) + len(right)), left_events, left, right_events, right,
                            overlap, state, mine, theirs):  # fmt: skip
         if capacity >= budget:
@@ -119,11 +119,11 @@ def equal_pairs(left: np.ndarray, right: np.ndarray, budget: int) -> tuple[np.nd
     `budget`. O(rows log rows + pairs)."""
     order = in_order(right)
     low, high = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
-    rows, places = expanded(low, high, budget)
+    rows, places = expand(low, high, budget)
     return rows, order[places]
 
 
-def expanded(low: np.ndarray, high: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
+def expand(low: np.ndarray, high: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
     """(row, place) for each place in each row's range low:high. Raises `BudgetExceeded` beyond `budget`."""
     lengths = high - low
     total = int(lengths.sum())

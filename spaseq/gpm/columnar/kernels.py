@@ -57,7 +57,7 @@ def list_triples(
 
 
 @allocating
-def _bound(values: np.ndarray, low: int, high: int, term: int, after: int) -> int:
+def _bind(values: np.ndarray, low: int, high: int, term: int, after: int) -> int:
     """The first index in the ascending values[low:high] with a value >= term, or with `after` > term."""
     while low < high:
         middle = (low + high) // 2
@@ -145,8 +145,8 @@ def _range(
     if place >= 0 and high - low > _LINEAR:
         value = steps[depth, 2 + 2 * place]
         term = value if steps[depth, 1 + 2 * place] == CONSTANT else bound[value]
-        low = _bound(sought, low, high, term, 0)
-        high = _bound(sought, low, high, term, 1)
+        low = _bind(sought, low, high, term, 0)
+        high = _bind(sought, low, high, term, 1)
     return low, high
 
 

@@ -21,7 +21,7 @@ from rdflib.term import Literal, URIRef, Variable
 from spaseq.core.integers import apart, different, in_order
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar.coverage import counts, read_predicates, uncovered
-from spaseq.gpm.columnar.joins import expanded, placed
+from spaseq.gpm.columnar.joins import expand, placed
 from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import inward, with_known_graphs
 from spaseq.gpm.columnar.plan import Evaluation
@@ -86,7 +86,7 @@ class KnowledgeColumns:
             own = columns.get(name)
             if own is not None and not (own < 0).any():
                 continue
-            terms = self._adopted(self._column(name)[places], space, compared or own is not None)
+            terms = self._adopt(self._column(name)[places], space, compared or own is not None)
             columns[name] = terms if own is None else np.where(own < 0, terms, own)
         return Table(table.events[rows], columns)
 
@@ -97,7 +97,7 @@ class KnowledgeColumns:
         events = table.events[rows].astype(np.int64)
         count = max(1, self._rows.shape[1])
         found = apart(events * count + places)
-        columns = {name: self._adopted(self._column(name)[found % count], space, True) for name in self.names}
+        columns = {name: self._adopt(self._column(name)[found % count], space, True) for name in self.names}
         return Table((found // count).astype(np.int32), columns)
 
     def _column(self, name: str) -> np.ndarray:
@@ -114,7 +114,7 @@ class KnowledgeColumns:
         for mask in apart(bound).tolist():
             own = np.flatnonzero(bound == mask)
             names = tuple(name for bit, name in enumerate(keys) if mask >> bit & 1)
-            rows, places = self._found(table if len(own) == len(table) else table.take(own), space, names, budget)
+            rows, places = self._find(table if len(own) == len(table) else table.take(own), space, names, budget)
             parts.append((own[rows], places))
         if not parts:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -130,11 +130,11 @@ class KnowledgeColumns:
         """The pairs that agree on the variables `names`, which some rows of the knowledge leave unbound."""
         agree = np.ones(len(rows), bool)
         for name in names:
-            own, terms = table.columns[name][rows], self._adopted(self._column(name)[places], space, True)
+            own, terms = table.columns[name][rows], self._adopt(self._column(name)[places], space, True)
             agree &= (own < 0) | (terms < 0) | (own == terms)
         return rows[agree], places[agree]
 
-    def _adopted(self, numbers: np.ndarray, space: Space, compared: bool) -> np.ndarray:
+    def _adopt(self, numbers: np.ndarray, space: Space, compared: bool) -> np.ndarray:
         found = np.full(len(numbers), UNBOUND, np.int32)
         bound = numbers >= 0
         if bound.any():
@@ -144,7 +144,7 @@ class KnowledgeColumns:
                 found[bound] = space.adopt(self._space.term, numbers[bound], compared=False)
         return found
 
-    def _found(self, table: Table, space: Space, keys: tuple[str, ...], budget: int) -> tuple[np.ndarray, np.ndarray]:
+    def _find(self, table: Table, space: Space, keys: tuple[str, ...], budget: int) -> tuple[np.ndarray, np.ndarray]:
         """The pairs (row of the table, row of the knowledge) with equal terms for `keys`."""
         steps, begins, order = self._index(keys)
         codes, found = np.zeros(len(table), np.int64), np.ones(len(table), bool)
@@ -155,7 +155,7 @@ class KnowledgeColumns:
             found &= known[kinds] & these
         if len(begins) == 1:  # no rows
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        rows, places = expanded(np.where(found, begins[codes], 0), np.where(found, begins[codes + 1], 0), budget)
+        rows, places = expand(np.where(found, begins[codes], 0), np.where(found, begins[codes + 1], 0), budget)
         return rows, order[places]
 
     def _index(self, keys: tuple[str, ...]) -> _Index:
@@ -226,7 +226,7 @@ class KnowledgeOnDemand:
                 known[Variable(name)] = places[places >= 0]
         # What a look-up costs grows a little with the terms of the graph, of which arrays are made.
         self._spent += _LOOKED_UP + sum(map(len, known.values())) + len(self._terms) // 500
-        rows = _asked(self._graph, self._node, known) if known else None
+        rows = _ask(self._graph, self._node, known) if known else None
         if rows is None or _SPARSE * len(rows) > self._size:
             return self._all(budget)
         self._spent += 4 * len(rows)
@@ -251,7 +251,7 @@ def _triples_of(graph: GraphColumns, node: algebra.Node) -> int:
     return sum(high - low for low, high in (graph.groups[number] for number in groups))
 
 
-def _asked(graph: GraphColumns, node: algebra.Node, known: Mapping[Any, np.ndarray]) -> np.ndarray | None:
+def _ask(graph: GraphColumns, node: algebra.Node, known: Mapping[Any, np.ndarray]) -> np.ndarray | None:
     """The rows that a pattern can use where its variables have `known` terms (numbers, different) and where it names
     subjects and objects: what is looked up costs what is found. None where nothing is looked up."""
     basic = _basic(node)
@@ -319,7 +319,7 @@ class Graphs:
         return made
 
     def _columns(self, iri: str, node: algebra.Node, rows: np.ndarray | None, budget: int) -> KnowledgeColumns:
-        return KnowledgeColumns.of_table(*self._solved(iri, node, budget, rows))
+        return KnowledgeColumns.of_table(*self._solve(iri, node, budget, rows))
 
     def inward(self, node: algebra.GraphNode) -> algebra.Node:
         """An equivalent pattern with GRAPH around basic graph patterns only."""
@@ -351,7 +351,7 @@ class Graphs:
         if uncovered(part) is not None:
             return self._evaluator.of_part(iri, part)
         node = with_known_graphs(part, self._evaluator.graphs)
-        table, space = _each_once(*self._solved(iri, node, self._budget))
+        table, space = _each_once(*self._solve(iri, node, self._budget))
         columns = [(name, column.tolist()) for name, column in sorted(table.columns.items())]
         return frozenset(
             tuple((name, space.term(column[row])) for name, column in columns if column[row] >= 0)
@@ -359,14 +359,14 @@ class Graphs:
         )
 
     def _once(self, iri: str, node: algebra.Node, rows: np.ndarray | None, budget: int) -> KnowledgeColumns:
-        return KnowledgeColumns.of_table(*_each_once(*self._solved(iri, node, budget, rows)))
+        return KnowledgeColumns.of_table(*_each_once(*self._solve(iri, node, budget, rows)))
 
-    def _solved(self, iri: str, node: algebra.Node, budget: int, rows: np.ndarray | None = None) -> tuple[Table, Space]:
+    def _solve(self, iri: str, node: algebra.Node, budget: int, rows: np.ndarray | None = None) -> tuple[Table, Space]:
         """The solutions of a pattern on some rows of a registered graph, or on all, and the space of their terms."""
         read = read_predicates(node)
         graph = self._evaluator.columns(iri)
         if rows is None:
-            rows = _asked(graph, node, {})
+            rows = _ask(graph, node, {})
         if rows is None:
             rows = graph.rows if read is None else graph.about(sorted(read))
         one = np.zeros(1, np.int64)

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 
 from rdflib.term import URIRef, Variable
 
-from spaseq.core.pattern import balanced
+from spaseq.core.pattern import balance
 from spaseq.gpm import algebra
 
 
@@ -22,7 +22,7 @@ def with_known_graphs(node: algebra.Node, names: Iterable[str]) -> algebra.Node:
     known = tuple(names)
 
     def change(inner: algebra.Node) -> algebra.Node:
-        inner = algebra.rebuilt(inner, change)
+        inner = algebra.rebuild(inner, change)
         match inner:
             case algebra.GraphNode(Variable() as variable, child):
                 return _on_each(str(variable), child, known)
@@ -40,7 +40,7 @@ def _on_each(variable: str, child: algebra.Node, names: tuple[str, ...]) -> alge
         algebra.Join(algebra.GraphNode(URIRef(name), child), algebra.Values((((variable, URIRef(name)),),)))
         for name in names
     ]
-    return balanced(algebra.Union, parts) if parts else algebra.Values(())
+    return balance(algebra.Union, parts) if parts else algebra.Values(())
 
 
 def inward(name: URIRef, node: algebra.Node) -> algebra.Node:
@@ -51,7 +51,7 @@ def inward(name: URIRef, node: algebra.Node) -> algebra.Node:
         case algebra.GraphNode():
             return node
         case _:
-            return algebra.rebuilt(node, lambda inner: inward(name, inner))
+            return algebra.rebuild(node, lambda inner: inward(name, inner))
 
 
 def reads_knowledge(node: algebra.Node) -> bool:

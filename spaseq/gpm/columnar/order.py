@@ -32,7 +32,7 @@ def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
             if not apart or len(values_apart) == len(values):
                 own = below.astype(np.int64)
                 return (np.append(0, own + 1) if len(bound) < len(used) else own)[codes]
-    places = list(map(_written if apart else _placed, _keyed(used, space)))
+    places = list(map(_write if apart else _place, _key(used, space)))
     order = {place: i for i, place in enumerate(sorted(set(places)))}
     return np.array([order[place] for place in places], np.int64)[codes]
 
@@ -65,13 +65,13 @@ _Known = tuple[int, str | None, Space]
 """The number of a term, its key if that decides its place, and its space."""
 
 
-def _keyed(used: np.ndarray, space: Space) -> list[_Known]:
+def _key(used: np.ndarray, space: Space) -> list[_Known]:
     known = np.isin(space.literals().kind[used], (Kinds.NO_LITERAL, Kinds.STRING)) & (used >= 0)
     pairs = zip(used.tolist(), known.tolist(), strict=True)
     return [(number, space.cased_key(number) if keyed else None, space) for number, keyed in pairs]
 
 
-def _placed(term: _Known) -> tuple[Any, ...]:
+def _place(term: _Known) -> tuple[Any, ...]:
     """`comparison.order_place`; without rdflib's term for IRIs, blank nodes and strings."""
     number, key, space = term
     if key is None:
@@ -81,12 +81,12 @@ def _placed(term: _Known) -> tuple[Any, ...]:
     return (2, "", key[1:-1]) if key[0] == "<" else (1, "", key[2:])
 
 
-def _written(term: _Known) -> tuple[Any, ...]:
+def _write(term: _Known) -> tuple[Any, ...]:
     """`comparison.term_place`."""
     number, key, space = term
     if key is None:
         return () if number < 0 else term_place(space.term(number))
-    place = _placed(term)
+    place = _place(term)
     return (place, place[-1], "", "") if key[0] == '"' else (place, place[-1])
 
 

@@ -45,7 +45,7 @@ def _pairs(path: Any, ends: Sequence[int], lists: Lists, counting: bool) -> Pair
         case SequencePath(args=args):
             first, *rest = (_pairs(arg, ends, lists, counting) for arg in args)
             for other in rest:
-                first = _chained(first, other, lists.budget, counting)
+                first = _chain(first, other, lists.budget, counting)
             return first
         case NegatedPath():
             return _outside(path, lists, counting)
@@ -58,7 +58,7 @@ def _pairs(path: Any, ends: Sequence[int], lists: Lists, counting: bool) -> Pair
             raise InternalError(f"no rule for a property path {type(path).__name__}")
 
 
-def _chained(left: Pairs, right: Pairs, budget: int, counting: bool) -> Pairs:
+def _chain(left: Pairs, right: Pairs, budget: int, counting: bool) -> Pairs:
     """The composition of two lists of pairs: (a, c) for a pair (a, b) of `left` and a pair (b, c) of `right`."""
     rows, others = equal_pairs(_codes(left.events, left.targets), _codes(right.events, right.sources), budget)
     return Pairs.of(np.stack([left.events[rows], left.sources[rows], right.targets[others]], axis=1), counting)

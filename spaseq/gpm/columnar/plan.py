@@ -32,13 +32,13 @@ from spaseq.gpm import algebra
 from spaseq.gpm.columnar.basic import BasicPattern, basic_pattern, match
 from spaseq.gpm.columnar.coverage import joins_alike, named_nodes
 from spaseq.gpm.columnar.groups import aggregated
-from spaseq.gpm.columnar.joins import InlineRows, equal_pairs, expanded, join, left_join, minus, pairs, semi_join
+from spaseq.gpm.columnar.joins import InlineRows, equal_pairs, expand, join, left_join, minus, pairs, semi_join
 from spaseq.gpm.columnar.lists import Lists
 from spaseq.gpm.columnar.named import reads_knowledge
 from spaseq.gpm.columnar.order import by_all_terms, by_keys
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import fresh_values
-from spaseq.gpm.columnar.truth import ROW, TRUE, Ready, Scope, computed, truth
+from spaseq.gpm.columnar.truth import ROW, TRUE, Ready, Scope, compute, truth
 from spaseq.gpm.inline import InlineTerms
 from spaseq.rdf import term_bytes
 
@@ -104,11 +104,11 @@ class Evaluation:
             case algebra.BGP(triples):
                 if not triples:
                     return Table.identity(self.places)
-                return self._placed(match(self._plan(node), self.lists, self.events, self.counting))
+                return self._place(match(self._plan(node), self.lists, self.events, self.counting))
             case algebra.GraphNode():
                 return self._from_graph(node, beside)
             case algebra.Join(left, right):
-                return self._joined(left, right, beside)
+                return self._join(left, right, beside)
             case algebra.LeftJoin(left, right, condition):
                 one, held = self.table(left, beside), partial(self._holds, condition)
                 return left_join(one, self.table(right, (one,)), held, self.lists.budget)
@@ -120,7 +120,7 @@ class Evaluation:
             case algebra.Union(left, right):
                 return Table.concat([self.table(left, beside), self.table(right, beside)])
             case algebra.Filter() | algebra.Extend() if self._names_nodes(node):
-                return self._linked(node, beside)
+                return self._link(node, beside)
             case algebra.Filter(child, condition):
                 table = self.table(child, beside)
                 return table.take(self._holds(condition, table))
@@ -129,7 +129,7 @@ class Evaluation:
             case algebra.Values() if self.given is not None and node is self.given[0]:
                 return self.given[1]
             case algebra.Values():
-                return self._placed(self._inline(node))
+                return self._place(self._inline(node))
             case _:
                 return self._subquery(node, beside)
 
@@ -144,13 +144,13 @@ class Evaluation:
             case algebra.Ordered(child, keys, descending):
                 table = self.table(child, beside)
                 scope = self.scope(table)
-                order = by_keys(table, [computed(key, scope) for key in keys], descending, self.lists.space)
+                order = by_keys(table, [compute(key, scope) for key in keys], descending, self.lists.space)
                 return table.take(order)
             case algebra.Sliced(child, start, length):
                 table = self.table(child)
                 if not _is_ordered(child):
                     table = table.take(by_all_terms(table, self.lists.space))
-                return _sliced(table, start, length)
+                return _slice(table, start, length)
             case algebra.Aggregated(grouping):
                 child = grouping.child if isinstance(grouping, algebra.Grouped) else grouping
                 table = self.table(child)
@@ -238,7 +238,7 @@ class Evaluation:
         first, kinds = distinct([table.columns[name] for name in shared], len(table))
         own = [map(space.key, table.columns[name][first].tolist()) for name in shared]
         low, high, order = rows.ranges(shared, own)
-        mine, places = expanded(low[kinds], high[kinds], self.lists.budget)
+        mine, places = expand(low[kinds], high[kinds], self.lists.budget)
         columns = {name: column[mine] for name, column in table.columns.items()}
         used, theirs = different(order[places])
         for name in rows.names:
@@ -246,16 +246,16 @@ class Evaluation:
                 columns[name] = space.numbers_of_keys(rows.keys(name, used))[theirs]
         return Table(table.events[mine], columns)
 
-    def _placed(self, table: Table) -> Table:
+    def _place(self, table: Table) -> Table:
         """Solutions at events, copied to the instances that they agree with."""
         if self.outer is None:
             return table
         shared = [name for name in table.columns if name in self.outer.columns]
         instances, rows = pairs(self.outer.keep(shared), table, self.lists.budget)
         found = Table(instances.astype(np.int32), {name: column[rows] for name, column in table.columns.items()})
-        return self._substituted(found)
+        return self._substitute(found)
 
-    def _substituted(self, table: Table) -> Table:
+    def _substitute(self, table: Table) -> Table:
         """Rows that agree with their instances, without the variables that the instances bind."""
         if self.outer is None:
             return table
@@ -272,7 +272,7 @@ class Evaluation:
         around = self._seen(Table.identity(self.places) if best is None else best).keep(names)
         around = around.take(np.sort(distinct([around.events, *around.columns.values()], len(around))[0]))
         found = self.graphs.columns(node).beside(around, self.lists.space, self.lists.budget)
-        return self._substituted(found)
+        return self._substitute(found)
 
     # -- operators
 
@@ -284,7 +284,7 @@ class Evaluation:
         found: bool = made[1]
         return found
 
-    def _linked(self, node: algebra.Node, beside: Beside) -> Table:
+    def _link(self, node: algebra.Node, beside: Beside) -> Table:
         """BINDs and FILTERs above each other: a solution of theirs is one, for which BNODE of a text is one node."""
         links: list[algebra.Extend | algebra.Filter] = []
         while isinstance(node, (algebra.Extend, algebra.Filter)):
@@ -300,7 +300,7 @@ class Evaluation:
                 table = self.extended(table, link.variable, link.value)
         return table.keep(name for name in table.columns if name != ROW)
 
-    def _joined(self, left: algebra.Node, right: algebra.Node, beside: Beside) -> Table:
+    def _join(self, left: algebra.Node, right: algebra.Node, beside: Beside) -> Table:
         if left == _EMPTY or right == _EMPTY:
             return self.table(right if left == _EMPTY else left, beside)
         if reads_knowledge(left) and not reads_knowledge(right):
@@ -319,7 +319,7 @@ class Evaluation:
 
     def extended(self, table: Table, variable: str, value: algebra.Expression) -> Table:
         """The table with the values of a BIND."""
-        found = computed(value, self.scope(table))
+        found = compute(value, self.scope(table))
         if self.outer is None or variable not in self.outer.columns:
             return table.with_column(variable, found)
         given = self.outer.columns[variable][table.events]
@@ -333,11 +333,11 @@ class Evaluation:
         """For which rows of `table` the pattern has a solution, bool (rows,). The rows include the outer terms."""
         while isinstance(pattern, algebra.Join) and _EMPTY in (pattern.left, pattern.right):
             pattern = pattern.right if pattern.left == _EMPTY else pattern.left
-        if isinstance(pattern, algebra.GraphNode) and not algebra.mentioned(pattern) & table.columns.keys():
+        if isinstance(pattern, algebra.GraphNode) and not algebra.mentioned_names(pattern) & table.columns.keys():
             return np.full(len(table), self.graphs.columns(pattern).count(self.lists.budget) > 0)
         if joins_alike(pattern):
             return semi_join(table, self.table(pattern, (table,)), self.lists.budget)
-        names = algebra.mentioned(pattern) & table.columns.keys()
+        names = algebra.mentioned_names(pattern) & table.columns.keys()
         columns = {name: table.columns[name] for name in sorted(names)}
         first, codes = distinct([table.events, *columns.values()], len(table))
         events = table.events[first]
@@ -379,7 +379,7 @@ def _once(table: Table) -> Table:
     return table.take(np.sort(distinct([table.events, *table.columns.values()], len(table))[0]))
 
 
-def _sliced(table: Table, start: int, length: int | None) -> Table:
+def _slice(table: Table, start: int, length: int | None) -> Table:
     """For each event its rows from `start` on, at most `length`."""
     rank = np.arange(len(table)) - np.searchsorted(table.events, table.events, "left")
     kept = rank >= start

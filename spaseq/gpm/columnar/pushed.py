@@ -63,7 +63,7 @@ class PushedTerms:
         rows: list[tuple[int, int, int]] = []
         offsets = [0]
         for triples, places in graphs:
-            own = self._numbered(triples, places)
+            own = self._number(triples, places)
             rows += dict.fromkeys(own) if len(own) > 1 else own  # a graph is a set
             offsets.append(len(rows))
         if len(self._which) < len(self.space):
@@ -75,7 +75,7 @@ class PushedTerms:
             numbers, np.array(offsets, np.int64), self.space, self._lists, self._which, self._budget, self._layouts
         )
 
-    def _numbered(self, triples: Sequence[Triple], places: Sequence[int | None]) -> list[tuple[int, int, int]]:
+    def _number(self, triples: Sequence[Triple], places: Sequence[int | None]) -> list[tuple[int, int, int]]:
         """The triples that some pattern can use, as numbers of terms."""
         if self.reads_any:
             terms = iter(self.space.numbers([term for triple in triples for term in triple]))

@@ -215,9 +215,9 @@ class Space:
     def number(self, term: Any) -> int:
         """The number of `term`; a new one if it has none."""
         found = self._known.get(term)
-        return self._numbered(term, found) if found is None or found < 0 else found
+        return self._number(term, found) if found is None or found < 0 else found
 
-    def _numbered(self, term: Any, found: int | None) -> int:
+    def _number(self, term: Any, found: int | None) -> int:
         """The number of a term that is not in the cache (`found` None), or is known to have none (-1)."""
         plain = plain_literal(term)
         if plain is not term:
@@ -231,7 +231,7 @@ class Space:
 
     def numbers(self, terms: Iterable[Any]) -> list[int]:
         """`number` of each term."""
-        known, other = self._known.get, self._numbered
+        known, other = self._known.get, self._number
         return [n if (n := known(term)) is not None and n >= 0 else other(term, n) for term in terms]
 
     def constants(self, terms: tuple[Any, ...]) -> np.ndarray:
@@ -413,7 +413,7 @@ class Table:
         return Table(events[order], columns)
 
 
-def stacked(table: Table, names: Sequence[str]) -> np.ndarray:
+def stack(table: Table, names: Sequence[str]) -> np.ndarray:
     """The columns `names` side by side: int32 (r, names)."""
     if not names:
         return np.zeros((len(table), 0), np.int32)

@@ -4,7 +4,7 @@ Truth is int8 (rows,): 1, 0, or -1 for an error. `&&`, `||`, `!`, IN and EXISTS 
 numbers, with arithmetic, are computed by a kernel in float64 with a bound on the error, which decides all but near
 ties.
 
-Values of expressions are numbers of terms, made from the inside outwards (`computed`): arithmetic on columns of numbers
+Values of expressions are numbers of terms, made from the inside outwards (`compute`): arithmetic on columns of numbers
 (`amounts`), IF and COALESCE by choosing rows, functions of keys (`spaseq.gpm.functions.table`) once for each distinct
 choice of arguments. Everything else, and the rows that those leave open, is evaluated by `spaseq.gpm.expressions`, once
 for each distinct choice of terms.
@@ -26,7 +26,7 @@ from spaseq.core.integers import different
 from spaseq.core.jit import attempt_rows
 from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
-from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combined, rounded, signed
+from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combine, rounded, signed
 from spaseq.gpm.columnar.coverage import unsteady
 from spaseq.gpm.columnar.named import exists_inside, with_variables
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
@@ -75,9 +75,9 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
         case algebra.Call("true"):
             return np.full(count, TRUE, np.int8)
         case algebra.Call("&&", arguments):
-            return _folded(arguments, scope, FALSE)
+            return _fold(arguments, scope, FALSE)
         case algebra.Call("||", arguments):
-            return _folded(arguments, scope, TRUE)
+            return _fold(arguments, scope, TRUE)
         case algebra.Call("!", (argument,)):
             inner = truth(argument, scope)
             return np.where(inner == ERROR, inner, 1 - inner).astype(np.int8)
@@ -91,11 +91,11 @@ def truth(expression: algebra.Expression, scope: Scope) -> np.ndarray:
             return (scope.table.column(str(value)) >= 0).astype(np.int8)
         case algebra.Call(name, arguments) if not _is_small(count, expression):
             if name == "sameTerm":
-                return _same(*(computed(argument, scope) for argument in arguments))
+                return _same(*(compute(argument, scope) for argument in arguments))
             if name == "isNUMERIC":
-                return _numeric(expression, computed(arguments[0], scope), scope)
+                return _numeric(expression, compute(arguments[0], scope), scope)
             if name in ("IF", "COALESCE"):
-                return _effective(computed(expression, scope), scope)
+                return _effective(compute(expression, scope), scope)
             if (called := _of_keys(expression, scope)) is not None:
                 places, values = _values(*called, scope)
                 return _verdicts(values, scope)[places]
@@ -144,15 +144,15 @@ def _membership(
     count, space = len(scope.table), scope.space
     made = scope.ready.get(id(whole))
     if made is None:
-        made = scope.ready[id(whole)] = whole, (_listed(items), _equalities(wanted, items))
+        made = scope.ready[id(whole)] = whole, (_list(items), _equalities(wanted, items))
     terms, parts = made[1]
     rows = np.arange(count)
     if terms is None and parts and count > FEW:
-        held = _folded(parts, scope, TRUE)
+        held = _fold(parts, scope, TRUE)
         return np.where(held == ERROR, held, 1 - held).astype(np.int8) if negated else held
     if terms is None or count <= FEW:
         return _each(whole, scope, rows)
-    numbers, constants, literals = computed(wanted, scope), space.constants(terms), space.literals()
+    numbers, constants, literals = compute(wanted, scope), space.constants(terms), space.literals()
     kind = literals.kind[numbers]
     numeric = literals.numeric(constants)
     if not literals.exact[constants[numeric]].all():
@@ -181,7 +181,7 @@ def _equalities(wanted: algebra.Expression, items: Sequence[algebra.Expression])
 _SHORT: Final = 8
 
 
-def _listed(items: Sequence[algebra.Expression]) -> tuple[Identifier, ...] | None:
+def _list(items: Sequence[algebra.Expression]) -> tuple[Identifier, ...] | None:
     """The terms of a list for `_membership`; None if one of them is something else."""
     found = tuple(item.value for item in items if isinstance(item, algebra.Term))
     if len(found) < len(items) or not all(map(_is_simple, found)):
@@ -199,7 +199,7 @@ def _is_simple(term: Identifier) -> bool:
     return number is not None and number[0] == number[0]
 
 
-def _folded(parts: Sequence[algebra.Expression], scope: Scope, settled: int) -> np.ndarray:
+def _fold(parts: Sequence[algebra.Expression], scope: Scope, settled: int) -> np.ndarray:
     """`||` (`settled` TRUE) or `&&` (`settled` FALSE): `settled` if one part is, whatever errors others have. A part is
     evaluated where those before it leave that open."""
     first, *others = parts
@@ -223,7 +223,7 @@ def is_arithmetic(expression: algebra.Expression) -> bool:
         case algebra.Call("&&" | "||" | "!", arguments):
             return any(map(is_arithmetic, arguments))
         case algebra.Call(sign, (left, right)) if sign in algebra.SIGNS:
-            program = _compiled(sign, left, right)
+            program = _compile(sign, left, right)
             return program is not None and program.computes
         case _:
             return False
@@ -236,14 +236,14 @@ def _comparison(
     for which equality is clear; the other rows are evaluated once for each distinct choice of terms."""
     made = scope.ready.get(id(whole))
     if made is None:
-        made = scope.ready[id(whole)] = whole, _compared(sign, left, right)
+        made = scope.ready[id(whole)] = whole, _compare(sign, left, right)
     count, space = len(scope.table), scope.space
     program, sides, asked = made[1].program, made[1].sides, made[1].asked
     if program is None or (program.computes and space.has_floats) or (sides and count <= FEW):
         return _each(whole, scope, np.arange(count))
     table = scope.table
     for name, side in sides:
-        table = table.with_column(name, computed(side, scope))
+        table = table.with_column(name, compute(side, scope))
     columns = [table.column(name) for name in program.names]
     stacked = np.stack(columns) if len(columns) > 1 else columns[0].reshape(1, -1) if columns else _no_columns(count)
     constants = space.constants(program.terms)
@@ -282,8 +282,8 @@ class _Compared:
     asked: algebra.Expression | None = None
 
 
-def _compared(sign: str, left: algebra.Expression, right: algebra.Expression) -> _Compared:
-    program = _compiled(sign, left, right)
+def _compare(sign: str, left: algebra.Expression, right: algebra.Expression) -> _Compared:
+    program = _compile(sign, left, right)
     if program is not None:
         return _Compared(program)
     sides, terms = [], []
@@ -293,7 +293,7 @@ def _compared(sign: str, left: algebra.Expression, right: algebra.Expression) ->
             continue
         sides.append((f"{_SIDE}{place}", side))
         terms.append(algebra.Term(Variable(sides[-1][0])))
-    return _Compared(_compiled(sign, *terms), tuple(sides), algebra.Call(sign, tuple(terms)))
+    return _Compared(_compile(sign, *terms), tuple(sides), algebra.Call(sign, tuple(terms)))
 
 
 _SIDE: Final = "__side_"
@@ -315,7 +315,7 @@ class _Program:
     computes: bool
 
 
-def _compiled(sign: str, left: algebra.Expression, right: algebra.Expression) -> _Program | None:
+def _compile(sign: str, left: algebra.Expression, right: algebra.Expression) -> _Program | None:
     """The comparison as a program; None if a side is not a variable, a constant, or arithmetic on these."""
     names: dict[str, int] = {}
     terms: dict[Identifier, int] = {}
@@ -366,10 +366,10 @@ def _each(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.
         except SPARQLError:
             return ERROR
 
-    return _asked(expression, scope, rows, ask, np.int8)
+    return _ask(expression, scope, rows, ask, np.int8)
 
 
-def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
+def compute(expression: algebra.Expression, scope: Scope) -> np.ndarray:
     """The value of an expression for each row, as numbers of terms in the scope's space: int32 (r,), -1 for an
     error."""
     count = len(scope.table)
@@ -383,12 +383,12 @@ def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
         case algebra.Call(name, ()) if name in FRESH:
             return fresh_values(name, count, scope.space)
         case algebra.Call("BNODE", (argument,)):
-            return nodes_of(computed(argument, scope), scope.table.columns.get(ROW), scope.space)
+            return nodes_of(compute(argument, scope), scope.table.columns.get(ROW), scope.space)
         case algebra.Call(name, arguments) if not _is_small(count, expression):
             if name in _CONDITIONS:
                 return _truth_terms(truth(expression, scope), scope.space)
             if name == "IF":
-                return _chosen(arguments, scope)
+                return _choose(arguments, scope)
             if name == "COALESCE":
                 return _first_of(arguments, scope)
             if name in _NUMERIC:
@@ -397,7 +397,7 @@ def computed(expression: algebra.Expression, scope: Scope) -> np.ndarray:
             if (called := _of_keys(expression, scope)) is not None:
                 places, values = _values(*called, scope)
                 return _numbers(values, scope)[places]
-    return _evaluated(expression, scope, np.arange(count))
+    return _evaluate(expression, scope, np.arange(count))
 
 
 _CONDITIONS: Final = algebra.SIGNS | {"&&", "||", "!", "IN", "NOT IN", "BOUND", "sameTerm", "isNUMERIC"}
@@ -408,11 +408,11 @@ def _completed(numbers: np.ndarray, is_open: np.ndarray, expression: algebra.Exp
     """`numbers`, with the values of an expression where it is open."""
     rows = np.flatnonzero(is_open)
     if len(rows):
-        numbers[rows] = _evaluated(expression, scope, rows)
+        numbers[rows] = _evaluate(expression, scope, rows)
     return numbers
 
 
-def _chosen(arguments: Sequence[algebra.Expression], scope: Scope) -> np.ndarray:
+def _choose(arguments: Sequence[algebra.Expression], scope: Scope) -> np.ndarray:
     """IF. Each alternative is computed for its own rows."""
     condition, *alternatives = arguments
     held = truth(condition, scope)
@@ -420,7 +420,7 @@ def _chosen(arguments: Sequence[algebra.Expression], scope: Scope) -> np.ndarray
     for side, alternative in zip((TRUE, FALSE), alternatives, strict=True):
         rows = np.flatnonzero(held == side)
         if len(rows):
-            found[rows] = computed(alternative, replace(scope, table=scope.table.take(rows)))
+            found[rows] = compute(alternative, replace(scope, table=scope.table.take(rows)))
     return found
 
 
@@ -430,7 +430,7 @@ def _first_of(arguments: Sequence[algebra.Expression], scope: Scope) -> np.ndarr
     for argument in arguments:
         rows = np.flatnonzero(found < 0)
         if len(rows):
-            found[rows] = computed(argument, replace(scope, table=scope.table.take(rows)))
+            found[rows] = compute(argument, replace(scope, table=scope.table.take(rows)))
     return found
 
 
@@ -445,14 +445,14 @@ def _amounts(expression: algebra.Expression, scope: Scope) -> Amounts:
         case algebra.Arithmetic(_, (first, *others), signs):
             found = _amounts(first, scope)
             for sign, other in zip(signs, others, strict=True):
-                found = combined(sign, found, _amounts(other, scope))
+                found = combine(sign, found, _amounts(other, scope))
             return found
         case algebra.Call(name, (argument,)) if name in _SIGNED:
             return signed(_SIGNED[name], _amounts(argument, scope))
         case algebra.Call(name, (argument,)) if name in _ROUNDED:
             plain = isinstance(argument, algebra.Call) and argument.name in _NUMERIC - _ROUNDED
             return rounded(name, _amounts(argument, scope), plain=plain)
-    return amounts_of(computed(expression, scope), scope.space)
+    return amounts_of(compute(expression, scope), scope.space)
 
 
 # -- functions of keys
@@ -497,7 +497,7 @@ def _verdicts(values: Sequence[Any], scope: Scope) -> np.ndarray:
 def _values(function: _OfKeys, arguments: Sequence[algebra.Expression], scope: Scope) -> tuple[np.ndarray, list[Any]]:
     """The place of each row's value among the values of a function of keys, and these: one for each distinct choice of
     arguments, a SPARQLError if an argument is an error."""
-    given = [_given(argument, scope) for argument in arguments]
+    given = [_give(argument, scope) for argument in arguments]
     if len(given) == 1:
         places, count = given[0][0], len(given[0][1]) + 1
         chosen = [np.arange(-1, count - 1)]
@@ -522,7 +522,7 @@ def _values(function: _OfKeys, arguments: Sequence[algebra.Expression], scope: S
 _NO_VALUE: Final = SPARQLError("an argument is an error")
 
 
-def _given(argument: algebra.Expression, scope: Scope) -> tuple[np.ndarray, list[str]]:
+def _give(argument: algebra.Expression, scope: Scope) -> tuple[np.ndarray, list[str]]:
     """For each row the index of an argument's value, -1 for an error, int64; and the keys of the values.
 
     PERF: what a function of keys gives another one is no term in between: SUBSTR(STR(?t), 3) of 25,000 IRIs takes two
@@ -534,23 +534,23 @@ def _given(argument: algebra.Expression, scope: Scope) -> tuple[np.ndarray, list
         keyed = np.array([isinstance(key, str) for key in keys], bool)
         codes = np.where(keyed, np.cumsum(keyed) - 1, -1)
         return codes[places], [key for key in keys if isinstance(key, str)]
-    used, places = different(computed(argument, scope))
+    used, places = different(compute(argument, scope))
     unbound = int(len(used) > 0 and used[0] < 0)
     return places - unbound, keys_of(used[unbound:], scope.space)
 
 
-def _evaluated(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.ndarray:
-    """As `computed` at `rows`, one solution at a time."""
+def _evaluate(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.ndarray:
+    """As `compute` at `rows`, one solution at a time."""
     expression, scope = _without_exists(expression, scope)
 
     def ask(row: Row) -> int:
         found = value_or_none(expression, row)
         return UNBOUND if found is None else scope.space.number(found)
 
-    return _asked(expression, scope, rows, ask, np.int32)
+    return _ask(expression, scope, rows, ask, np.int32)
 
 
-def _asked(
+def _ask(
     expression: algebra.Expression, scope: Scope, rows: np.ndarray, ask: Callable[[Row], int], dtype: Any
 ) -> np.ndarray:
     """The result of `ask` for each of `rows`; called once for each distinct choice of terms for the expression's

@@ -81,7 +81,7 @@ def number_text(rank: int, value: int | Decimal | float) -> str:
         with np.errstate(over="ignore"):
             value = float(str(np.float32(value)))
     if rank == 0:
-        return str(_bounded(cast("int", value)))
+        return str(_bound(cast("int", value)))
     return double_text(value) if isinstance(value, float) else decimal_text(value)
 
 
@@ -109,7 +109,7 @@ def double_text(value: float) -> str:
     return "NaN" if value != value else "INF" if value > 0 else "-INF"
 
 
-def _bounded(value: int) -> int:
+def _bound(value: int) -> int:
     if value.bit_length() > _BITS:
         raise SPARQLError(f"an integer of more than {_DIGITS} digits")
     return value
@@ -123,7 +123,7 @@ def as_double(value: int | Decimal | float) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def _combined(sign: str, left: tuple[int, Any], right: tuple[int, Any]) -> tuple[int, Any]:
+def _combine(sign: str, left: tuple[int, Any], right: tuple[int, Any]) -> tuple[int, Any]:
     """The rank of the type and the value of `left sign right` (SPARQL 1.1 §17.4.1, XPath op:numeric-*)."""
     rank = max(left[0], right[0])
     if rank >= _FLOAT:
@@ -135,7 +135,7 @@ def _combined(sign: str, left: tuple[int, Any], right: tuple[int, Any]) -> tuple
             raise SPARQLError("division by zero")
     try:
         if rank == 0:
-            return 0, _bounded(a + b if sign == "+" else a - b if sign == "-" else a * b)
+            return 0, _bound(a + b if sign == "+" else a - b if sign == "-" else a * b)
         with decimal_context(_PRECISION):
             x, y = Decimal(a), Decimal(b)
             found = x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y
@@ -168,7 +168,7 @@ def arithmetic(signs: Sequence[str], terms: Sequence[Any]) -> Literal | None:
         return None
     found = number_of(first)
     for sign, other in zip(signs, terms[1:], strict=True):
-        found = _combined(sign, found, number_of(other))
+        found = _combine(sign, found, number_of(other))
     return _literal(*found)
 
 
@@ -179,7 +179,7 @@ def total(terms: list[Any]) -> Literal:
 
 def mean(terms: list[Any]) -> Literal:
     """The mean of numbers, 0 without any (SPARQL 1.1 §18.5.1.4). SPARQLError if a term is not a number."""
-    return _literal(*_combined("/", _sum(terms), (0, len(terms)))) if terms else _literal(0, 0)
+    return _literal(*_combine("/", _sum(terms), (0, len(terms)))) if terms else _literal(0, 0)
 
 
 def concatenation(terms: list[Any], separator: str) -> Literal:
@@ -193,7 +193,7 @@ def concatenation(terms: list[Any], separator: str) -> Literal:
 def _sum(terms: list[Any]) -> tuple[int, Any]:
     found: tuple[int, Any] = (0, 0)
     for term in terms:
-        found = _combined("+", found, number_of(term))
+        found = _combine("+", found, number_of(term))
     return found
 
 
@@ -224,4 +224,4 @@ def rounded(by: Callable[[Any], int], term: Any) -> Literal:
     _, value = number_of(term)
     if isinstance(value, float) and not math.isfinite(value):
         return cast("Literal", term)
-    return Literal(str(_bounded(by(value))), datatype=term.datatype, normalize=False)  # its value is that of its text
+    return Literal(str(_bound(by(value))), datatype=term.datatype, normalize=False)  # its value is that of its text

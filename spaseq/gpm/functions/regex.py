@@ -159,13 +159,13 @@ def _known(letter: str) -> str:
     return letter
 
 
-def found(pattern: Pattern, text: str) -> bool:
+def is_found(pattern: Pattern, text: str) -> bool:
     """True if the pattern matches somewhere in `text`. O(pattern · text)."""
     return found_in(pattern, [text])[0]
 
 
 def found_in(pattern: Pattern, texts: Sequence[str]) -> list[bool]:
-    """`found` of each text."""
+    """`is_found` of each text."""
     if pattern.simple is not None:
         search = pattern.simple.search
         return [search(text) is not None for text in texts]
@@ -188,7 +188,7 @@ def _matches(pattern: str, texts: Sequence[str]) -> list[bool]:
     return matched
 
 
-def replaced(pattern: Pattern, text: str, replacement: str, *, literal: bool) -> str:
+def replace(pattern: Pattern, text: str, replacement: str, *, literal: bool) -> str:
     """`replaced_in` of one text."""
     return replaced_in(pattern, [text], replacement, literal=literal)[0]
 
@@ -203,9 +203,9 @@ def replaced_in(pattern: Pattern, texts: Sequence[str], replacement: str, *, lit
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if found(pattern, ""):
+    if is_found(pattern, ""):
         raise SPARQLError("REPLACE with a pattern that matches nothing at all")
-    new = replacement.replace("\\", r"\\") if literal else "".join(_rewritten(replacement, pattern.groups))
+    new = replacement.replace("\\", r"\\") if literal else "".join(_rewrite(replacement, pattern.groups))
     given = pa.array(texts, pa.string())
     for place, text in enumerate(texts):
         if len(text) * (len(new) + 1) > _SHORT:
@@ -216,7 +216,7 @@ def replaced_in(pattern: Pattern, texts: Sequence[str], replacement: str, *, lit
     return made
 
 
-def _rewritten(replacement: str, groups: int) -> Iterator[str]:
+def _rewrite(replacement: str, groups: int) -> Iterator[str]:
     """A replacement of XPath (§5.6.4) for RE2. The N of `$N` is the longest number for which there is a group."""
     at = 0
     while at < len(replacement):

@@ -165,7 +165,7 @@ def _iri(prologue: Prologue, key: Key) -> Key:
     return f"<{prologue.absolutize(URIRef(_parts(key)[0]))}>"
 
 
-def _typed(key: Key, datatype: Key) -> Key:
+def _type(key: Key, datatype: Key) -> Key:
     text = _simple(key)
     if datatype[0] != "<":
         raise SPARQLError("STRDT takes a string and an IRI")
@@ -175,7 +175,7 @@ def _typed(key: Key, datatype: Key) -> Key:
 _TAG: Final = re.compile(r"[a-zA-Z]{1,8}(?:-[a-zA-Z0-9]{1,8})*")
 
 
-def _tagged(key: Key, tag: Key) -> Key:
+def _tag(key: Key, tag: Key) -> Key:
     text, language = _simple(key), _string(tag)[0]
     if not _TAG.fullmatch(language):
         raise SPARQLError("STRLANG takes a string and a language tag")
@@ -200,7 +200,7 @@ def _from_text(change: Callable[[str], str]) -> Callable[[Key], Key]:
     return lambda key: f'"{change(_string(key)[0])}"'
 
 
-def _compared(test: Callable[[str, str], bool]) -> Callable[[Key, Key], bool]:
+def _compare(test: Callable[[str, str], bool]) -> Callable[[Key, Key], bool]:
     def of(key: Key, part: Key) -> bool:
         text, _, searched = _alike(key, part)
         return test(text, searched)
@@ -251,7 +251,7 @@ def _digest(name: str) -> Callable[[Key], Key]:
     return _from_text(lambda text: made(text.encode()).hexdigest())
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return quote(text.encode(), safe="")
 
 
@@ -259,7 +259,7 @@ _COPIES: Final = 3
 """The copies of a text that is made: as made, as a key, and as its bytes."""
 
 
-def _joined(*keys: Key) -> Key:
+def _join(*keys: Key) -> Key:
     """CONCAT; the result has the language tag that all arguments share, if they do."""
     strings = [_string(key) for key in keys]
     text, tags = "".join([text for text, _ in strings]), {tag for _, tag in strings}
@@ -269,7 +269,7 @@ def _joined(*keys: Key) -> Key:
 
 def _all_joined(columns: Sequence[_Keys]) -> list[Any]:
     to_hold(_COPIES * sum(sum(map(len, keys)) for keys in columns))  # texts that double in each of many BINDs
-    return list(map(_attempt(_joined), *columns))
+    return list(map(_attempt(_join), *columns))
 
 
 def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -284,7 +284,7 @@ def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
     return of
 
 
-def _found(columns: Sequence[_Keys]) -> list[Any]:
+def _find(columns: Sequence[_Keys]) -> list[Any]:
     """REGEX: each pattern is searched in all of its texts at once."""
 
     def found(strings: list[tuple[str, str]], pattern: str, flags: str = "") -> Iterable[Any]:
@@ -293,15 +293,15 @@ def _found(columns: Sequence[_Keys]) -> list[Any]:
     return _by_pattern(columns, found)
 
 
-def _replaced(columns: Sequence[_Keys]) -> list[Any]:
+def _replace(columns: Sequence[_Keys]) -> list[Any]:
     """REPLACE: each pattern and replacement in all of its texts at once."""
 
-    def replaced(strings: list[tuple[str, str]], pattern: str, new: str, flags: str = "") -> Iterable[Any]:
+    def replace(strings: list[tuple[str, str]], pattern: str, new: str, flags: str = "") -> Iterable[Any]:
         made, texts = expressions.pattern_of(pattern, flags), [text for text, _ in strings]
         values = expressions.replaced_in(made, texts, new, literal="q" in flags)
         return [f'"{value}"{tag}' for value, (_, tag) in zip(values, strings, strict=True)]
 
-    return _by_pattern(columns, replaced)
+    return _by_pattern(columns, replace)
 
 
 def _by_pattern(columns: Sequence[_Keys], values_of: Callable[..., Iterable[Any]]) -> list[Any]:
@@ -552,24 +552,24 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "IRI": Function("func-iri", 1, 1, _iri, resolves=True),
     "URI": Function("func-iri", 1, 1, _iri, resolves=True),
     "BNODE": Function("func-bnode", 0, 1),
-    "STRDT": Function("func-strdt", 2, 2, _typed),
-    "STRLANG": Function("func-strlang", 2, 2, _tagged),
+    "STRDT": Function("func-strdt", 2, 2, _type),
+    "STRLANG": Function("func-strlang", 2, 2, _tag),
     "UUID": Function("func-uuid", 0, 0),
     "STRUUID": Function("func-struuid", 0, 0),
     "STRLEN": Function("func-strlen", 1, 1, lambda key: _integer_key(len(_string(key)[0]))),
     "SUBSTR": Function("func-substr", 2, 3, _part),
     "UCASE": Function("func-ucase", 1, 1, _with_text(str.upper)),
     "LCASE": Function("func-lcase", 1, 1, _with_text(str.lower)),
-    "STRSTARTS": Function("func-strstarts", 2, 2, _compared(str.startswith)),
-    "STRENDS": Function("func-strends", 2, 2, _compared(str.endswith)),
-    "CONTAINS": Function("func-contains", 2, 2, _compared(_contains)),
+    "STRSTARTS": Function("func-strstarts", 2, 2, _compare(str.startswith)),
+    "STRENDS": Function("func-strends", 2, 2, _compare(str.endswith)),
+    "CONTAINS": Function("func-contains", 2, 2, _compare(_contains)),
     "STRBEFORE": Function("func-strbefore", 2, 2, _before),
     "STRAFTER": Function("func-strafter", 2, 2, _after),
-    "ENCODE_FOR_URI": Function("func-encode", 1, 1, _from_text(_escaped)),
-    "CONCAT": Function("func-concat", 0, _MANY, _joined, of_columns=_all_joined),
+    "ENCODE_FOR_URI": Function("func-encode", 1, 1, _from_text(_escape)),
+    "CONCAT": Function("func-concat", 0, _MANY, _join, of_columns=_all_joined),
     "LANGMATCHES": Function("func-langMatches", 2, 2, _in_range),
-    "REGEX": Function("func-regex", 2, 3, _singly(_found), of_columns=_found),
-    "REPLACE": Function("func-replace", 3, 4, _singly(_replaced), of_columns=_replaced),
+    "REGEX": Function("func-regex", 2, 3, _singly(_find), of_columns=_find),
+    "REPLACE": Function("func-replace", 3, 4, _singly(_replace), of_columns=_replace),
     "ABS": Function("func-abs", 1, 1, of_number=numbers.absolute),
     "ROUND": Function("func-round", 1, 1, of_number=partial(numbers.rounded, numbers.nearest)),
     "CEIL": Function("func-ceil", 1, 1, of_number=partial(numbers.rounded, math.ceil)),

@@ -36,7 +36,7 @@ def bound_in_states(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[i
             way = (
                 (frozenset(), frozenset(), way[2])
                 if t.target == ACCEPT
-                else (_tracked(cea.transitions[t.target], way[0] | way[1]), frozenset(), ())
+                else (_tracked_names(cea.transitions[t.target], way[0] | way[1]), frozenset(), ())
             )
             if found.setdefault(t.target, way) != way:
                 return None
@@ -45,7 +45,7 @@ def bound_in_states(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[i
     return found
 
 
-def _tracked(out: Sequence[Transition], names: frozenset[str]) -> frozenset[str]:
+def _tracked_names(out: Sequence[Transition], names: frozenset[str]) -> frozenset[str]:
     """Those of `names` that the transitions out of a state look at."""
     takes = [[a.guard for a in t.actions if isinstance(a, TakeAction) and isinstance(a.guard, Take)] for t in out]
     return names & frozenset().union(*(take.track for own in takes for take in own)) if all(takes) else names

@@ -101,7 +101,7 @@ class TermCodes:
             row[column] = NOTHING if batch.unseen(conjunction)[0] else UNKNOWN
         several: list[tuple[Columns, list[int], list[list[int]]]] = []
         for conjunction, columns in self._layout.columns.items():
-            listed = self._listed(batch, conjunction, (0,))
+            listed = self._list(batch, conjunction, (0,))
             if listed is None:
                 return None
             if len(listed[0]) == 1:
@@ -125,7 +125,7 @@ class TermCodes:
         solved = batch.rows.solutions(conjunction[0]) if len(conjunction) == 1 else None
         if solved is None:  # it has to be joined, or its rows were solved elsewhere
             holding = np.flatnonzero(batch.holds(conjunction) & moving).tolist() if len(batch) > 1 else (0,)
-            listed = self._listed(batch, conjunction, holding)
+            listed = self._list(batch, conjunction, holding)
             if listed is not None and listed[0]:
                 self._enter(values, columns, *listed)
             return listed is not None
@@ -140,7 +140,7 @@ class TermCodes:
                 # What the rows have may grow with the next batches (`Rows.present_in`); it ends here then.
                 dense = 2 * len(read) > len(own) and (not low or high < len(rows) or id(places) in self._wholes)
                 whole = self._coded_whole(columns, solutions, places) if dense else None
-                few = self._coded(columns, solutions, places[low:high][read]) if whole is None else None
+                few = self._code(columns, solutions, places[low:high][read]) if whole is None else None
                 codes = few if whole is None else whole[low:high][read]
                 if codes is None:
                     return False
@@ -153,7 +153,7 @@ class TermCodes:
         """The codes of all solutions of the rows that batches are cut from: once, not for each batch (PERF)."""
         known = self._wholes.get(id(places))
         if known is None:
-            known = self._wholes[id(places)] = places, self._coded(columns, solutions, places)
+            known = self._wholes[id(places)] = places, self._code(columns, solutions, places)
         return known[1]
 
     def _enter(
@@ -193,7 +193,7 @@ class TermCodes:
         extras[:, read] = rest
         self._extras.append(extras)
 
-    def _listed(
+    def _list(
         self, batch: InstantBatch, conjunction: Conjunction, rows: Iterable[int]
     ) -> tuple[list[int], list[list[int]]] | None:
         """The mappings that a conjunction has in some rows, one by one: the row and the codes of each."""
@@ -209,7 +209,7 @@ class TermCodes:
 
     # -- the codes of mappings
 
-    def _coded(self, columns: Columns, solutions: Solutions, places: np.ndarray) -> np.ndarray | None:
+    def _code(self, columns: Columns, solutions: Solutions, places: np.ndarray) -> np.ndarray | None:
         """The codes of the solutions at `places`: int64 (places, values); None if one has no code."""
         found = []
         for kind, what in columns.values:  # PERF: not of the rows that the GPM's own FILTERs stop

@@ -79,12 +79,12 @@ class Free:
     variables: frozenset[str]
 
     def __str__(self) -> str:
-        return f"freeing {_listed(self.variables)} where no earlier element bound them"
+        return f"freeing {_list(self.variables)} where no earlier element bound them"
 
     @property
     def said(self) -> str:
         """For people."""
-        return f" may have other {_listed(self.variables)}" if self.variables else ""
+        return f" may have other {_list(self.variables)}" if self.variables else ""
 
 
 def conjunctions_of(guard: Any) -> tuple[Conjunction, ...]:
@@ -93,7 +93,7 @@ def conjunctions_of(guard: Any) -> tuple[Conjunction, ...]:
     return (guard.conjunction,) if several is None else several
 
 
-def _listed(names: frozenset[str]) -> str:
+def _list(names: frozenset[str]) -> str:
     return " ".join("?" + name for name in sorted(names)) or "nothing"
 
 

@@ -103,10 +103,10 @@ class RoundLists:
     def cells(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The number of rounds of some lists, int64 (n,), and the codes of the terms that they bind: int64 (rounds,
         names). The rounds come from the first of the first list on; NOTHING for none."""
-        lengths, rounds = self._unrolled(numbers)
+        lengths, rounds = self._unroll(numbers)
         return lengths, self._codes(rounds)
 
-    def _unrolled(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _unroll(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The lengths of lists, and the numbers of their rounds: int64."""
         from spaseq.core.engine.kernels.registers.operations import chain_elements, chain_lengths
         from spaseq.core.jit import attempt_rows
@@ -120,7 +120,7 @@ class RoundLists:
 
     def mappings(self, number: int) -> tuple[Mapping, ...]:
         """The rounds of a list, from the first to the last. O(length)."""
-        return tuple(map(self.mapping, self._unrolled(np.array([number]))[1].tolist()))
+        return tuple(map(self.mapping, self._unroll(np.array([number]))[1].tolist()))
 
     def grow(self) -> None:
         """Make room for as many again."""

@@ -74,7 +74,7 @@ class SideCodes:
         good = literals.numeric(numbers) & literals.exact[numbers] & ~np.isnan(doubles)
         group = self._group.get(side)
         if (good | (numbers < 0)).all() and (group is None or not good.any() or self._is_of(group, _NUMBER)):
-            return np.where(numbers < 0, NOTHING, _ordered(doubles))
+            return np.where(numbers < 0, NOTHING, _order(doubles))
         if group is not None:
             return self._in_order(group, side in self._equated, numbers, space, good)
         named = np.isin(literals.kind[numbers], (Kinds.NO_LITERAL, Kinds.STRING))
@@ -83,7 +83,7 @@ class SideCodes:
         names = NAMES + self._solved.codes(solutions, places, side.name)
         if self._terms.has_aliases:
             return None
-        return np.where(numbers < 0, NOTHING, np.where(good, _ordered(doubles), names))
+        return np.where(numbers < 0, NOTHING, np.where(good, _order(doubles), names))
 
     def _in_order(
         self, group: int, equated: bool, numbers: np.ndarray, space: Any, good: np.ndarray
@@ -110,7 +110,7 @@ class SideCodes:
         if not self._is_of(group, name):
             return None
         if name == _NUMBER:
-            codes[valued] = _ordered(literals.number[numbers[valued]])
+            codes[valued] = _order(literals.number[numbers[valued]])
             return codes
         if name != "string":
             codes[valued] = literals.whole[numbers[valued]]
@@ -144,7 +144,7 @@ class SideCodes:
             return self._place_of(group, side in self._equated, term)
         number = number_of(term)
         if number is not None:
-            return int(_ordered(np.array([number]))[0])
+            return int(_order(np.array([number]))[0])
         if not is_name(term):
             return None
         code = NAMES + self._terms.of(term)
@@ -162,7 +162,7 @@ class SideCodes:
         if isinstance(value, str):
             labels = self.order.labels([value])
             return None if labels is None else int(labels[0])
-        return int(_ordered(np.array([value]))[0]) if isinstance(value, float) else value
+        return int(_order(np.array([value]))[0]) if isinstance(value, float) else value
 
     def near_codes(self, name: str, solutions: Solutions, places: np.ndarray) -> np.ndarray:
         """The code of the double nearest to a variable's value in each solution at `places`: int64, NOTHING where it is
@@ -174,14 +174,14 @@ class SideCodes:
         numbers, literals = found[0][places], found[1].literals()
         doubles = literals.number[numbers]
         good = literals.numeric(numbers) & ~np.isnan(doubles)
-        return np.where(numbers < 0, NOTHING, np.where(good, _ordered(np.where(good, doubles, 0.0)), UNKNOWN))
+        return np.where(numbers < 0, NOTHING, np.where(good, _order(np.where(good, doubles, 0.0)), UNKNOWN))
 
     def near_code(self, code: int) -> int:
         """The code of the double nearest to the value of the term of `code`."""
         number = None if code == NOTHING else near_number(self._terms.term(code))
         if number is None:
             return NOTHING if code == NOTHING else UNKNOWN
-        return int(_ordered(np.array([number]))[0])
+        return int(_order(np.array([number]))[0])
 
     def snapshot(self) -> Any:
         """The kinds of values so far, and the labels of texts, as plain values; None where no order is asked for."""
@@ -215,7 +215,7 @@ def _groups(comparisons: Iterable[Compared], ordered: set[Side]) -> dict[Side, i
     return {side: number for number, part in enumerate(part for part in parts if part & ordered) for side in part}
 
 
-def _ordered(values: np.ndarray) -> np.ndarray:
+def _order(values: np.ndarray) -> np.ndarray:
     """int64 in the order of the doubles."""
     bits = (values + 0.0).view(np.int64)  # -0.0 is 0.0
     return np.where(bits < 0, bits ^ np.int64((1 << 63) - 1), bits)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaseq.core.errors import InternalError
-from spaseq.core.pattern import Atom, Iterate, Or, Pattern, Predicate, Sequence, Skip, balanced
+from spaseq.core.pattern import Atom, Iterate, Or, Pattern, Predicate, Sequence, Skip, balance
 from spaseq.gpm import GraphPattern
 from spaseq.language.guards.guards import Free, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
@@ -79,7 +79,7 @@ class _Held:
 
 def lower(query: CheckedQuery) -> Pattern:
     """The core pattern of a query's sequence expression."""
-    return balanced(Or, [_sequence(query, variant) for variant in query.variants])
+    return balance(Or, [_sequence(query, variant) for variant in query.variants])
 
 
 def _sequence(query: CheckedQuery, variant: Variant) -> Pattern:
@@ -125,7 +125,7 @@ def _step(query: CheckedQuery, variant: Variant, index: int) -> Pattern:
         )
         for conjunction in step.alternatives
     ]
-    return balanced(Or, atoms)
+    return balance(Or, atoms)
 
 
 def _live(query: CheckedQuery, variant: Variant, index: int) -> tuple[frozenset[str], frozenset[str]]:

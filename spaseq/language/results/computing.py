@@ -120,7 +120,7 @@ class Computation:
     def _compute(self, rows: Rows, gathered: Gathered) -> tuple[Rows, list[np.ndarray]]:
         """The rows computed of solutions, or of groups, with all variables; and the terms of their keys of ORDER BY."""
         from spaseq.gpm.columnar.table import Table
-        from spaseq.gpm.columnar.truth import computed
+        from spaseq.gpm.columnar.truth import compute
 
         clauses, plan = self.clauses, self.clauses.plan
         rows = _with_columns(rows, rows.columns | gathered.lists_of(rows, clauses.lists))
@@ -143,7 +143,7 @@ class Computation:
                 column, given = found.column(name), terms[found.events]
                 found = found.with_column(name, np.where(column >= 0, column, given))
         scope = evaluation.scope(found)
-        keys = [computed(key, scope) for key, _ in self.order]
+        keys = [compute(key, scope) for key, _ in self.order]
         if len(found) != len(rows) or (found.events != np.arange(len(rows))).any():
             rows = rows.take(found.events.astype(np.int64))
         return _with_columns(rows, dict(found.columns)), keys
@@ -151,14 +151,14 @@ class Computation:
     def _groups(self, table: Any, gathered: Gathered) -> tuple[np.ndarray, int]:
         """The group of each solution, int64, numbered as they appear, and how many there are."""
         from spaseq.gpm.columnar.table import distinct
-        from spaseq.gpm.columnar.truth import computed
+        from spaseq.gpm.columnar.truth import compute
 
         if self.grouping is None or not self.grouping.keys:
             return np.zeros(len(table), np.int64), min(1, len(table))
         evaluation = self._evaluation(table, len(table), gathered)
         below = evaluation.table(self.grouping.child)
         scope = evaluation.scope(below)
-        first, kinds = distinct([computed(key, scope) for key in self.grouping.keys], len(below))
+        first, kinds = distinct([compute(key, scope) for key in self.grouping.keys], len(below))
         numbers = np.empty(len(first), np.int64)
         numbers[in_order(first)] = np.arange(len(first))
         return numbers[kinds], len(first)

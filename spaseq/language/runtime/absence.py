@@ -140,12 +140,12 @@ class Endings:
         while upcoming is not None:
             self._add(upcoming)
             upcoming = next(arriving)
-        return self._settled()
+        return self._settle()
 
     def until(self, now: int) -> list[Waiting]:
         """The matches that are settled once no instant before `now` (ns) can come."""
         self._close(now)
-        return self._settled()
+        return self._settle()
 
     def settle(self, partitions: Partitions, variables: Sequence[str]) -> None:
         """Note that the waiting matches of forgotten keys are sure. `variables`: those of PARTITION BY. O(waiting)."""
@@ -160,7 +160,7 @@ class Endings:
         """All that still waits: the streams end, and nothing can come behind."""
         for match in self._waiting:
             _hold(match)
-        return self._settled()
+        return self._settle()
 
     def _add(self, match: Waiting) -> None:
         self._waiting.append(match)
@@ -191,7 +191,7 @@ class Endings:
                 if conjunction not in (run[3] or ()) or not self._registers.joined(run[2], conjunction, batch, row)
             ]
 
-    def _settled(self) -> list[Waiting]:
+    def _settle(self) -> list[Waiting]:
         count = next((i for i, match in enumerate(self._waiting) if match.rows), len(self._waiting))
         while 0 < count < len(self._waiting) and self._waiting[count - 1].end == self._waiting[count].end:
             count -= 1

@@ -81,9 +81,9 @@ class FollowedMatches:
         return next(iter(self), None) is not None
 
     def _matches(self) -> Iterator[Match]:
-        return limited_steps(self._found(), self._session.recogniser.program.settings)
+        return limited_steps(self._find(), self._session.recogniser.program.settings)
 
-    def _found(self) -> Iterator[Match]:
+    def _find(self) -> Iterator[Match]:
         by_clock = self._followed.options.time == ARRIVAL
         for batches in self._followed.batches(self._session.recogniser.wanted):
             check()

@@ -10,7 +10,7 @@ from typing import Any
 
 from spaseq.core.errors import OptionError
 from spaseq.gpm import Closed, Knowledge
-from spaseq.gpm.entail import Schema, close_knowledge, entailed
+from spaseq.gpm.entail import Schema, close_knowledge, entail
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import (
     GraphColumns,
@@ -111,5 +111,5 @@ def close_under(knowledge: Knowledge, entailment: str, most: int) -> tuple[Knowl
 
 def with_schema(query: CheckedQuery, schema: Schema) -> CheckedQuery:
     """The query with its GPMs rewritten: they find on events what follows under `schema`."""
-    patterns = {name: entailed(pattern, schema) for name, pattern in query.patterns.items()}
+    patterns = {name: entail(pattern, schema) for name, pattern in query.patterns.items()}
     return replace(query, patterns=patterns, schema=schema.described())

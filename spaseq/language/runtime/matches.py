@@ -13,7 +13,7 @@ import pyarrow as pa
 from spaseq.core.drawing import Timeline
 from spaseq.core.engine import Program, Progress
 from spaseq.core.events import frame_of
-from spaseq.core.measure import shortened
+from spaseq.core.measure import shorten
 from spaseq.core.watch import check, limited, limited_steps
 from spaseq.gpm import Knowledge
 from spaseq.language.results.columns import FoundColumns, Texts
@@ -68,16 +68,16 @@ class Matches:
         return self._query.select
 
     def __iter__(self) -> Iterator[Match]:
-        return islice(self._found(), 1) if self._query.clauses.ask else self._found()
+        return islice(self._find(), 1) if self._query.clauses.ask else self._find()
 
     def __bool__(self) -> bool:
         return self.ask()
 
     def ask(self) -> bool:
         """True if there is a match (the answer of an ASK query); reads no further than the first."""
-        return next(self._found(), None) is not None
+        return next(self._find(), None) is not None
 
-    def _found(self) -> Iterator[Match]:
+    def _find(self) -> Iterator[Match]:
         return limited_steps((match for found in self.blocks() for match in found), self._program.settings)
 
     def blocks(self) -> Iterator[Found]:
@@ -111,7 +111,7 @@ class Matches:
         return Solver(self._query, self._knowledge, solution_rows=rows, reference=self._reference)
 
     def __repr__(self) -> str:
-        return f"<spaseq.Matches of {shortened(' '.join(f'?{name}' for name in self.variables), 60)}>"
+        return f"<spaseq.Matches of {shorten(' '.join(f'?{name}' for name in self.variables), 60)}>"
 
     def _repr_html_(self) -> str:
         return listed_matches(self, self._query)
@@ -155,7 +155,7 @@ class Matches:
         times, dates, truth values and texts, with `terms` as structs of kind, value, datatype and language: see
         `typed_table`."""
         if typed or terms:
-            return self._typed(terms)
+            return self._type(terms)
         texts: dict[str, Texts] = {}
         tables = [match_table([], self.variables)]
         with limited(self._program.settings):
@@ -166,7 +166,7 @@ class Matches:
                     tables.append(match_table(list(found), self.variables))
         return pa.Table.from_batches(tables).combine_chunks()
 
-    def _typed(self, terms: bool) -> pa.Table:
+    def _type(self, terms: bool) -> pa.Table:
         gathered = Gathered(self.variables)
         with limited(self._program.settings):
             for found in iter([list(self)]) if self._query.clauses.ask else self.blocks():

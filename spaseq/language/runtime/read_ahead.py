@@ -82,7 +82,7 @@ class ReadAhead:
         threads: int,
     ) -> None:
         self._helpers = threads - 1 if all(part.ahead for part in parts) else 0
-        self._steps = [_steps(part.open(ahead=self._mapped if part.ahead else None), part.counters) for part in parts]
+        self._steps = [_steps(part.open(ahead=self._map if part.ahead else None), part.counters) for part in parts]
         self._told = [Counters() for _ in parts]
         self._solve = solve
         self._helper = helper
@@ -127,7 +127,7 @@ class ReadAhead:
         assert taken is not None  # a step says that it is the last one
         return taken
 
-    def _mapped(self, work: Callable[[_T], _R], source: Iterator[_T]) -> Iterator[_R]:
+    def _map(self, work: Callable[[_T], _R], source: Iterator[_T]) -> Iterator[_R]:
         """`map`; ahead as soon as there are threads."""
         while self._crew is None:
             try:

@@ -12,7 +12,7 @@ from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.reorder import SingleReorderer
 from spaseq.core.held import Memory
-from spaseq.core.measure import shortened
+from spaseq.core.measure import shorten
 from spaseq.core.snapshot import expect, unseal
 from spaseq.language.results.history import Pool
 from spaseq.language.results.match import Match
@@ -50,7 +50,7 @@ class Session(Pushing[Match]):
         self.recogniser: Recogniser = recogniser
         self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
         self._apart = options.apart
-        self._reorder = SingleReorderer(options, _described)
+        self._reorder = SingleReorderer(options, _describe)
         self._held: list[GraphEvent] = []  # of the instant that is not complete
         self._parts: list[Part] = []  # the same, of batches; one of both is empty
         self._position = 0
@@ -67,7 +67,7 @@ class Session(Pushing[Match]):
         """
         if isinstance(events, GraphBatch):
             return list(self.push_batches((events,)))
-        given = events if type(events) is list else _listed(events)
+        given = events if type(events) is list else _list(events)
         with self._use:
             return list(self._push_events(given))
 
@@ -220,9 +220,9 @@ class Session(Pushing[Match]):
 
     def restore(self, state: bytes) -> None:
         """Goes on from a snapshot of a session of the same query. `OptionError` for anything else."""
-        unseal(state, self._identity(), self._KINDS, self._restored)
+        unseal(state, self._identity(), self._KINDS, self._restore)
 
-    def _restored(self, state: dict[str, Any]) -> None:
+    def _restore(self, state: dict[str, Any]) -> None:
         self.recogniser.restore(state["recogniser"])
         events_of = Pool.restore(state["events"])
         self._held, self._parts = list(events_of(state["held"])), []
@@ -250,7 +250,7 @@ class Session(Pushing[Match]):
         return Instant(self._position - 1, events[0].time, events)
 
 
-def _listed(events: Any) -> Sequence[Any]:
+def _list(events: Any) -> Sequence[Any]:
     """What is pushed, one by one. Raises `OptionError` for what holds no events."""
     if isinstance(events, GraphEvent):
         return (events,)
@@ -262,12 +262,12 @@ def _listed(events: Any) -> Sequence[Any]:
 def _no_event(given: Any) -> OptionError:
     """The error for what is no graph event, nor holds any."""
     if isinstance(given, str | os.PathLike):
-        problem = f"a push takes graph events, and this is a text or a path: {shortened(str(given), 60)!r}"
+        problem = f"a push takes graph events, and this is a text or a path: {shorten(str(given), 60)!r}"
         return OptionError(problem, "query.run(streams={name: path}) reads a file")
     hint = "push takes a spaseq.GraphEvent(stream, time, triples), a GraphBatch, or an iterable of GraphEvents"
     return OptionError(f"events are GraphEvents, and this is a {type(given).__name__}", hint)
 
 
-def _described(event: GraphEvent) -> tuple[str, tuple[str, int]]:
+def _describe(event: GraphEvent) -> tuple[str, tuple[str, int]]:
     """The stream and the place of an event, as errors about its time name them."""
     return f"stream {event.stream}", (event.source, event.record)

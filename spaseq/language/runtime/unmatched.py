@@ -73,7 +73,7 @@ def why_none(query: CheckedQuery, read: Input, progress: Progress | None, *, mat
     statements of files are read again.
     """
     names = {iri: name for name, iri in query.streams}
-    lines = [_named(read.seen, names).told(of="of ")]
+    lines = [_name(read.seen, names).told(of="of ")]
     if read.untimed:
         lines.append(untimed_events(read.sources, read.settled))
     leavers = [modifier.kind for modifier in query.tree.modifiers if modifier.kind in _LEAVERS]
@@ -89,7 +89,7 @@ def why_none(query: CheckedQuery, read: Input, progress: Progress | None, *, mat
     return lines
 
 
-def _named(seen: Seen, names: dict[str, str]) -> Seen:
+def _name(seen: Seen, names: dict[str, str]) -> Seen:
     return Seen({names.get(iri, iri): count for iri, count in seen.kinds.items()}, seen.others, seen.first, seen.last)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from spaseq.core.integers import different
 from spaseq.gpm import Condition, Mapping, compared_sides, freeze, holds
-from spaseq.gpm.columnar.amounts import Numbers, compared, term_numbers
+from spaseq.gpm.columnar.amounts import Numbers, compare, term_numbers
 from spaseq.gpm.columnar.joins import join
 from spaseq.gpm.columnar.table import Table, distinct
 from spaseq.rdf import term_bytes
@@ -117,7 +117,7 @@ class Joined:
         left, right = self._numbers(sides[0].name), self._numbers(sides[2].name)
         if left is None or right is None:
             return passed, every
-        decided, verdict = compared(sides[1], left, right)
+        decided, verdict = compare(sides[1], left, right)
         return decided & verdict, every[~decided]
 
     def _codes(self, name: str, rows: np.ndarray, codes: _Codes) -> np.ndarray | None:

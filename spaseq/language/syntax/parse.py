@@ -14,7 +14,7 @@ from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
 from spaseq.core.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span
-from spaseq.core.text import ESCAPE, WholeWords, check_characters, check_escapes, file_hint, foreign_hint, unescaped
+from spaseq.core.text import ESCAPE, WholeWords, check_characters, check_escapes, file_hint, foreign_hint, unescape
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.scan import Skeleton, mask, skeleton
 from spaseq.rdf.iri import local_name, resolve_iri
@@ -254,7 +254,7 @@ class _Builder(Transformer[Token, ast.Query]):
     def _resolve(self, token: Token) -> str:
         """The IRI of an IRIREF or a prefixed name."""
         if token.type == "IRIREF":
-            return resolve_iri(self._base, ESCAPE.sub(unescaped, token[1:-1]))
+            return resolve_iri(self._base, ESCAPE.sub(unescape, token[1:-1]))
         label, _, local = str(token).partition(":")
         if label not in self._prefixes:
             raise unknown_prefix(label, self._prefixes, self._text, _token_span(token), self._source)

@@ -53,11 +53,11 @@ class ArrivedBatches:
             rows = None if kept is None else kept[bounds[place] : bounds[place + 1]]
             self._cut(self._count, _by_time(batch, rows), 0, self._arrivals.end, found)
             self._count += 1
-        return self._released(self._arrivals.end, found), error
+        return self._release(self._arrivals.end, found), error
 
     def close(self) -> list[GraphBatch]:
         """The waiting events, as `push` gives them: the streams end."""
-        return self._released(None, [])
+        return self._release(None, [])
 
     def take_dropped(self) -> int:
         """The number of late events dropped since the last call."""
@@ -90,7 +90,7 @@ class ArrivedBatches:
         kept[order] = taken
         return kept, error
 
-    def _released(self, end: int | None, found: list[tuple[int, GraphBatch]]) -> list[GraphBatch]:
+    def _release(self, end: int | None, found: list[tuple[int, GraphBatch]]) -> list[GraphBatch]:
         """The batches `found`, by their numbers, and what has waited for the time `end` to come."""
         waiting = self._waiting
         while waiting and (end is None or waiting[0][0] < end):

@@ -17,8 +17,8 @@ from rdflib.namespace import RDF, RDFS
 from spaseq.core.integers import apart
 from spaseq.rdf.columns.inherited import Hierarchy
 from spaseq.rdf.columns.model import IRI, LITERAL, TermTable
-from spaseq.rdf.columns.pairs import NO_PAIRS, composed, once, transitive
-from spaseq.rdf.columns.triples import GraphColumns, widened
+from spaseq.rdf.columns.pairs import NO_PAIRS, compose, once, transitive
+from spaseq.rdf.columns.triples import GraphColumns, widen
 from spaseq.rdf.terms import term_bytes
 
 _CLASSES, _PROPERTIES, _DOMAINS, _RANGES = range(4)
@@ -99,8 +99,8 @@ def _schema_of(terms: TermTable, graphs: Iterable[GraphColumns], most: int | Non
     found = [classes, properties]
     for own in stated[_DOMAINS:]:
         # statements about a property's super-properties hold for it
-        own = np.concatenate([own, composed(properties, own, most)])
-        found.append(once(np.concatenate([own, composed(own, classes, most)])))
+        own = np.concatenate([own, compose(properties, own, most)])
+        found.append(once(np.concatenate([own, compose(own, classes, most)])))
     return found
 
 
@@ -108,7 +108,7 @@ def _closed(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, i
     """The graph with what follows from each of its triples; the same object if that is nothing new."""
     if not any(map(len, schema)):
         return graph
-    whole = widened(graph.rows, _following(graph, schema, links, most), most)
+    whole = widen(graph.rows, _following(graph, schema, links, most), most)
     return graph if len(whole) == len(graph) else GraphColumns(whole, graph.terms)
 
 

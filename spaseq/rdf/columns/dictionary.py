@@ -193,7 +193,7 @@ class Dictionary:
 
     def intern_terms(self, terms: Sequence[Term]) -> np.ndarray:
         """The numbers (int64) of rdflib's `terms`, added if they are new."""
-        return self.intern_described([_described(term) for term in terms])
+        return self.intern_described([_describe(term) for term in terms])
 
     def intern_described(self, terms: Sequence[Described]) -> np.ndarray:
         """The numbers (int64) of the terms described, added if they are new."""
@@ -264,7 +264,7 @@ class Finder:
         return found
 
 
-def _described(term: Term) -> Described:
+def _describe(term: Term) -> Described:
     if not isinstance(term, Literal):
         return term_bytes(term), kind_of(term), layout.NIL, None
     datatype = None if term.datatype is None else term_bytes(term.datatype)

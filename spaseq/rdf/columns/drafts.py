@@ -37,7 +37,7 @@ from spaseq.rdf.columns.kernels import layout, literals
 from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.model import TermTable
 from spaseq.rdf.columns.names import RecentNames
-from spaseq.rdf.columns.scanner import Scanner, grown
+from spaseq.rdf.columns.scanner import Scanner, grow
 from spaseq.rdf.columns.wrong_events import (
     Draft,
     cut_off,
@@ -251,9 +251,9 @@ class Drafting:
         need = int(at[a.DRAFTS]) + rows
         if need > len(self.drafts.name):
             size = max(need, 2 * len(self.drafts.name))
-            self.drafts = a.Drafts(*(grown(column, size) for column in self.drafts))
+            self.drafts = a.Drafts(*(grow(column, size) for column in self.drafts))
         if int(at[a.SAID]) + rows > len(self._said):
-            self._said = grown(self._said, max(int(at[a.SAID]) + rows, 2 * len(self._said)))
+            self._said = grow(self._said, max(int(at[a.SAID]) + rows, 2 * len(self._said)))
 
     def _by_term(self, told: a.Rules) -> tuple[a.Said, a.Runs]:
         """What is kept by term while rows are cut."""

@@ -129,7 +129,7 @@ class Followed:
             else:
                 # a nanosecond apart, so that events of several streams keep their order
                 ranks = np.empty(sum(map(len, arrived)), np.int64)
-                ranks[_merged(arrived)] = np.arange(len(ranks))
+                ranks[_merge(arrived)] = np.arange(len(ranks))
                 ends = np.cumsum([len(batch) for batch in arrived])
                 times = np.split(self.now + ranks, ends[:-1])
                 self.now += len(ranks) - 1
@@ -141,7 +141,7 @@ class Followed:
             if arrived is None:
                 yield None
                 continue
-            found, error = order.push(arrived, _merged(arrived) if len(self._readers) > 1 else None)
+            found, error = order.push(arrived, _merge(arrived) if len(self._readers) > 1 else None)
             self._late.late += order.take_dropped()
             if found:
                 yield found
@@ -181,7 +181,7 @@ class Followed:
         ]
 
 
-def _merged(batches: Sequence[GraphBatch]) -> np.ndarray:
+def _merge(batches: Sequence[GraphBatch]) -> np.ndarray:
     """The order in which the events of these batches, given by stream, come out if of the streams' next events always
     the earliest does: int64."""
     times = [np.zeros(0, np.int64)]
@@ -333,7 +333,7 @@ class _Reader(threading.Thread):
         try:
             if path == STDIN:
                 self._file = cast(BufferedReader, sys.stdin.buffer)
-                yield from self._piped(self._file)
+                yield from self._pipe(self._file)
             elif not lines or path.endswith(COMPRESSED):
                 self._say(silent=False)
                 yield from byte_chunks(path)
@@ -342,7 +342,7 @@ class _Reader(threading.Thread):
         finally:
             self._file, self._grows = None, False
 
-    def _piped(self, file: BufferedReader) -> Iterator[bytes]:
+    def _pipe(self, file: BufferedReader) -> Iterator[bytes]:
         while not self._stopped.is_set():
             self._say(silent=not readable(file))
             piece = file.read1(_CHUNK)

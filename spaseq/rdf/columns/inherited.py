@@ -22,7 +22,7 @@ import numpy as np
 from spaseq.core.integers import apart, different
 from spaseq.core.jit import attempt_rows
 from spaseq.core.watch import check, to_hold
-from spaseq.rdf.columns.pairs import codes_of, paired, refuse_more
+from spaseq.rdf.columns.pairs import codes_of, pair, refuse_more
 
 _STEPS: Final = 1 << 16, 1 << 24
 """Steps of the first call of the kernel, which may be interpreted, and of the others."""
@@ -61,7 +61,7 @@ class Hierarchy:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The terms and the members that each gains by way of its `members`: two columns, each pair once, a million at
         a time. O(n log n), and the pairs found. Raises BudgetExceeded if there are more than `most`."""
-        for found, _ in self._found(self._codes(owners.astype(np.int64), members), most):
+        for found, _ in self._find(self._codes(owners.astype(np.int64), members), most):
             yield (found >> self._bits).astype(np.int32), self._member_of(found)
 
     def of_links(
@@ -71,7 +71,7 @@ class Hierarchy:
         owners, links = subjects.astype(np.int64) * self._terms + objects, None
         if self._terms**2 << self._bits >= 1 << 63:
             links, owners = different(owners)
-        for found, _ in self._found(self._codes(owners, members), most):
+        for found, _ in self._find(self._codes(owners, members), most):
             own = found >> self._bits
             s, o = np.divmod(own if links is None else links[own], self._terms)
             yield s.astype(np.int32), self._member_of(found), o.astype(np.int32)
@@ -83,10 +83,10 @@ class Hierarchy:
         known = self._number[pairs[:, 1]] >= 0
         codes = self._codes(pairs[:, 0].astype(np.int64), pairs[:, 1])
         kept = np.zeros(len(codes), bool)
-        for _, least in self._found(codes, None, counted=True):
+        for _, least in self._find(codes, None, counted=True):
             kept = least
         own = codes[kept]
-        mine = paired((own >> self._bits).astype(np.int32), self._member_of(own))
+        mine = pair((own >> self._bits).astype(np.int32), self._member_of(own))
         return np.concatenate([pairs[~known], mine])
 
     def _member_of(self, codes: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ class Hierarchy:
         codes.sort()
         return codes
 
-    def _found(
+    def _find(
         self, codes: np.ndarray, most: int | None, *, counted: bool = False
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The codes that follow from `codes`, by blocks, and at the end which of `codes` are the least of their owner;
@@ -119,7 +119,7 @@ class Hierarchy:
         sizes = np.diff(self._begins)
         work = len(codes) + int(sizes[codes & ((1 << self._bits) - 1)].sum())
         if most is not None and not counted and work > most:
-            for _ in self._found(codes, most, counted=True):
+            for _ in self._find(codes, most, counted=True):
                 pass
         count = len(self._members)
         state, least = np.zeros(2, np.int64), np.zeros(len(codes), bool)

@@ -138,18 +138,18 @@ def _pieces(sections: Mapping[str, np.ndarray], sources: Sequence[Source]) -> It
     about = {"sources": [list(source) for source in sources], "sections": listed}
     # Places are numbers of one width, so that the text has its size before they are known.
     room = len(json.dumps(about)) + 20 * len(listed)
-    at = _aligned(_HEAD.size + room)
+    at = _align(_HEAD.size + room)
     for name, array in sections.items():
         listed[name][0] = at
-        at = _aligned(at + array.nbytes)
+        at = _align(at + array.nbytes)
     text = json.dumps(about).encode().ljust(room)
     yield _head(text, at)
     yield text
     written = _HEAD.size + room
     for array in sections.values():
-        yield b"\0" * (_aligned(written) - written)
+        yield b"\0" * (_align(written) - written)
         yield array.data
-        written = _aligned(written) + array.nbytes
+        written = _align(written) + array.nbytes
     yield b"\0" * (at - written)
 
 
@@ -158,7 +158,7 @@ def _head(text: bytes, size: int) -> bytes:
     return _HEAD.pack(*fields, blake2b(_HEAD.pack(*fields, b"") + text, digest_size=32).digest())
 
 
-def _aligned(at: int) -> int:
+def _align(at: int) -> int:
     return -(-at // _ALIGNED) * _ALIGNED
 
 
@@ -174,7 +174,7 @@ def open_kept(path: str) -> GraphColumns:
     from spaseq.rdf.columns.dictionary import Finder
     from spaseq.rdf.columns.kernels.scanning import Table
 
-    found, _ = _opened(path)
+    found, _ = _open(path)
     count = len(found["kind"])
     none = np.zeros(0, np.int32)  # guesses of those who read streams
     table = Table(**{name: found[name] for name in ("text", *_TERMS, "slots")}, follow=none, before=none)
@@ -190,27 +190,27 @@ def open_kept(path: str) -> GraphColumns:
 
 def described_kept(path: str) -> KeptKnowledge:
     """The contents of a file. Raises EventError as `open_kept` does."""
-    _, about = _opened(path)
+    _, about = _open(path)
     graph = open_kept(path)
     counted = ((str(graph.terms.term(number)), high - low) for number, (low, high) in graph.groups.items())
     sources = tuple((str(name), size) for name, size in about["sources"])
     predicates = tuple(sorted(counted, key=lambda pair: (-pair[1], pair[0])))
-    size = _aligned(max(_bytes_of(*each) for each in _places(about).values()))
+    size = _align(max(_bytes_of(*each) for each in _places(about).values()))
     return KeptKnowledge(path, size, len(graph), predicates, sources)
 
 
 def check_kept(path: str) -> None:
     """Read the whole file. Raises EventError if a section differs from the one that was written."""
-    sections, about = _opened(path)
+    sections, about = _open(path)
     for name, array in sections.items():
         if blake2b(array.data, digest_size=16).hexdigest() != about["sections"][name][2]:
             raise damaged_file(path, f"damaged: {name} is not what was written")
 
 
-def _opened(path: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _open(path: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The sections, and what the header says."""
     try:
-        data, size = _mapped(path)
+        data, size = _map(path)
     except FileNotFoundError:
         raise EventError("no such file", source=path) from None
     except (OSError, ValueError) as error:
@@ -235,7 +235,7 @@ def _opened(path: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     raise damaged_file(path)
 
 
-def _mapped(path: str) -> tuple[Any, int]:
+def _map(path: str) -> tuple[Any, int]:
     if is_elsewhere(path):
         with open_file(path) as file:
             data = bytearray(file.read())

@@ -22,7 +22,7 @@ from spaseq.rdf.columns.model import BLANK
 from spaseq.rdf.columns.triples import GraphColumns, different
 from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters
-from spaseq.rdf.statements import Document, is_too_long, parse_statements, unmarked
+from spaseq.rdf.statements import Document, is_too_long, parse_statements, unmark
 
 if TYPE_CHECKING:
     from spaseq.rdf.columns.dictionary import Dictionary
@@ -113,11 +113,11 @@ def _rows(
         blocks = _document(chunks, form, path, scanner)
     for _ in blocks:
         if scanner.count >= _ROWS:
-            yield blanks.named(_taken(scanner))
-    yield blanks.named(_taken(scanner))
+            yield blanks.named(_take(scanner))
+    yield blanks.named(_take(scanner))
 
 
-def _taken(scanner: Scanner) -> np.ndarray:
+def _take(scanner: Scanner) -> np.ndarray:
     rows = scanner.rows[: scanner.count, :3].copy()
     scanner.count = 0
     return rows
@@ -127,13 +127,13 @@ def _document(chunks: Iterable[bytes], form: Format, path: str, scanner: Scanner
     """Reads a document into `scanner`, as `Scanner.read` reads lines."""
     held: list[bytes] = []
 
-    def kept() -> Iterator[bytes]:
-        for chunk in unmarked(chunks):
+    def keep() -> Iterator[bytes]:
+        for chunk in unmark(chunks):
             held.append(chunk)
             yield chunk
 
     try:
-        yield from scanner.read_document(Document(kept(), form, path, by_line=False))
+        yield from scanner.read_document(Document(keep(), form, path, by_line=False))
     except (ValueError, EventError, MemoryError) as error:
         if isinstance(error, MemoryError) and not is_too_long(error):
             raise

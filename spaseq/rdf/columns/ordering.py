@@ -54,7 +54,7 @@ class Ordering:
         first event that goes back in time."""
         drafting, counters = self._drafting, self._counters
         repeated = drafting.drafts.repeated
-        found, held, seen = self._released(at_end)
+        found, held, seen = self._release(at_end)
         counters.events += seen
         counters.reopened += int(np.count_nonzero(repeated[held : held + seen]))
         rows = np.arange(drafting.front)
@@ -66,7 +66,7 @@ class Ordering:
     def _dictionary(self) -> Dictionary:
         return self._scanner.dictionary
 
-    def _released(self, at_end: bool) -> tuple[Released, int, int]:
+    def _release(self, at_end: bool) -> tuple[Released, int, int]:
         """What is ready and what waits; how many drafts waited before, and how many have come and been looked at."""
         front, reorder = self._drafting.front, self._reorder
         if reorder is None:

@@ -28,7 +28,7 @@ from spaseq.rdf.columns.pairs import (
     NO_PAIRS,
     codes_of,
     common,
-    composed,
+    compose,
     meetings,
     met,
     once,
@@ -36,7 +36,7 @@ from spaseq.rdf.columns.pairs import (
     refuse_more,
     shared,
 )
-from spaseq.rdf.columns.triples import GraphColumns, different, widened
+from spaseq.rdf.columns.triples import GraphColumns, different, widen
 from spaseq.rdf.terms import quiet_literals, term_bytes
 
 _NOT_HERE: Final = (OWL.hasKey, OWL.maxQualifiedCardinality, OWL.sourceIndividual)
@@ -115,7 +115,7 @@ def close_owl_rl(
             except SpaseqError:
                 raise
             except Exception as error:  # a term is not of the kind, or a list not of the form, that owlrl expects
-                said = " ".join(map(_shown, t))
+                said = " ".join(map(_show, t))
                 hint = "the list that it names must end with rdf:nil, and what it counts or compares be a literal"
                 raise EventError(f"OWL 2 RL has no rule for {said}", source=name, hint=hint) from error
 
@@ -162,7 +162,7 @@ def close_owl_rl(
     return GraphColumns.of(iter(closed)), found  # type: ignore[arg-type]  # rdflib says Node
 
 
-def _shown(term: Any) -> str:
+def _show(term: Any) -> str:
     text: str = term.n3()
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
@@ -250,7 +250,7 @@ class _Closing:
         self._check_covered()
         while True:
             before, equal = len(self._graph), NO_PAIRS
-            whole = widened(self._graph.rows, self._found(), self._most)
+            whole = widen(self._graph.rows, self._find(), self._most)
             said = whole[before:, 1] == self._of[OWL.sameAs]
             if said.any():
                 equal = whole[before:][said][:, [0, 2]]
@@ -349,7 +349,7 @@ class _Closing:
 
     # -- consequences along hierarchies
 
-    def _reached(self, link: int) -> tuple[np.ndarray, np.ndarray]:
+    def _reach(self, link: int) -> tuple[np.ndarray, np.ndarray]:
         """`reached` of a hierarchy, which several rules follow."""
         low, high = self._graph.groups.get(link, (0, 0))
         known = self._ways.get(link)
@@ -362,7 +362,7 @@ class _Closing:
         low, high = self._graph.groups.get(link, (0, 0))
         known = self._above.get(2 * link + down)
         if known is None or known[0] != high - low:
-            pairs = self._reached(link)[0]
+            pairs = self._reach(link)[0]
             if link == self._of[RDFS.subPropertyOf]:  # no predicate is a literal
                 pairs = pairs[self._terms.kind[pairs[:, 1]] != LITERAL]
             made = Hierarchy(pairs[:, ::-1] if down else pairs, len(self._terms))
@@ -397,12 +397,12 @@ class _Closing:
 
     # -- rules
 
-    def _found(self) -> Iterator[np.ndarray]:
+    def _find(self) -> Iterator[np.ndarray]:
         """The consequences of the triples. No predicate is a literal."""
         for own in chain(self._properties(), self._classes(), self._schema()):
             yield own if (fits := self._terms.kind[own[:, 1]] != LITERAL).all() else own[fits]
 
-    def _joined(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    def _join(self, pairs: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         """The triples whose predicates begin pairs, and the ends of these."""
         rows, groups = self._graph.rows, self._graph.groups
         for predicate, end in pairs[np.isin(pairs[:, 0], list(groups))].tolist():
@@ -417,13 +417,13 @@ class _Closing:
         yield from self._of_properties()  # prp-spo1
         inverse, symmetric = self._pairs(OWL.inverseOf), self._with(OWL.SymmetricProperty)
         turned = np.concatenate([inverse, inverse[:, ::-1], np.array([symmetric, symmetric], np.int32).T])
-        for rows, ends in self._joined(once(turned)):
+        for rows, ends in self._join(once(turned)):
             yield _triples(rows[:, 2], ends, rows[:, 0])  # prp-inv, prp-symp
         for link, place in ((RDFS.domain, 0), (RDFS.range, 2)):
             least = self._pairs(link)
             if len(least) > 1:  # the others by cax-sco
                 least = self._hierarchy(self._of[RDFS.subClassOf]).least(least)
-            for rows, ends in self._joined(least):
+            for rows, ends in self._join(least):
                 yield _triples(rows[:, place], kind, ends)
         for character, place in ((OWL.FunctionalProperty, 0), (OWL.InverseFunctionalProperty, 1)):
             for number in self._with(character):
@@ -434,7 +434,7 @@ class _Closing:
             if steps:
                 pairs = self._by(steps[0], 0)
                 for step in steps[1:]:
-                    pairs = composed(pairs, self._by(step, 0), self._most)
+                    pairs = compose(pairs, self._by(step, 0), self._most)
                 yield _triples(pairs[:, 0], number, pairs[:, 1])
 
     def _alike(self, pairs: np.ndarray) -> np.ndarray:
@@ -450,7 +450,7 @@ class _Closing:
         if self._closed_at.get((predicate, loops)) == high - low:
             return
         pairs = self._by(predicate, 0)
-        found, back = reached(pairs, self._most) if loops else self._reached(predicate)
+        found, back = reached(pairs, self._most) if loops else self._reach(predicate)
         if not loops:
             back = back[self._many[back]] if len(self._many) else back[:0]
         back = np.union1d(back, pairs[pairs[:, 0] == pairs[:, 1], 0])
@@ -535,11 +535,11 @@ class _Closing:
         for name, turned in ((OWL.someValuesFrom, False), (OWL.allValuesFrom, True), (OWL.hasValue, False)):
             own = self._restrictions(name)
             if name != OWL.hasValue:
-                yield from self._ordered(own, 1, above)  # scm-svf1, scm-avf1
-            for found in self._ordered(own, 2, over):  # scm-svf2, scm-avf2, scm-hv
+                yield from self._order(own, 1, above)  # scm-svf1, scm-avf1
+            for found in self._order(own, 2, over):  # scm-svf2, scm-avf2, scm-hv
                 yield found[:, [2, 1, 0]] if turned else found
 
-    def _ordered(self, own: np.ndarray, place: int, above: np.ndarray) -> Iterator[np.ndarray]:
+    def _order(self, own: np.ndarray, place: int, above: np.ndarray) -> Iterator[np.ndarray]:
         """A restriction is below those that differ in its class (`place` 1) or property (2), which is above its own."""
         codes = codes_of(own[:, 1:])
         order = np.argsort(codes)

@@ -19,7 +19,7 @@ _STEPS: Final = 1 << 16, 1 << 24
 """Steps of the first call of a kernel, which may be interpreted, and of the others."""
 
 
-def paired(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def pair(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The pairs of two columns."""
     made = np.empty((2, len(one)), np.int32)
     made[0], made[1] = one, other
@@ -89,7 +89,7 @@ def reached(direct: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np
     sources, targets = numbers.astype(np.int32)
     component, count = _components(sources, targets, len(terms))
     sizes = np.bincount(component, minlength=count)
-    edges = paired(component[sources], component[targets])
+    edges = pair(component[sources], component[targets])
     starts, found = _behind(edges[edges[:, 0] != edges[:, 1]], count, sizes, most)
     members = in_order(component).astype(np.int32)
     firsts = np.cumsum(sizes) - sizes
@@ -99,7 +99,7 @@ def reached(direct: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np
         refuse_more(len(found), most)
         to_hold(16 * len(found))
         of = terms[members]
-        return paired(np.repeat(of, whole), of[found]), terms[:0]
+        return pair(np.repeat(of, whole), of[found]), terms[:0]
     # Of each node's terms with those of the nodes behind it, and with each other.
     total = int((sizes * (sizes - 1)).sum()) + int((np.repeat(sizes, whole) * sizes[found]).sum())
     refuse_more(total, most)
@@ -108,7 +108,7 @@ def reached(direct: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np
     left = np.concatenate([np.repeat(np.arange(count), whole), large])
     right = np.concatenate([found, large])
     one, place = _spread(sizes[left] * sizes[right])
-    own = paired(
+    own = pair(
         members[firsts[left[one]] + place // sizes[right[one]]], members[firsts[right[one]] + place % sizes[right[one]]]
     )
     own = own[own[:, 0] != own[:, 1]]
@@ -132,7 +132,7 @@ def _behind(edges: np.ndarray, nodes: int, sizes: np.ndarray, most: int | None) 
     """The offsets of the nodes that are reached from each node, int64 (nodes + 1,), and these, int32."""
     from spaseq.rdf.columns.kernels import closure, layout
 
-    edges = once(paired(edges[:, 0], nodes - edges[:, 1]))  # from the highest down
+    edges = once(pair(edges[:, 0], nodes - edges[:, 1]))  # from the highest down
     begins = np.searchsorted(edges[:, 0], np.arange(nodes + 1))
     ends = nodes - edges[:, 1]
     starts, state = np.zeros(nodes + 1, np.int64), np.zeros(2, np.int64)
@@ -151,12 +151,12 @@ def _behind(edges: np.ndarray, nodes: int, sizes: np.ndarray, most: int | None) 
     return starts, found[: state[1]].copy()
 
 
-def composed(left: np.ndarray, right: np.ndarray, most: int | None = None) -> np.ndarray:
+def compose(left: np.ndarray, right: np.ndarray, most: int | None = None) -> np.ndarray:
     """(a, c), each once and in order, for each (a, b) of `left` and (b, c) of `right`, which is in order. Raises
     BudgetExceeded if there are more than `most`."""
     parts, waiting = [np.zeros(0, np.int64)], 0
     for mine, theirs in meetings(left[:, 1], right[:, 0]):
-        parts.append(_distinct(codes_of(paired(left[mine, 0], right[theirs, 1]))))
+        parts.append(_distinct(codes_of(pair(left[mine, 0], right[theirs, 1]))))
         waiting += len(parts[-1])
         if waiting > max(_BLOCK, len(parts[0])):
             parts, waiting = [_distinct(np.concatenate(parts))], 0

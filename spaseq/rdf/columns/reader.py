@@ -21,7 +21,7 @@ from spaseq.rdf.columns.scanner import Scanner, whole_lines
 from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of, readable
 from spaseq.rdf.model import Counters
 from spaseq.rdf.options import ARRIVAL, StreamOptions
-from spaseq.rdf.statements import Document, unmarked
+from spaseq.rdf.statements import Document, unmark
 from spaseq.rdf.streams import StreamSource, check_names, file_options, settle
 
 _LIMITS: Final = BatchLimits()
@@ -139,11 +139,11 @@ class ColumnFiles:
         form = format_of(path, self._options.format)
         by_parts = self._ahead is not None and form.lines
         if by_parts:
-            blocks = self._joined(chunks, form, path)
+            blocks = self._join(chunks, form, path)
         elif form.lines:
             blocks = self._scanner.read(chunks, form, path, line)
         else:
-            document = Document(unmarked(chunks), form, path, by_graph=own.by_graph, has_more=more)
+            document = Document(unmark(chunks), form, path, by_graph=own.by_graph, has_more=more)
             blocks = self._scanner.read_document(document)
         ended = False
         while not ended:
@@ -163,7 +163,7 @@ class ColumnFiles:
             if late or problem:
                 raise late or problem or AssertionError
 
-    def _joined(self, chunks: Iterable[bytes], form: Format, path: str) -> Iterator[bool]:
+    def _join(self, chunks: Iterable[bytes], form: Format, path: str) -> Iterator[bool]:
         """As `Scanner.read`, a part of the file at a time."""
         assert self._ahead is not None
         drafting, line = self._drafting, 1

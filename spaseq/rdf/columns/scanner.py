@@ -154,13 +154,13 @@ class Scanner:
         state = self.dictionary.state
         self._grow(int(state[k.ROWS]) + about)
         if int(state[k.SLOW]) + 64 > len(self._slow):
-            self._slow = grown(self._slow, 2 * len(self._slow))
+            self._slow = grow(self._slow, 2 * len(self._slow))
         self.dictionary.room(2 * about, 2 * left)
 
     def _grow(self, rows: int) -> None:
         if rows > len(self.rows):
-            self.rows = grown(self.rows, max(rows, 2 * len(self.rows)))
-            self.lines = grown(self.lines, len(self.rows))
+            self.rows = grow(self.rows, max(rows, 2 * len(self.rows)))
+            self.lines = grow(self.lines, len(self.rows))
 
     def _read_slow(self, slow: np.ndarray, block: Lines, form: Format) -> bool:
         """Fill in the rows of the `slow` lines, if the parser finds one statement on each of them."""
@@ -171,14 +171,14 @@ class Scanner:
                 return False
             terms: dict[object, int] = {}
             flat = [terms.setdefault(term, len(terms)) for quad in found for term in _four(quad)]
-            described = [_described(term) for term in terms if term is not None]
+            described = [_describe(term) for term in terms if term is not None]
         except (SyntaxError, ValueError):
             return False
         except MemoryError as error:
             if is_too_long(error):
                 return False
             raise
-        self.rows[slow[:, 0]] = self._placed(terms, flat, self.dictionary.intern_described(described))
+        self.rows[slow[:, 0]] = self._place(terms, flat, self.dictionary.intern_described(described))
         return True
 
     def read_rest(self, where: tuple[int, int], block: Lines, form: Format, source: str, first: int) -> int:
@@ -197,10 +197,10 @@ class Scanner:
         terms: dict[Term | None, int] = {}
         flat = [terms.setdefault(term, len(terms)) for statement in statements for term in statement[:4]]
         numbers = self.dictionary.intern_terms([term for term in terms if term is not None])
-        return self._placed(terms, flat, numbers)
+        return self._place(terms, flat, numbers)
 
     @staticmethod
-    def _placed(terms: Iterable[object], flat: list[int], numbers: np.ndarray) -> np.ndarray:
+    def _place(terms: Iterable[object], flat: list[int], numbers: np.ndarray) -> np.ndarray:
         """int32 (n, 4): of the `terms` at the places `flat`, None being NIL, the `numbers` that the others have."""
         known = np.array([term is not None for term in terms], dtype=np.bool_)
         placed = np.full(len(known), layout.NIL, dtype=np.int32)
@@ -213,7 +213,7 @@ def _four(quad: pyoxigraph.Quad) -> tuple[object, ...]:
     return subject, predicate, obj, None if isinstance(graph, pyoxigraph.DefaultGraph) else graph
 
 
-def _described(term: object) -> Described:
+def _describe(term: object) -> Described:
     """A term of the parser's. ValueError for what rdflib cannot hold: `Terms.convert` says it in words."""
     if type(term) is pyoxigraph.NamedNode:
         return f"<{term.value}>".encode(), layout.IRI, layout.NIL, None
@@ -295,7 +295,7 @@ def whole_lines(chunks: Iterable[bytes], source: str) -> Iterator[Lines | None]:
         yield Lines(rest.take(), b"", 0)
 
 
-def grown(array: np.ndarray, rows: int) -> np.ndarray:
+def grow(array: np.ndarray, rows: int) -> np.ndarray:
     """A copy of an array with room for so many rows."""
     new = np.empty((rows, *array.shape[1:]), dtype=array.dtype)
     new[: len(array)] = array

@@ -45,7 +45,7 @@ class GraphColumns:
         orders: Orders | None = None,
     ) -> None:
         self.terms: TermTable = terms
-        self._rows, self.groups = _grouped(rows, len(terms)) if groups is None else (rows, groups)
+        self._rows, self.groups = _group(rows, len(terms)) if groups is None else (rows, groups)
         self._orders = orders
         self._made: dict[tuple[int, int], np.ndarray] = {}
 
@@ -64,7 +64,7 @@ class GraphColumns:
     def rows(self) -> np.ndarray:
         """int32 (n, 3): the terms of subject, predicate and object, each triple once. Those of a predicate stand
         together, in the order of their source; predicates by their numbers."""
-        return self._checked(self._rows)
+        return self._check(self._rows)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -84,9 +84,9 @@ class GraphColumns:
         on the other triples."""
         ranges = [self.groups[number] for number in self.numbers(predicates)]
         if len(ranges) == 1:
-            return self._checked(self._rows[slice(*ranges[0])])
+            return self._check(self._rows[slice(*ranges[0])])
         parts = [self._rows[low:high] for low, high in ranges]
-        return self._checked(np.concatenate([np.zeros((0, 3), np.int32), *parts]))
+        return self._check(np.concatenate([np.zeros((0, 3), np.int32), *parts]))
 
     def find(self, predicate: int, place: int, terms: np.ndarray) -> np.ndarray:
         """The indices in `rows` of a predicate's triples that have one of `terms` (int32, different) as their subject
@@ -109,7 +109,7 @@ class GraphColumns:
 
     def at(self, indices: np.ndarray) -> np.ndarray:
         """The rows at `indices`: int32 (·, 3)."""
-        return self._checked(self._rows[indices])
+        return self._check(self._rows[indices])
 
     def rows_over(self, dictionary: Dictionary) -> np.ndarray:
         """The rows over the terms of `dictionary`, which gets those of them that it does not have: int32 (n, 3). By a
@@ -140,7 +140,7 @@ class GraphColumns:
             made = self._made[predicate, place] = order.astype(np.int32)
         return made
 
-    def _checked(self, rows: np.ndarray) -> np.ndarray:
+    def _check(self, rows: np.ndarray) -> np.ndarray:
         if self.terms.kept and len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(self.terms):
             raise self.terms.damaged()
         return rows
@@ -155,10 +155,10 @@ class GraphColumns:
 
 def different(rows: np.ndarray) -> np.ndarray:
     """The different ones of `rows`, int32 (n, 3), which are overwritten, in their order: those at the front."""
-    return rows[: _moved(rows, 0, 0, len(rows), _slots(len(rows)))]
+    return rows[: _move(rows, 0, 0, len(rows), _slots(len(rows)))]
 
 
-def widened(rows: np.ndarray, parts: Iterable[np.ndarray], most: int | None = None) -> np.ndarray:
+def widen(rows: np.ndarray, parts: Iterable[np.ndarray], most: int | None = None) -> np.ndarray:
     """`rows`, int32 (n, 3), each once, and behind them those of `parts` that are new, as they come. Raises
     BudgetExceeded if there are more than `most` (`closed_triples`).
 
@@ -166,7 +166,7 @@ def widened(rows: np.ndarray, parts: Iterable[np.ndarray], most: int | None = No
     """
     held, to = np.array(rows, order="C"), len(rows)
     slots = _slots(to)
-    _moved(held, 0, 0, to, slots)
+    _move(held, 0, 0, to, slots)
     for part in parts:
         refuse_more(to, most)
         for begin in range(0, len(part), _PART):
@@ -179,9 +179,9 @@ def widened(rows: np.ndarray, parts: Iterable[np.ndarray], most: int | None = No
             if 2 * end > len(slots):
                 del slots
                 slots = _slots(end)
-                _moved(held, 0, 0, to, slots)
+                _move(held, 0, 0, to, slots)
             held[to:end] = own
-            to = _moved(held, to, to, end, slots)
+            to = _move(held, to, to, end, slots)
     refuse_more(to, most)
     held.resize((to, 3), refcheck=False)
     return held
@@ -195,7 +195,7 @@ def _slots(rows: int) -> np.ndarray:
     return np.full(size, NIL, dtype=np.int32)
 
 
-def _moved(rows: np.ndarray, to: int, begin: int, end: int, slots: np.ndarray) -> int:
+def _move(rows: np.ndarray, to: int, begin: int, end: int, slots: np.ndarray) -> int:
     """`distinct_triples`, a part at a time."""
     from spaseq.rdf.columns.kernels import gathering
 
@@ -207,7 +207,7 @@ def _moved(rows: np.ndarray, to: int, begin: int, end: int, slots: np.ndarray) -
     return to
 
 
-def _grouped(rows: np.ndarray, terms: int) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
+def _group(rows: np.ndarray, terms: int) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
     """The rows by predicate, in their order, and the range of each predicate's."""
     present = np.zeros(terms, bool)
     present[rows[:, 1]] = True

@@ -40,7 +40,7 @@ def time_inside(draft: Draft, options: StreamOptions, source: str) -> int | None
     times = {read_time(value, options, source, draft.record): value for value in own or [value for _, value in found]}
     if len(times) > 1:
         raise EventError(
-            f"{_called(draft)} has {len(times)} times: {', '.join(map(str, times.values()))}",
+            f"{_call(draft)} has {len(times)} times: {', '.join(map(str, times.values()))}",
             source=source,
             record=draft.record,
             hint="an event has one time; --time names the predicate that gives it",
@@ -60,13 +60,13 @@ def read_time(value: Term, options: StreamOptions, source: str, record: int) -> 
         raise EventError(error.problem, source=source, record=record, attribute=attribute, hint=error.hint) from None
 
 
-def _called(draft: Draft) -> str:
+def _call(draft: Draft) -> str:
     return f"event {draft.number}" if draft.name is None else f"graph {draft.name}"
 
 
 def no_time(draft: Draft, options: StreamOptions, source: str) -> EventError:
     where = "in it" if draft.name is None else "in it, nor about it in the default graph"
-    problem = f"{_called(draft)} has no time: there is no <{options.time}> {where}"
+    problem = f"{_call(draft)} has no time: there is no <{options.time}> {where}"
     if draft.name is None and any(type(subject) is BNode for subject, _, _ in draft.triples):
         hint = "its subject is a blank node, an event by itself unless what points at it stands beside it, and no more"
         hint += f" than {NESTED - 1} are open in each other: a named graph for each event keeps all nodes together"

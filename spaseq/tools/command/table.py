@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import IO, Final
 
-from spaseq.core.measure import shortened, visible, width_of
+from spaseq.core.measure import shorten, visible, width_of
 from spaseq.tools.command.colours import styled
 
 _SAMPLE: Final = 200
@@ -125,4 +125,4 @@ def _cut(text: str, width: int) -> str:
         while width_of(text) > width - 1:
             text = text[max(1, len(text) - width + 1) if len(text) >= width else 1 :]
         return "…" + text
-    return shortened(text, width)
+    return shorten(text, width)

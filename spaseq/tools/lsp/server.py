@@ -139,7 +139,7 @@ def language_server(worker: Worker) -> LanguageServer:
         await checks.check(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    async def changed(params: types.DidChangeTextDocumentParams) -> None:
+    async def change(params: types.DidChangeTextDocumentParams) -> None:
         await checks.check(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from spaseq.core.drawing import Picture, time_text
 from spaseq.core.engine import Settings
 from spaseq.core.errors import OptionError, QueryError, SpaseqError, in_reader_words
-from spaseq.core.measure import shortened
+from spaseq.core.measure import shorten
 from spaseq.core.watch import limited
 from spaseq.tools.studio.language import Found, Inputs, Language, language
 from spaseq.tools.studio.replies import NOWHERE, VERSION
@@ -102,7 +102,7 @@ def run_form(name: str, text: str, source: str, inputs: Inputs, settings: Settin
 
 
 def _results(spoken: Language, query: Any, found: Found) -> dict[str, Any]:
-    rows = [[shortened(cell, _CELL) for cell in row] for row in found.rows]
+    rows = [[shorten(cell, _CELL) for cell in row] for row in found.rows]
     timeline = spoken.timeline(query, found.matches, _DRAWN).svg() if found.matches else ""
     return {
         "version": VERSION,
@@ -123,7 +123,7 @@ def _steps(spoken: Language, query: Any, match: Any) -> list[list[Any]]:
     except OptionError:
         return []
     return [
-        [step.name, step.position, time_text(step.time), shortened(spoken.event(query, step.event), 400)]
+        [step.name, step.position, time_text(step.time), shorten(spoken.event(query, step.event), 400)]
         for step in islice(steps, _STEPS)
     ]
 

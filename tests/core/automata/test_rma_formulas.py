@@ -69,7 +69,7 @@ def test_many_tests_that_are_each_wanted_in_one_way_need_no_search(monkeypatch: 
     either = [f.disjunction(a, b) for a, b in zip(one, other, strict=True)]
     neighbours = f.negation(f.disjunction(*(f.conjunction(a, b) for a, b in itertools.pairwise(one))))
     rewritten = []
-    restricted = f.restricted
+    restricted = f.restrict
 
     def counted(*given: Any) -> f.Formula:
         rewritten.append(given)

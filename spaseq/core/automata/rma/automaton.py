@@ -116,7 +116,7 @@ def numbered(registers: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(registers), key=register_order))
 
 
-def trimmed(automaton: RMA) -> RMA:
+def trim(automaton: RMA) -> RMA:
     """The automaton without states and transitions that are on no path from a start to a final state, and without
     registers that no transition reads.
 
@@ -221,7 +221,7 @@ def is_deterministic(automaton: RMA, *, output_agnostic: bool = False) -> bool:
 def with_registers_renamed(automaton: RMA, names: Mapping[str, str]) -> RMA:
     """The automaton with its registers renamed by `names`."""
     transitions = tuple(
-        replace(t, formula=f.renamed(t.formula, names), writes=frozenset(names.get(r, r) for r in t.writes))
+        replace(t, formula=f.rename(t.formula, names), writes=frozenset(names.get(r, r) for r in t.writes))
         for t in automaton.transitions
     )
     registers = tuple(names.get(r, r) for r in automaton.registers)

@@ -200,7 +200,7 @@ class _Translation:
             case Iterate(child, skip, _):
                 return Plus(self.expression(child), skip is Skip.NONE)
             case Project(child, kept):
-                return _hidden(self.expression(child), kept)
+                return _hide(self.expression(child), kept)
             case And():
                 raise _outside("a conjunction (AND)")
             case _:
@@ -228,7 +228,7 @@ _HIDDEN = "hidden "
 """The prefix for names of variables that a projection removes: conditions inside the projection still read them."""
 
 
-def _hidden(e: Expression, kept: frozenset[str]) -> Expression:
+def _hide(e: Expression, kept: frozenset[str]) -> Expression:
     """The expression with variables that are not in `kept` renamed, in events and conditions, by the prefix."""
 
     def names(variables: frozenset[str]) -> dict[str, str]:
@@ -237,7 +237,7 @@ def _hidden(e: Expression, kept: frozenset[str]) -> Expression:
     return _map(
         e,
         lambda own: replace(own, variables=frozenset(names(own.variables).values())),
-        lambda condition: f.renamed(condition, names(frozenset(f.arguments(condition)))),
+        lambda condition: f.rename(condition, names(frozenset(f.arguments(condition)))),
     )
 
 
@@ -331,7 +331,7 @@ class _Renaming:
                 mine = {v: f"{v}.{self._scopes}" for v in f.arguments(condition)}
                 known = {v: names.get(v, frozenset()) | ({mine[v]} if v in mine else frozenset())
                          for v in (*names, *mine)}  # fmt: skip
-                return Where(self._rename(child, known), f.renamed(condition, mine))
+                return Where(self._rename(child, known), f.rename(condition, mine))
             case Plus(child, _) | Maybe(child) | Within(child, _):
                 return replace(e, child=self._rename(child, names))
             case Either(left, right) | Then(left, right, _):

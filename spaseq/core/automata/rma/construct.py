@@ -154,7 +154,7 @@ class _Builder:
         for edge in part.edges:
             before = seen[edge.source] or frozenset()
             if edge.variables & needed and needed - edge.variables <= before:
-                formula = f.renamed(condition, self._places(needed, edge.variables))
+                formula = f.rename(condition, self._places(needed, edge.variables))
                 edge = replace(edge, formula=f.conjunction(edge.formula, formula))
             edges.append(edge)
         return _Part(part.start, part.final, tuple(edges))

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spaseq.core.automata.rma import formulas as f
-from spaseq.core.automata.rma.automaton import RMA, Transition, is_deterministic, live_registers, numbered, trimmed
+from spaseq.core.automata.rma.automaton import RMA, Transition, is_deterministic, live_registers, numbered, trim
 from spaseq.core.automata.rma.epsilon import eliminate_epsilon, merge_alike, single_final
 from spaseq.core.automata.rma.formulas import Formula
 from spaseq.core.automata.rma.limits import Limits
@@ -69,7 +69,7 @@ def determinise(
         raise OptionError("a complete automaton must be output-agnostic", "determinise(…, output_agnostic=True)")
     given = single_final(eliminate_epsilon(automaton) if automaton.has_epsilon else automaton)
     made = _Determiniser(given, output_agnostic, complete, limits).run()
-    return merge_alike(made if complete else trimmed(made))
+    return merge_alike(made if complete else trim(made))
 
 
 class _Determiniser:
@@ -200,7 +200,7 @@ class _Determiniser:
 
 
 def _over(formula: Formula, held: Mapping[str, int]) -> Formula:
-    return f.renamed(formula, {register: f"r{number + 1}" for register, number in held.items()})
+    return f.rename(formula, {register: f"r{number + 1}" for register, number in held.items()})
 
 
 def complement(automaton: RMA) -> RMA:

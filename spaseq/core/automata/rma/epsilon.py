@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from spaseq.core.automata.rma.automaton import RMA, Transition, trimmed
+from spaseq.core.automata.rma.automaton import RMA, Transition, trim
 from spaseq.core.automata.states import alike, closure
 
 
@@ -25,7 +25,7 @@ def eliminate_epsilon(automaton: RMA) -> RMA:
         if not t.epsilon
     )
     finals = frozenset(q for q in range(automaton.states) if reach[q] & automaton.finals)
-    return trimmed(RMA(automaton.names, automaton.starts, finals, automaton.registers, tuple(transitions)))
+    return trim(RMA(automaton.names, automaton.starts, finals, automaton.registers, tuple(transitions)))
 
 
 def merge_alike(automaton: RMA) -> RMA:
@@ -66,4 +66,4 @@ def single_final(automaton: RMA) -> RMA:
     ]
     transitions = tuple(dict.fromkeys((*automaton.transitions, *copies)))
     joined = RMA((*automaton.names, "qᶠ"), automaton.starts, frozenset({end}), automaton.registers, transitions)
-    return trimmed(joined)
+    return trim(joined)

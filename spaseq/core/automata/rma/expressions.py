@@ -123,7 +123,7 @@ def variables(expression: Expression) -> frozenset[str]:
             assert_never(expression)  # type: ignore[arg-type]
 
 
-def bound(expression: Expression) -> frozenset[str]:
+def bound_names(expression: Expression) -> frozenset[str]:
     """The variables that take exactly one event in every match of an expression: bound(φ)."""
     match expression:
         case RelationAs(_, names):
@@ -131,11 +131,11 @@ def bound(expression: Expression) -> frozenset[str]:
         case Read() | Plus() | Maybe():
             return frozenset()
         case Where(child, _) | Within(child, _):
-            return bound(child)
+            return bound_names(child)
         case Either(left, right):
-            return bound(left) & bound(right)
+            return bound_names(left) & bound_names(right)
         case Then(left, right, _):
-            return bound(left) | bound(right)
+            return bound_names(left) | bound_names(right)
         case _:
             assert_never(expression)  # type: ignore[arg-type]
 
@@ -163,7 +163,7 @@ def why_unbounded(expression: Expression) -> str | None:
 
 
 def _why_open(child: Expression, condition: Formula) -> str | None:
-    open_names = sorted(set(f.arguments(condition)) - bound(child))
+    open_names = sorted(set(f.arguments(condition)) - bound_names(child))
     if not open_names:
         return None
     inside = [v for v in open_names if v in variables(child)]

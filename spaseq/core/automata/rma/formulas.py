@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, assert_never, runtime_checkable
 from spaseq.core.automata.rma.limits import Limits
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, OptionError
-from spaseq.core.trees import folded, walk
+from spaseq.core.trees import fold, walk
 from spaseq.core.watch import check
 
 CURRENT: Final = "~"
@@ -47,7 +47,7 @@ class Relation(Protocol):
         ...
 
 
-def compared(symbol: str, left: Any, right: Any, text: str) -> bool:
+def is_compared(symbol: str, left: Any, right: Any, text: str) -> bool:
     if left is None or right is None:
         return False
     try:
@@ -66,7 +66,7 @@ class Is:
     value: Hashable
 
     def __call__(self, event: Event) -> bool:
-        return compared(self.operator, event.get(self.attribute), self.value, self.show("event"))
+        return is_compared(self.operator, event.get(self.attribute), self.value, self.show("event"))
 
     def show(self, *names: str) -> str:
         value = self.value if self.attribute == "type" else repr(self.value)
@@ -89,7 +89,7 @@ class Relates:
     right: str
 
     def __call__(self, first: Event, second: Event) -> bool:
-        return compared(self.operator, first.get(self.left), second.get(self.right), self.show("first", "second"))
+        return is_compared(self.operator, first.get(self.left), second.get(self.right), self.show("first", "second"))
 
     def show(self, *names: str) -> str:
         return f"{names[0]}.{self.left} {self.operator} {names[1]}.{self.right}"
@@ -242,29 +242,29 @@ def holds(formula: Formula, truth: Callable[[Test], bool]) -> bool:
             assert_never(formula)  # type: ignore[arg-type]
 
 
-def _mapped(formula: Formula, change: Callable[[Test], Formula]) -> Formula:
+def _map(formula: Formula, change: Callable[[Test], Formula]) -> Formula:
     def changed(part: Formula, below: list[Formula]) -> Formula:
         if isinstance(part, Test):
             return change(part)
         make = negation if isinstance(part, Not) else conjunction if isinstance(part, All) else disjunction
         return make(*below)
 
-    return folded(formula, changed)
+    return fold(formula, changed)
 
 
-def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
+def rename(formula: Formula, names: Mapping[str, str]) -> Formula:
     """The formula with each argument in `names` renamed to its value there."""
-    return _mapped(formula, lambda t: Test(t.relation, tuple(names.get(a, a) for a in t.arguments)))
+    return _map(formula, lambda t: Test(t.relation, tuple(names.get(a, a) for a in t.arguments)))
 
 
-def restricted(formula: Formula, known: Mapping[Test, bool]) -> Formula:
+def restrict(formula: Formula, known: Mapping[Test, bool]) -> Formula:
     """The formula simplified by the truth of some of its tests."""
 
     def change(test: Test) -> Formula:
         truth = known.get(test)
         return test if truth is None else TRUE if truth else FALSE
 
-    return _mapped(formula, change)
+    return _map(formula, change)
 
 
 def satisfiable(formula: Formula) -> bool:
@@ -280,8 +280,8 @@ def satisfiable(formula: Formula) -> bool:
     test = next(tests(propagated), None)
     if test is None or isinstance(propagated, Test):
         return propagated != FALSE
-    return satisfiable(restricted(propagated, _if_true(test, propagated))) or satisfiable(
-        restricted(propagated, {test: False})
+    return satisfiable(restrict(propagated, _if_true(test, propagated))) or satisfiable(
+        restrict(propagated, {test: False})
     )
 
 
@@ -316,7 +316,7 @@ def _propagate(formula: Formula) -> Formula | None:
                 known.setdefault(test, True)
         if not known:
             return formula
-        formula = restricted(conjunction(*rest), known)
+        formula = restrict(conjunction(*rest), known)
     return formula
 
 

@@ -105,7 +105,7 @@ class Layout:
     def _relation_test(self, relation: f.Relates, arguments: tuple[str, ...]) -> WideTest:
         left, right = (self._value(a, n) for a, n in zip(arguments, (relation.left, relation.right), strict=True))
         symbol, shown = relation.operator, relation.show(*arguments)
-        return lambda row, kept: f.compared(symbol, left(row, kept), right(row, kept), shown)
+        return lambda row, kept: f.is_compared(symbol, left(row, kept), right(row, kept), shown)
 
     def _value(self, argument: str, name: str) -> Callable[[Kept, Kept], Any]:
         if argument == f.CURRENT:

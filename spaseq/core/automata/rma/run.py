@@ -123,12 +123,12 @@ def accepting_runs(
 def show_run(run: Sequence[Configuration]) -> str:
     """A run as the paper writes it, with the index of the event in each register: `[0, q0, ♯] ∘→ [1, q0, ♯] •→ …`."""
 
-    def shown(c: Configuration) -> str:
+    def show(c: Configuration) -> str:
         held = ", ".join(f"{register} = t{at}" for register, at in c.registers if at >= 0)
         return f"[{c.position}, {c.state}, {held or '♯'}]"
 
     first, *others = run
-    return " ".join([shown(first), *(f"{'•' if c.marks else '∘'}→ {shown(c)}" for c in others)])
+    return " ".join([show(first), *(f"{'•' if c.marks else '∘'}→ {show(c)}" for c in others)])
 
 
 class Acceptor:

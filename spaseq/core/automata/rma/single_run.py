@@ -97,14 +97,14 @@ class SingleRun:
         self._position = int(rows.positions[-1]) + 1
         letters = self._vocabulary.classes(rows)
         if not self.has_registers:
-            return self._walked(letters, keys)
+            return self._walk(letters, keys)
         layout = self._moves.layout
         read = layout.reader(rows)
         for row, (letter, key) in enumerate(zip(letters.tolist(), keys.tolist(), strict=True)):
             if key >= 0:
                 state, kept = self._at.get(key) or (self.start, self._moves.empty)
                 try:
-                    move, event = self._taken(state, letter, kept, read, row)
+                    move, event = self._take(state, letter, kept, read, row)
                 except EventError as error:
                     raise at_event(error, int(rows.positions[row])) from None
                 if move.writes:
@@ -113,7 +113,7 @@ class SingleRun:
                 states[row], accepted[row] = move.target, move.accepts
         return Steps(states, letters, accepted, keys)
 
-    def _walked(self, letters: np.ndarray, keys: np.ndarray) -> Steps:
+    def _walk(self, letters: np.ndarray, keys: np.ndarray) -> Steps:
         """The steps of an automaton without registers, in which the letter determines the next state."""
         finals, moves = self.automaton.finals, self._known
         states = []
@@ -129,7 +129,7 @@ class SingleRun:
         found = np.array(states, np.int32)
         return Steps(found, letters, np.isin(found, sorted(finals)), keys)
 
-    def _taken(self, state: int, letter: int, kept: Kept, read: Any, row: int) -> tuple[Move, Kept]:
+    def _take(self, state: int, letter: int, kept: Kept, read: Any, row: int) -> tuple[Move, Kept]:
         """The move, and the values read of the event (none if the move neither tests nor writes registers)."""
         moves = self._leaving(state, letter)
         if len(moves) == 1 and moves[0].test is None and not moves[0].writes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from spaseq.core.automata.rma import formulas as f
-from spaseq.core.automata.rma.automaton import RMA, Transition, numbered, trimmed
+from spaseq.core.automata.rma.automaton import RMA, Transition, numbered, trim
 from spaseq.core.automata.rma.limits import Limits
 from spaseq.core.errors import InternalError, OptionError
 
@@ -58,7 +58,7 @@ def unroll(automaton: RMA, window: int, *, limits: Limits = Limits(), loop: bool
                 if t.target in automaton.finals:
                     finals.add(child)
                 transitions.append(
-                    replace(t, source=node.state, target=child, formula=f.renamed(t.formula, node.copies),
+                    replace(t, source=node.state, target=child, formula=f.rename(t.formula, node.copies),
                             writes=frozenset({written} if written else ()))
                 )  # fmt: skip
                 grown.append(_Node(child, t.target, copies))
@@ -66,7 +66,7 @@ def unroll(automaton: RMA, window: int, *, limits: Limits = Limits(), loop: bool
     if loop:
         transitions.insert(0, Transition(0, f.TRUE, 0))
     used = numbered(r for t in transitions for r in t.writes)
-    return trimmed(RMA(tuple(names), frozenset({0}), frozenset(finals), used, tuple(transitions)))
+    return trim(RMA(tuple(names), frozenset({0}), frozenset(finals), used, tuple(transitions)))
 
 
 def count_events(automaton: RMA, window: int, *, limits: Limits = Limits()) -> RMA:  # noqa: B008 - frozen
@@ -96,7 +96,7 @@ def count_events(automaton: RMA, window: int, *, limits: Limits = Limits()) -> R
                 transitions.append(replace(t, source=number[q, age], target=state(t.target, older)))
     names = tuple(f"{automaton.names[q]}·{age}" if age else automaton.names[q] for q, age in number)
     finals = frozenset(i for (q, _), i in number.items() if q in automaton.finals)
-    return trimmed(RMA(names, starts, finals, automaton.registers, tuple(transitions)))
+    return trim(RMA(names, starts, finals, automaton.registers, tuple(transitions)))
 
 
 def _check(automaton: RMA, window: int) -> None:

@@ -63,7 +63,7 @@ class Vocabulary:
 
     def left(self, formula: Formula, kind: int) -> Formula:
         """A formula simplified for events of a symbol class: only wide tests are left in it."""
-        return f.restricted(formula, self.truth(kind))
+        return f.restrict(formula, self.truth(kind))
 
     def classes(self, rows: Any) -> np.ndarray:
         """The symbol class of each event: int32 (n,)."""

@@ -6,7 +6,7 @@ is enumerated.
 # Types of arguments are in the docstrings: numba infers its own.
 from __future__ import annotations
 
-from spaseq.core.jit import hot, inlined, kernel
+from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.frontiers import apply_best, enumerate_recent, reserve_runs
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_ANY,
@@ -213,7 +213,7 @@ def apply_planned(structure, runs, count, position, low, dead_before, order):
     return status
 
 
-@inlined
+@inline
 def apply_starts(cells, st, moves, count, position, low, outs):
     """`apply_moves` where only ends are asked for: a cell holds the greatest start of its runs, and no node is made.
 

@@ -61,7 +61,7 @@ class Growing:
         self._data, self._start, self._end = np.array(values, np.int64), 0, len(values)
 
 
-def grown(values: Any, what: str, rows: int | None = None) -> Growing:
+def grow(values: Any, what: str, rows: int | None = None) -> Growing:
     """A column of a snapshot."""
     column = Growing()
     column.set(array(values, what, rows=rows))
@@ -111,7 +111,7 @@ class Rows:
         self.base, columns = state
         expect(type(self.base) is int and 0 <= self.base < BIG and len(columns) == 5, "columns of the buffer")
         self.position, self.ordinal, self.low, self.key, self.sequence = (
-            grown(column, "events", len(columns[0])) for column in columns
+            grow(column, "events", len(columns[0])) for column in columns
         )
 
     def evict_before(self, handle: int) -> int:
@@ -198,7 +198,7 @@ class Postings:
         """The opposite of `snapshot`, of the events in `rows`."""
         codes, self.inserted = state
         expect(type(self.inserted) is int, "a count of postings")
-        self.codes = grown(codes, "postings")
+        self.codes = grow(codes, "postings")
         handles = self.codes.values & BIG if self._keyed else self.codes.values
         there = (handles >= rows.base) & (handles < rows.end)
         expect(there.all() and (np.diff(self.codes.values) > 0).all(), "postings of events that are kept")

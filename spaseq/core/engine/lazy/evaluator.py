@@ -27,7 +27,7 @@ from spaseq.core.engine.program.lazy_plan import LazyPlan
 from spaseq.core.engine.program.matches import MatchBatch
 from spaseq.core.engine.program.normal_form import Test, tests_of
 from spaseq.core.engine.program.window import Lows
-from spaseq.core.engine.runs.base import grown
+from spaseq.core.engine.runs.base import grow
 from spaseq.core.engine.runs.evaluation import Evaluation
 from spaseq.core.engine.runs.evaluator import open_against, restore_ending
 from spaseq.core.errors import BudgetExceeded, InternalError
@@ -218,9 +218,9 @@ class LazyEvaluator(Evaluation):
         return ordinals
 
     def _grow(self, keys: int) -> None:
-        self._space.counts = grown(self._space.counts, keys)
+        self._space.counts = grow(self._space.counts, keys)
         if self._own_windows:
-            self._space.floors = grown(self._space.floors, keys)
+            self._space.floors = grow(self._space.floors, keys)
 
     def _raise_counts(self, batch: Batch, rows: slice) -> None:
         counts = self._space.counts

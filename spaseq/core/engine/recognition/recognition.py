@@ -12,7 +12,7 @@ import numpy as np
 from spaseq.core.engine.program.partitions import Partitions
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.progress import Progress, progress_of
-from spaseq.core.held import Memory, Parts, joined, measured
+from spaseq.core.held import Memory, Parts, join, measure
 from spaseq.core.snapshot import expect
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ class Recognition:
         """The bytes that it holds, with those of a language, `own`, and those held `outside`; not the program, nor what
         can be reached from `ignored`. `events`: how many are held."""
         ours: Parts = {"keys": [self.partitions], "runs": [self.door], "rest": [self]}
-        parts, keys = joined(self.evaluator.parts(), ours, own, outside), self.statistics.get("keys", 0)
-        return measured(parts, [*ignored, self.program], keys_held=keys, events_held=events)
+        parts, keys = join(self.evaluator.parts(), ours, own, outside), self.statistics.get("keys", 0)
+        return measure(parts, [*ignored, self.program], keys_held=keys, events_held=events)
 
     def snapshot(self) -> dict[str, Any]:
         """The state between two events, as plain values and those of a front end."""

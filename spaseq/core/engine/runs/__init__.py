@@ -11,7 +11,7 @@ The first two hand over to `row_sets` at events that are beyond them; `base` has
 all. `ending` holds back matches until their windows close. `single_event`, with `waiting`, is the short way of events
 that come one by one.
 
-* `base` (`HandOver`, `LiveSets`, `Run`, `grown`): The common part of the runs, and the change from one to another.
+* `base` (`HandOver`, `LiveSets`, `Run`, `grow`): The common part of the runs, and the change from one to another.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
 * `deterministic` (`DeterministicRun`): The run of an automaton without registers: deterministic states made when first
   reached, and one kernel over them.

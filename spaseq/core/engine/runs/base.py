@@ -29,7 +29,7 @@ from spaseq.core.tecs import Arena, Chunk
 from spaseq.core.tecs.kernels import layout as k
 
 
-def grown(numbers: np.ndarray, size: int) -> np.ndarray:
+def grow(numbers: np.ndarray, size: int) -> np.ndarray:
     """`numbers` if they are that many, else twice as many as that, the new ones 0. One dimension."""
     extra = 2 * size - len(numbers)
     return numbers if size <= len(numbers) else np.concatenate([numbers, np.zeros(extra, numbers.dtype)])
@@ -215,7 +215,7 @@ class Run(ABC):
     def _admit(self, events: np.ndarray) -> None:
         """Room for the partitions of `events`, of which there is one at least."""
         self.partitions = max(self.partitions, int(events[:, k.E_KEY].max()) + 1)
-        self.lows, self.floors = grown(self.lows, self.partitions), grown(self.floors, self.partitions)
+        self.lows, self.floors = grow(self.lows, self.partitions), grow(self.floors, self.partitions)
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """`LiveSets.lows` and `LiveSets.floors`."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from spaseq.core.engine.program.matches import Labels, MatchBatch, matches_of
 from spaseq.core.engine.program.window import Lows, Window
-from spaseq.core.engine.runs.base import grown
+from spaseq.core.engine.runs.base import grow
 from spaseq.core.integers import in_order
 from spaseq.core.pattern import Batch, NoneOf
 from spaseq.core.snapshot import array, expect
@@ -132,7 +132,7 @@ class Ending:
         strays = ~self._absent.evaluate(batch) & (row_keys >= 0)
         if self._lows_by_key:
             there = row_keys >= 0
-            self._lows = grown(self._lows, int(row_keys.max()) + 1)
+            self._lows = grow(self._lows, int(row_keys.max()) + 1)
             self._lows[row_keys[there]] = lows[there]  # the last row of a key wins
             bounds = self._lows[np.maximum(keys, 0)]
         else:
@@ -209,7 +209,7 @@ class Ending:
         each one that had events meanwhile."""
         self._waiting = _Waiting(matches, keys)
         if lows:
-            self._lows = grown(self._lows, max(lows) + 1)
+            self._lows = grow(self._lows, max(lows) + 1)
             self._lows[list(lows)] = list(lows.values())
 
     def close(self) -> Iterator[MatchBatch]:

@@ -218,7 +218,7 @@ class RegisterRun(Run):
         for transitions in enabled:
             fired = []
             for t in transitions:
-                after = acted(self.registers, row, t, event) if t.actions else row
+                after = act(self.registers, row, t, event) if t.actions else row
                 if after is not None:
                     fired.append((t, after))
             if fired:
@@ -322,7 +322,7 @@ def _step_of(fired: list[tuple[Transition, Hashable]]) -> Step:
     return Step(ways, frozenset(skip), frozenset(skip_rows))
 
 
-def acted(registers: Registers, row: Hashable, transition: Transition, event: int) -> Hashable | None:
+def act(registers: Registers, row: Hashable, transition: Transition, event: int) -> Hashable | None:
     """The register row behind a transition on an event of the batch that `registers` have loaded; None if a guard
     rejects it."""
     for action in transition.actions:

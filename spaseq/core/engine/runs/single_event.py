@@ -72,7 +72,7 @@ class Single:
         self._buffer = buffer.data
         self._event = buffer.reshape(1, k.EVENT_COLUMNS)
         self._arguments: tuple[Any, ...] = ()
-        self._kernel: Callable[..., Any] = self._attempted
+        self._kernel: Callable[..., Any] = self._attempt
         self._lows: LowsOfOne
         self._low: Callable[[int, Any, int], int]
 
@@ -124,18 +124,18 @@ class Single:
         state[k.ROW] = 0
         if key >= run.partitions:
             check_partitions(key, self._evaluator.program.settings.partitions)
-            return self._moved(batch())
+            return self._move(batch())
         if self.reads:
             one = batch()
             if type(run) is not GuardRun or not run.step(one, self._event, self._kernel, self._arguments):
-                return self._moved(one)
+                return self._move(one)
         elif self._kernel(self._event, *self._arguments) != k.DONE:
-            return self._moved(batch())
+            return self._move(batch())
         if run.own_windows:
             run.lows[key] = low
-        return self._flushed() if state[k.MATCHES] else []
+        return self._flush() if state[k.MATCHES] else []
 
-    def _moved(self, batch: Batch) -> list[MatchBatch]:
+    def _move(self, batch: Batch) -> list[MatchBatch]:
         """Push the event as a batch of one row.
 
         This is the road for automata with registers, and for the first event of a partition, whose cells must be made.
@@ -146,7 +146,7 @@ class Single:
         self._take_run()
         return found
 
-    def _flushed(self) -> list[MatchBatch]:
+    def _flush(self) -> list[MatchBatch]:
         buffer = self._arena.matches
         found = self._evaluator.at_once(self._evaluator.collect(self._evaluator.flush))
         if self._arena.matches is not buffer:  # it was full, and was handed over
@@ -165,7 +165,7 @@ class Single:
         if not self.reads:
             self._run.fit()
             self._run.add_moves()
-        self._kernel = self._attempted
+        self._kernel = self._attempt
         self._arrange()
 
     def _arrange(self) -> None:
@@ -173,7 +173,7 @@ class Single:
         if not self.reads or (type(self._run) is GuardRun and self._run.partitions):  # before, it has not all arrays
             self._arguments = self._run.arguments(True)
 
-    def _attempted(self, *arguments: Any) -> Any:
+    def _attempt(self, *arguments: Any) -> Any:
         """The kernel while it is interpreted, and once more."""
         kernel = self._run.kernel
         status = attempt(kernel, *arguments)

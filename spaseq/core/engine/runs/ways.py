@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from spaseq.core.automata.cea import ACCEPT, INITIAL, Take, Transition
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.settings import Registers
-from spaseq.core.engine.runs.row_sets import acted, registers_of
+from spaseq.core.engine.runs.row_sets import act, registers_of
 from spaseq.core.pattern import Batch
 from spaseq.core.watch import check
 
@@ -103,7 +103,7 @@ class Ways:
                 continue
             if self._labels is not None and event.names is not None and self._labels[t.label] != event.names:
                 continue
-            after = acted(self._registers, row, t, event.row) if self._guarded and t.actions else row
+            after = act(self._registers, row, t, event.row) if self._guarded and t.actions else row
             if after is not None:
                 yield t, after
 

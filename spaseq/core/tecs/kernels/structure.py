@@ -62,7 +62,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.jit import hot, inlined, kernel
+from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import (
     CHECK_COUNT,
     CHECK_FIRST,
@@ -444,7 +444,7 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
     return DONE
 
 
-@inlined
+@inline
 def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
     """One event of Algorithm 1 ([CORE] §4.3): lines 7-11 for the `count` transitions in `moves`.
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaseq.core.jit import inlined, kernel
+from spaseq.core.jit import inline, kernel
 from spaseq.rdf.columns.kernels.layout import BAD_TIME, BLANK, NIL, NO_TIME, TIME
 
 # how events are made
@@ -164,7 +164,7 @@ def cut(rows, lines, end, rules, drafts, values, status, said, runs, at):
     return DONE
 
 
-@inlined
+@inline
 def begin(name, line, rules, drafts, at):
     """A new draft, which is open."""
     draft = at[DRAFTS]
@@ -186,7 +186,7 @@ def begin(name, line, rules, drafts, at):
     return draft
 
 
-@inlined
+@inline
 def goes_on(row, rows, rules, drafts, runs, at):
     """Whether the row goes on the only open draft, about its IRI, with what that has not said yet and no blank node:
     `find_run` would change nothing. PERF: its call takes longer than all else that is done with a row."""
@@ -255,7 +255,7 @@ def find_run(row, rows, line, rules, drafts, said, runs, at):
     return problem
 
 
-@inlined
+@inline
 def subject_of(draft, rows, drafts):
     """The term whose run a draft with rows is."""
     return rows[drafts.first[draft] + drafts.subject[draft], 0]
@@ -277,7 +277,7 @@ def merge(draft, rows, drafts, runs, at):
     at[DRAFTS] = draft + 1
 
 
-@inlined
+@inline
 def note_blanks(row, draft, rows, runs):
     """The blank nodes in the row are at home in the draft."""
     s = rows[row, 0]
@@ -288,7 +288,7 @@ def note_blanks(row, draft, rows, runs):
         runs.home[o] = draft
 
 
-@inlined
+@inline
 def note_terms(row, draft, rows, rules, runs):
     """The draft has the row now."""
     note_blanks(row, draft, rows, runs)
@@ -299,7 +299,7 @@ def note_terms(row, draft, rows, rules, runs):
             runs.seen[rows[row, 1]] = draft
 
 
-@inlined
+@inline
 def close_first(count, rules, drafts, said, at):
     """The first `count` open drafts end."""
     for _ in range(count):
@@ -309,7 +309,7 @@ def close_first(count, rules, drafts, said, at):
     return DONE
 
 
-@inlined
+@inline
 def keep_row(row, draft, rows, lines, drafts, values, status, at):
     """Puts the row behind those of the open draft, and notes the time it says."""
     to = at[USED]
@@ -326,7 +326,7 @@ def keep_row(row, draft, rows, lines, drafts, values, status, at):
         note_inside(place, values[row], values[row], status[row], at)
 
 
-@inlined
+@inline
 def note_inside(place, least, most, found, at):
     """One more time, or several, at `place`, which is OWN or ANY of an open draft."""
     if at[place] == NO_TIME:
@@ -337,7 +337,7 @@ def note_inside(place, least, most, found, at):
     at[place + 2] = max(at[place + 2], most)
 
 
-@inlined
+@inline
 def forget_name(draft, drafts, at):
     """The open draft has no name after all, so no time stands on it."""
     if drafts.name[draft] != NIL and at[OWN] != NO_TIME:
@@ -379,7 +379,7 @@ def close(rules, drafts, said, at):
     return advance(rules, drafts, at)
 
 
-@inlined
+@inline
 def advance(rules, drafts, at):
     """Lets FRONT pass the drafts that have a time."""
     while at[FRONT] < at[CLOSED] and drafts.known[at[FRONT]]:
@@ -387,7 +387,7 @@ def advance(rules, drafts, at):
     return WAITS_TOO_LONG if at[CLOSED] - at[FRONT] > rules.lookahead else DONE
 
 
-@inlined
+@inline
 def ask(draft, drafts, said, at):
     """Gives the draft the time said about its name, or lets it wait."""
     name = drafts.name[draft]
@@ -402,7 +402,7 @@ def ask(draft, drafts, said, at):
         wait(draft, name, drafts, said)
 
 
-@inlined
+@inline
 def wait(draft, name, drafts, said):
     """The draft is the last to ask for a time of `name`."""
     drafts.asking[draft] = NIL

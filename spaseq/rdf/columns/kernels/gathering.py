@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.jit import inlined, kernel
+from spaseq.core.jit import inline, kernel
 from spaseq.rdf.columns.kernels.layout import BLANK, NIL
 
 
@@ -95,7 +95,7 @@ def find_rows(rows, order, place, low, high, sought, ranges):
     return True
 
 
-@inlined
+@inline
 def own_blank(term, event, number, rank, blanks, blank_of, blank_in, named, own):
     """(the event's own term for the blank node, its next rank, blank nodes so far)."""
     if blank_in[term] != event:
@@ -108,7 +108,7 @@ def own_blank(term, event, number, rank, blanks, blank_of, blank_in, named, own)
     return np.int64(blank_of[term]), rank, blanks
 
 
-@inlined
+@inline
 def is_new(triples, begin, to, slots):
     """True if triple `to` differs from those of the event from `begin` on. Few are compared, many looked up."""
     s = triples[to, 0]
@@ -129,7 +129,7 @@ def is_new(triples, begin, to, slots):
     return True
 
 
-@inlined
+@inline
 def slot_of(triples, begin, to, slots):
     """The slot of the triple, or the free one that is to be its own. What stands there from before `begin` is free."""
     s = triples[to, 0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.jit import inlined, kernel
+from spaseq.core.jit import inline, kernel
 from spaseq.rdf.columns.kernels.layout import LITERAL, NIL, NO_TIME, NOT_READ, TIME
 from spaseq.rdf.columns.kernels.memory import byte
 
@@ -34,7 +34,7 @@ def read_times(rows, begin, end, predicate, scale, text, table, values, status):
     return left
 
 
-@inlined
+@inline
 def time_of(text, at, end, scale):
     """(TIME, nanoseconds) of the literal `at:end`, or (NOT_READ, 0)."""
     if end - at >= 19 and byte(text, at + 4) == 45:
@@ -50,7 +50,7 @@ def time_of(text, at, end, scale):
     return TIME, value // part * scale + value % part * scale // part
 
 
-@inlined
+@inline
 def number(text, at, end, exponents):
     """The parts of the number `at:end`: a sign or none, digits, and possibly a point and digits, and an exponent if
     allowed. (True if it is one, its digits as a whole number, the number of significant ones, the power of ten, True if
@@ -95,7 +95,7 @@ def number(text, at, end, exponents):
     return True, -value if negative else value, count, shift, negative
 
 
-@inlined
+@inline
 def digits(text, at, count):
     """The number that `count` digits make, NIL if they are not digits."""
     value = np.int64(0)
@@ -107,7 +107,7 @@ def digits(text, at, count):
     return value
 
 
-@inlined
+@inline
 def days_before(year, month, day):
     """(True, days) from 1970-01-01 to a day of the Gregorian calendar; (False, 0) if there is no such day."""
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
@@ -156,7 +156,7 @@ def date_time(text, at, end):
     return TIME, seconds * 1_000_000_000 + fraction
 
 
-@inlined
+@inline
 def zone_minutes(text, at, end):
     """(is it a zone, its minutes) for what follows the seconds: nothing, Z, or an offset."""
     if at == end:
@@ -241,7 +241,7 @@ def read_ends(text, start, length, lexical, datatype, firsts):
     return known
 
 
-@inlined
+@inline
 def ends_alike(text, start, length, lexical, other, at, end):
     """True if the key of literal `other` has the bytes `at:end` behind its text."""
     first = start[other] + lexical[other] + 1
@@ -254,7 +254,7 @@ def ends_alike(text, start, length, lexical, other, at, end):
     return same == size
 
 
-@inlined
+@inline
 def read_boolean(text, at, end, term, kind, whole, has_whole):
     kind[term] = BOOLEAN
     has_whole[term] = True
@@ -272,7 +272,7 @@ def read_boolean(text, at, end, term, kind, whole, has_whole):
         has_whole[term] = False
 
 
-@inlined
+@inline
 def read_number(text, at, end, term, wanted, kind, real, exact, whole, has_whole):
     known, value, count, shift, negative = number(text, at, end, np.bool_(wanted == DOUBLE))
     kind[term] = NOT_SEEN
@@ -295,7 +295,7 @@ def read_number(text, at, end, term, wanted, kind, real, exact, whole, has_whole
         exact[term] = True
 
 
-@inlined
+@inline
 def has_point(text, at, end):
     while at < end:
         if byte(text, at) == 46:

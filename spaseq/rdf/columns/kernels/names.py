@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.jit import inlined, kernel
+from spaseq.core.jit import inline, kernel
 from spaseq.rdf.columns.kernels.layout import NIL
 from spaseq.rdf.columns.kernels.memory import word
 
@@ -27,7 +27,7 @@ ENDS_SIZE = 4
 _LOW = np.uint64(0x7FFFFFFF)
 
 
-@inlined
+@inline
 def second_hash(text, begin, length):
     h = np.uint64(length) ^ np.uint64(0x2545F4914F6CDD1D)
     for at in range(begin, begin + length, 8):  # what follows a key is zero
@@ -36,7 +36,7 @@ def second_hash(text, begin, length):
     return h
 
 
-@inlined
+@inline
 def slot_of(one, two, keys, slots):
     """The slot of the name, or the free slot for it."""
     mask = len(slots) - 1
@@ -50,14 +50,14 @@ def slot_of(one, two, keys, slots):
     return slot
 
 
-@inlined
+@inline
 def take(slot, entry, one, slots):
     """The slot is the entry's, whose first hash is `one`."""
     slots[slot, 0] = entry
     slots[slot, 1] = np.int64(one & _LOW)
 
 
-@inlined
+@inline
 def unlink(entry, links, ends):
     """Takes the entry out of the order of age."""
     older = links[entry, 0]
@@ -72,7 +72,7 @@ def unlink(entry, links, ends):
         links[newer, 0] = older
 
 
-@inlined
+@inline
 def remove(slot, slots):
     """Frees the slot and moves up what stands behind it and belongs before."""
     mask = len(slots) - 1

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaseq.core.jit import inlined, kernel
+from spaseq.core.jit import inline, kernel
 from spaseq.rdf.columns.kernels.layout import BLANK, IRI, LITERAL, NIL
 from spaseq.rdf.columns.kernels.memory import byte, word
 
@@ -103,32 +103,32 @@ _HIGH = np.uint64(0x8080808080808080)
 _PLACES = np.uint64(0x0001020304050607)
 
 
-@inlined
+@inline
 def low_bytes(count):
     """A mask of the lowest `count` bytes, 1 to 8."""
     return _ALL >> (_64 - np.uint64(count) * _BYTE)
 
 
-@inlined
-def mixed(h, word):
+@inline
+def mix(h, word):
     h = (h ^ word) * _MIX
     return h ^ (h >> _32)
 
 
-@inlined
+@inline
 def hash_of(data, begin, length):
     """The hash of `length` bytes, at least one, from byte `begin`."""
     h = _SEED ^ np.uint64(length)
     at = begin
     last = begin + length - 8
     while at < last:
-        h = mixed(h, word(data, at))
+        h = mix(h, word(data, at))
         at += 8
-    h = mixed(h, word(data, at) & low_bytes(begin + length - at))
+    h = mix(h, word(data, at) & low_bytes(begin + length - at))
     return h ^ (h >> _29)
 
 
-@inlined
+@inline
 def is_term(data, at, table, term):
     """True if the bytes from `at` are those of `term`."""
     q = table.start[term] >> 3
@@ -142,7 +142,7 @@ def is_term(data, at, table, term):
     return (word(data, at) & low_bytes(left)) == table.text[q]
 
 
-@inlined
+@inline
 def find(data, begin, size, h, table):
     """(term, slot) of the `size` bytes from `begin`, whose hash is `h`; term NIL and the free slot if they are new."""
     mask = len(table.slots) - 1
@@ -156,7 +156,7 @@ def find(data, begin, size, h, table):
         slot = (slot + 1) & mask
 
 
-@inlined
+@inline
 def find_below(data, begin, size, count, table):
     """The term below `count` with these bytes, or NIL. Nothing is read of other terms, which another thread may be
     adding: the first of them that a look-up meets is in the slot at which it would have ended. Nothing is read outside
@@ -176,7 +176,7 @@ def find_below(data, begin, size, count, table):
     return NIL
 
 
-@inlined
+@inline
 def add(data, begin, size, h, slot, kind, lexical, datatype, table, state):
     """A new term of the `size` bytes from `begin`, into the free `slot`. Its number."""
     term = state[TERMS]
@@ -270,7 +270,7 @@ def plain_iri(data, at, end, classes):
     return fragments <= 1
 
 
-@inlined
+@inline
 def end_of_key(data, at):
     """Behind the first `>` from `at` on, or NIL if a blank, a control character or a zero comes before it.
 
@@ -288,7 +288,7 @@ def end_of_key(data, at):
     return at + 1 if byte(data, at) == 62 else NIL
 
 
-@inlined
+@inline
 def end_of_iri(data, at, classes):
     """Behind the `>` of what looks like the IRI whose `<` is at `at`, or NIL."""
     end = at + 1
@@ -297,7 +297,7 @@ def end_of_iri(data, at, classes):
     return end + 1 if byte(data, end) == 62 else NIL
 
 
-@inlined
+@inline
 def end_of_blank(data, at, classes):
     """Behind the label of the blank node whose `_` is at `at`, or NIL if it is not certainly one."""
     if byte(data, at + 1) != 58 or byte(data, at + 2) == 45 or byte(classes, byte(data, at + 2)) & NO_LABEL:
@@ -308,7 +308,7 @@ def end_of_blank(data, at, classes):
     return end if byte(data, end) == 32 or byte(data, end) == 9 else NIL
 
 
-@inlined
+@inline
 def end_of_text(data, at, classes):
     """Behind the closing quote of the text whose opening quote is at `at`, or NIL if something else comes first."""
     end = at + 1
@@ -317,7 +317,7 @@ def end_of_text(data, at, classes):
     return end + 1 if byte(data, end) == 34 else NIL
 
 
-@inlined
+@inline
 def end_of_tag(data, at, classes):
     """Behind the language tag whose `@` is at `at`, or NIL if it is not certainly one."""
     end = at + 1
@@ -326,7 +326,7 @@ def end_of_tag(data, at, classes):
     return end if 2 <= end - at - 1 <= 3 and byte(classes, byte(data, end)) & NO_LABEL else NIL
 
 
-@inlined
+@inline
 def scan_datatype(data, at, table, state, classes):
     """(end, term) of the datatype whose `<` is at `at`; (NIL, NIL) if it is not certainly a proper one."""
     term = state[DATATYPE]
@@ -347,20 +347,20 @@ def scan_datatype(data, at, table, state, classes):
     return end, term
 
 
-@inlined
+@inline
 def past_blanks(data, at):
     while byte(data, at) == 32 or byte(data, at) == 9:
         at += 1
     return at
 
 
-@inlined
+@inline
 def fits(data, at, term, table):
     """True if `term` is one, and its key could stand at `at` with all bytes that the comparison reads."""
     return term != NIL and at + table.length[term] + 16 <= len(data)
 
 
-@inlined
+@inline
 def guessed(data, at, term, table):
     """True if `term` stands at `at` with a blank behind it."""
     if not fits(data, at, term, table) or byte(data, at + table.length[term]) != 32:
@@ -368,7 +368,7 @@ def guessed(data, at, term, table):
     return is_term(data, at, table, term)
 
 
-@inlined
+@inline
 def scan_term(data, at, place, keep, table, state, classes):
     """(end, term) of the term at `at`, which has this `place` in its statement; (NIL, NIL) if it is not certainly
     right. Without `keep` it is only looked at, and its term is NIL."""
@@ -418,7 +418,7 @@ def scan_term(data, at, place, keep, table, state, classes):
     return end, term
 
 
-@inlined
+@inline
 def scan_statement(data, at, quads, row, last, rows, table, state, classes):
     """The end of the line whose statement begins at `at`, and the terms in `rows[row]`; NIL if the line is not
     certainly right. `last` is the row before, or NIL."""
@@ -461,7 +461,7 @@ def scan_statement(data, at, quads, row, last, rows, table, state, classes):
     return line_end(data, at + 1) if byte(data, at) == 46 else NIL
 
 
-@inlined
+@inline
 def line_end(data, at):
     """The end of the line that has only blanks and a comment left at `at`; NIL if there is more."""
     at = past_blanks(data, at)

@@ -42,7 +42,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     REJECT,
 )
 from spaseq.core.engine.kernels.registers.operations import follow
-from spaseq.core.jit import hot, inlined, kernel
+from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import NIL
 
 
@@ -64,7 +64,7 @@ def find_group(groups, count, label):
     return g
 
 
-@inlined
+@inline
 def group_arcs(registers, first, last, automaton, values, effects, asking, chains):
     """The effects of an event on a configuration of one row, by label: the number of groups, or minus a status, or
     IN_SETS if the event has several values.

@@ -33,8 +33,8 @@ from spaseq.core.engine.kernels.registers.layout import (
     SAME,
     SWEEP_AT,
 )
-from spaseq.core.engine.kernels.registers.operations import mixed
-from spaseq.core.jit import hot, inlined, kernel
+from spaseq.core.engine.kernels.registers.operations import mix
+from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import HEAD, HEAD_MAX, MARK_TO, NIL, ROW, SKIP_TO, SOURCE
 from spaseq.core.tecs.kernels.structure import clear_cell
 
@@ -42,20 +42,20 @@ from spaseq.core.tecs.kernels.structure import clear_cell
 @hot
 def hash_of(key, state, registers, several, first, rows):
     """Hash of a configuration whose rows are `registers` and, from the second on, `sets[first + 1 : first + rows]`."""
-    hashed = mixed(key, state)
+    hashed = mix(key, state)
     for r in range(registers.shape[0]):
-        hashed = mixed(hashed, registers[r])
+        hashed = mix(hashed, registers[r])
     if several is not None:
         for i in range(1, rows):
             for r in range(registers.shape[0]):
-                hashed = mixed(hashed, several.sets[first + i, r])
+                hashed = mix(hashed, several.sets[first + i, r])
     return hashed
 
 
 @hot
 def equal_slot(key, state, value, table):
     """Slot of an indexed value in the chained hash table of the equality index."""
-    return mixed(mixed(mixed(key, state), value), 7) & (table.shape[0] - 1)
+    return mix(mix(mix(key, state), value), 7) & (table.shape[0] - 1)
 
 
 @kernel
@@ -198,7 +198,7 @@ def holds_rows(confs, several, cell, registers, first, rows):
     return True
 
 
-@inlined
+@inline
 def find_cell(configurations, several, st, key, state, registers, first, rows):
     """The cell of a configuration, given one if it has none; the caller has made sure of a free one, and of as many
     rows of `held`."""
@@ -278,7 +278,7 @@ def leave_cells(structure, configurations, several, which):
         leave_all(configurations, several, structure.st, which[i])
 
 
-@inlined
+@inline
 def free_left(structure, configurations, several, count):
     """Free the configurations that the moves of an event have left without runs."""
     cells, moves = structure.cells, structure.moves
@@ -324,13 +324,13 @@ def renumber(confs, held, index):
     for cell in range(confs.shape[0]):
         if confs[cell, CONF_STATE] < 0:
             continue
-        hashed = mixed(confs[cell, CONF_KEY], confs[cell, CONF_STATE])
+        hashed = mix(confs[cell, CONF_KEY], confs[cell, CONF_STATE])
         for r in range(REGISTERS, confs.shape[1]):
-            hashed = mixed(hashed, confs[cell, r])
+            hashed = mix(hashed, confs[cell, r])
         more = confs[cell, CONF_MORE]
         while more >= 0:
             for r in range(HELD_REGISTERS, held.shape[1]):
-                hashed = mixed(hashed, held[more, r])
+                hashed = mix(hashed, held[more, r])
             more = held[more, HELD_NEXT]
         confs[cell, CONF_HASH] = hashed
         if confs[cell, CONF_VALUE] != NOTHING:
@@ -340,7 +340,7 @@ def renumber(confs, held, index):
 @hot
 def state_number(known, states):
     """The number of a set of states given as bits; -1 if it has none. `known`: int64 (slots, 2), bits and number."""
-    slot = mixed(states, 11) & (known.shape[0] - 1)
+    slot = mix(states, 11) & (known.shape[0] - 1)
     while known[slot, 0] != 0:
         if known[slot, 0] == states:
             return known[slot, 1]
@@ -351,7 +351,7 @@ def state_number(known, states):
 @kernel
 def note_state(known, states, number):
     """Put a set of states, given as bits, into `known`, which `state_number` reads; at most half full."""
-    slot = mixed(states, 11) & (known.shape[0] - 1)
+    slot = mix(states, 11) & (known.shape[0] - 1)
     while known[slot, 0] != 0:
         slot = (slot + 1) & (known.shape[0] - 1)
     known[slot, 0] = states

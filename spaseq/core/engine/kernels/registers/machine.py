@@ -62,7 +62,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     SWEEP_AT,
     UNKNOWN,
 )
-from spaseq.core.jit import hot, inlined, kernel
+from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_ANY,
     CONSUME_PARTITION,
@@ -94,7 +94,7 @@ from spaseq.core.tecs.kernels.layout import (
 from spaseq.core.tecs.kernels.structure import clear_cell
 
 
-@inlined
+@inline
 def plan_moves(
     source, key, mover, values, extras, automaton, structure, configurations, several, effects, asking, chains, count
 ):  # fmt: skip
@@ -286,7 +286,7 @@ def plan_list(
     return count, ended
 
 
-@inlined
+@inline
 def plan_event(
     c, key, low, values, extras, automaton, structure, configurations, several, effects, asking, chains, order
 ):  # fmt: skip

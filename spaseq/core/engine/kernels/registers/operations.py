@@ -59,7 +59,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     UNKNOWN,
     UNLESS,
 )
-from spaseq.core.jit import hot, inlined, kernel
+from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import DONE
 
 
@@ -119,7 +119,7 @@ def operand_of(ops, o, values, row):
 
 
 @hot
-def compared(symbol, left, left_off, right, right_off):
+def compare(symbol, left, left_off, right, right_off):
     """1, 0, or -1 where the numbers are too close to say: whether `left symbol right`, each off by `left_off` and
     `right_off` at most."""
     gap = left - right
@@ -171,7 +171,7 @@ def decide(ops, first, last, values, row, stack):
             b_off = stack[1, depth]
             off = 0.0
             if kind == COMPARE:
-                a = compared(ops[o, SYMBOL], a, a_off, b, b_off)
+                a = compare(ops[o, SYMBOL], a, a_off, b, b_off)
             elif kind == AND:
                 a = 0.0 if a == 0 or b == 0 else min(a, b)
             elif kind == OR:
@@ -198,7 +198,7 @@ def decide(ops, first, last, values, row, stack):
 
 
 @hot
-def mixed(hashed, value):
+def mix(hashed, value):
     """One step of a hash: `hashed` so far, and the next value."""
     hashed = (hashed ^ value) * 0x9E3779B97F4A7C1
     return hashed ^ (hashed >> 29)
@@ -207,9 +207,9 @@ def mixed(hashed, value):
 @hot
 def question_slot(memo, question):
     """The slot of a question in the table of answers, or the free one where it belongs."""
-    hashed = mixed(question[0], 3)
+    hashed = mix(question[0], 3)
     for r in range(2, question.shape[0]):
-        hashed = mixed(hashed, question[r])
+        hashed = mix(hashed, question[r])
     slot = hashed & (memo.shape[0] - 1)
     while memo[slot, 0] != 0:
         same = memo[slot, 0] == question[0]
@@ -223,7 +223,7 @@ def question_slot(memo, question):
 
 @kernel
 def remember_answers(memo, questions):
-    """Put questions with their answers (see `granted`) into the table, which has room for them."""
+    """Put questions with their answers (see `grant`) into the table, which has room for them."""
     for i in range(questions.shape[0]):
         slot = question_slot(memo, questions[i])
         for r in range(questions.shape[1]):
@@ -231,7 +231,7 @@ def remember_answers(memo, questions):
 
 
 @kernel
-def granted(ops, o, values, row, asking):
+def grant(ops, o, values, row, asking):
     """True if the question in row `o` of `ops` has the answer yes, by its program or by `memo`. If neither says so, it
     is noted in `questions`, and the answer is no for now.
 
@@ -271,7 +271,7 @@ def granted(ops, o, values, row, asking):
 @hot
 def chain_slot(chains, parent, last):
     """The slot of the list `parent` with `last` behind it, or the free one where it belongs."""
-    slot = mixed(mixed(parent, 3), last) & (chains.shape[0] - 1)
+    slot = mix(mix(parent, 3), last) & (chains.shape[0] - 1)
     while chains[slot, CHAIN_SLOT] != 0:
         row = chains[slot, CHAIN_SLOT]
         if chains[row, CHAIN_PARENT] == parent and chains[row, CHAIN_LAST] == last:
@@ -347,7 +347,7 @@ def chain_elements(chains, numbers, ends, elements):
             number = chains[row, CHAIN_PARENT]
 
 
-@inlined
+@inline
 def follow(ops, first, last, values, row, asking, chains):
     """Do ops[first:last] to a row of registers: 1, 0 if a test fails, REJECT if the transition must not fire, CLASH, or
     MANY at an EACH of several values."""
@@ -360,7 +360,7 @@ def follow(ops, first, last, values, row, asking, chains):
             while o < stop:
                 o += 1
                 if asking is not None and ops[o, OP] == ASK:
-                    holds = holds and granted(ops, o, values, row, asking)
+                    holds = holds and grant(ops, o, values, row, asking)
                     o += ops[o, COLUMN]
                     continue
                 left = row[ops[o, REGISTER]] if ops[o, OP] == TEST else values[ops[o, REGISTER]]
@@ -368,7 +368,7 @@ def follow(ops, first, last, values, row, asking, chains):
             if holds:
                 return REJECT
         elif asking is not None and kind == ASK:
-            if not granted(ops, o, values, row, asking):
+            if not grant(ops, o, values, row, asking):
                 return 0
             o += ops[o, COLUMN]
         elif kind == TEST:
