@@ -3,15 +3,12 @@
 `main` has the commands about queries and matches, `alerting` those for alerts and forecasts; both use `arguments`.
 `formats` is the table of output formats, `output` gives matches to their writers.
 
-* `formats` (`ALERTS`, `FORECASTS`, `MATCHES`): The output formats of the `ceql` commands.
-* `output` (`FoundMatches`, `clock`): The matches of `ceql run` in the shapes that writers of formats ask for.
-* `arguments` (`EVALUATOR_HELP`, `add_events`, `asked`, `compiled`, `outcome`, `reading`): The arguments that name a
-  query and its events, for all commands of `ceql`.
-* `alerting` (`add_alerts`, `write_text`): The commands `ceql alert` and `ceql forecast`: whether a query matches now,
-  and when it will.
-* `main` (`entry`, `main`): The `ceql` command: run, check and explain CEQL queries; alerts and forecasts
-  (`ceql.cli.alerting`).
-* `studio` (`STUDIO`): CEQL in the studio (`spaseq.tools.studio`).
+* `formats`: The output formats of the `ceql` commands.
+* `output`: The matches of `ceql run` in the shapes that writers of formats ask for.
+* `arguments`: The arguments that name a query and its events, for all commands of `ceql`.
+* `alerting`: The commands `ceql alert` and `ceql forecast`: whether a query matches now, and when it will.
+* `main`: The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.cli.alerting`).
+* `studio`: CEQL in the studio (`spaseq.tools.studio`).
 """
 
 __all__ = ["alerting", "arguments", "formats", "main", "output", "studio"]

@@ -4,18 +4,16 @@ A `Guard` is the condition; `registers` decide it for any query, on sets of valu
 the same order (`comparisons`, `questions`), `encoding` hands these to the engine's kernels. `aggregates` need all
 events of a variable; `tuple_conditions` evaluate guards on tables of events, for the lazy evaluators.
 
-* `guard` (`Guard`, `slot_of`, `slots_of`): A guard: a condition over several variables, as a part of a pattern.
+* `guard`: A guard: a condition over several variables, as a part of a pattern.
 * `comparisons`: Guards that compare a value of one variable with a value of another, and the codes that kernels
   compare instead of the values.
-* `questions` (`Question`, `question_of`): All other guards without aggregates: the kernels compute what doubles can
-  decide, and ask for the rest.
-* `encoding` (`ValueCodes`, `value_codes`): The guards of one evaluation in the form of the kernels: CEQL's
+* `questions`: All other guards without aggregates: the kernels compute what doubles can decide, and ask for the rest.
+* `encoding`: The guards of one evaluation in the form of the kernels: CEQL's
   `spaseq.core.engine.program.register_ops.Codes`.
-* `aggregates` (`AggregateGuard`, `named_by`): Guards that use aggregates over the events of a variable:
-  `AVG(b.price) < c.price`, `COUNT(b) >= 3`.
-* `tuple_conditions` (`GuardConditions`, `GuardMemory`): Guards evaluated on tables of events, one column a variable,
-  for the lazy evaluators (`spaseq.core.engine.program.guard_conditions`).
-* `registers` (`GuardRegisters`): Register rows that decide guards event by event.
+* `aggregates`: Guards that use aggregates over the events of a variable: `AVG(b.price) < c.price`, `COUNT(b) >= 3`.
+* `tuple_conditions`: Guards evaluated on tables of events, one column a variable, for the lazy evaluators
+  (`spaseq.core.engine.program.guard_conditions`).
+* `registers`: Register rows that decide guards event by event.
 """
 
 __all__ = ["aggregates", "comparisons", "encoding", "guard", "questions", "registers", "tuple_conditions"]

@@ -2,14 +2,14 @@
 
 `lower` does it, with `repeat` for `{l,m}` and `partition_keys` for equalities that may partition the stream.
 
-* `repeat` (`repeat`, `size`, `taken`): Bounded repetition `φ{l,m}`, written out as l to m copies of φ; the
-  numbers of events that a pattern and its variables take.
-* `partition_keys` (`infer_keys`): Equalities over all events of a match become a partition: `x.id = y.id AND
-  y.id = z.id` is PARTITION BY [id].
-* `disjunctions` (`as_conditions`, `count`): The ORs of a FILTER: the number of alternatives they stand for, and
-  conditions that take the place of many.
-* `lower` (`Lowered`, `lower`): Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
-* `advice` (`advice`): Parts of a query that are probably not meant, though they can be run.
+* `repeat`: Bounded repetition `φ{l,m}`, written out as l to m copies of φ; the numbers of events that a pattern and its
+  variables take.
+* `partition_keys`: Equalities over all events of a match become a partition: `x.id = y.id AND y.id = z.id` is PARTITION
+  BY [id].
+* `disjunctions`: The ORs of a FILTER: the number of alternatives they stand for, and conditions that take the place of
+  many.
+* `lower`: Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
+* `advice`: Parts of a query that are probably not meant, though they can be run.
 """
 
 __all__ = ["advice", "disjunctions", "lower", "partition_keys", "repeat"]

@@ -1,8 +1,8 @@
 """The operators and functions of CEQL: tables, a row for each, that all other rooms read.
 
 * `values`: The kinds of values, comparisons of single values and LIKE; the rules for all operators.
-* `arithmetic` (`ARITHMETIC`, `Arithmetic`, `negate`): The operators + - * / %, on values and on columns.
-* `functions` (`FUNCTIONS`, `Function`, `plural`): The functions of single values, and the aggregates.
+* `arithmetic`: The operators + - * / %, on values and on columns.
+* `functions`: The functions of single values, and the aggregates.
 
 The comparisons are those of both languages: `spaseq.core.comparisons`.
 """

@@ -3,11 +3,9 @@
 `history` keeps the events that future matches may contain, `bindings` have the events that each variable took, and
 `matches` are the objects that a user sees.
 
-* `history` (`Block`, `History`, `Past`): The events that future matches may contain: batches, and
-  blocks of events that were pushed one by one.
-* `bindings` (`Bindings`, `Shown`): The positions of a match that each variable took, and the attributes of its events:
-  valuations as columns.
-* `matches` (`Match`, `MatchTable`, `empty_table`): Matches as objects, or in columns.
+* `history`: The events that future matches may contain: batches, and blocks of events that were pushed one by one.
+* `bindings`: The positions of a match that each variable took, and the attributes of its events: valuations as columns.
+* `matches`: Matches as objects, or in columns.
 """
 
 __all__ = ["bindings", "history", "matches"]

@@ -15,7 +15,7 @@ LP normal form by construction. A variable that is bound on both sides of a sequ
 
 Another module:
 
-* `never` (`NEVER`): The condition that no event satisfies, which CEQL has no literal for.
+* `never`: The condition that no event satisfies, which CEQL has no literal for.
 """
 
 from __future__ import annotations

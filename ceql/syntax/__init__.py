@@ -4,10 +4,9 @@
 writes a tree as text that parses to an equal tree; `walk` visits the parts of expressions for all later rooms.
 
 * `ast`: The syntax tree of CEQL: frozen, slotted, and independent of the evaluation of a query.
-* `parse` (`parse`): Text to syntax tree. Lark is used in this module and in `diagnostics` alone.
-* `diagnostics` (`syntax_error`): Turns a failure of the parser into one clear `QuerySyntaxError`.
-* `printer` (`print_expression`, `print_formula`, `print_query`): Syntax tree to text. Parsing the text gives an equal
-  tree, with as few parentheses as that takes.
+* `parse`: Text to syntax tree. Lark is used in this module and in `diagnostics` alone.
+* `diagnostics`: Turns a failure of the parser into one clear `QuerySyntaxError`.
+* `printer`: Syntax tree to text. Parsing the text gives an equal tree, with as few parentheses as that takes.
 * `walk`: The parts of an expression, and copies of an expression with some of its parts replaced.
 """
 

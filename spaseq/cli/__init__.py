@@ -5,16 +5,15 @@
 
 Modules:
 
-* `distributed` (`followed_matches`, `spark_matches`): `spaseq run --engine spark`: the same matches, found by Spark in
-  local mode.
-* `formats` (`FORMATS`): The formats of `spaseq run`: those that both commands share, and its own.
-* `inputs` (`knowledge_files`, `stream_files`): The inputs of `--stream`, `--streams` and `--kb`.
-* `knowledge` (`add_knowledge`): `spaseq knowledge`: background knowledge saved as a file, and the contents of one.
-* `options` (`parser`): The words of the `spaseq` command.
-* `output` (`FoundResults`, `write_results`): The results of `spaseq run` in the shapes that writers of formats ask for,
-  and the writers of its own formats.
-* `main` (`main`): The `spaseq` command: run, check, explain, plot.
-* `studio` (`STUDIO`): SPAseq in the studio (`spaseq.tools.studio`).
+* `distributed`: `spaseq run --engine spark`: the same matches, found by Spark in local mode.
+* `formats`: The formats of `spaseq run`: those that both commands share, and its own.
+* `inputs`: The inputs of `--stream`, `--streams` and `--kb`.
+* `knowledge`: `spaseq knowledge`: background knowledge saved as a file, and the contents of one.
+* `options`: The words of the `spaseq` command.
+* `output`: The results of `spaseq run` in the shapes that writers of formats ask for, and the writers of its own
+  formats.
+* `main`: The `spaseq` command: run, check, explain, plot.
+* `studio`: SPAseq in the studio (`spaseq.tools.studio`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Modules:
 * `words`: The words of both languages, and patterns that find the parts of a query.
 * `watch`: Limits of time and memory, and what looks at them; one thread at a time in a session.
 * `held`: What an evaluation holds in memory, in bytes, by what it is for.
-* `comparisons` (`COMPARISONS`, `Comparison`): The six comparisons, a row for each: mirror, negation and function.
+* `comparisons`: The six comparisons, a row for each: mirror, negation and function.
 * `integers`: Integers put in order and told apart by counting, as keys, codes and rows are.
 * `jit`: Kernels: how numba compiles them, and the cache of compiled kernels.
 * `lazy_names`: Public names of a package that are loaded when they are first used.
@@ -20,7 +20,7 @@ Modules:
 * `protocols`: The face that both languages show: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
-* `trees` (`children`, `fold`, `mapped`, `walk`, `with_children`): Walks over trees of frozen nodes.
+* `trees`: Walks over trees of frozen nodes.
 * `pattern/`: The pattern algebra ([CEL]) to which both languages lower their queries.
 * `automata/`: Patterns compiled to automata; symbol classes; lazy determinisation; register match automata.
 * `tecs/`: tECS, the compact structure of all runs ([CORE]).

@@ -12,31 +12,27 @@ Modules:
 
 * `algebra`: The SPARQL algebra as our own frozen, typed nodes (SPARQL 1.1 §18.2).
 * `functions/`: The functions of SPARQL expressions, of terms and of numbers: one table, a row each.
-* `expressions` (`Row`, `is_true`, `value`, `value_or_none`, `verdict`): Expressions on one solution (SPARQL 1.1 §17).
-* `comparison` (`compares`, `order_place`, `term_place`): Comparisons by the rules of SPARQL 1.1 §17.3.
-* `aggregates` (`LENIENT`, `PLACES`, `aggregated`, `combine`, `in_row_order`): The rules of aggregates (SPARQL 1.1
-  §18.5.1), for both evaluators and for the result clauses.
+* `expressions`: Expressions on one solution (SPARQL 1.1 §17).
+* `comparison`: Comparisons by the rules of SPARQL 1.1 §17.3.
+* `aggregates`: The rules of aggregates (SPARQL 1.1 §18.5.1), for both evaluators and for the result clauses.
 * `mappings`: Solution mappings and sets of them ([SPAseq] §5, Definition 5).
-* `legal` (`PLACED`, `UNGROUPED`, `Breach`, `breaches`, `check_labels`): The rules of SPARQL 1.1 that its grammar does
-  not express, checked on rdflib's parse tree.
-* `grammar` (`Query`): rdflib's grammar of SPARQL, changed to record positions, to keep literals as written, and to try
-  fewer alternatives.
-* `sparql` (`Piece`, `Source`, `literals_as_written`, `prepare`, `settle`, `translate`): From SPARQL in a query's
-  text to rdflib's algebra; only here rdflib parses and translates.
-* `pattern` (`Condition`, `GraphPattern`, `Source`, `compile_pattern`, `with_answers`): Compile the group
-  graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
+* `legal`: The rules of SPARQL 1.1 that its grammar does not express, checked on rdflib's parse tree.
+* `grammar`: rdflib's grammar of SPARQL, changed to record positions, to keep literals as written, and to try fewer
+  alternatives.
+* `sparql`: From SPARQL in a query's text to rdflib's algebra; only here rdflib parses and translates.
+* `pattern`: Compile the group graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
 * `property_paths`: Property paths as values, and questions about them that need no graph.
-* `ways` (`ways`): Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.
+* `ways`: Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.
 * `reference`: Evaluates graph patterns as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and the
   evaluator for patterns that the plan does not cover.
 * `evaluate`: Evaluates compiled GPMs by `reference`, one event graph at a time, and conditions on one mapping.
 * `columnar/`: Graph patterns over whole batches of events: tables of numbered terms instead of a mapping at a time.
 * `inline`: Rows of inline data that are kept as columns, for VALUES of many IRIs.
-* `entail` (`Schema`, `close_knowledge`, `entail`): RDFS entailment: the background knowledge is closed and graph
-  patterns are rewritten, so that streams need no change.
-* `result_clauses` (`ROUNDS`, `Piece`, `SolutionPlan`, `Template`, `compile_solutions`, `compile_template`,
-  `in_columns`): SELECT expressions, aggregates, GROUP BY, HAVING and ORDER BY over solutions, and CONSTRUCT templates.
-* `scope` (`hidden_variables`): The variables of a GPM's nested parts, which cannot have the value of another GPM.
+* `entail`: RDFS entailment: the background knowledge is closed and graph patterns are rewritten, so that streams need
+  no change.
+* `result_clauses`: SELECT expressions, aggregates, GROUP BY, HAVING and ORDER BY over solutions, and CONSTRUCT
+  templates.
+* `scope`: The variables of a GPM's nested parts, which cannot have the value of another GPM.
 * `serialise`: RDF terms and mappings as text, in the syntaxes of result formats.
 """
 

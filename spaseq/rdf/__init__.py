@@ -17,28 +17,24 @@ The road: `files` gives bytes, `streams` says what makes an event in each file, 
 Modules:
 
 * `terms`: RDF terms: from the parser's to rdflib's, each distinct one built once.
-* `given` (`graph_of`, `iri_of`, `term_of`): Terms and graphs as a program gives them: of rdflib or of pyoxigraph.
-  Anything else is refused by name.
-* `model` (`Counters`, `GraphEvent`, `Instant`): What the rdf package hands out: graph events, instants, counters.
-* `options` (`ARRIVAL`, `GENERATED_AT`, `EventBy`, `EventWords`, `StreamOptions`): How streams are to be read: where one
-  event ends and the next begins, what gives its time, how late it may come.
-* `empty_graphs` (`MARK`, `EmptyGraphs`): Empty graphs of TriG, `:g { }`, which the parser says nothing of: each is
-  given a statement that stands for none.
-* `files` (`STDIN`, `Format`, `byte_chunks`, `expand_files`, `format_of`): Input files as chunks of bytes: names and
-  globs, standard input, gzip, zstd, and the format by the extension.
-* `entities` (`bounded_entities`): Entities of RDF/XML, bounded before a parser expands them.
-* `statements` (`Document`, `Statement`, `parse_statements`, `read_statements`): Files as statements: subject,
-  predicate, object, graph name (None in the default graph), and the line they stand on.
+* `given`: Terms and graphs as a program gives them: of rdflib or of pyoxigraph. Anything else is refused by name.
+* `model`: What the rdf package hands out: graph events, instants, counters.
+* `options`: How streams are to be read: where one event ends and the next begins, what gives its time, how late it may
+  come.
+* `empty_graphs`: Empty graphs of TriG, `:g { }`, which the parser says nothing of: each is given a statement that
+  stands for none.
+* `files`: Input files as chunks of bytes: names and globs, standard input, gzip, zstd, and the format by the extension.
+* `entities`: Entities of RDF/XML, bounded before a parser expands them.
+* `statements`: Files as statements: subject, predicate, object, graph name (None in the default graph), and the line
+  they stand on.
 * `streams`: Named streams: their files, what makes an event in each, and the clock that they share.
-* `hints` (`guessed_events`, `guessed_unit`, `no_times`, `sampled_predicates`, `untimed_events`): What a reader of
-  streams guessed because nobody said it, the error where that will not do, and what is in files.
+* `hints`: What a reader of streams guessed because nobody said it, the error where that will not do, and what is in
+  files.
 * `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
-* `iri` (`closest_iri`, `local_name`, `resolve_iri`): IRIs of a query: relative to BASE, with escapes, and as prefixed
-  names (SPARQL 1.1 §4.1.1; RFC 3986).
-* `grouping` (`GROUP`, `Grouped`, `group_labels`, `group_triples`): Groups of entities that belong together, as
-  background knowledge: connected components over some properties.
-* `knowledge` (`is_table`, `table_knowledge`): Background knowledge from tables of triples. Files are read by
-  `columns/`.
+* `iri`: IRIs of a query: relative to BASE, with escapes, and as prefixed names (SPARQL 1.1 §4.1.1; RFC 3986).
+* `grouping`: Groups of entities that belong together, as background knowledge: connected components over some
+  properties.
+* `knowledge`: Background knowledge from tables of triples. Files are read by `columns/`.
 """
 
 from __future__ import annotations

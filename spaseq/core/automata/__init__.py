@@ -6,14 +6,13 @@ Register match automata, as objects to build, combine and run, are in `rma`, whi
 
 Modules:
 
-* `kernels` (`FULL`, `assign`, `pack`): Kernels that number the symbol classes of events; see `alphabet`.
+* `kernels`: Kernels that number the symbol classes of events; see `alphabet`.
 * `alphabet`: Symbol classes: the alphabet that an automaton distinguishes (regex engines call it alphabet compression).
 * `cea`: Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
 * `compile`: Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 * `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
-* `diagram` (`Light`, `automaton_data`, `automaton_diagram`, `automaton_text`, `classes_of`): A complex event automaton
-  as DOT, SVG and JSON, perhaps lit by a run.
-* `states` (`alike`, `closure`): States of an automaton of any kind: the reachable ones, and those with the same future.
+* `diagram`: A complex event automaton as DOT, SVG and JSON, perhaps lit by a run.
+* `states`: States of an automaton of any kind: the reachable ones, and those with the same future.
 * `rma/`: Register match automata ([RMA]): expressions, constructions, runs.
 """
 

@@ -5,15 +5,13 @@ has Graphviz lay it out (the extra `draw`, or its own programs). A `Timeline` ne
 
 Modules:
 
-* `diagram` (`Diagram`, `Edge`, `Lit`, `Node`, `edge_class`, `node_class`): A graph to draw: labelled nodes, and
-  labelled edges between them, perhaps lit by a run.
-* `dot` (`to_dot`): A diagram in the language of Graphviz, written so that labels stay short.
-* `layout` (`LARGEST`, `to_svg`): A diagram as SVG, laid out by Graphviz.
-* `picture` (`Picture`): A drawing of an automaton, for a notebook or a file.
-* `html` (`event_text`, `match_html`, `matches_html`, `query_html`, `step_html`, `table_html`, `text_html`,
-  `time_text`): Queries, matches and steps as HTML for notebooks: of bounded size, with all text escaped.
-* `timeline` (`Mark`, `Span`, `Timeline`, `timeline_of`): Matches on a time axis, as SVG: a row for each match, a line
-  from its start to its end, a mark for each event it took.
+* `diagram`: A graph to draw: labelled nodes, and labelled edges between them, perhaps lit by a run.
+* `dot`: A diagram in the language of Graphviz, written so that labels stay short.
+* `layout`: A diagram as SVG, laid out by Graphviz.
+* `picture`: A drawing of an automaton, for a notebook or a file.
+* `html`: Queries, matches and steps as HTML for notebooks: of bounded size, with all text escaped.
+* `timeline`: Matches on a time axis, as SVG: a row for each match, a line from its start to its end, a mark for each
+  event it took.
 """
 
 from __future__ import annotations

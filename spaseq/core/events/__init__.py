@@ -9,38 +9,28 @@ batches (`batch`) of `columns`.
 
 Modules:
 
-* `ahead` (`THREAD`, `Ahead`, `Crew`, `ahead`): Work ahead of the consumer: threads read and process items before the
-  consumer asks for them.
-* `mixed` (`DEEPEST`, `Odd`, `array_of`, `beyond_exact`, `flatten`, `parts_of`, `together`, `unite`): Columns with
-  values of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
+* `ahead`: Work ahead of the consumer: threads read and process items before the consumer asks for them.
+* `mixed`: Columns with values of several kinds: whole numbers and decimals, numbers and lists, texts and truth values.
 * `columns`: Columns of a batch as plain arrays, each of one of six kinds.
-* `batch` (`INSTANTS`, `EventBatch`): A batch of typed events in columns, in the order of the stream.
-* `unfinished` (`LONGEST`, `Fed`, `Unfinished`, `too_long`): The parts read so far of an unfinished line or record:
-  bounded, and joined once.
-* `blocks` (`Joined`, `clean`, `decode`, `first_line`, `line_blocks`, `read_some`): Bytes of files in blocks of whole
-  lines; the readers of text formats share them.
-* `csv_files` (`pad`, `read_csv`): CSV and TSV files, block by block: typed as the first block is, texts as
-  dictionaries, errors with their record.
-* `json_lines` (`read_json_lines`): JSON Lines, block by block: by pyarrow's reader if it reads the block correctly.
-* `growing` (`GrowingBytes`, `GrowingFile`, `Watched`): Text files that grow, read as lines are added, and standard
-  input as it arrives.
-* `beside` (`check_output`, `save_text`, `write_beside`): Output files. Each is written beside its place and then
-  renamed, so that a name always stands for a whole file. No output replaces a file that is being read.
+* `batch`: A batch of typed events in columns, in the order of the stream.
+* `unfinished`: The parts read so far of an unfinished line or record: bounded, and joined once.
+* `blocks`: Bytes of files in blocks of whole lines; the readers of text formats share them.
+* `csv_files`: CSV and TSV files, block by block: typed as the first block is, texts as dictionaries, errors with their
+  record.
+* `json_lines`: JSON Lines, block by block: by pyarrow's reader if it reads the block correctly.
+* `growing`: Text files that grow, read as lines are added, and standard input as it arrives.
+* `beside`: Output files. Each is written beside its place and then renamed, so that a name always stands for a whole
+  file. No output replaces a file that is being read.
 * `places`: The file systems of files: this machine's, or one that only Spark's libraries read.
-* `parquet_pages` (`rows_at_once`): The memory that the pages of a Parquet file will take, computed before they are
-  decompressed.
-* `readers` (`FORMATS`, `frame_of`, `source_name`, `tables`): Readers: any source of events becomes a sequence of Arrow
-  tables.
+* `parquet_pages`: The memory that the pages of a Parquet file will take, computed before they are decompressed.
+* `readers`: Readers: any source of events becomes a sequence of Arrow tables.
 * `time`: Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
-* `options` (`Duration`, `EventOptions`, `TimeOptions`, `TupleWords`): Options for reading the times of tuples and
-  graphs, and for the order in which events may come.
-* `reorder` (`Arrivals`, `Reorderer`, `SingleReorderer`): Late events, and the order of time of the others.
-* `seen` (`Seen`, `closest`): The kinds of events read, the number of each, and the time range.
-* `timestamps` (`TIME_COLUMNS`, `Part`, `TimestampAssigner`, `counted_hint`, `listed`, `read_by`, `time_candidates`):
-  The times of events: the columns that hold them, and their values in nanoseconds; and the types, which must be
-  present.
-* `streams` (`EventCounters`, `EventFeed`, `EventStream`): From sources to one stream of event batches: types, times,
-  order, merging.
+* `options`: Options for reading the times of tuples and graphs, and for the order in which events may come.
+* `reorder`: Late events, and the order of time of the others.
+* `seen`: The kinds of events read, the number of each, and the time range.
+* `timestamps`: The times of events: the columns that hold them, and their values in nanoseconds; and the types, which
+  must be present.
+* `streams`: From sources to one stream of event batches: types, times, order, merging.
 """
 
 from __future__ import annotations

@@ -12,9 +12,8 @@ the pattern Markov chains that it cites as [2, 25]. Time is counted in events.
 Modules:
 
 * `chain`: Markov chains learnt from the single run of a deterministic automaton.
-* `waiting` (`shortest_interval`, `waiting_times`): Waiting times of a Markov chain, and intervals that contain them.
-* `forecaster` (`Evaluation`, `Forecaster`, `Forecasts`, `evaluate`, `unconditional`): Forecasts event by event, and
-  their evaluation.
+* `waiting`: Waiting times of a Markov chain, and intervals that contain them.
+* `forecaster`: Forecasts event by event, and their evaluation.
 """
 
 from __future__ import annotations

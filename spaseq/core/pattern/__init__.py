@@ -7,7 +7,7 @@ Modules:
 
 * `nodes`: The nodes of the pattern algebra.
 * `variables`: The variables that a pattern may bind.
-* `takes` (`all_shown`, `told_by_positions`): Which variables of a match can be told from its positions alone.
+* `takes`: Which variables of a match can be told from its positions alone.
 * `balanced`: Many parts under one associative operator.
 * `push_filters`: Moves conditions over several variables to the smallest part of a pattern that has all of them.
 """

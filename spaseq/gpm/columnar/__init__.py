@@ -12,33 +12,28 @@ for all GPMs of a stream.
 Modules:
 
 * `kernels`: The inner loops of the columnar plan, over flat arrays.
-* `table` (`UNBOUND`, `Space`, `Table`, `distinct`, `stack`): Solutions as columns, and the terms they are made of.
-* `lists` (`Lists`, `Pairs`): The triples of a batch of events, listed by predicate, and pairs of terms taken from them.
+* `table`: Solutions as columns, and the terms they are made of.
+* `lists`: The triples of a batch of events, listed by predicate, and pairs of terms taken from them.
 * `joins`: Joins of tables, event by event: two rows are compatible if they bind no shared variable to different terms.
-* `paths` (`pairs_of`): Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
-* `basic` (`BasicPattern`, `basic_pattern`, `match`): Matches basic graph patterns on a batch of events.
+* `paths`: Property paths over a batch of events, as pairs (SPARQL 1.1 §18.4).
+* `basic`: Matches basic graph patterns on a batch of events.
 * `coverage`: The patterns that the columnar plan covers, and the triples of an event that a pattern can use.
-* `keys` (`Keys`): The partitions of one evaluation, numbered as they occur, over all batches and streams.
-* `named` (`exists_inside`, `inward`, `reads_knowledge`, `with_known_graphs`, `with_variables`): Rewrites GRAPH and
-  EXISTS for the plan: constant names only, moved inwards if needed, and variables for operands.
-* `order` (`by_all_terms`, `by_keys`, `ranks`): The order of terms and of solution rows (SPARQL 1.1 §15.1).
+* `keys`: The partitions of one evaluation, numbered as they occur, over all batches and streams.
+* `named`: Rewrites GRAPH and EXISTS for the plan: constant names only, moved inwards if needed, and variables for
+  operands.
+* `order`: The order of terms and of solution rows (SPARQL 1.1 §15.1).
 * `truth`: Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
-* `amounts` (`Amounts`, `Numbers`, `amounts_of`, `by_kind`, `combine`, `compare`, `decimal_digits`, `divide`,
-  `rounded`, `signed`, `term_numbers`): Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, the
-  literals it gives, and comparisons that the values' kinds decide.
-* `texts` (`fresh_values`, `keys_of`, `nodes_of`, `numbers_of`): The keys of terms in columns, for functions of keys,
-  and new terms in columns.
-* `groups` (`aggregated`): Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
-* `plan` (`Evaluation`, `KnowledgeRows`, `KnowledgeSource`): The columnar plan of a graph pattern: the algebra evaluated
-  bottom up over all events of a batch at once.
-* `knowledge` (`Graphs`, `KnowledgeColumns`, `KnowledgeOnDemand`): The solutions of background knowledge as columns,
-  joined with a batch by an index over the shared variables, or looked up for the terms of a batch.
-* `pushed` (`PushedTerms`): Lists for events that are pushed one by one; their terms keep their numbers from one push to
-  the next.
-* `alone` (`PAIRS`, `Alone`, `GraphRows`, `Listed`, `listed`, `prepare`): One small graph by itself: the results of the
-  plan on a batch of one event, over rdflib's terms, without arrays.
-* `evaluate` (`SOLUTION_ROWS`, `BatchEvaluator`, `Found`, `Solutions`, `Unsolved`, `value_on`): Evaluates compiled GPMs
-  on batches of events, and on a few that are pushed.
+* `amounts`: Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, the literals it gives, and
+  comparisons that the values' kinds decide.
+* `texts`: The keys of terms in columns, for functions of keys, and new terms in columns.
+* `groups`: Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
+* `plan`: The columnar plan of a graph pattern: the algebra evaluated bottom up over all events of a batch at once.
+* `knowledge`: The solutions of background knowledge as columns, joined with a batch by an index over the shared
+  variables, or looked up for the terms of a batch.
+* `pushed`: Lists for events that are pushed one by one; their terms keep their numbers from one push to the next.
+* `alone`: One small graph by itself: the results of the plan on a batch of one event, over rdflib's terms, without
+  arrays.
+* `evaluate`: Evaluates compiled GPMs on batches of events, and on a few that are pushed.
 """
 
 from __future__ import annotations

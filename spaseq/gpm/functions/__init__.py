@@ -2,12 +2,10 @@
 
 Modules:
 
-* `table` (`CASTS`, `FRESH`, `FUNCTIONS`, `Function`): The functions of SPARQL 1.1 §17.4 and the casts, a row each.
+* `table`: The functions of SPARQL 1.1 §17.4 and the casts, a row each.
 * `numbers`: Numbers by the rules of SPARQL 1.1 §17 and XPath: truth, arithmetic, rounding, and the texts of results.
-* `regex` (`Pattern`, `is_found`, `found_in`, `pattern_of`, `replace`, `replaced_in`): Regular expressions of REGEX and
-  REPLACE (XPath Functions §5.6.1), in time linear in the text.
-* `registered` (`call_registered`, `is_registered`, `sum_times`): Functions that a user has registered with rdflib, and
-  sums of times: these are computed by rdflib.
+* `regex`: Regular expressions of REGEX and REPLACE (XPath Functions §5.6.1), in time linear in the text.
+* `registered`: Functions that a user has registered with rdflib, and sums of times: these are computed by rdflib.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A checked query as a pattern of the core.
 
-* `lower` (`Holds`, `Vectors`, `lower`): Lower a checked query to the core's pattern over instants.
+* `lower`: Lower a checked query to the core's pattern over instants.
 """
 
 __all__ = ["lower"]

@@ -4,16 +4,12 @@
 clauses behind WHERE. `check` resolves names, compiles the GPMs and refuses features that are not supported. `filters`
 separates the FILTERs that are decided within one conjunction from those that need the mappings of the run.
 
-* `expand` (`Conjunction`, `Element`, `Step`, `Variant`, `expand`): From a sequence expression with `?` and `!` to
-  sequences without them.
-* `clauses` (`Clauses`, `Scope`, `check_clauses`): Checks and compiles SELECT, CONSTRUCT, ASK and the clauses behind
-  WHERE.
-* `check` (`CheckedQuery`, `Conjunction`, `Element`, `check`): From the syntax tree to a checked query: names are
-  resolved, GPMs compiled, unsupported features refused.
-* `filters` (`conditions`, `conjunction_binds`): The FILTERs over several GPMs that are decided within a conjunction,
-  and those decided in the join with the run.
-* `advice` (`advice`): Parts that are probably not meant, though they can be run: graph patterns that share nothing,
-  slips.
+* `expand`: From a sequence expression with `?` and `!` to sequences without them.
+* `clauses`: Checks and compiles SELECT, CONSTRUCT, ASK and the clauses behind WHERE.
+* `check`: From the syntax tree to a checked query: names are resolved, GPMs compiled, unsupported features refused.
+* `filters`: The FILTERs over several GPMs that are decided within a conjunction, and those decided in the join with the
+  run.
+* `advice`: Parts that are probably not meant, though they can be run: graph patterns that share nothing, slips.
 """
 
 __all__ = ["advice", "check", "clauses", "expand", "filters"]

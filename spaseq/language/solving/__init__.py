@@ -4,16 +4,13 @@
 values of several GPMs. `instants` is the batch that the engine reads, and `instant_rows` the table for events that are
 pushed one by one.
 
-* `chunks` (`Chunk`, `EventList`, `Piece`, `by_stream`, `chunk_of`, `merge_batches`, `places_of`, `solved`): Merges
-  batches of several streams by time into chunks of instants, without an object per event.
-* `conjunctions` (`Joined`, `Member`, `joined`): The conjunction of graph patterns at an instant, joined as columns over
-  a chunk ([SPAseq] Definition 8).
-* `instant_rows` (`InstantRows`, `Solved`): The rows of one instant, for events that are pushed one at a time: the same
-  table as `ChunkRows`, without arrays.
-* `instants` (`Before`, `InstantBatch`, `Narrowed`, `Rows`): The batches that the engine reads: rows of the table, and
-  the mapping sets of conjunctions at them.
-* `solve` (`ChunkRows`, `InstantSolutions`, `SolvedRows`, `Solver`): Evaluates the GPMs and makes the table: the value
-  of every GPM at every instant.
+* `chunks`: Merges batches of several streams by time into chunks of instants, without an object per event.
+* `conjunctions`: The conjunction of graph patterns at an instant, joined as columns over a chunk ([SPAseq] Definition
+  8).
+* `instant_rows`: The rows of one instant, for events that are pushed one at a time: the same table as `ChunkRows`,
+  without arrays.
+* `instants`: The batches that the engine reads: rows of the table, and the mapping sets of conjunctions at them.
+* `solve`: Evaluates the GPMs and makes the table: the value of every GPM at every instant.
 """
 
 __all__ = ["chunks", "conjunctions", "instant_rows", "instants", "solve"]

@@ -4,11 +4,9 @@
 a tree as a query.
 
 * `ast`: The syntax tree of SPAseq: frozen, slotted, each node with the span of its text.
-* `scan` (`Skeleton`, `mask`, `skeleton`): Cuts the embedded SPARQL out of a SPAseq query, before it is parsed.
-* `parse` (`KNOWN_PREFIXES`, `parse`, `unknown_prefix`): SPAseq text to syntax tree. The lark tree never leaves this
-  module.
-* `printer` (`print_query`, `print_sequence`): Prints a syntax tree as a SPAseq query; parsing the text gives an equal
-  tree.
+* `scan`: Cuts the embedded SPARQL out of a SPAseq query, before it is parsed.
+* `parse`: SPAseq text to syntax tree. The lark tree never leaves this module.
+* `printer`: Prints a syntax tree as a SPAseq query; parsing the text gives an equal tree.
 """
 
 __all__ = ["ast", "parse", "printer", "scan"]

@@ -24,17 +24,13 @@ Not here: matching (`spaseq.gpm`).
 
 Besides:
 
-* `values` (`Kinds`, `LiteralColumns`, `empty_columns`, `literal_columns`, `set_value`, `set_values`, `values_of_keys`):
-  What the literals of a batch mean, as columns; the same as `rdflib.Literal.value` says, one by one.
-* `knowledge` (`build_knowledge`, `load_knowledge`, `read_knowledge`, `read_part`): Background knowledge: files of RDF
-  in any format as one graph ([SPAseq] Definition 15).
-* `kept` (`KeptKnowledge`, `check_kept`, `described_kept`, `is_kept`, `open_kept`): Knowledge kept as a file: a graph's
-  arrays as they are in memory, mapped when it is opened.
-* `triples` (`GraphColumns`): A graph as columns: different triples over numbered terms, those of a predicate together.
-* `closing` (`SchemaColumns`, `close_rdfs`): What follows in graphs from the classes and properties that they describe
-  (RDFS).
-* `owl` (`close_owl`, `close_owl_rl`): What OWL 2 RL lets follow from a graph; `pairs`, the joins of both, and
-  `inherited`, what both find along hierarchies.
+* `values`: What the literals of a batch mean, as columns; the same as `rdflib.Literal.value` says, one by one.
+* `knowledge`: Background knowledge: files of RDF in any format as one graph ([SPAseq] Definition 15).
+* `kept`: Knowledge kept as a file: a graph's arrays as they are in memory, mapped when it is opened.
+* `triples`: A graph as columns: different triples over numbered terms, those of a predicate together.
+* `closing`: What follows in graphs from the classes and properties that they describe (RDFS).
+* `owl`: What OWL 2 RL lets follow from a graph; `pairs`, the joins of both, and `inherited`, what both find along
+  hierarchies.
 * `model`: The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 """
 

@@ -3,16 +3,14 @@
 `job` runs SPAseq queries, `tuples` CEQL queries; `slices` is the plan without a shuffle, `cuts` says where a table of
 tuples may be cut.
 
-* `job` (`collect`, `explain`, `matches`, `prepared`, `run`): A SPAseq query as a Spark batch job: the same matches as
-  `Query.run`.
-* `slices` (`SMALL`, `Slices`, `hindrance`, `planned_slices`, `slice_bounds`, `sliced_matches`): Streams in order of
-  time, as logs are: the whole local engine in each task, on a slice of time, without a shuffle.
-* `form` (`RANK`, `Form`, `as_terms`, `chunks`): Matches as the rows of the frame that a batch job gives.
+* `job`: A SPAseq query as a Spark batch job: the same matches as `Query.run`.
+* `slices`: Streams in order of time, as logs are: the whole local engine in each task, on a slice of time, without a
+  shuffle.
+* `form`: Matches as the rows of the frame that a batch job gives.
 * `cuts`: Where a query over tuples may be cut into parts for different tasks.
-* `columns` (`checked_frames`): The columns of users' DataFrames of tuples: which the query reads, and whether it can,
-  before anything runs.
-* `tuples` (`checked_streams`, `explain_tuples`, `run_tuples`): CEQL queries as Spark batch jobs over DataFrames of
-  tuples.
+* `columns`: The columns of users' DataFrames of tuples: which the query reads, and whether it can, before anything
+  runs.
+* `tuples`: CEQL queries as Spark batch jobs over DataFrames of tuples.
 """
 
 __all__ = ["columns", "cuts", "form", "job", "slices", "tuples"]

@@ -4,30 +4,21 @@ Files are cut at `boundaries` into `parts`, which a `feed` hands out and `readin
 Spark's face of that. DataFrames become events in `frames`, messages quads in `messages`; `time_ranges` divides events
 among tasks; `quarantine` puts aside what cannot be read.
 
-* `terms` (`Keys`, `keys_of_lines`, `lines_of_terms`, `ntriples`): RDF terms in DataFrames: N-Triples outside, keys of
-  terms inside.
-* `boundaries` (`first_boundary`, `last_boundary`, `newlines`): Where a file of N-Triples or N-Quads may be cut without
-  cutting an event in two.
+* `terms`: RDF terms in DataFrames: N-Triples outside, keys of terms inside.
+* `boundaries`: Where a file of N-Triples or N-Quads may be cut without cutting an event in two.
 * `feed`: What a stream of RDF files has given so far, as an offset, and what comes next, as parts for tasks.
-* `parts` (`part_chunks`, `part_of`): The bytes of a part of a file, for a task.
-* `reading` (`event_batches`, `part_statements`, `quarantine_names`): A part of a feed as statements, and as batches of
-  its events.
-* `quarantine` (`check_folder`, `counted`): Lines that cannot be read, put aside: they are left out, counted, and
-  written to a file.
+* `parts`: The bytes of a part of a file, for a task.
+* `reading`: A part of a feed as statements, and as batches of its events.
+* `quarantine`: Lines that cannot be read, put aside: they are left out, counted, and written to a file.
 * `datasource`: The Spark data source `spaseq`: RDF files as triples or as graph events, in batch and as a stream.
-* `files` (`Reading`, `for_tasks`, `parts_of_files`, `settled_by_names`): Streams of files that keep coming, as
-  streaming DataFrames of parts to be read.
-* `time_ranges` (`INDEX_BITS`, `first_positions`, `in_ranges`, `parted_at`, `quantiles`, `rows_of`): Events in ranges of
-  time, one range a task, so that their instants can be numbered.
+* `files`: Streams of files that keep coming, as streaming DataFrames of parts to be read.
+* `time_ranges`: Events in ranges of time, one range a task, so that their instants can be numbered.
 * `frames`: Streams from DataFrames of quads, in batch and as streams that go on.
 * `messages`: Messages, as Kafka and other queues bring them, taken apart for a query: RDF into quads, JSON into tuples.
-* `columns` (`Placed`, `gathered`, `graph_events`, `part_batches`): Parts of a feed as batches of graph events in
-  columns, with the places of the events in the source.
-* `inputs` (`Input`, `can_be_cut`, `dealt`, `inputs_of`, `out_of_turn`): What the tasks of a batch read of files: about
-  as much each, however many files there are and however large.
-* `seeking` (`TimedFile`, `first_times`, `timed_files`): Files whose events are in order of time: where in the bytes a
-  time begins, found by looking at a few.
-* `knowledge_files` (`triples_of_files`): Files of background knowledge as a DataFrame of triples, which tasks read.
+* `columns`: Parts of a feed as batches of graph events in columns, with the places of the events in the source.
+* `inputs`: What the tasks of a batch read of files: about as much each, however many files there are and however large.
+* `seeking`: Files whose events are in order of time: where in the bytes a time begins, found by looking at a few.
+* `knowledge_files`: Files of background knowledge as a DataFrame of triples, which tasks read.
 """
 
 __all__ = [

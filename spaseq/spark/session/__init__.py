@@ -4,24 +4,21 @@
 
 * `session`: A quiet Spark session on this machine, for the command line, the examples and the tests.
 * `bar`: A progress bar of Spark's tasks on stderr, for people at a terminal.
-* `connecting` (`hadoop_of`, `is_connect`, `share`, `task_count`): What a session is asked beyond DataFrames, also
-  through Spark Connect.
+* `connecting`: What a session is asked beyond DataFrames, also through Spark Connect.
 * `failures`: Our errors across the process boundary: raised in a worker, caught on the driver, the same object to the
   user.
-* `keeping` (`checkpoint_folder`, `cut_off`, `keep`): Results of a job that later jobs read again, kept by the cluster.
-* `storage` (`Access`, `access_to`): Files on any file system that Spark reads, read by Python.
-* `shipping` (`ship`): This package, sent to the workers of a running session.
-* `query_text` (`QueryText`, `under_entailment`): A query as it travels to the workers.
-* `layout` (`Layout`, `event_part`, `knowledge_parts`, `late_conditions`, `lay_out`): How a query is laid out on Spark:
-  which GPMs are joined with their knowledge by Spark, and where the table of solutions may be cut into parts that the
-  engine runs on separately.
-* `steps` (`step`, `streams_and_patterns`): What tasks do, under names that Spark shows: in `explain()`, and on the
-  pages of its jobs.
-* `options` (`KNOWLEDGE_ROWS`, `NOT_IN_TASKS`, `QueryOptions`, `QueryWords`, `refuse_limits`): How Spark is to run a
-  SPAseq query, in a batch as in a stream: a frozen value, made of a function's keywords.
+* `keeping`: Results of a job that later jobs read again, kept by the cluster.
+* `storage`: Files on any file system that Spark reads, read by Python.
+* `shipping`: This package, sent to the workers of a running session.
+* `query_text`: A query as it travels to the workers.
+* `layout`: How a query is laid out on Spark: which GPMs are joined with their knowledge by Spark, and where the table
+  of solutions may be cut into parts that the engine runs on separately.
+* `steps`: What tasks do, under names that Spark shows: in `explain()`, and on the pages of its jobs.
+* `options`: How Spark is to run a SPAseq query, in a batch as in a stream: a frozen value, made of a function's
+  keywords.
 * `tables` (`batch_of`, `spark_schema`, and each table by its name): The tables that flow between Spark's tasks: each is
   an Arrow schema, from which Spark's own follows.
-* `versions` (`SUPPORTED`, `check_pyspark`): The versions of PySpark that this package works with.
+* `versions`: The versions of PySpark that this package works with.
 """
 
 __all__ = [

@@ -4,21 +4,16 @@
 after them; a `processor` keeps an `evaluation` for each bucket, whose time is that of the `watermark`. `checkpoint`
 looks at the folders first.
 
-* `watermark` (`Clock`, `Place`): How far the streams of a streamset have come: lateness, watermark, and the numbers of
-  instants.
-* `bucket_messages` (`Cut`, `Parcel`, `parcel_batch`, `send_parcels`): What a task of a streaming
-  batch sends to each bucket: the times of its events, and those rows that the bucket needs.
-* `knowledge_join` (`attach_knowledge`): Large background knowledge in a stream: what GPMs found is joined with it by
-  Spark, and sent after the parcels.
-* `evaluation` (`Evaluation`, `GraphEvaluation`): One bucket's evaluation of a SPAseq query: parcels in, matches out, a
-  snapshot between batches.
-* `processor` (`COUNTERS`, `Processor`, `evaluated`): The operator with state: an evaluation for each
-  bucket, kept as one value by Spark between batches.
-* `checkpoint` (`check_folder`, `check_note`, `file_manager`, `locked`, `started`, `unusable`): The folders of a stream,
-  looked at before it starts: whether they can be used, and whose they are.
+* `watermark`: How far the streams of a streamset have come: lateness, watermark, and the numbers of instants.
+* `bucket_messages`: What a task of a streaming batch sends to each bucket: the times of its events, and those rows that
+  the bucket needs.
+* `knowledge_join`: Large background knowledge in a stream: what GPMs found is joined with it by Spark, and sent after
+  the parcels.
+* `evaluation`: One bucket's evaluation of a SPAseq query: parcels in, matches out, a snapshot between batches.
+* `processor`: The operator with state: an evaluation for each bucket, kept as one value by Spark between batches.
+* `checkpoint`: The folders of a stream, looked at before it starts: whether they can be used, and whose they are.
 * `graph_stream`: SPAseq queries over streams that go on: Spark Structured Streaming around the same engine.
-* `tuple_stream` (`TupleEvaluation`, `start_tuples`, `stream_tuples`): CEQL queries over streams of tuples: the same
-  parcels, buckets and clock as for graphs.
+* `tuple_stream`: CEQL queries over streams of tuples: the same parcels, buckets and clock as for graphs.
 """
 
 __all__ = [

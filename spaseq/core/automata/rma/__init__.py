@@ -15,35 +15,25 @@ An automaton has a fixed number of registers; expressions for which no number is
 
 Modules:
 
-* `limits` (`Limits`): Limits on the size of register match automata.
+* `limits`: Limits on the size of register match automata.
 * `formulas`: Formulas, the conditions on transitions; their simplification, satisfiability and minterms.
-* `automaton` (`RMA`, `Transition`, `check_registers`, `is_deterministic`, `live_registers`, `written_registers`):
-  Register match automata ([RMA] §4).
-* `epsilon` (`eliminate_epsilon`, `merge_alike`, `single_final`): Removes ε-transitions, and merges states with the same
-  future ([RMA], end of the proof of Theorem 5.1).
+* `automaton`: Register match automata ([RMA] §4).
+* `epsilon`: Removes ε-transitions, and merges states with the same future ([RMA], end of the proof of Theorem 5.1).
 * `expressions`: Expressions: core CEPL with n-ary formulas ([RMA] §3), and regular expressions with explicit registers.
-* `unroll` (`count_events`, `unroll`): Windows: automata whose runs take at most w events from the first marked one on
-  ([RMA] §6, Lemma 6.5).
-* `construct` (`build`, `construct`): From bounded expressions to register match automata ([RMA] Theorem 5.1, Algorithms
-  1, 3 and 4).
-* `bridge` (`Condition`, `Guarded`, `OfBatch`, `SingleEvents`, `from_pattern`, `to_expression`): From the patterns that
-  queries compile to (`spaseq.core.pattern`) to register match automata.
-* `closure` (`concatenation`, `kleene_plus`, `union`): Closure of register match automata under union, concatenation and
-  Kleene⁺ ([RMA] Definition 5.4, Theorem 5.5).
-* `simulation` (`simulators`): The simulation relation between states; runs that another run covers are left out by it.
-* `determinise` (`complement`, `determinise`, `is_complete`, `told_apart`): Determinisation by minterms ([RMA] Theorem
-  5.5 and Algorithm 5; §6, Corollary 6.7), with registers renamed.
-* `draw` (`to_dot`, `to_svg`): Automata as DOT for Graphviz, and as SVG with a layout of our own.
-* `vocabulary` (`View`, `Vocabulary`): The tests of an automaton: those on the event at hand alone, and those that read
-  registers.
-* `layout` (`Kept`, `Layout`, `WideTest`): The values that runs keep in registers: the attributes that conditions read
-  from them.
-* `recognise` (`EventRows`, `Recogniser`, `Rows`, `WindowLike`): The events at which matches end: all runs of an
-  automaton over batches of events.
-* `run` (`Acceptor`, `Configuration`, `accepting_runs`, `accepts`, `matches`, `show_run`): Runs of an automaton over a
-  stream of single events ([RMA] Definitions 4.3 to 4.5).
-* `single_run` (`SingleRun`, `Steps`): The one run of an output-agnostic deterministic automaton over batches ([RMA]
-  Definition 6.1).
+* `unroll`: Windows: automata whose runs take at most w events from the first marked one on ([RMA] §6, Lemma 6.5).
+* `construct`: From bounded expressions to register match automata ([RMA] Theorem 5.1, Algorithms 1, 3 and 4).
+* `bridge`: From the patterns that queries compile to (`spaseq.core.pattern`) to register match automata.
+* `closure`: Closure of register match automata under union, concatenation and Kleene⁺ ([RMA] Definition 5.4, Theorem
+  5.5).
+* `simulation`: The simulation relation between states; runs that another run covers are left out by it.
+* `determinise`: Determinisation by minterms ([RMA] Theorem 5.5 and Algorithm 5; §6, Corollary 6.7), with registers
+  renamed.
+* `draw`: Automata as DOT for Graphviz, and as SVG with a layout of our own.
+* `vocabulary`: The tests of an automaton: those on the event at hand alone, and those that read registers.
+* `layout`: The values that runs keep in registers: the attributes that conditions read from them.
+* `recognise`: The events at which matches end: all runs of an automaton over batches of events.
+* `run`: Runs of an automaton over a stream of single events ([RMA] Definitions 4.3 to 4.5).
+* `single_run`: The one run of an output-agnostic deterministic automaton over batches ([RMA] Definition 6.1).
 """
 
 from __future__ import annotations

@@ -4,16 +4,12 @@
 the `shape` of the pattern. `auto` compares these costs, and changes the evaluator between two batches if `reach` allows
 it.
 
-* `samples` (`TUPLES`, `Join`, `Kind`, `Pool`): Samples of a stream from which selectivities are estimated: some events
-  of each kind, and tuples of them.
-* `statistics` (`Statistics`): The statistics of a stream that the choice depends on: rates, window sizes,
-  selectivities.
-* `shape` (`SUBSETS`, `Shape`, `bits`): The parts of a branch's cost that do not depend on the stream: its subsets of
-  leaves, as bit masks.
-* `cost` (`Costs`, `Estimate`, `estimate`): The cost of each evaluator on a stream with given statistics: microseconds
-  per event, roughly.
-* `reach` (`HISTORY`, `Reach`): The reach of the next event's window into the past, as far as the choice must know it.
-* `auto` (`AutoEvaluator`): The choice of an evaluator while the stream runs, and the change from one to another.
+* `samples`: Samples of a stream from which selectivities are estimated: some events of each kind, and tuples of them.
+* `statistics`: The statistics of a stream that the choice depends on: rates, window sizes, selectivities.
+* `shape`: The parts of a branch's cost that do not depend on the stream: its subsets of leaves, as bit masks.
+* `cost`: The cost of each evaluator on a stream with given statistics: microseconds per event, roughly.
+* `reach`: The reach of the next event's window into the past, as far as the choice must know it.
+* `auto`: The choice of an evaluator while the stream runs, and the change from one to another.
 """
 
 __all__ = ["auto", "cost", "reach", "samples", "shape", "statistics"]

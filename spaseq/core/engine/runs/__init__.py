@@ -11,22 +11,20 @@ The first two hand over to `row_sets` at events that are beyond them; `base` has
 all. `ending` holds back matches until their windows close. `single_event`, with `waiting`, is the short way of events
 that come one by one.
 
-* `base` (`HandOver`, `LiveSets`, `Run`, `grow`): The common part of the runs, and the change from one to another.
+* `base`: The common part of the runs, and the change from one to another.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
-* `deterministic` (`DeterministicRun`): The run of an automaton without registers: deterministic states made when first
-  reached, and one kernel over them.
+* `deterministic`: The run of an automaton without registers: deterministic states made when first reached, and one
+  kernel over them.
 * `row_sets`: Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s
   structure).
 * `maximal`: Selection MAX: only matches whose positions are not a proper subset of another's with the same end.
 * `coded_automaton`: Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 * `coded`: Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
-* `evaluation` (`Evaluation`, `Pushed`): The common part of this evaluator and the lazy ones: the output of matches.
+* `evaluation`: The common part of this evaluator and the lazy ones: the output of matches.
 * `evaluator`: Evaluate a program over a stream, batch by batch.
-* `waiting` (`WaitingOnes`): `Ending` for one event at a time: the same, without an array operation over all matches
-  that wait.
-* `single_event` (`INERT`, `Single`, `SingleWaiting`): One event at a time: the steps of a batch, without arrays for
-  each event.
-* `ways` (`Taken`, `Ways`): The way of a match through its automaton, computed again when a match is shown.
+* `waiting`: `Ending` for one event at a time: the same, without an array operation over all matches that wait.
+* `single_event`: One event at a time: the steps of a batch, without arrays for each event.
+* `ways`: The way of a match through its automaton, computed again when a match is shown.
 """
 
 __all__ = [
