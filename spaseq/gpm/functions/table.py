@@ -1,13 +1,14 @@
 """The functions of SPARQL 1.1 §17.4, each once: `FUNCTIONS` has a row for every name, `CASTS` for every cast (§17.5).
 
 A function of terms works on their keys (`spaseq.rdf.term_key`): `<iri>`, `_:label`, `"text"`, `"text"@tag`,
-`"text"^^<iri>`. It gives a key or a truth value, and raises SPARQLError for an error. Batches call it for each distinct
-choice of arguments (`spaseq.gpm.columnar.texts`), and `spaseq.gpm.expressions` for a single solution. Functions that
-work on whole columns of keys at once (regular expressions, CONCAT) have one of these beside it.
+`"text"^^<iri>`. Keys are not escaped. It gives a key or a truth value, and raises SPARQLError for an error. Batches call
+it for each distinct choice of arguments (`spaseq.gpm.columnar.truth`), and `spaseq.gpm.expressions` for a single
+solution. Functions that work on whole columns of keys at once (regular expressions, CONCAT) have one of these beside it.
 
 A function of numbers works on rdflib's literal, whose value is parsed. Batches have it over columns of numbers besides
 (`spaseq.gpm.columnar.amounts`). What is evaluated in a way of its own, as IF is, has a row without a function: that way
-is in `spaseq.gpm.expressions`.
+is in `spaseq.gpm.expressions`, and for batches in `spaseq.gpm.columnar.truth`. Names are spelled as rdflib's parser
+spells them, hence `isIRI` beside `STRLEN`.
 """
 
 from __future__ import annotations

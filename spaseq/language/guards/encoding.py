@@ -70,7 +70,7 @@ class TermCodes:
     # -- the columns of instants
 
     def load(self, batch: InstantBatch, rows: np.ndarray) -> np.ndarray | None:
-        """int64 (n, columns), as of `Codes.load`; None if a FILTER compares something else than numbers.
+        """int64 (n, columns), as of `Codes.load`; None if values do not compare with earlier ones.
 
         PERF: only `rows` are written, in an array that is kept: a sequence of 20 GPMs has 145 columns. 25,000 instants
         of which one in nine moves a run (benchmarks/graphs.py, "SEQ of 20"): 29 ms became 17.

@@ -24,7 +24,7 @@ from spaseq.language.semantics.filters import conjunction_binds
 
 
 def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> CompiledGuards | None:
-    """The guards of `cea` on codes of terms; None if one of them needs the terms themselves."""
+    """The guards of `cea` on codes of terms; None in the cases that the module names."""
     guards = [a.guard for t in transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
     filters = outer_filters(patterns, dict.fromkeys(c for guard in guards for c in conjunctions_of(guard)))
     bound = None if filters is None else bound_in_states(patterns, cea)
@@ -104,14 +104,14 @@ class CompiledGuards:
             do.Test(c.turned, layout.numbers[c.outer], columns.place("number", c.inner), strict=True)
             for c in filters.compared
         ]
-        # Always true, and no way to look runs up. Sets of mappings, where they take over, need the term that a number
-        # was of: what is read is kept.
+        # These tests always hold. They mark the register of a term as read, so that it is kept: sets of mappings, if
+        # they take over, need the term behind a number. Runs are not looked up by `!=`, as they would be by `=`.
         outer = [layout.terms[c.outer.name] for c in filters.compared if c.outer.name in layout.terms]
         whole = [do.Test("!=", register, columns.nothing) for register in outer]
         return (*same, *compared, *(self._ask(conjunction, question) for question in filters.asked), *whole)
 
     def _ask(self, conjunction: Conjunction, question: Asked) -> do.ResidualTest:
-        """A question of the values that an event gives a conjunction, and else of the run's."""
+        """A question about the values of the event; for a variable that it does not bind, about the run's."""
         columns, certain = self.layout.columns[conjunction], self._certain(conjunction)
 
         def operand(kind: str, name: str) -> do.Operand:
@@ -129,6 +129,7 @@ class CompiledGuards:
 
     def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
         columns = self.layout.columns[conjunction]
+        # the code of no mapping, UNKNOWN, equals nothing, itself included
         has_mapping = do.ColumnTest("=", columns.present, columns.present)
         each = do.ForEachValue(columns.others, columns.first)
         return each, do.Unless((has_mapping, *self._joins(conjunction, known)))

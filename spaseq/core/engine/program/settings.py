@@ -68,7 +68,8 @@ class Settings:
     """Deterministic states and transitions kept: cleared and rebuilt when full. If the states alive at one time are too
     many by themselves, the evaluation goes on without them (slower; `statistics` has `fell_back`)."""
     arena_bytes: int = _part(4)
-    """The compact structure: grows with the window's events and the pattern's states. A quarter of the memory."""
+    """The compact structure: grows with the window's events and the pattern's states and, with conditions over several
+    events, with the runs that events complete. A quarter of the memory."""
     live_runs: int = 1_000_000
     """Different (state, register row) sets at one time, for patterns with conditions over several events."""
     event_runs: int = 100_000

@@ -25,7 +25,8 @@ class Recognition:
 
     `evaluator` moves the runs. `partitions` numbers the keys if there are any (`partitioned`); `pauses` is true if keys
     are forgotten after a pause, `by_key` if each partition needs events of its own. `time` (ns) is that of the last
-    event. `door` lets single events in past the batches, between `enter` and `leave`.
+    event. `door` takes events one by one, without making batches, between `enter` and
+    `leave`. A subclass sets `counters` before the first key is forgotten.
     """
 
     def __init__(self, program: Program, evaluator: AnyEvaluator, *, partitioned: bool) -> None:
@@ -58,13 +59,13 @@ class Recognition:
             self.make_room()
 
     def make_room(self) -> None:
-        """Ends the runs of keys that are forgotten, and counts them. To be called between events."""
+        """Ends the runs of keys that are forgotten after a pause, and counts them. To be called between events."""
         if self.pauses:
             self.partitions.make_room(self.forget)
             self.counters.forgotten_keys, self.counters.lost_runs = self.partitions.forgotten, self.partitions.lost
 
     def forget(self, numbers: np.ndarray) -> int | None:
-        """Ends the runs of these partitions: `Pushed.forget`."""
+        """Ends the runs of these partitions, as `spaseq.core.engine.runs.evaluation.Pushed.forget` does."""
         return (self.door if self.entered and self.door is not None else self.evaluator).forget(numbers)
 
     # Single events
@@ -116,7 +117,7 @@ class Recognition:
         return {"engine": self.evaluator.snapshot(), "keys": self.partitions.snapshot(), "time": self.time}
 
     def restore_engine(self, state: dict[str, Any], evaluator: AnyEvaluator) -> None:
-        """Goes on from a snapshot before the first event; `evaluator` is that of its state "engine"."""
+        """Takes the state of a snapshot; to be called before the first event. `evaluator` is that of its state "engine"."""
         self.evaluator = evaluator
         self.partitions.restore(state["keys"], self.program.settings.partitions)
         self.time = state["time"]

@@ -6,7 +6,7 @@ events. If these arrays cannot give an exact answer, it hands over, for good. Th
 
 * a run is in several configurations at once (an event may be marked in two ways that leave different registers);
 * one code is not enough for the values taken;
-* the values of a batch do not compare as numbers with earlier ones.
+* the values of a batch have no order with earlier ones, as numbers and texts.
 
 An event may have several values at once (`ForEachValue` of `spaseq.core.engine.program.register_ops`). A configuration
 then holds a set of rows.
