@@ -29,8 +29,8 @@ def list_triples(
     """Lists the triples of each predicate p in list which[p] (-1 for none), in order of the source. O(n + lists * m).
 
     * `rows` (int32, room for all triples) receives the lists, one after another.
-    * `starts`, int64 (lists, m + 1): starts[l, e] is set to the index in `rows` at which the triples of event e begin
-      in list l, starts[l, m] to the end of the list.
+    * `starts`, int64 (lists, m + 1): receives in [l, e] the index in `rows` of the first triple of event e in list l.
+      In [l, m] it receives the end of the list.
     * `longest`: longest[l] is set to the greatest number of triples at one event.
     """
     lists, events = starts.shape[0], offsets.shape[0] - 1
@@ -155,8 +155,7 @@ def compare_rows(
     steps: np.ndarray, columns: np.ndarray, constants: np.ndarray, kind: np.ndarray, number: np.ndarray,
     exact: np.ndarray, sign: int, out: np.ndarray,
 ) -> int:  # fmt: skip
-    """Sets out to the truth of a comparison for each row: 1, 0, -1 for an error, or OPEN. Returns the number of OPEN
-    rows.
+    """Sets out to the truth of a comparison for each row: 1, 0, -1 for an error, or OPEN. Returns the count of OPEN.
 
     * `steps`: both sides in postfix notation: (a number of `OPERATIONS`, the index of a column or constant).
     * `columns`: int32 (v, rows), numbers of terms, -1 if unbound; `constants`: numbers of terms.

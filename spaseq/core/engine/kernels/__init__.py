@@ -1,5 +1,5 @@
 """Kernels that run an automaton over events; those of the structure that holds its runs are in
-`spaseq.core.tecs.kernels`, which also says what the arrays are that both share.
+`spaseq.core.tecs.kernels`, which also describes their common arrays.
 
 * `drivers`: automata without registers; moves that the caller worked out; how every event ends;
 * `registers`: configurations of automata whose guards are operations on registers;

@@ -1,6 +1,4 @@
-"""From events to moves, for automata without registers; and how events end: moves are made, and what it accepts
-is enumerated.
-"""
+"""From events to moves, for automata without registers. An event ends with its moves and matches."""
 
 # mypy: disable-error-code="no-untyped-def"
 # Types of arguments are in the docstrings: numba infers its own.
@@ -69,7 +67,7 @@ def moving_rows(classes, keys, inert, rows):
 
 @kernel
 def gather_events(rows, classes, positions, keys, lows, keeps, events):
-    """events[i] gets what the evaluation reads of row rows[i] of a batch; `lows` and `keeps` are by i,
+    """events[i] gets the values that the evaluation reads of row rows[i] of a batch; `lows` and `keeps` are by i,
     `classes`, `positions` and `keys` by row.
 
     No `keys`: partition 0.
@@ -91,8 +89,7 @@ def run_classes(events, structure, tables, width, floors, consume, runs, output,
     `events`: int64, (n, EVENT_COLUMNS). State s of partition p has cell `p * width + s`. `tables`: the deterministic
     transitions, `spaseq.core.automata.determinise.Tables`; a row is, after the state in `affected`, target, acceptance
     and label of the marking one, target and acceptance of the skipping one. `floors` (int64, (partitions,)): the first
-    start that CONSUME BY PARTITION left alive. Goes on from `st[ROW]`, so the caller mends what the status names and
-    calls again.
+    start that CONSUME BY PARTITION left alive. Goes on from `st[ROW]`: the caller acts on the status and calls again.
     """
     st, cells, moves = structure.st, structure.cells, structure.moves
     init_from, init, affected_from, affected, known = tables
@@ -182,8 +179,7 @@ def run_moves(structure, runs, output, recent, count, position, low, dead_before
 
 @kernel
 def finish_event(structure, output, recent):
-    """Enumerate what the current event accepts: all of it, with LIMIT the most recent, only that there is some, or the
-    roots of all of it."""
+    """Enumerate the matches of the current event: all, with LIMIT the most recent, only if any, or the roots of all."""
     nodes, st, outs = structure.nodes, structure.st, structure.outs
     matches, places, write = output.matches, output.places, output.write
     if output.order == ENDS:
@@ -215,11 +211,11 @@ def apply_planned(structure, runs, count, position, low, dead_before, order):
 
 @inline
 def apply_starts(cells, st, moves, count, position, low, outs):
-    """`apply_moves` where only ends are asked for: a cell holds the greatest start of its runs, and no node is made.
+    """`apply_moves` if only ends are asked for: a cell holds the greatest start of its runs, and no node is made.
 
-    Of the runs in one cell the one that started last leaves the window last, and all of them complete at the same
-    events: so a match ends at an event if an accepting transition fires from a cell whose greatest start is alive.
-    `outs[0]` receives the greatest start among these moves, and the tag of one that has it. O(moves).
+    Of the runs in one cell, all complete at the same events, and the one that started last leaves the window last. So a
+    match ends at an event if an accepting transition fires from a cell whose greatest start is alive. `outs[0]`
+    receives the greatest start among these moves, and the tag of one that has it. O(moves).
     """
     for i in range(count):
         move = moves[i]

@@ -1,4 +1,4 @@
-"""Kernels that find rows by their places; `spaseq.core.engine.program.window` says what the bounds are."""
+"""Kernels that find rows by their places; `spaseq.core.engine.program.window` defines the bounds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def first_from(places: np.ndarray, positions: np.ndarray, bounds: np.ndarray, lo
 
 @allocating
 def near(places: np.ndarray, low: np.ndarray, sure: np.ndarray, asked: np.ndarray) -> None:
-    """asked[i] = whether some place lies in [low[i], sure[i]). All ascend. O(n)."""
+    """asked[i] is true if some place lies in [low[i], sure[i]). All ascend. O(n)."""
     first, last = 0, len(places) - 1
     for i in range(len(low)):
         while first < last and places[first] < low[i]:

@@ -3,9 +3,9 @@
 * `layout`: constants that they share, without numba;
 * `memory`: bytes and words of a text;
 * `scanning`: lines to rows of terms;
-* `literals`: times, and what literals are compared as;
+* `literals`: times, and the values by which literals are compared;
 * `assembly`: rows to events; `names`: the names that ended last;
-* `gathering`: events in their order; `closure`: what is reached from numbered nodes.
+* `gathering`: events in their order; `closure`: the nodes reached from numbered nodes.
 """
 
 __all__: list[str] = []

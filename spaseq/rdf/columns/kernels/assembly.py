@@ -1,20 +1,18 @@
 """Kernels that make events of rows, by the rules of `spaseq.rdf.columns.drafts`.
 
-`cut` puts rows into drafts and finds their times; it stops where the rules know an error, which the caller then words.
+`cut` puts rows into drafts and finds their times. It stops at an error, which the caller words.
 
 Arrays, owned by `spaseq.rdf.columns.drafts`
 --------------------------------------------
-* `rows`, `lines`: as in `kernels`. Rows that belong to no event are squeezed out, as are those that only say that a
-  graph without triples is there (subject NIL).
-* `drafts` (`Drafts`), by draft: `name` (int32), `first` row and `size`, `record`, `number` in its file, `time`
-  (int64), `known` (uint8: does it have a time), `repeated` (uint8), `asking` (int32: the next draft that waits for a
-  time said about the same name), `subject` (int64: of a run of one subject, which of its rows has that).
-* `values` (int64), `status` (uint8), by row: the time that the row says, if its predicate is the one for times.
-* `said` (int64, (capacity, 3)): name, time and line of what the default graph said about a time, in order; name NIL
-  once a draft has taken it.
+* `rows`, `lines`: as in `kernels`. Rows of no event are squeezed out, and marks of empty graphs (subject NIL).
+* `drafts` (`Drafts`), by draft: `name` (int32), `first` row and `size`, `record`, `number` in its file, `time` (int64),
+  `known` (uint8: it has a time), `repeated` (uint8). `asking` (int32): the next draft that waits for a time of the same
+  name. `subject` (int64): the row of its subject, for a run of one subject.
+* `values` (int64), `status` (uint8), by row: the time that the row states, if its predicate is the one for times.
+* `said` (int64, (capacity, 3)): name, time and line of each time in the default graph, in order; name NIL once taken.
 * by term (int32): `said_of`, its row in `said`; `asked_by`, the first draft that asks; `asked_last`, the last one.
 * by term, for runs of one subject (`Runs`): `seen` and `seen_type` (int32), the draft whose IRI had this predicate, or
-  this type; `home` (int32), the draft that named this blank node last; `kind` (uint8), the kinds of terms.
+  type. `home` (int32), the draft that named this blank node last; `kind` (uint8), the kinds of terms.
 * `at` (int64): the numbers below.
 """
 
@@ -53,7 +51,7 @@ SAID_FIRST = 7  # the first of them that may be alive
 SAID_LIVE = 8
 IGNORED = 9
 ERROR = 10
-CLOCK = 11  # events before, where time is from arrival
+CLOCK = 11  # events before, if time is from arrival
 OWN = 12  # of the first open draft: it has a time on its own name, and its least and greatest; or on any subject
 OWN_LEAST = 13
 OWN_MOST = 14
@@ -82,7 +80,7 @@ class Drafts(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """What is kept by term for runs of one subject."""
+    """The notes by term, for runs of one subject."""
 
     seen: np.ndarray
     seen_type: np.ndarray
@@ -91,7 +89,7 @@ class Runs(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What the default graph says about times, and who asks."""
+    """The times that the default graph states, and the drafts that wait for one."""
 
     rows: np.ndarray
     said_of: np.ndarray
@@ -100,8 +98,7 @@ class Said(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How to cut. `time`: the predicate's term, or NIL; `arrival`: whether drafts are counted instead; `type`: the
-    term of rdf:type."""
+    """The rules of cutting. `time`: the predicate's term, or NIL; `arrival`: count drafts; `type`: that of rdf:type."""
 
     by: int
     size: int
@@ -115,7 +112,7 @@ class Rules(NamedTuple):
 
 @kernel
 def cut(rows, lines, end, rules, drafts, values, status, said, runs, at):
-    """Looks at the rows `at[NEXT_ROW]:end`. What it comes back with: DONE or an error.
+    """Looks at the rows `at[NEXT_ROW]:end`. Returns DONE or an error.
 
     There is room in `drafts` for a draft for each row, and in `said` for each row. O(rows).
     """
@@ -188,8 +185,8 @@ def begin(name, line, rules, drafts, at):
 
 @inline
 def goes_on(row, rows, rules, drafts, runs, at):
-    """Whether the row goes on the only open draft, about its IRI, with what that has not said yet and no blank node:
-    `find_run` would change nothing. PERF: its call takes longer than all else that is done with a row."""
+    """True if the row continues the only open draft: it is about the draft's IRI, repeats nothing and has no blank
+    node. `find_run` would change nothing. PERF: a call of it takes longer than all else for a row."""
     draft = at[CLOSED]
     if draft != at[DRAFTS] - 1 or rows[row, 3] != drafts.name[draft]:
         return False
@@ -206,10 +203,10 @@ def find_run(row, rows, line, rules, drafts, said, runs, at):
     """Sees to it that the last open draft is the one that takes `row`. DONE or an error.
 
     The open drafts are runs of one subject, each of them but the first of a blank node. A blank node that an open run
-    names belongs to it. Another one begins a run, which is put on those there are, as parsers tell of `[ … ]` before
-    they tell what points at it. A run that points at the subject of one above it takes that run and those above it; so
-    does a run that begins by pointing at one. Whatever else begins a run ends all of them. No more than NESTED runs
-    wait, so that events that are blank nodes themselves come out.
+    names belongs to it. Any other begins a run on top of the open ones, as parsers give `[ … ]` before the rows that
+    point at it. A run that points at the subject of one above it takes that run and those above it; so does a run that
+    begins by pointing at one. Whatever else begins a run ends all of them. No more than NESTED runs wait, so that
+    events that are blank nodes themselves come out.
 
     O(1), and for each row of a draft that another takes, at most NESTED times.
     """
@@ -311,7 +308,7 @@ def close_first(count, rules, drafts, said, at):
 
 @inline
 def keep_row(row, draft, rows, lines, drafts, values, status, at):
-    """Puts the row behind those of the open draft, and notes the time it says."""
+    """Puts the row behind those of the open draft, and notes its time."""
     to = at[USED]
     if to != row:
         rows[to, 0] = rows[row, 0]
@@ -348,7 +345,7 @@ def forget_name(draft, drafts, at):
 
 @kernel
 def close(rules, drafts, said, at):
-    """The first open draft ends: its time is looked for inside, then in what was said."""
+    """The first open draft ends: its time is looked for inside, then in `said`."""
     draft = at[CLOSED]
     at[CLOSED] = draft + 1
     own = at[OWN]
@@ -415,7 +412,7 @@ def wait(draft, name, drafts, said):
 
 @kernel
 def note(row, name, line, rules, drafts, values, status, said, at):
-    """The default graph says a time: the first draft that asked gets it, or it is kept for one to come."""
+    """The default graph states a time: the first draft that waits for it gets it, or it is kept for one to come."""
     at[ERROR] = row
     if status[row] != TIME:
         return BAD_SAID
@@ -446,7 +443,7 @@ def note(row, name, line, rules, drafts, values, status, said, at):
 
 @kernel
 def restore(rows, rules, drafts, said, runs, at):
-    """Fills in what is kept by term, all NIL before: after terms have got new numbers, and at the beginning."""
+    """Fills in the notes by term, all NIL before: after terms have got new numbers, and at the beginning."""
     for i in range(at[SAID_FIRST], at[SAID]):
         if said.rows[i, 0] != NIL:
             said.said_of[said.rows[i, 0]] = i

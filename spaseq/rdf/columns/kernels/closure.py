@@ -1,4 +1,4 @@
-"""Kernels for what is reached from each node of a graph of numbered nodes."""
+"""Kernels that find the nodes reached from each node of a graph of numbered nodes."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations

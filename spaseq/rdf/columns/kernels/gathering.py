@@ -56,10 +56,9 @@ def gather(order, rows, drafts, kind, needed, blank_of, blank_in, named, slots, 
 
 @kernel
 def distinct_triples(triples, to, begin, end, slots):
-    """Moves those of the rows `begin:end` of `triples` (int32 (n, 3)) that are new behind the first `to`; returns the
-    number of rows then. New rows differ from each other and from the first `to`; they stay in their order. `slots`
-    (int32, a power of two of at least twice the rows) is NIL for `to` 0, and stays as it was left. O(rows),
-    expected."""
+    """Moves those of the rows `begin:end` of `triples` (int32 (n, 3)) that are new behind the first `to`; returns their
+    end. New rows differ from each other and from the first `to`; they stay in their order. `slots` (int32, a power of
+    two of at least twice the rows) is NIL for `to` 0, and stays as it was left. O(rows), expected."""
     to = np.int64(to)
     for row in range(begin, end):
         triples[to, 0] = triples[row, 0]
@@ -131,7 +130,7 @@ def is_new(triples, begin, to, slots):
 
 @inline
 def slot_of(triples, begin, to, slots):
-    """The slot of the triple, or the free one that is to be its own. What stands there from before `begin` is free."""
+    """The slot of the triple, or the free one that is to be its own. Entries from before `begin` are free."""
     s = triples[to, 0]
     p = triples[to, 1]
     o = triples[to, 2]

@@ -53,8 +53,7 @@ def time_of(text, at, end, scale):
 @inline
 def number(text, at, end, exponents):
     """The parts of the number `at:end`: a sign or none, digits, and possibly a point and digits, and an exponent if
-    allowed. (True if it is one, its digits as a whole number, the number of significant ones, the power of ten, True if
-    negative)"""
+    allowed. (valid, the digits as a whole number, the number of significant ones, the power of ten, negative)"""
     negative = at < end and byte(text, at) == 45
     if negative or (at < end and byte(text, at) == 43):
         at += 1
@@ -124,8 +123,7 @@ def days_before(year, month, day):
 
 @kernel
 def date_time(text, at, end):
-    """(TIME, nanoseconds) of an xsd:dateTime of the years 1678 to 2261, with at most nine digits of a second; or
-    (NOT_READ, 0)."""
+    """(TIME, nanoseconds) of an xsd:dateTime of 1678 to 2261, with up to nine digits of a second; or (NOT_READ, 0)."""
     if byte(text, at + 7) != 45 or byte(text, at + 10) != 84 or byte(text, at + 13) != 58 or byte(text, at + 16) != 58:
         return NOT_READ, 0
     year = digits(text, at, 4)
@@ -158,7 +156,7 @@ def date_time(text, at, end):
 
 @inline
 def zone_minutes(text, at, end):
-    """(is it a zone, its minutes) for what follows the seconds: nothing, Z, or an offset."""
+    """(True for a zone, its minutes) of the text behind the seconds: nothing, Z, or an offset."""
     if at == end:
         return True, 0
     if end - at == 1 and byte(text, at) == 90:
@@ -216,8 +214,7 @@ def read_values(text, start, length, lexical, kinds, kind, real, exact, whole, h
 @kernel
 def read_ends(text, start, length, lexical, datatype, firsts):
     """For keys of terms: the bytes of a literal's text, otherwise NIL, and the number of its datatype, NIL if it has
-    none. `firsts` gets for each datatype a key that has it; those that it has no room for have the number of its
-    length."""
+    none. `firsts` gets for each datatype a key that has it; those without room have the number of its length."""
     known = 0
     for term in range(len(start)):
         lexical[term] = NIL

@@ -74,7 +74,7 @@ def unlink(entry, links, ends):
 
 @inline
 def remove(slot, slots):
-    """Frees the slot and moves up what stands behind it and belongs before."""
+    """Frees the slot and moves up the entries behind it that belong before."""
     mask = len(slots) - 1
     free = slot
     at = (slot + 1) & mask

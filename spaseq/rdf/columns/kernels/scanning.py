@@ -290,7 +290,7 @@ def end_of_key(data, at):
 
 @inline
 def end_of_iri(data, at, classes):
-    """Behind the `>` of what looks like the IRI whose `<` is at `at`, or NIL."""
+    """The offset behind the `>` of the likely IRI whose `<` is at `at`, or NIL."""
     end = at + 1
     while not byte(classes, byte(data, end)) & NO_IRI:
         end += 1

@@ -70,7 +70,7 @@ def group_arcs(registers, first, last, automaton, values, effects, asking, chain
     IN_SETS if the event has several values.
 
     `able[first:last]` are the transitions of its states on the event's class, state by state, `otherwise` ones last:
-    they fire where no other one of their state does, guards included.
+    they fire if no other one of their state does, guards included.
     """
     able, arcs, ops, alive, outputs = automaton.able, automaton.arcs, automaton.ops, automaton.alive, automaton.outputs
     groups, out = effects.groups, effects.out[0]
@@ -166,8 +166,8 @@ def same_rows(sets, i, rows, j, others):
 
 @kernel
 def join_rows(sets, first, rows, have, second, others, needed):
-    """Join two sets of rows, over the registers `have` and `needed` (bits), behind the second one in `sets`: how many
-    rows, -NEED_SETS where one of either set has no partner, or -GROW_SETS."""
+    """Joins two sets of rows, over the registers `have` and `needed` (bits), behind the second one in `sets`. Gives the
+    number of rows, -NEED_SETS if a row of either set has no partner, or -GROW_SETS."""
     common = have & needed
     at = second + others
     if at + rows + others >= sets.shape[0]:
@@ -191,8 +191,8 @@ def join_rows(sets, first, rows, have, second, others, needed):
 
 @kernel
 def fire_each(ops, first, last, values, extras, sets, count, top, asking, chains):
-    """Do ops[first:last], a transition, to the rows sets[:count]: (where in `sets`, from `top` on, how many), or (0,
-    minus a status)."""
+    """Apply ops[first:last], a transition, to sets[:count]. Writes sets[top:]: (place there, count), or (0, minus a
+    status)."""
     source = 0
     while first < last and count > 0:
         others = 0
@@ -234,8 +234,8 @@ def group_sets(
 
     `registers` is the first of its `rows`, `more` where the others begin in `held`.
 
-    Where states of one group need different registers, their rows must agree on those that both need, else NEED_SETS;
-    the group then holds the join of them, which either finds its own rows in.
+    If states of one group need different registers, their rows must agree on those that both need, else NEED_SETS. The
+    group then holds their join, in which each state finds its own rows.
     """
     able, arcs, ops, alive, outputs = automaton.able, automaton.arcs, automaton.ops, automaton.alive, automaton.outputs
     held, sets = several

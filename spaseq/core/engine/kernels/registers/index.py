@@ -1,6 +1,5 @@
-"""The places of configurations: a hash table of their contents, a list for each partition and set of states, and for
-sets that wait under one test a hash of the value it looks up, or a skip list in its order.
-"""
+"""The places of configurations: a hash table of their contents, and a list for each partition and set of states. Sets
+that wait under one test have a hash of the value it looks up, or a skip list in its order."""
 
 # mypy: disable-error-code="no-untyped-def"
 # Types of arguments are in the docstrings: numba infers its own.
@@ -200,8 +199,7 @@ def holds_rows(confs, several, cell, registers, first, rows):
 
 @inline
 def find_cell(configurations, several, st, key, state, registers, first, rows):
-    """The cell of a configuration, given one if it has none; the caller has made sure of a free one, and of as many
-    rows of `held`."""
+    """The cell of a configuration, given one if it has none; the caller has ensured room for it and in `held`."""
     confs, table, index = configurations.confs, configurations.table, configurations.indexed
     hashed = hash_of(key, state, registers, several, first, rows)
     cell = table[hashed & (table.shape[0] - 1)]
@@ -319,8 +317,7 @@ def rehash(configurations, st):
 
 @kernel
 def renumber(confs, held, index):
-    """The hashes and indexed values of configurations anew, whose registers have other codes now. `rebuild` must
-    follow."""
+    """Recompute hashes and indexed values of configurations with new codes. `rebuild` must follow."""
     for cell in range(confs.shape[0]):
         if confs[cell, CONF_STATE] < 0:
             continue

@@ -51,7 +51,7 @@ CHAINS_COUNT = 0
 CHAINS_FULL = 1  # a list did not find room
 CHAINS_NEXT = 2
 
-# rows of a question, told apart from operations: what it is about, and a program in postfix notation that may decide it
+# rows of a question, distinct from operations: its subjects, and a program in postfix notation that may decide it
 HELD = 16  # the register REGISTER
 GIVEN = 17  # the column COLUMN
 EITHER = 18  # the column, or the register where that holds nothing
@@ -169,11 +169,11 @@ class Automaton(NamedTuple):
     alive: np.ndarray
     """int64, (states,): bits of the registers still needed in a state."""
     outputs: int
-    """Bits of the registers that matches are told apart by."""
+    """Bits of the registers that distinguish matches."""
     known: np.ndarray
     """int64, (a power of two, 2): the hash table of the sets of states met so far, bits (0: free) and number."""
     movers_from: np.ndarray
-    """int64, (classes + 1,): where the sets that may move on each class begin in `movers`."""
+    """int64, (classes + 1,): the first in `movers` of the sets that may move on each class."""
     movers: np.ndarray
     """int64, (k, 8): see the columns MOVER and so on."""
 
@@ -188,14 +188,13 @@ class Configurations(NamedTuple):
     heads: np.ndarray
     """int64, (buckets,): the list of those of each bucket, partition times sets of states plus set, by CONF_NEXT."""
     equals: np.ndarray
-    """int64, (a power of two,): the hash table of what they are indexed by, chained by CONF_EQUAL."""
+    """int64, (a power of two,): the hash table of the values that index them, chained by CONF_EQUAL."""
     links: np.ndarray
     """int64, (cells, LEVELS): the next one at each level of a skip list."""
     tops: np.ndarray
     """int64, (buckets, LEVELS): the first one at each level of a bucket's skip list."""
     indexed: np.ndarray
-    """int32, (sets of states, 2): how the configurations of a set are indexed (ALL_OF_THEM and so on), by which
-    register."""
+    """int32, (sets of states, 2): the index of the configurations of a set (ALL_OF_THEM and so on), its register."""
     path: np.ndarray
     """int64, (LEVELS,): scratch, the way down a skip list."""
 

@@ -210,8 +210,8 @@ def looked_up(mover, values, extras):
 
 @hot
 def looked_before(mover, values, extras, first, j):
-    """True if the j-th of an event's other values, from `first` in `extras` on, is one of those before it; `mover` says
-    of which column."""
+    """True if the j-th of an event's other values, from `first` in `extras` on, is one of those before it; `mover`
+    names the column."""
     column = mover[LOOKED_UP]
     found = values[column] == extras[first + j, column]
     for i in range(j):
@@ -254,8 +254,7 @@ def plan_list(
     cell, bound, reach, mover, key, low, values, extras, automaton, structure, configurations, several, effects, asking,
     chains, only_ends, count, ended,
 ):  # fmt: skip
-    """Append the moves of a list of configurations, from `cell` on: (how many there are then, or minus a status;
-    `ended`).
+    """Append the moves of a list of configurations, from `cell` on: (their number, or minus a status; `ended`).
 
     Of the list of a hash those that have the value `bound`, of a skip list those up to it. `only_ends`: the first that
     completes is enough; `ended`: there is one.

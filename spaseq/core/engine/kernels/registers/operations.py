@@ -1,4 +1,4 @@
-"""Operations of guards on one row of registers: tests of codes, what is kept of a value, questions."""
+"""Operations of guards on one row of registers: tests of codes, stores of values, questions."""
 
 # mypy: disable-error-code="no-untyped-def"
 # Types of arguments are in the docstrings: numba infers its own.
@@ -120,8 +120,7 @@ def operand_of(ops, o, values, row):
 
 @hot
 def compare(symbol, left, left_off, right, right_off):
-    """1, 0, or -1 where the numbers are too close to say: whether `left symbol right`, each off by `left_off` and
-    `right_off` at most."""
+    """1 or 0, the truth of `left symbol right`, each off by `left_off` and `right_off` at most; -1 if too close."""
     gap = left - right
     if not abs(gap) > left_off + right_off + abs(gap) * ULP + TINY:
         return -1
@@ -134,7 +133,7 @@ def compare(symbol, left, left_off, right, right_off):
 
 @kernel
 def decide(ops, first, last, values, row, stack):
-    """Run ops[first:last], the program of a question: 1, 0, or -1 where it has none or cannot say.
+    """Run ops[first:last], the program of a question: 1, 0, or -1 if it has none or cannot decide.
 
     `stack` (float64, (2, STACK)) holds numbers with a bound of their distance from what any of a language's
     arithmetics makes of exact operands: doubles, decimals, whole numbers. A truth is 1, 0 or -1.
@@ -232,12 +231,11 @@ def remember_answers(memo, questions):
 
 @kernel
 def grant(ops, o, values, row, asking):
-    """True if the question in row `o` of `ops` has the answer yes, by its program or by `memo`. If neither says so, it
+    """True if the question in row `o` of `ops` has the answer yes, by its program or by `memo`. If neither decides, it
     is noted in `questions`, and the answer is no for now.
 
-    `memo` (int64, (slots, 2 + codes)): the question's number from 1 on, or 0 for a free slot, its answer, and what it
-    is about. `questions` likewise, from row 1 on; [0, 0] says how many. Where there is no room for more, they come up
-    again.
+    `memo` (int64, (slots, 2 + codes)): the question's number from 1 on, or 0 for a free slot, its answer, and the codes
+    it is about. `questions` likewise, from row 1 on; [0, 0] is their number. Those without room come up again.
     """
     memo, questions = asking.memo, asking.questions
     last = o + 1 + ops[o, COLUMN]
@@ -284,8 +282,7 @@ def chain_slot(chains, parent, last):
 def append(chains, parent, last):
     """The number of the list `parent` (NOTHING: the empty one) with `last` behind it: the same for the same list.
 
-    Where there is no room (half of `chains`, int64 (a power of two, 4)), CHAINS_FULL is set, and it is `parent` for
-    now.
+    Without room (half of `chains`, int64 (a power of two, 4)), CHAINS_FULL is set, and it is `parent` for now.
     """
     slot = chain_slot(chains, parent, last)
     row = chains[slot, CHAIN_SLOT]
@@ -336,8 +333,7 @@ def chain_lengths(chains, numbers, lengths):
 
 @kernel
 def chain_elements(chains, numbers, ends, elements):
-    """The elements of some lists, from the first to the last: int64, one list behind the other. `ends`: where each ends
-    there."""
+    """The elements of some lists, from the first to the last: int64, one list behind the other. `ends`: their ends."""
     for i in range(numbers.shape[0]):
         number, place = numbers[i], ends[i]
         while number != NOTHING:
