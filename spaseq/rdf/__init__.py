@@ -11,30 +11,27 @@ files that grow. `load_knowledge` reads background knowledge, `build_knowledge` 
 bounded: by the lateness, by `StreamOptions.lookahead`, and by one event's size; a Turtle or TriG document is parsed as
 it is read. Not here: matching graph patterns (`spaseq.gpm`).
 
-The road: `files` gives bytes, `streams` says what makes an event in each file, `columns/` makes events of the bytes.
-`statements` parses what the kernels there do not read.
+The road: `files` gives bytes, `streams` the unit that makes an event in each file, `columns/` makes events of the
+bytes. `statements` parses what the kernels there do not read.
 
 Modules:
 
 * `terms`: RDF terms: from the parser's to rdflib's, each distinct one built once.
 * `given`: Terms and graphs as a program gives them: of rdflib or of pyoxigraph. Anything else is refused by name.
-* `model`: What the rdf package hands out: graph events, instants, counters.
-* `options`: How streams are to be read: where one event ends and the next begins, what gives its time, how late it may
-  come.
-* `empty_graphs`: Empty graphs of TriG, `:g { }`, which the parser says nothing of: each is given a statement that
-  stands for none.
+* `model`: The public classes: graph events, instants, counters.
+* `options`: Options for reading streams: the bounds of events, the source of their times, the lateness.
+* `empty_graphs`: Empty graphs of TriG, `:g { }`, which the parser leaves out: each gets a statement for none.
 * `files`: Input files as chunks of bytes: names and globs, standard input, gzip, zstd, and the format by the extension.
 * `entities`: Entities of RDF/XML, bounded before a parser expands them.
 * `statements`: Files as statements: subject, predicate, object, graph name (None in the default graph), and the line
   they stand on.
-* `streams`: Named streams: their files, what makes an event in each, and the clock that they share.
-* `hints`: What a reader of streams guessed because nobody said it, the error where that will not do, and what is in
-  files.
+* `streams`: Named streams: their files, the unit of an event in each, and their common clock.
+* `hints`: The guesses of a reader about options not given, errors if they fail, and the contents of files.
 * `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
 * `iri`: IRIs of a query: relative to BASE, with escapes, and as prefixed names (SPARQL 1.1 §4.1.1; RFC 3986).
 * `grouping`: Groups of entities that belong together, as background knowledge: connected components over some
   properties.
-* `knowledge`: Background knowledge from tables of triples. Files are read by `columns/`.
+* `knowledge`: Background knowledge from tables of triples. `columns/` reads files.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def bounded_entities(chunks: Iterable[bytes], source: str, fed: Fed) -> Iterator
 
 
 def _size(value: bytes, sizes: dict[bytes, int], longest: int) -> int:
-    """The bytes that the text of an entity stands for. What it names and is not known counts as the longest."""
+    """The bytes that the text of an entity stands for. An unknown entity in it counts as the longest."""
     named = _NAMED.findall(value)
     known = (sizes.get(name, 1 if name in _ONE or name.startswith(b"#") else longest) for name in named)
     return len(value) + sum(known)

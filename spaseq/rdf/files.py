@@ -26,7 +26,7 @@ COMPRESSED: Final = (".gz", ".zst")
 _ZSTD: Final = 0xFD2FB528
 _SKIPPABLE: Final = 0x184D2A5
 _SEEN: Final = 4
-"""Bytes at the beginning of a part of a zstd file that say what follows."""
+"""Bytes at the beginning of a part of a zstd file that give its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def has_lines(path: str, form: Format) -> bool:
 def format_of(path: str, given: str | None = None, *, documents: bool = False) -> Format:
     """The format of the file `path`, or the one named `given`.
 
-    A stream is N-Triples, N-Quads, TriG or Turtle; standard input is N-Quads by default, which N-Triples is a part of;
+    A stream is N-Triples, N-Quads, TriG or Turtle; standard input is N-Quads by default, which includes N-Triples;
     `.n3` is read as Turtle. With `documents`, also N3, RDF/XML and JSON-LD. Raises OptionError with the known
     extensions.
     """
@@ -108,7 +108,7 @@ def expand_files(files: Sequence[str]) -> tuple[str, ...]:
 def byte_chunks(path: str) -> Iterator[bytes]:
     """The content of `path`, decompressed, in pieces as they become available (so a pipe is read as it is written).
 
-    Raises EventError if the file cannot be opened, is not compressed as its name says, or ends too early.
+    Raises EventError if the file cannot be opened, is not compressed as its name implies, or ends too early.
     """
     try:
         yield from _open(path)
@@ -132,8 +132,7 @@ def _open(path: str) -> Iterator[bytes]:
 
 
 def readable(file: Any, seconds: float = 0.0) -> bool:
-    """True if input from a pipe, or its end, can be read at once or within so many seconds. True for a file that cannot
-    be waited for."""
+    """True if input from a pipe, or its end, can be read within so many seconds. True for files that never wait."""
     try:
         return bool(select.select([file], [], [], seconds)[0])
     except (OSError, TypeError, ValueError):
@@ -151,11 +150,9 @@ def _pieces(file: _Readable) -> Iterator[bytes]:
 
 
 def unzstd(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """One zstd frame after another, in pieces of about 1 MB; unlike the library's reader it notices a frame that ends
-    too early.
+    """One zstd frame after another, in pieces of about 1 MB; unlike the library's reader it notices a cut frame.
 
-    The decompressor is given a block at a time. It gives all that it makes of its input at once, and 64 kB can be as
-    much as 2 GB.
+    The decompressor is given a block at a time. It gives all output at once, and 64 kB can become 2 GB.
     """
     parts = _zstd_parts()
     left = next(parts)

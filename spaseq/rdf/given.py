@@ -15,7 +15,7 @@ from spaseq.rdf.terms import Term, Terms, Triple
 
 _TERMS: Final = frozenset({URIRef, BNode, Literal})
 NODES: Final = frozenset({URIRef, BNode})
-"""The classes of what can be a subject, and the name of a graph."""
+"""The classes of subjects and of names of graphs."""
 FOREIGN: Final = (pyoxigraph.NamedNode, pyoxigraph.BlankNode, pyoxigraph.Literal)
 """The classes of terms that `term_of` converts."""
 _HINT: Final = "terms are those of rdflib (URIRef, BNode, Literal) or of pyoxigraph (NamedNode, BlankNode, Literal)"
@@ -36,7 +36,7 @@ def are_plain(triples: tuple[Any, ...]) -> bool:
 
 
 def term_of(value: Any, place: str) -> Term:
-    """`value` as a term of rdflib. Raises `OptionError`, which calls it `place`, for what is no term."""
+    """`value` as a term of rdflib. Raises `OptionError`, which calls it `place`, for other values."""
     for kind in (URIRef, BNode, Literal):
         if isinstance(value, kind):
             return value if value.__class__ is kind or kind is Literal else kind(value)  # a subclass equals none

@@ -20,9 +20,9 @@ class Grouped:
     """Background knowledge with, for each entity that triples of the properties `by` connect to others, directly or
     not and in either direction, a triple `entity <urn:spaseq:group> group`.
 
-    `knowledge` is what `Query.run` takes for a graph; `by` an IRI or several. The group is the least of its entities,
-    as N-Triples writes them. Literals connect nothing. With PARTITION BY its variable the streams are partitioned by
-    group. OptionError without a property.
+    `knowledge` is a graph for `Query.run`; `by` an IRI or several. The group is the least of its entities, as N-Triples
+    writes them. Literals connect nothing. With PARTITION BY its variable the streams are partitioned by group.
+    OptionError without a property.
     """
 
     knowledge: Any
@@ -38,7 +38,7 @@ class Grouped:
 
 
 def group_triples(triples: Iterable[Triple], by: Iterable[str]) -> Iterator[Triple]:
-    """The triples that say the groups of a graph. O(triples), a Python step each."""
+    """The triples that state the groups of a graph. O(triples), a Python step each."""
     named = set(map(str, by))
     links = ((s, o) for s, p, o in triples if str(p) in named and not isinstance(o, rdflib.Literal))
     labels = group_labels((term_key(s), term_key(o)) for s, o in links)

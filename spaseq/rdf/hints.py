@@ -22,8 +22,7 @@ _LOOKED_AT: Final = 500
 
 
 def no_times(timed: str, sources: Sequence[StreamSource], options: StreamOptions) -> OptionError:
-    """Times are needed by `timed`, a clause or an option, and the events have none. Looks into files for predicates
-    that hold dates."""
+    """Times are needed by `timed`, a clause or an option, and the events have none. Looks for predicates of dates."""
     files = ", ".join(source.files[0] for source in sources if source.files)
     return OptionError(f"{timed} needs the times of the events, and none are named of {files}", _hint(sources, options))
 
@@ -41,7 +40,7 @@ def _hint(sources: Sequence[StreamSource], options: StreamOptions) -> str:
 
 
 def guessed_unit(sources: Sequence[StreamSource], options: StreamOptions) -> list[str]:
-    """A line if times are numbers and nobody said their unit; `options` are settled. Looks into files."""
+    """A line if times are numbers and their unit is not given; `options` are settled. Looks into files."""
     if options.time == ARRIVAL or options.time_unit is not None:
         return []
     for source in sources:
@@ -75,7 +74,7 @@ def _sample(source: StreamSource, options: StreamOptions) -> Iterator[Statement]
 
 
 def guessed_events(sources: Sequence[StreamSource], options: StreamOptions) -> list[str]:
-    """A line if whole files, or runs of one subject, are events because nobody said what makes one."""
+    """A line if whole files, or runs of one subject, are events by default."""
     if options.event_by is not None:
         return []
     cuts: dict[str, list[str]] = {}

@@ -62,8 +62,7 @@ def local_name(written: str) -> str:
 
 
 def closest_iri(iri: str, known: Iterable[str]) -> str | None:
-    """The IRI that `iri` may be a slip for, by the part behind the last `#` or `/`: another namespace may be a slip,
-    too."""
+    """The IRI that `iri` may be a slip for, by the part behind the last `#` or `/`: the namespace may be wrong, too."""
     from spaseq.core.events.seen import closest  # which loads more than a query needs
 
     names = {_behind(other): other for other in sorted(known)}

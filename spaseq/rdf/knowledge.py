@@ -24,7 +24,7 @@ def table_knowledge(table: Any) -> rdflib.Graph:
     """The graph of a table with the columns `subject`, `predicate` and `object`: a triple a row.
 
     A cell is an RDF term, or text in N-Triples syntax: `<http://example.org/a>`, `"text"@en`, `_:b`. EventError names
-    the column that is missing, or the row (from 1) and the column of what is no such term.
+    the missing column, or the row (from 1) and the column of a value that is no such term.
     """
     graph = rdflib.Graph()
     memory: dict[tuple[str, object], Term] = {}

@@ -21,10 +21,9 @@ _FAR: Final = 1 << 63
 class GraphEvent:
     """An RDF graph with a timestamp ([SPAseq] Definition 1).
 
-    `stream` is the IRI of its stream, `time` nanoseconds since the epoch, `triples` the graph: a set, kept in the
-    order of the source. `graph` is the graph's name if it has one. `source` and `record` say, for messages, in
-    which file and on which line (from 1) it begins. Blank nodes belong to one event alone: no two events of one run
-    share one.
+    `stream` is the IRI of its stream, `time` nanoseconds since the epoch, `triples` the graph: a set, kept in the order
+    of the source. `graph` is the graph's name if it has one. `source` and `record` are, for messages, the file and the
+    line (from 1) where it begins. Blank nodes belong to one event alone: no two events of one run share one.
 
     Terms are those of rdflib; those of pyoxigraph are taken and become rdflib's. `triples` may be any iterable of
     triples, as a graph of either library. Raises `OptionError` for anything else.
@@ -51,7 +50,7 @@ class GraphEvent:
             self._settle()
 
     def _settle(self) -> None:
-        """Take what the caller gives in another form. Raises `OptionError` for what is none."""
+        """Convert the caller's input. Raises `OptionError` if that is impossible."""
         place = "a GraphEvent"
         graph = None if self.graph is None else term_of(self.graph, f"{place}: its graph")
         triples, name = self.triples, None
@@ -85,7 +84,7 @@ def _rebuild_event(
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """One instant of the streamset: its place in their order (from 0), its time, and what happens there.
+    """One instant of the streamset: its place in their order (from 0), its time, and its events.
 
     `events` are in the order of the FROM clause, then of their source.
     """

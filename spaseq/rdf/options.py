@@ -60,11 +60,9 @@ class EventWords(TypedDict, total=False):
 class StreamOptions(TimeOptions):
     """Options for reading streams.
 
-    * `event_by`: None takes graphs from N-Quads and TriG, runs of one subject from N-Triples, and whole files from
-      Turtle.
+    * `event_by`: None takes graphs from N-Quads and TriG, runs of a subject from N-Triples, whole files from Turtle.
     * `time`: IRI of the predicate whose value is an event's time, or `"arrival"`. None: `prov:generatedAtTime` if
-      events are named graphs. Otherwise arrival, if nothing needs times, as a triple format does not show the predicate
-      of a time.
+      events are named graphs. Otherwise arrival, if nothing needs times: triples do not show the predicate of a time.
     * `ties`: `"instant"` puts graphs of equal time into one instant, `"arrival"` gives each its own.
     * `malformed`: `"error"`, or `"drop"` a line of N-Triples or N-Quads that cannot be read, and count.
     * `format`: overrides the file's extension (`nt`, `nq`, `trig`, `ttl`).

@@ -1,8 +1,8 @@
 """Files as statements: subject, predicate, object, graph name (None in the default graph), and the line they stand on.
 
-The parser (pyoxigraph) does not say where a statement stood. N-Triples and N-Quads are cut into blocks of whole
-lines, each statement having a line of its own; TriG and Turtle are fed to the parser line by line, and a statement is
-said to stand on the last line that the parser asked for, which is the line where it ended.
+The parser (pyoxigraph) does not report the place of a statement. N-Triples and N-Quads are cut into blocks of whole
+lines, in which each statement has a line of its own. TriG and Turtle are fed to the parser line by line. Their
+statements get the last line that the parser read, which is the line where they ended.
 """
 
 from __future__ import annotations
@@ -157,12 +157,12 @@ def _block(block: bytes, form: Format, source: str, line: int, terms: Terms, cou
 
 
 def is_too_long(error: MemoryError) -> bool:
-    """True if the parser refused a term for its length: it says so as if there were no memory."""
+    """True if the parser refused a term for its length, which it reports as lack of memory."""
     return "buffer" in str(error)
 
 
 def _is_whole(text: bytes, form: Format) -> bool:
-    """Whether a line can be read by itself."""
+    """True if a line can be read by itself."""
     try:
         return len(list(pyoxigraph.parse(text, form.code))) == 1
     except SyntaxError:
@@ -178,8 +178,7 @@ def _statement_lines(block: bytes, line: int) -> Iterator[int]:
 
 
 class Quads(NamedTuple):
-    """Some quads of a document: the line on which each ended, and which of them only stand for a graph without triples,
-    by their places."""
+    """Some quads of a document: the line on which each ended, and the places of those that stand for an empty graph."""
 
     quads: list[pyoxigraph.Quad]
     lines: list[int]
@@ -190,10 +189,10 @@ class Document(io.RawIOBase):
     """A document that is parsed while it is read: the file that its parser reads, and the quads that come of it.
 
     `chunks` are its bytes, cut anywhere; its first line is number `first_line`. `by_graph`: named graphs are events, so
-    that those of TriG that hold no triple count. The parser gets one line at a time, so that the line of a quad is
-    known; without `by_line` it gets the chunks, in a third of the time, and lines are not known.
+    those of TriG that hold no triple count. The parser gets one line at a time, so that the line of a quad is known.
+    Without `by_line` it gets the chunks, in a third of the time, and lines are not known.
 
-    `has_more` says if more can be read at once; `waits` is true if it said no after all that had been read was parsed.
+    `has_more` returns True if more can be read at once; `waits` is True once it returned False with all input parsed.
     """
 
     def __init__(
@@ -299,7 +298,7 @@ class Document(io.RawIOBase):
         return self._graphs.marked(line)
 
     def _column(self, line: int | None, column: int | None) -> int | None:
-        """A column of what was given as line `line`, in the document's own line."""
+        """A column of the text given as line `line`, in the document's own line."""
         if self._graphs is None or column is None or line != self._number:
             return column
         return self._graphs.column(self._last, column)

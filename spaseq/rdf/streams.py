@@ -1,4 +1,4 @@
-"""Named streams: their files, what makes an event in each, and the clock that they share."""
+"""Named streams: their files, the unit of an event in each, and their common clock."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def settle(options: StreamOptions, sources: Sequence[StreamSource]) -> StreamOpt
     """`options` with the clock settled for all `sources` together: a predicate or arrival.
 
     Without a choice by the user, named graphs have `prov:generatedAtTime` and everything else arrives. OptionError
-    where that would give the streams clocks that cannot be compared, and for a file whose format is not known.
+    if that would give the streams clocks that cannot be compared, and for a file whose format is not known.
     """
     clocks: dict[str, str] = {}
     for source in sources:
@@ -59,8 +59,8 @@ def settle(options: StreamOptions, sources: Sequence[StreamSource]) -> StreamOpt
 def merged_files(source: StreamSource, options: StreamOptions) -> tuple[StreamSource, ...]:
     """The parts of a stream that are to be merged by time: each of its files alone.
 
-    The stream as it is, its files one after another, where times come from arrival, and where there are more than
-    `options.merge` files, which would all be open at once.
+    With times from arrival, or with more than `options.merge` files, which would all be open at once, the only part is
+    the stream itself: its files one after another.
     """
     files = expand_files(source.files)
     if options.time == ARRIVAL or not 1 < len(files) <= options.merge:
@@ -69,7 +69,7 @@ def merged_files(source: StreamSource, options: StreamOptions) -> tuple[StreamSo
 
 
 def _event_by(path: str, own: EventBy | None, options: StreamOptions) -> EventBy:
-    """What makes an event in the file `path`: as told, or as its format suggests."""
+    """The unit that makes an event in the file `path`: the given one, or the one that its format suggests."""
     form = format_of(path, options.format)
     told = own or options.event_by
     if told is None:
@@ -85,7 +85,7 @@ def file_options(path: str, source: StreamSource, options: StreamOptions) -> Str
 
 
 def check_names(sources: Sequence[StreamSource]) -> None:
-    """OptionError where two streams have one name."""
+    """OptionError if two streams have one name."""
     names = [source.iri for source in sources]
     for name in names:
         if names.count(name) > 1:
@@ -98,9 +98,9 @@ _LINE: Final = re.compile(r"^<([^<>\s]+)>\s+(?:<([^<>]+)>|(\S+))\s+([0-9]{1,9})$
 def parse_streams_file(path: str) -> list[StreamSpec]:
     """The streams that a stream file of the original engine names, a line `<iri> <path> N` each; `#` begins a comment.
 
-    The paths in such files are often those of another machine: each is tried as it stands, then from the stream
-    file's own folder, then by its last part in that folder. EventError with file and line for another line, and for a
-    file found in none of these places.
+    The paths in such files are often those of another machine. Each is tried as it stands, then from the stream file's
+    own folder, then by its last part in that folder. EventError with file and line for any other line, and for a file
+    found in none of these places.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")

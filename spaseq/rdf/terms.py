@@ -1,13 +1,11 @@
 """RDF terms: from the parser's to rdflib's, each distinct one built once.
 
-rdflib's terms are what the graph patterns are evaluated on. Three of its habits would change a user's data, and are
-avoided here: lexical forms are normalised (`"010"^^xsd:integer` would become `10`), a literal whose text does not fit
-its datatype is reported to the log with a traceback (`"10"^^xsd:date` is common in streams), and pickling does both
-again.
+Graph patterns are evaluated on rdflib's terms. Three of rdflib's habits would change a user's data, and are avoided
+here. It normalises lexical forms (`"010"^^xsd:integer` would become `10`). It logs a traceback for a literal whose text
+does not fit its datatype (`"10"^^xsd:date` is common in streams). Pickling does both again.
 
-RDF 1.1 says that `"a"` and `"a"^^xsd:string` are one literal, while rdflib holds them apart. `plain_literal` gives
-the one form used everywhere in spaseq: without a datatype. Whoever brings terms in from elsewhere (a query) passes
-them through it.
+RDF 1.1 says that `"a"` and `"a"^^xsd:string` are one literal; rdflib holds them apart. `plain_literal` gives the one
+form used everywhere in spaseq: without a datatype. Terms from elsewhere (a query) must pass through it.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ _WARNINGS: Final = threading.Lock()
 
 
 class _Quiet:
-    """How many calls, of any thread, want rdflib's log to be silent, and how it was before the first of them."""
+    """The number of calls, of any thread, that want rdflib's log silent, and its state before the first of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,7 +69,7 @@ _QUIET: Final = _Quiet()
 
 @contextmanager
 def quiet_literals() -> Iterator[None]:
-    """While it is open, rdflib says nothing about literals whose text does not fit their datatype."""
+    """While it is open, rdflib logs nothing about literals whose text does not fit their datatype."""
     _QUIET.begin()
     try:
         yield
@@ -112,8 +110,8 @@ def value_of_literal(literal: Literal) -> Any:
 
 
 def is_held(number: int | float | Decimal) -> bool:
-    """Whether a double holds a number so that comparing two such doubles compares the numbers: true of every double, of
-    integers within 2**53, and of decimals of no more than 15 digits that are neither too large nor too small."""
+    """True if comparing the doubles of two such numbers compares the numbers. This holds for every double, for integers
+    within 2**53, and for decimals of no more than 15 digits that are neither too large nor too small."""
     match number:
         case int():
             return abs(number) <= _EXACT_WHOLE
@@ -141,8 +139,8 @@ def term_key(term: Term) -> str:
 
 
 def term_bytes(term: Term) -> bytes:
-    """`term_key` in UTF-8, of what `plain_literal` makes of a term and with its tag in lower case: the same bytes for
-    equal terms, and only for these."""
+    """`term_key` in UTF-8, of a term after `plain_literal` and with its tag in lower case: the same bytes for equal
+    terms, and only for these."""
     # PERF: parts are joined, for an f-string asks a subclass of str for its format: 1.5 µs a literal became 0.5.
     if isinstance(term, Literal):
         if term.language:
@@ -171,12 +169,12 @@ _LITERAL_KEY: Final = re.compile(r'".*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<.*>)
 
 
 def is_term_key(key: str) -> bool:
-    """Whether `term_from_key` makes a term of it."""
+    """True if `term_from_key` makes a term of it."""
     return key.startswith(("<", "_:")) or _LITERAL_KEY.fullmatch(key) is not None
 
 
 TERMS: Final = Kind("term", (URIRef, BNode, Literal), term_key, term_from_key)
-"""How snapshots hold terms."""
+"""The form of terms in snapshots."""
 
 
 class Terms:
@@ -194,7 +192,7 @@ class Terms:
         self._literals: dict[tuple[str, str, str | None], Literal] = {}
 
     def convert(self, term: object) -> Term:
-        """The rdflib term for `term`. ValueError for what rdflib cannot hold: triple terms, directional strings."""
+        """The rdflib term for `term`. ValueError for triple terms and directional strings."""
         known: Term | None
         if type(term) is pyoxigraph.NamedNode:
             known = self._iris.get(term.value)

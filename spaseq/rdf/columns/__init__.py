@@ -24,13 +24,12 @@ Not here: matching (`spaseq.gpm`).
 
 Besides:
 
-* `values`: What the literals of a batch mean, as columns; the same as `rdflib.Literal.value` says, one by one.
+* `values`: The values of a batch's literals, as columns; the same as `rdflib.Literal.value`.
 * `knowledge`: Background knowledge: files of RDF in any format as one graph ([SPAseq] Definition 15).
 * `kept`: Knowledge kept as a file: a graph's arrays as they are in memory, mapped when it is opened.
 * `triples`: A graph as columns: different triples over numbered terms, those of a predicate together.
-* `closing`: What follows in graphs from the classes and properties that they describe (RDFS).
-* `owl`: What OWL 2 RL lets follow from a graph; `pairs`, the joins of both, and `inherited`, what both find along
-  hierarchies.
+* `closing`: Entailment by the classes and properties that graphs describe (RDFS).
+* `owl`: Entailment by OWL 2 RL. `pairs`, the joins of both; `inherited`, their search along hierarchies.
 * `model`: The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 """
 

@@ -37,8 +37,7 @@ class ArrivedBatches:
     def push(
         self, batches: Sequence[GraphBatch], order: np.ndarray | None = None
     ) -> tuple[list[GraphBatch], EventError | None]:
-        """The events that no event on time can precede any more, as batches in order of time, in the order in which
-        they came.
+        """The events that no event on time can precede any more, as batches in order of time, then of arrival.
 
         Also the error of the first late event, which ends the stream.
 
@@ -91,7 +90,7 @@ class ArrivedBatches:
         return kept, error
 
     def _release(self, end: int | None, found: list[tuple[int, GraphBatch]]) -> list[GraphBatch]:
-        """The batches `found`, by their numbers, and what has waited for the time `end` to come."""
+        """The batches `found`, by their numbers, and those that waited for the time `end`."""
         waiting = self._waiting
         while waiting and (end is None or waiting[0][0] < end):
             _, number, batch, first = heapq.heappop(waiting)

@@ -1,9 +1,8 @@
 """The consequences of the classes and properties that graphs describe (RDFS), over numbered terms.
 
 The rules are those with consequences for instances: rdfs7 and rdfs9 (sub-properties, subclasses), rdfs2 and rdfs3
-(domain, range), with the schema closed under rdfs5 and rdfs11. The schema comes from all graphs together, and from
-nothing else. Axiomatic triples (everything is an rdfs:Resource) are left out. Pairs of terms are int32 (n, 2), each
-once, in order.
+(domain, range), with the schema closed under rdfs5 and rdfs11. The schema comes from all graphs together only.
+Axiomatic triples (everything is an rdfs:Resource) are left out. Pairs of terms are int32 (n, 2), each once, in order.
 """
 
 from __future__ import annotations
@@ -23,15 +22,14 @@ from spaseq.rdf.terms import term_bytes
 
 _CLASSES, _PROPERTIES, _DOMAINS, _RANGES = range(4)
 _LINKS: Final = (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
-"""The predicates that say them."""
+"""The predicates of the schema."""
 
 
 class SchemaColumns:
     """A schema, closed, of the terms that are IRIs: neither events nor patterns can name the others.
 
     `keys`: the terms, as `term_bytes`, in the order of their texts; a number is a place there. `classes`, `properties`:
-    pairs of a term and one above it, never itself; `domains`, `ranges`: of a property and a class of its subjects or
-    its objects.
+    pairs of a term and another above it; `domains`, `ranges`: of a property and a class of its subjects or its objects.
     """
 
     __slots__ = ("classes", "domains", "keys", "properties", "ranges")
@@ -105,7 +103,7 @@ def _schema_of(terms: TermTable, graphs: Iterable[GraphColumns], most: int | Non
 
 
 def _closed(graph: GraphColumns, schema: list[np.ndarray], links: Mapping[Any, int], most: int | None) -> GraphColumns:
-    """The graph with what follows from each of its triples; the same object if that is nothing new."""
+    """The graph with the consequences of each of its triples; the same object if there are no new ones."""
     if not any(map(len, schema)):
         return graph
     whole = widen(graph.rows, _following(graph, schema, links, most), most)
@@ -142,7 +140,7 @@ def _following(
 
 
 def _above(hierarchy: Hierarchy, rows: np.ndarray, most: int | None) -> Iterator[np.ndarray]:
-    """The rows, all of one predicate, with what is above their objects."""
+    """The rows, all of one predicate, with the terms above their objects."""
     for subjects, ends in hierarchy.of_terms(rows[:, 0], rows[:, 2], most):
         yield _triples(subjects, rows[0, 1], ends)
 

@@ -34,7 +34,7 @@ _DIGITS: Final = b"0123456789"
 
 
 def byte_classes(utf8: bool) -> np.ndarray:
-    """uint8 (256,): what a byte cannot be, by the bits of `kernels`. `utf8`: bytes beyond ASCII are UTF-8."""
+    """uint8 (256,): roles that a byte cannot have, by bits of `kernels`. `utf8`: bytes beyond ASCII are UTF-8."""
     classes = np.full(256, 0xFF, dtype=np.uint8)
 
     def allow(characters: bytes | range, bit: int) -> None:
@@ -55,8 +55,8 @@ def byte_classes(utf8: bool) -> np.ndarray:
 
 
 def key_given(iri: str) -> bytes:
-    """The key of an IRI that a query or an option gives. Kernels take a key in a table for well formed, so what the
-    parser takes for no IRI gets one that no line has."""
+    """The key of an IRI that a query or an option gives. Kernels take a key in a table for well formed, so a text that
+    the parser rejects as IRI gets one that no line has."""
     key = f"<{iri}>".encode()
     try:
         sure = len(list(pyoxigraph.parse(b"%b %b %b ." % (key, key, key), pyoxigraph.RdfFormat.N_TRIPLES))) == 1
@@ -146,8 +146,7 @@ class Dictionary:
     @property
     def room_used(self) -> tuple[int, int]:
         """The numbers of terms, and of bytes of keys, for which another one for as much text should have room. They are
-        as many as here, but not more than four times those used, so that one large part does not make all later ones
-        large."""
+        as many as here, but at most four times those used, so that one large part does not enlarge all later ones."""
         return min(len(self.table.start), 4 * len(self)), min(len(self.table.text) << 3, 4 * self.text_bytes)
 
     def empty(self, terms: int = 0, text: int = 0) -> Dictionary:
@@ -257,8 +256,7 @@ class Finder:
         return int(attempt(k.lookup, text, len(key), self.table, self.count))
 
     def all(self, text: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """The numbers of terms given by their keys in another table's `text` (uint8), NIL for those that are not here:
-        int64."""
+        """The numbers of terms given by their keys in another table's `text` (uint8), NIL for those not here: int64."""
         found = np.empty(len(starts), dtype=np.int64)
         attempt_rows(k.lookup_all, 64 * len(starts), text, starts, lengths, found, self.table, self.count)
         return found

@@ -1,7 +1,7 @@
 """Rows become graph events, in the order of the source, for one stream.
 
-The kernel `cut` knows the rules, `spaseq.rdf.columns.wrong_events` the words of errors. Drafts leave in the order in
-which they began, each with its time; `spaseq.rdf.columns.ordering` puts them in order of time. The rules, where a file
+The kernel `cut` applies the rules, `spaseq.rdf.columns.wrong_events` words the errors. Drafts leave in the order of
+their beginnings, with their times; `spaseq.rdf.columns.ordering` puts them in order of time. The rules, if a file
 leaves a choice:
 
 * **graph**: an event graph ends where a statement of another event graph begins; statements of the default graph in
@@ -9,14 +9,12 @@ leaves a choice:
   another event, counted as `reopened`. Statements of the default graph are not in any event; those that do not give a
   graph's time are counted as `ignored`.
 * **subject**: a run of statements with one subject (and one graph), with those of the blank nodes that belong to it
-  (`find_run`). It also ends where a predicate of an IRI comes again: a flat record has one value for each attribute, so
-  the next record of that subject has begun, even with the value it had before. Only `rdf:type` may stand several times,
-  with different types. A blank node may have several values: it is described once. Events that need several IRIs as
-  subjects need graphs.
-* **size:N**: N statements make an event, as in the original engine. A rest at the end is malformed.
-* **time**: in the event's graph, the values of the predicate on the graph's own name come first, then those on any
-  subject. Only if there are none, what the default graph says about the name, before or after. More than one time is
-  an error.
+  (`find_run`). It also ends where a predicate of an IRI comes again, even with the same value. A flat record has one
+  value for each attribute, so the next record of that subject has begun. Only `rdf:type` may be repeated, with other
+  types. A blank node may have several values: it is described once. Events about several IRIs need graphs.
+* **size:N**: N statements make an event, as in the original engine. Fewer at the end are malformed.
+* **time**: in the event's graph, values of the predicate on the graph's own name come first, then those on any subject.
+  If there are none, the default graph's statements about the name count, before or after. Several are an error.
 """
 
 from __future__ import annotations
@@ -70,9 +68,9 @@ _DRAFT_DTYPES: Final = a.Drafts(
 class Drafting:
     """The events of one stream in the making.
 
-    Drafts 0 to `front` have a time, in the order of the source; those behind wait for one, and the last may be open,
-    or the last few: runs of blank nodes, which wait for what points at them.
-    `files` are the names of the files read so far. A method that returns an error has done all that comes before it.
+    Drafts 0 to `front` have a time, in the order of the source; those behind wait for one. The last draft may be open.
+    Several may be open if they are runs of blank nodes, which wait for a statement that points at them. `files` are the
+    names of the files read so far. A method that returns an error has done all that comes before it.
     """
 
     __slots__ = ("_at", "_counters", "_file_rows", "_names", "_options", "_said", "_scanner", "_told",
@@ -93,12 +91,12 @@ class Drafting:
 
     @property
     def front(self) -> int:
-        """How many drafts are ready."""
+        """The number of drafts that are ready."""
         return int(self._at[a.FRONT])
 
     @property
     def rows(self) -> int:
-        """How many rows the drafts have."""
+        """The number of rows in the drafts."""
         return int(self._at[a.USED])
 
     def begin_file(self, source: str, options: StreamOptions) -> None:
@@ -114,8 +112,8 @@ class Drafting:
             self._dictionary.keep(key_given(str(RDF.type)))
 
     def join(self, part: Scanner) -> None:
-        """The rows to come are those of `part`, which is used up. The fewer rows get numbers among the terms of the
-        others."""
+        """The rows to come are those of `part`, which is used up. The fewer rows are renumbered by the others'
+        terms."""
         scanner, count = self._scanner, self._scanner.count
         if count > part.count:
             terms = self._dictionary.take(part.dictionary.table, len(part.dictionary), np.arange(len(part.dictionary)))
@@ -128,7 +126,7 @@ class Drafting:
         scanner.count = count + part.count
 
     def feed(self) -> EventError | None:
-        """Cut what the scanner has added."""
+        """Cut the rows that the scanner has added."""
         scanner, at = self._scanner, self._at
         begin, end = int(at[a.NEXT_ROW]), scanner.count
         self._file_rows += end - begin
@@ -227,7 +225,7 @@ class Drafting:
         return self._told
 
     def _read_times(self, begin: int, end: int, told: a.Rules, values: np.ndarray, status: np.ndarray) -> None:
-        """What the rows `begin:end` say about times."""
+        """Reads the times that the rows `begin:end` state."""
         if told.arrival:
             return
         table = self._dictionary.table
@@ -256,7 +254,7 @@ class Drafting:
             self._said = grow(self._said, max(int(at[a.SAID]) + rows, 2 * len(self._said)))
 
     def _by_term(self, told: a.Rules) -> tuple[a.Said, a.Runs]:
-        """What is kept by term while rows are cut."""
+        """The notes by term that `cut` keeps."""
         terms = len(self._dictionary)
         said = a.Said(self._said, *(np.full(terms, layout.NIL, dtype=np.int32) for _ in range(3)))
         subjects = terms if told.by == a.BY_SUBJECT else 0

@@ -1,8 +1,8 @@
 """Streams as they come: files that grow, folders that get files, standard input.
 
-Each stream is read by a thread of its own, as columns: what can be read at once becomes a batch. `Followed` merges
-them. While a stream has something to read, the others wait for it, so what is already there is merged by time; a stream
-that is silent holds nobody up.
+Each stream is read by a thread of its own, as columns: input that can be read at once becomes a batch. `Followed`
+merges them. While a stream has something to read, the others wait for it, so input already there is merged by time; a
+silent stream does not hold up the others.
 
 A file of N-Triples or N-Quads may grow: its last line counts once it is whole. Other files are read once, so they
 belong into the folder in one move. The files of a folder follow each other by name, and one is done when the next is
@@ -44,18 +44,17 @@ _AHEAD: Final = 2
 """Batches that a stream may be read ahead of the others."""
 _LIMITS: Final = BatchLimits(1 << 13)
 _MOMENT: Final = 0.005
-"""Seconds that a pipe is waited for where nothing waits for it."""
+"""Seconds to wait for a pipe that nothing waits for."""
 
 
 class Followed:
     """The events of `sources`, in order of time, as they come: `batches` in columns, or one by one by iterating.
 
-    None stands for every `poll` seconds in which nothing comes. With time from arrival an event has the time of the
-    clock (ns since the epoch) when it comes out here; `now` is that clock when something came out last, and never goes
-    back. Else events are put in order within the lateness, over all streams, and what is later is an EventError or
-    dropped and counted.
-    `there`: the files at the start, for all of which `options` are settled. Ends when all streams have ended, which
-    only standard input and compressed files do; `stop` ends it too.
+    None stands for every `poll` seconds in which nothing comes. With time from arrival, an event gets the clock's time
+    (ns since the epoch) when it comes out here. `now` is the clock at the last such moment, and never goes back.
+    Otherwise events are put in order within the lateness, over all streams; a later one is an EventError or dropped and
+    counted. `there`: the files at the start, for all of which `options` are settled. Ends when all streams have ended,
+    which only standard input and compressed files do; `stop` ends it too.
     """
 
     def __init__(self, sources: Sequence[StreamSource], options: StreamOptions, *, poll: float = 0.2) -> None:
@@ -71,7 +70,7 @@ class Followed:
 
     @property
     def counters(self) -> Counters:
-        """What became of the input so far."""
+        """The counts of the input so far."""
         total = Counters()
         for counters in (self._late, *(reader.counters for reader in self._readers)):
             total.add(counters)
@@ -79,7 +78,7 @@ class Followed:
 
     @property
     def seen(self) -> Seen:
-        """How many events of each stream there were so far."""
+        """The number of events of each stream so far."""
         found = Seen()
         for reader in self._readers:
             if reader.counters.events:
@@ -105,8 +104,8 @@ class Followed:
                 yield from heapq.merge(*events, key=attrgetter("time"))
 
     def batches(self, wanted: Collection[str] | None = None) -> Iterator[list[GraphBatch] | None]:
-        """The events that have come and are in order, as batches: each in order of time, together not before any that
-        came out earlier, and those of one stream in the order in which they came.
+        """The events that have come and are in order, as batches, each in order of time. None is earlier than any that
+        came out before. Those of one stream keep the order in which they came.
 
         `wanted`: IRIs of the predicates whose triples are needed, as of `open_batches`; None: all.
         """
@@ -151,7 +150,7 @@ class Followed:
             yield found
 
     def _arrived(self) -> Iterator[list[GraphBatch] | None]:
-        """What has been read of the streams, in their order, up to where one that has more to read stands."""
+        """The events read of the streams, in their order, up to the position of a stream that has more to read."""
         while True:
             with self._news:
                 arrived = self._take()
@@ -201,7 +200,7 @@ def _highs(times: np.ndarray, before: int | None = None) -> np.ndarray:
 class _Reader(threading.Thread):
     """Reads one stream. `silent`: there is nothing to read right now, and all that was read is in `held`.
 
-    What the two threads share (`held`, `silent`, `ended`, `error`) is looked at and changed within `news`.
+    The data of both threads (`held`, `silent`, `ended`, `error`) is read and changed within `news`.
     """
 
     def __init__(
@@ -231,11 +230,11 @@ class _Reader(threading.Thread):
 
     @property
     def reached(self) -> int:
-        """The greatest time of what is held, which is something."""
+        """The greatest time of the held events, which exist."""
         return max(int(batch.times.max()) for batch in self.held)
 
     def take(self, until: int | None, side: Literal["left", "right"] = "right") -> list[GraphBatch]:
-        """Takes what is held, up to the first event behind the time `until`; "left": up to the first at that time."""
+        """Takes the held events, up to the first behind the time `until`; "left": up to the first at that time."""
         taken, high = [], None
         while self.held:
             batch = self.held.popleft()
@@ -287,7 +286,7 @@ class _Reader(threading.Thread):
         self._stopped.wait(self._poll)
 
     def _has_more(self) -> bool:
-        """Whether the file that is read has something to read now, or has ended."""
+        """True if the open file has something to read now, or has ended."""
         file = self._file
         if file is None:
             return True
@@ -299,7 +298,7 @@ class _Reader(threading.Thread):
     # -- files
 
     def _paths(self) -> Iterator[str]:
-        """The files, one after another; where one is a folder, those that it has and gets."""
+        """The files, one after another; for a folder, those that it has and gets."""
         last: dict[Path, str] = {}  # of each folder the name read last
         while not self._stopped.is_set():
             path = self._next()

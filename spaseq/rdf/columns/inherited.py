@@ -27,13 +27,13 @@ from spaseq.rdf.columns.pairs import codes_of, pair, refuse_more
 _STEPS: Final = 1 << 16, 1 << 24
 """Steps of the first call of the kernel, which may be interpreted, and of the others."""
 _BLOCK: Final = 1 << 20
-"""Of what is found, so many at a time."""
+"""The number of results at a time."""
 
 
 class Hierarchy:
     """Pairs of a term and another one above it, closed: int32 (n, 2). `terms`: how many terms there are.
 
-    Its members are numbered from 0, those with the most above them first: so nothing comes before what is below it.
+    Its members are numbered from 0, those with the most above them first: so no member comes before one below it.
     """
 
     __slots__ = ("_above", "_begins", "_bits", "_members", "_number", "_terms", "size")

@@ -84,8 +84,7 @@ def is_kept(path: str) -> bool:
 def write_kept(graph: GraphColumns, into: str, sources: Sequence[Source] = ()) -> None:
     """Keeps a graph that was read (`read_knowledge`) in the file `into`, which is there as a whole or not at all.
 
-    Raises OptionError if the name does not end in EXTENSION, EventError if it cannot be written. About 0.4 s for a
-    million triples.
+    OptionError if the name does not end in EXTENSION, EventError if it cannot be written. 0.4 s for a million triples.
     """
     if not is_kept(into) or is_elsewhere(into):
         raise OptionError(f"{into}: no name for kept knowledge", f"name a file of this machine NAME{EXTENSION}")
@@ -166,7 +165,7 @@ def _align(at: int) -> int:
 
 
 def open_kept(path: str) -> GraphColumns:
-    """The graph that is kept in a file, mapped: what it costs does not depend on how much there is.
+    """The graph that is kept in a file, mapped; the cost does not depend on its size.
 
     A file that only Spark's libraries read is read whole. EventError for a file that is none, cut off, damaged, or of
     another version or byte order.
@@ -208,7 +207,7 @@ def check_kept(path: str) -> None:
 
 
 def _open(path: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The sections, and what the header says."""
+    """The sections, and the header."""
     try:
         data, size = _map(path)
     except FileNotFoundError:
@@ -264,8 +263,7 @@ def _header(data: Any, size: int, path: str) -> bytes:
 
 
 def _places(about: Mapping[str, Any]) -> dict[str, tuple[Any, int, int]]:
-    """For each section the kind of its numbers, its offset, and their count. Raises ValueError if the offset is not one
-    of a section."""
+    """For each section the kind of its numbers, its offset, and their count. ValueError if the offset is wrong."""
     places = {}
     for name, (at, count, _) in about["sections"].items():
         if not (type(at) is type(count) is int and at >= _HEAD.size and at % _ALIGNED == 0 and count >= 0):

@@ -1,7 +1,7 @@
 """Background knowledge: files of RDF in any format as one graph ([SPAseq] Definition 15).
 
-Files are read by the kernels that read streams, without an object for a triple. The words for what is wrong in a
-document come from the reader of statements, which knows the lines.
+Files are read by the kernels that read streams, without an object for a triple. Errors in a document are worded by the
+reader of statements, which knows the lines.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ def load_knowledge(path: str | Sequence[str], *, format: str | None = None) -> r
 def read_knowledge(path: str | Sequence[str], *, format: str | None = None) -> GraphColumns:
     """The triples of the file (or files, or globs) `path` as one graph, named graphs in it merged.
 
-    The format is told by the extension (N-Triples, N-Quads, TriG, Turtle, N3, RDF/XML, JSON-LD; `.gz` and `.zst` are
-    decompressed) or by `format`. Blank nodes of different files stay different. EventError with file and line for
-    what cannot be read. About a microsecond for a triple of a file of lines, two in a document.
+    The format is given by the extension (N-Triples, N-Quads, TriG, Turtle, N3, RDF/XML, JSON-LD; `.gz` and `.zst` are
+    decompressed) or by `format`. Blank nodes of different files stay different. EventError with file and line if a file
+    cannot be read. About a microsecond for a triple of a file of lines, two in a document.
 
-    A file that `build_knowledge` made is mapped, not read, if it is the only one. Else its triples are added to those
-    of the others.
+    A file that `build_knowledge` made is mapped, not read, if it is the only one. Else it is added to the others.
     """
     from spaseq.rdf.columns.dictionary import Dictionary
 
@@ -64,11 +63,10 @@ def read_knowledge(path: str | Sequence[str], *, format: str | None = None) -> G
 
 
 def build_knowledge(path: str | Sequence[str], into: str, *, format: str | None = None) -> KeptKnowledge:
-    """Keeps what `read_knowledge` reads of `path` in the file `into`, which must end in `.spaseq-kb`: what is in it.
+    """Keeps the triples of `path` (`read_knowledge`) in the file `into`, named `*.spaseq-kb`. Returns its summary.
 
-    The file stands for its sources wherever knowledge is named by files, and is mapped there. It is one graph; its IRI
-    is said where it is used. Errors as of `read_knowledge`; OptionError for another name, EventError where it cannot
-    be written.
+    The file stands for its sources wherever knowledge is named by files, and is mapped there. It is one graph; its user
+    gives its IRI. Errors as of `read_knowledge`; OptionError for another name, EventError if it cannot be written.
     """
     files = expand_files([path] if isinstance(path, str) else path)
     sources = [(file, None if file == STDIN else file_size(file)) for file in files]
@@ -86,7 +84,7 @@ def _alone(graph: GraphColumns) -> GraphColumns:
 
 def read_part(chunks: Iterable[bytes], form: Format, source: str, path: str, *, first_line: int = 1) -> GraphColumns:
     """The triples of a part of a file that begins with the line `first_line`, as `read_knowledge` has them. `source`:
-    the file's name as the user gave it, of which the names of blank nodes are made; `path`: where errors are."""
+    the file's name as the user gave it, of which the names of blank nodes are made; `path` is named in errors."""
     from spaseq.rdf.columns.dictionary import Dictionary
 
     dictionary = Dictionary()
@@ -144,7 +142,7 @@ def _document(chunks: Iterable[bytes], form: Format, path: str, scanner: Scanner
 
 
 def _sample(path: str) -> bytes:
-    """The size of a file and its first and last bytes; nothing of what can be read only once."""
+    """The size of a file and its first and last bytes; nothing of a file that can be read only once."""
     if path == STDIN or not (is_elsewhere(path) or os.path.isfile(local_path(path))):
         return b""
     try:
@@ -160,11 +158,11 @@ def _sample(path: str) -> bytes:
 class _Blanks:
     """Gives each blank node of a file a name that no other file has.
 
-    Lines keep their own labels in it, so that a part of a file has the names that the whole file has; in documents,
-    where a parser makes up labels, blank nodes are numbered as they come.
+    In files of lines, the name holds the node's label, so that parts of a file have the names of the whole file. In
+    documents the parser makes up labels, so blank nodes are numbered as they come.
 
-    A file is told from others by its name and by what `_sample` sees of it: what was built of a file may be used beside
-    another that has its name, in another folder or at another time.
+    A file is identified by its name and by what `_sample` reads of it. So knowledge built of a file can be used beside
+    a file of the same name in another folder, or of another time.
     """
 
     def __init__(self, dictionary: Dictionary, source: str, path: str, form: Format) -> None:

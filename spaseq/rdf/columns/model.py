@@ -1,13 +1,12 @@
 """The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 
 A term is held as the UTF-8 bytes of its key (`spaseq.rdf.terms.term_key`: `<iri>`, `_:label`, `"text"`, `"text"@tag`,
-`"text"^^<iri>`, without escapes; tags in lower case, xsd:string left out), all keys in one array of bytes, each at a
-multiple of eight and followed by zeros up to the next. So equal terms have equal bytes, and rdflib's object for a term
-is made only when somebody asks for it.
+`"text"^^<iri>`). Keys have no escapes, tags are in lower case, xsd:string is left out. All keys are in one array of
+bytes, each at a multiple of eight and followed by zeros up to the next. So equal terms have equal bytes. rdflib's
+object for a term is made only on request.
 
-Rejected: one dictionary for a whole stream (never-ending values such as times and readings fill it; a batch's own is
-small, stays in the cache and needs no eviction); offsets into the text of the file (the text would have to live as
-long as the batch).
+Rejected: one dictionary for a whole stream (ever new values such as times fill it; a batch's own is small, stays in the
+cache and needs no eviction). Also rejected: offsets into the file's text (which would live as long as the batch).
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ _KEY: Final = re.compile(
     rb'".*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<[^\x00-\x20<>"{}|\\^`]*>)?',
     re.DOTALL,
 )
-"""What a key looks like, if nothing has happened to it."""
+"""The form of a key that nothing has damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """When a batch is made of what has been read: after this many triples, or bytes of different terms.
+    """The limits at which a batch is made of the input read: a number of triples, or of bytes of different terms.
 
-    A batch can be larger by a block of the file (1 MiB, or one line), and what waits (an unfinished event, events
-    within the lateness, graphs whose time stands further on) is held besides.
+    A batch can be larger by a block of the file (1 MiB, or one line). Waiting events are held besides: unfinished ones,
+    those within the lateness, and graphs whose time stands further on.
     """
 
     triples: int = 65_536
@@ -73,17 +72,16 @@ class TermTable:
     """The terms of one batch, numbered from 0; numbers of different batches do not compare.
 
     * `kind`: uint8 (t,), `IRI`, `BLANK` or `LITERAL`.
-    * `text`: uint8, the keys of all terms; that of term i are the `length[i]` bytes (int32) from `start[i]` (int64).
+    * `text`: uint8, the keys of all terms; that of term i is the `length[i]` bytes (int32) from `start[i]` (int64).
     * `lexical`: int32 (t,), of a literal the number of bytes of its text between the quotes, otherwise -1.
     * `datatype`: int32 (t,), of a literal with a datatype the number of its IRI, otherwise -1 (also with a tag).
-    * `own`: int64 (k, 2), for the last k terms of the table, which are blank nodes without a key: the number of their
-      event in its file, from 1, and their own number in the event, from 0. Their labels are made of `scope` and these.
-      Other blank nodes in such a table are names of the file, in no event.
-    * `kept`: the file from which the arrays are mapped (`spaseq.rdf.columns.kept`), otherwise empty. What it says of a
-      term is checked when it is used: EventError (`damaged`) where it does not fit together.
+    * `own`: int64 (k, 2), of the last k terms, blank nodes without a key. The columns are the number of the event in
+      its file, from 1, and of the node in the event, from 0. Their labels are made of `scope` and these. Other blank
+      nodes in such a table are names of the file, in no event.
+    * `kept`: the file from which the arrays are mapped (`spaseq.rdf.columns.kept`), otherwise empty. A term is checked
+      when it is used: EventError (`damaged`) if its parts do not agree.
 
-    Arrays are not to be written. Equal numbers are equal terms and different numbers are different ones, as rdflib
-    compares them with `==`.
+    Arrays must not be written. Numbers are equal exactly if the terms are, as rdflib compares them with `==`.
     """
 
     __slots__ = ("_ids", "_made", "_values", "datatype", "finds", "kept", "kind", "length", "lexical", "own", "scope",
@@ -113,13 +111,13 @@ class TermTable:
         self._made = made if made is not None and not len(self.own) else {}
         self._ids: dict[bytes, int] | None = None
         self.finds: Finds | None = find
-        """What finds terms by a kernel, in tables that were read: all but those of `own`."""
+        """Finds terms by a kernel, in tables that were read: all but those of `own`."""
         self.kept: str = ""
         self._values: LiteralColumns | None = None
 
     @staticmethod
     def of(terms: Iterable[Term]) -> TermTable:
-        """The table of `terms`, which are different; the datatypes of literals follow where they are not among them."""
+        """The table of `terms`, which are different; the datatypes of literals follow if they are not among them."""
         numbers: dict[Term, int] = {}
         for term in terms:
             numbers.setdefault(plain_literal(term), len(numbers))
@@ -127,8 +125,8 @@ class TermTable:
 
     @staticmethod
     def of_keys(keys: Sequence[bytes]) -> TermTable:
-        """The table of terms given by their keys, which are different; the datatypes of literals follow where they are
-        not among them. A Python step for each key, but no term is made."""
+        """The table of terms given by their keys, which are different; the datatypes of literals follow if they are not
+        among them. A Python step for each key, but no term is made."""
         numbers: dict[bytes, int] = {}
         typed, ends, types = [], [], []
         for place, key in enumerate(keys):
@@ -198,7 +196,7 @@ class TermTable:
         return starts, lengths
 
     def _are_of_their_kinds(self, numbers: np.ndarray) -> bool:
-        """True if the terms `numbers`, whose keys lie in `text`, begin as their kinds say, and literals have an end."""
+        """True if the terms `numbers`, whose keys lie in `text`, begin as their kinds require, and literals end."""
         start, kind, lexical = self.start[numbers], self.kind[numbers], self.lexical[numbers]
         literal = kind == LITERAL
         ends = np.where(literal, lexical + 1, 0)
@@ -215,7 +213,7 @@ class TermTable:
             raise self.damaged() from None
 
     def damaged(self) -> EventError:
-        """The error that says so of the file from which the table is mapped."""
+        """The error about the file from which the table is mapped."""
         return damaged_file(self.kept)
 
     def term(self, number: int) -> Term:
@@ -232,7 +230,7 @@ class TermTable:
         return term_from_key(key.decode())
 
     def id_of(self, term: Term) -> int:
-        """The number of `term`, -1 where the batch does not have it."""
+        """The number of `term`, -1 if the batch does not have it."""
         return self._id_of_key(term_bytes(term))
 
     def _id_of_key(self, key: bytes) -> int:
@@ -261,14 +259,14 @@ class TermTable:
         return found
 
     def literals(self) -> LiteralColumns:
-        """What the literals mean, as columns (`LiteralColumns`); computed when first asked for, each term once."""
+        """The values of the literals, as columns (`LiteralColumns`); computed on first use, each term once."""
         if self._values is None:
             self.check()
             self._values = literal_columns(self.text, self.start, self.length, self.lexical, self.datatype, self.term)
         return self._values
 
     def check(self) -> None:
-        """Raises `damaged` where the arrays of a table that is kept do not agree with each other. O(terms)."""
+        """Raises `damaged` if the arrays of a table that is kept do not agree with each other. O(terms)."""
         if not self.kept:
             return
         ends = np.append(self.start[1:], len(self.text))[: len(self.start)]
@@ -281,7 +279,7 @@ class TermTable:
         """(values float64 (t,), is_number bool (t,)): the literals of SPARQL's numeric types, by value.
 
         Terms that are no number have the value NaN. A value that float64 does not hold exactly is the nearest one:
-        `literals` says which are exact.
+        `literals` marks the exact ones.
         """
         values = self.literals()
         return values.number, values.is_number
@@ -295,9 +293,9 @@ class GraphBatch:
 
     * `triples`: int32 (n, 3), the terms of subject, predicate and object; a triple stands once in an event.
     * `offsets`: int64 (m + 1,): event i has the triples `offsets[i]:offsets[i + 1]`, in the order of the source.
-    * `times`: int64 (m,), nanoseconds since the epoch, never decreasing where the reader has put events in order.
-    * `graphs`: int32 (m,), the term of the graph's name, -1 where it has none.
-    * `records`: int64 (m,), the line, from 1, where the event begins.
+    * `times`: int64 (m,), nanoseconds since the epoch, never decreasing once the reader has put events in order.
+    * `graphs`: int32 (m,), the term of the graph's name, or -1.
+    * `records`: int64 (m,), the first line of the event, from 1.
     * `terms`: the terms of all of it (and possibly some more).
     """
 
@@ -368,7 +366,7 @@ def damaged_file(path: str, what: str = "damaged: what it says does not fit toge
 
 
 def _are_spans(starts: np.ndarray, lengths: np.ndarray, ends: np.ndarray, size: int) -> bool:
-    """Whether all are keys in a text of `size` bytes, each padded up to where the next begins."""
+    """True if all are keys in a text of `size` bytes, each padded up to the start of the next."""
     padded = (lengths.astype(np.int64) + _WORD - 1) // _WORD * _WORD
     inside = (starts >= 0) & (lengths > 0) & (starts % _WORD == 0) & (ends <= size)
     return bool((inside & (ends - padded == starts)).all())

@@ -1,4 +1,4 @@
-"""The names that ended last, to tell whether a graph comes again (`reopened` of `Counters`)."""
+"""The names that ended last, to detect graphs that come again (`reopened` of `Counters`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RecentNames:
     def mark(
         self, names: np.ndarray, text: np.ndarray, start: np.ndarray, length: np.ndarray, hashes: np.ndarray
     ) -> np.ndarray:
-        """Whether each of the graphs `names` (int32, terms of a table) has ended before (uint8)."""
+        """uint8, 1 for each of the graphs `names` (int32, terms of a table) that has ended before."""
         need = min(int(self._ends[COUNT]) + len(names) + 1, self._limit)
         if need > len(self._keys):
             self._grow(min(max(need, 2 * len(self._keys)), max(self._limit, _FIRST)))

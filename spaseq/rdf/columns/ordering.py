@@ -23,7 +23,7 @@ _EVERYTHING: Final = (0, 1 << 31)
 
 
 class Ordering:
-    """Puts what `drafting` has ready in order of time and makes batches of it.
+    """Puts the ready drafts of `drafting` in order of time and makes batches of them.
 
     `needed`: how many of the dictionary's wanted predicates a batch has the triples of; None: all triples. Without
     `ordered`, events come in the order of the source, whatever their times, and none waits.
@@ -67,7 +67,7 @@ class Ordering:
         return self._scanner.dictionary
 
     def _release(self, at_end: bool) -> tuple[Released, int, int]:
-        """What is ready and what waits; how many drafts waited before, and how many have come and been looked at."""
+        """The ready events and the waiting ones; the number of drafts that waited before, and of those examined."""
         front, reorder = self._drafting.front, self._reorder
         if reorder is None:
             return Released(slice(0, front), slice(front, front), None), 0, front
@@ -82,7 +82,7 @@ class Ordering:
         return self._drafting.files[drafts.file[draft]], int(drafts.record[draft])
 
     def _by_file(self, order: np.ndarray) -> list[np.ndarray]:
-        """`order` cut where another file begins."""
+        """`order` cut at the beginning of each file."""
         if not len(order):
             return []
         files = self._drafting.drafts.file[order]
@@ -119,7 +119,7 @@ class Ordering:
         )
 
     def _terms(self, scope: str, own: np.ndarray) -> TermTable:
-        """The terms so far, with the events' own blank nodes behind them. Nothing is copied where there are none: the
+        """The terms so far, with the events' own blank nodes behind them. Nothing is copied if there are none, as the
         dictionary only ever adds."""
         count, table = len(self._dictionary), self._dictionary.table
 

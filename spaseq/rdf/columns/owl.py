@@ -2,8 +2,7 @@
 
 The answer is that of the library owlrl, whose lists of datatypes are used. Terms that are owl:sameAs are one while the
 rules run (the smallest number stands for all). They are written out at the end, so that they cost only their own
-triples. Each round applies all rules to all triples, by joins; transitive properties are closed at once, so rounds are
-few.
+triples. Each round applies all rules to all triples, by joins; transitivity is closed at once, so rounds are few.
 
 The rules here do not cover owl:hasKey, qualified cardinality, negative assertions, lists with two ends, and OWL's
 statements about its own equality and lists. These cases, and every inconsistency, whose words are owlrl's, are for
@@ -80,11 +79,10 @@ def close_owl_rl(
 ) -> tuple[GraphColumns, str]:
     """The graph with its consequences under OWL 2 RL, and the reason for the use of owlrl, in words, else nothing.
 
-    The rules run over columns. If they do not cover the graph, or it contradicts itself, the library owlrl runs, triple
-    by triple.
+    The rules run over columns. If they do not cover the graph, or it contradicts itself, owlrl runs, triple by triple.
 
     Raises `OptionError` if owlrl (the extra `owl`) is not installed. Raises `EventError` with the `name` of the graph
-    for input for which owlrl has no rule: a list that begins again, a cardinality that is no number. Otherwise as
+    for input without a rule in owlrl: a list that begins again, a cardinality that is no number. Otherwise as
     `close_owl`.
     """
     try:
@@ -208,7 +206,7 @@ class _Closing:
     def _datatypes(
         self, rows: np.ndarray, used: set[int], below: dict[int, list[int]], disjoint: list[tuple[int, int]]
     ) -> Iterator[np.ndarray]:
-        """dt-type1, dt-type2 and what owlrl says besides: the types of literals, and of terms that have datatypes."""
+        """dt-type1, dt-type2 and an addition of owlrl: the types of literals, and of terms that have datatypes."""
         terms, kind, of = self._terms, self._of[RDF.type], self._of
         there = apart(rows[:, 2])
         literals = there[terms.kind[there] == LITERAL]
@@ -270,7 +268,7 @@ class _Closing:
         return GraphColumns(self._written_out(), self._terms)
 
     def _merge(self, said: np.ndarray) -> bool:
-        """Let what was stated to be the same, and these pairs, be one term. Whether there was any that was not."""
+        """Make one term of those stated to be the same, and of these pairs. True if any was not one before."""
         same = self._same
         pairs = once(same[np.concatenate([self._stated[:, [0, 2]], said])])
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
@@ -444,8 +442,7 @@ class _Closing:
         return _triples(one[same, 1], self._of[OWL.sameAs], other[same, 1])
 
     def _transitive(self, predicate: int, *, loops: bool) -> Iterator[np.ndarray]:
-        """The triples that a transitive predicate adds; `loops`: also that a term has it to itself, if it goes there
-        and back."""
+        """The triples that a transitive predicate adds; `loops`: also from terms to themselves, by a way back."""
         low, high = self._graph.groups.get(predicate, (0, 0))
         if self._closed_at.get((predicate, loops)) == high - low:
             return
@@ -586,7 +583,7 @@ class _Closing:
             raise _NotHereError("an inconsistency")
 
     def _present(self, places: tuple[int, ...]) -> np.ndarray:
-        """bool, by term: whether triples have it at one of `places`."""
+        """bool, by term: True if triples have it at one of `places`."""
         found = np.zeros(len(self._terms), bool)
         for rows in (self._graph.rows, self._same[self._stated]):
             for place in places:

@@ -45,8 +45,7 @@ def common(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def shared(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The numbers that are in both, ascending; `one` and `other` have each once. PERF: `numpy.isin` hashes them, as
-    `unique` does."""
+    """The numbers that are in both, ascending; `one` and `other` have each once. PERF: `numpy.isin` hashes them."""
     both = np.concatenate([one, other])
     both.sort()
     found: np.ndarray = both[:-1][both[1:] == both[:-1]]
@@ -76,12 +75,10 @@ def transitive(direct: np.ndarray, most: int | None = None) -> np.ndarray:
 
 
 def reached(direct: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of a term and another one that is reached from it, each once; and the terms reached from themselves by
-    way of another.
+    """The pairs of a term and another reached from it, each once; and the terms reached from themselves via others.
 
     `direct` is in order. Components of terms that reach each other are one node; the terms behind a node are gathered
-    once. O(pairs), and the terms that several ways from a term have in common. Raises BudgetExceeded if there are more
-    than `most`.
+    once. O(pairs), and the terms common to several ways from a term. BudgetExceeded if there are more than `most`.
     """
     if not len(direct):
         return NO_PAIRS, NO_PAIRS[:, 0]

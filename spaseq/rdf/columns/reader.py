@@ -41,15 +41,14 @@ def open_batches(
     wanted: Collection[str] | None = None,
     limits: BatchLimits = _LIMITS,
 ) -> tuple[list[tuple[str, Iterator[GraphBatch]]], StreamOptions]:
-    """For each of `sources`, given in the order of the FROM clause, its name and its batches in order of time; and the
-    options as settled.
+    """For each of `sources`, in FROM order, its name and its batches in order of time; and the settled options.
 
     `wanted`: IRIs of predicates; triples of others are counted as read and are not in the batches (an event that has
     lost all of them still is). None: all triples, as events that are shown must have.
 
-    OptionError if two streams have one name or the clocks of the streams cannot be compared, EventError for a file that
-    is not there: both before this returns. EventError for what is wrong in a file when it is reached, after the batches
-    of what comes before it, with the file and the line.
+    OptionError if two streams have one name or the clocks of the streams cannot be compared, EventError for a missing
+    file: both before this returns. EventError with file and line when an error in a file is reached, after the batches
+    before it.
     """
     check_names(sources)
     counters = counters if counters is not None else Counters()
@@ -86,11 +85,11 @@ def may_read_ahead(source: StreamSource, options: StreamOptions) -> bool:
 
 
 class ColumnFiles:
-    """The files of one stream, one after another, as batches: their bytes are made into rows, into events, and into
+    """The files of one stream, one after another, as batches. Bytes become rows, rows become events, and events become
     batches in order of time (as of `Ordering`, also for `ordered`).
 
-    The IRI of `source` tells its blank nodes from those of others. Of the triples only those with a predicate of
-    `wanted` are kept, all by default. The other arguments are those of `read_batches`.
+    The IRI of `source` sets its blank nodes apart from those of others. Only triples with a predicate of `wanted` are
+    kept, by default all. The other arguments are those of `read_batches`.
     """
 
     def __init__(
@@ -130,7 +129,7 @@ class ColumnFiles:
         follows, so nothing has to wait for its order.
 
         `has_more`: true if another chunk, or the end, can be read at once; by default always of a file, and of a pipe
-        if something stands in it. Before it is waited for, what has been read becomes a batch.
+        if something stands in it. Before a wait, the input read becomes a batch.
         """
         drafting = self._drafting
         more = partial(_has_more, path) if has_more is None else has_more
@@ -178,8 +177,7 @@ class ColumnFiles:
             yield False
 
     def _limits_for(self, fresh: int, by_parts: bool) -> BatchLimits:
-        """The limits for a batch of `fresh` rows: each costs the terms that there are. With parts of a file these go
-        with their part."""
+        """The limits for a batch of `fresh` rows. A batch costs O(all terms); a part's terms go with the part."""
         if by_parts:
             return BatchLimits(_PARTS * self._limits.triples, _PARTS * self._limits.text)
         return replace(self._limits, triples=min(self._limits.triples, max(_TERMS, 8 * fresh)))

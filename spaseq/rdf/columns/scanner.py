@@ -1,9 +1,9 @@
-"""Bytes of RDF become rows of numbered terms. A document (Turtle, TriG) goes through its parser and is written as lines
-of N-Quads, which are read as those of files are.
+"""Bytes of RDF become rows of numbered terms. A parser reads a document (Turtle, TriG) and writes it as lines of
+N-Quads, which are read as files of lines are.
 
-The kernel takes the lines that are certainly right; all others go to the parser behind `spaseq.rdf.statements`, which
-is the authority. If that finds anything but one statement on each of them, the rest of the block goes that way, so that
-what is refused, the message and what is counted are the same on both roads.
+The kernel takes the lines that are certainly right. All others go to the parser behind `spaseq.rdf.statements`, which
+is the authority. If that finds anything but one statement on each of them, the rest of the block goes to it too. So
+both roads refuse the same input, with the same messages and counts.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Scanner:
         return Scanner(self.dictionary.empty(terms, text), Counters(), self._malformed)
 
     def read(self, chunks: Iterable[bytes], form: Format, source: str, line: int = 1) -> Iterator[bool]:
-        """Adds the rows of a file, or of a part that begins with the line number `line`, a block at a time; yields
-        False after each chunk, also where it ends no line.
+        """Adds the rows of a file, or of a part that begins with the line number `line`, a block at a time. Yields
+        False after each chunk, even if it ends no line.
 
         EventError as of `parse_statements`; the rows before it have been added, but not yielded after.
         """
@@ -126,8 +126,7 @@ class Scanner:
         return int(self.dictionary.state[k.LINE])
 
     def scan(self, block: Lines, form: Format, line: int) -> tuple[int, int] | None:
-        """Adds the rows of the block up to where it is left to the parser alone: that byte, and the number of its line;
-        None where all is read."""
+        """Adds the block's rows up to the part for the parser: its first byte and line number; None if all is read."""
         state = self.dictionary.state
         before = self.count
         block.into(self._block)
@@ -149,7 +148,7 @@ class Scanner:
         return rest
 
     def _make_room(self, left: int) -> None:
-        """Room for about what `left` bytes hold; the kernel asks again when it was too little."""
+        """Make room for about the contents of `left` bytes; the kernel asks again if it was too little."""
         about = left // 64 + 64
         state = self.dictionary.state
         self._grow(int(state[k.ROWS]) + about)
@@ -214,7 +213,7 @@ def _four(quad: pyoxigraph.Quad) -> tuple[object, ...]:
 
 
 def _describe(term: object) -> Described:
-    """A term of the parser's. ValueError for what rdflib cannot hold: `Terms.convert` says it in words."""
+    """A term of the parser's. ValueError for terms that rdflib cannot hold: `Terms.convert` words it."""
     if type(term) is pyoxigraph.NamedNode:
         return f"<{term.value}>".encode(), layout.IRI, layout.NIL, None
     if type(term) is pyoxigraph.BlankNode:
@@ -231,7 +230,7 @@ def _describe(term: object) -> Described:
 
 
 class Lines:
-    """A block of whole lines: `head`, and `tail` up to `cut`; and what is to know about its bytes."""
+    """A block of whole lines: `head`, and `tail` up to `cut`; and properties of its bytes."""
 
     __slots__ = ("_chunk", "_head", "_tail", "size")
 
@@ -247,12 +246,12 @@ class Lines:
 
     @property
     def ascii(self) -> bool:
-        """Whether it is certainly plain ASCII."""
+        """True if it is certainly plain ASCII."""
         return self._head.isascii() and self._chunk.isascii()
 
     @property
     def odd(self) -> bool:
-        """Whether a carriage return stands anywhere but before a newline: the parser takes it for a line's end."""
+        """True if a carriage return stands anywhere but before a newline: the parser takes it for a line's end."""
         if b"\r" not in self._chunk and b"\r" not in self._head:
             return False
         whole = self.part(0, self.size)
@@ -260,7 +259,7 @@ class Lines:
 
     @property
     def utf8(self) -> bool:
-        """Whether it is valid UTF-8."""
+        """True if it is valid UTF-8."""
         try:
             self.part(0, self.size).decode()
         except UnicodeDecodeError:
@@ -269,7 +268,7 @@ class Lines:
 
     @property
     def lines(self) -> int:
-        """How many newlines it has."""
+        """The number of newlines."""
         return self.part(0, self.size).count(b"\n")
 
     def part(self, begin: int, end: int) -> bytes:

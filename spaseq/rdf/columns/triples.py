@@ -27,12 +27,10 @@ _PART: Final = 1 << 20
 
 
 class GraphColumns:
-    """A graph. `terms`: all of its terms, and possibly some more. `groups`: for each predicate, by its number, the
-    range of its rows.
+    """A graph. `terms`: its terms, and possibly some more. `groups`: each predicate's range of rows, by its number.
 
-    `orders`: what `find` needs; made by predicate when it is asked for, unless it is given. Rows of a graph that is
-    kept in a file (`spaseq.rdf.columns.kept`) are checked when they are taken, as their terms are: EventError where
-    they are none.
+    `orders`: the orders that `find` needs; made by predicate on first use, unless given. Rows of a graph that is kept
+    in a file (`spaseq.rdf.columns.kept`) are checked on use, as their terms are: EventError if they are none.
     """
 
     __slots__ = ("_made", "_orders", "_rows", "groups", "terms")
@@ -80,8 +78,7 @@ class GraphColumns:
         return sorted(found & self.groups.keys())
 
     def about(self, predicates: Iterable[str]) -> np.ndarray:
-        """The rows of the triples with one of `predicates`, given by IRI: int32 (·, 3). What it costs does not depend
-        on the other triples."""
+        """The triples with one of `predicates` (IRIs): int32 (·, 3). The cost does not depend on the other triples."""
         ranges = [self.groups[number] for number in self.numbers(predicates)]
         if len(ranges) == 1:
             return self._check(self._rows[slice(*ranges[0])])
@@ -90,7 +87,7 @@ class GraphColumns:
 
     def find(self, predicate: int, place: int, terms: np.ndarray) -> np.ndarray:
         """The indices in `rows` of a predicate's triples that have one of `terms` (int32, different) as their subject
-        (`place` 0) or object (2): int64, ascending. O(log n) for each term, and what is found."""
+        (`place` 0) or object (2): int64, ascending. O(log n) for each term, and O(results)."""
         from spaseq.rdf.columns.kernels.gathering import find_rows
 
         low, high = self.groups.get(predicate, (0, 0))

@@ -129,7 +129,7 @@ def _read_others(
     asked: np.ndarray,
     term: Callable[[int], Term],
 ) -> None:
-    """Fill in what the kernel leaves: doubles of more digits as Python reads them, the rest from rdflib's terms."""
+    """Fill in values that the kernel leaves: doubles of more digits as Python reads them, others by rdflib."""
     from spaseq.rdf.columns.kernels import literals
 
     left = np.flatnonzero(columns.kind == literals.NOT_SEEN)

@@ -81,7 +81,7 @@ def no_time(draft: Draft, options: StreamOptions, source: str) -> EventError:
 
 
 def two_times(name: Term, before: int, source: str, record: int) -> EventError:
-    """The default graph says a time of the graph `name` on line `record`, and another one on line `before`."""
+    """The default graph states a time of the graph `name` on line `record`, and another on line `before`."""
     return EventError(
         f"graph {name} has two times; the other is on line {before}",
         source=source,
