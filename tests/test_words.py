@@ -9,10 +9,10 @@ import pytest
 from tests.support.prose import KINDS, Place, docstrings, paragraphs, places, sentences
 
 LIMITS = {
-    "long sentence": 129,
-    "question": 226,
-    "where": 89,
-    "whoever": 11,
+    "long sentence": 97,
+    "question": 195,
+    "where": 79,
+    "whoever": 9,
     "who": 17,
     "told": 22,
     "participle": 338,

@@ -17,8 +17,7 @@ Modules:
 * `aggregates`: The rules of aggregates (SPARQL 1.1 §18.5.1), for both evaluators and for the result clauses.
 * `mappings`: Solution mappings and sets of them ([SPAseq] §5, Definition 5).
 * `legal`: The rules of SPARQL 1.1 that its grammar does not express, checked on rdflib's parse tree.
-* `grammar`: rdflib's grammar of SPARQL, changed to record positions, to keep literals as written, and to try fewer
-  alternatives.
+* `grammar`: rdflib's SPARQL grammar with positions, literals as written, and fewer alternatives to try.
 * `sparql`: From SPARQL in a query's text to rdflib's algebra; only here rdflib parses and translates.
 * `pattern`: Compile the group graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
 * `property_paths`: Property paths as values, and questions about them that need no graph.

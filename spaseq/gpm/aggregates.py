@@ -1,13 +1,12 @@
 """The rules of aggregates (SPARQL 1.1 §18.5.1), for both evaluators of graph patterns and for the result clauses.
 
-If one of the values is an error, for example that of an unbound variable, the aggregate is an error and its variable is
-unbound; only COUNT and SAMPLE ignore errors. MIN and MAX use the order of terms (`comparison.term_place`). That order
-also decides what SPARQL leaves open: SAMPLE gives the first value, and GROUP_CONCAT follows it unless an ORDER BY gives
-another order.
+If one of the values is an error, such as that of an unbound variable, the aggregate is an error and its variable
+unbound. Only COUNT and SAMPLE ignore errors. MIN and MAX use the order of terms (`comparison.term_place`). It also
+decides cases that SPARQL leaves open: SAMPLE gives the first value, and GROUP_CONCAT follows it without an ORDER BY.
 
 In the clauses behind WHERE (`behind_where`) two rules differ. All aggregates ignore solutions that do not bind a
-variable, because optional elements and rounds of an iteration may leave it unbound. And SAMPLE and GROUP_CONCAT follow
-the order of solutions; so do SUM and AVG, whose rounding of xsd:double depends on the order.
+variable, because optional elements and rounds of an iteration may leave it unbound. And SAMPLE, GROUP_CONCAT, SUM and
+AVG follow the order of solutions; the rounding of xsd:double depends on it.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def aggregated(
 ) -> dict[str, Identifier]:
     """The values of aggregates over `rows`, by their variables; those that are errors are left out.
 
-    `ordered`: whether an ORDER BY has ordered the rows.
+    `ordered`: True if an ORDER BY has ordered the rows.
     """
     found: dict[str, Identifier] = {}
     for name, aggregate in results:

@@ -1,11 +1,11 @@
 """The SPARQL algebra as our own frozen, typed nodes (SPARQL 1.1 §18.2).
 
-rdflib parses a group graph pattern and translates it to an algebra of `CompValue`s: dictionaries with a name, in which
-a misspelt attribute reads as None, and which hold mutable state while they are evaluated. `convert` reads that tree
-once, at compile time, into the nodes below; nothing of it is kept. A node or expression with an unknown name raises
-`InternalError` with that name; SERVICE raises `UnsupportedFeature`. The functions below analyse these nodes (which
-variables a pattern binds, which graphs it reads, which predicates an event must have). The plan over columns evaluates
-them, and `spaseq.gpm.reference` by definition.
+rdflib parses a group graph pattern and translates it to an algebra of `CompValue`s. These are dictionaries with a name:
+a misspelt attribute reads as None, and they hold mutable state during evaluation. `convert` reads that tree once, at
+compile time, into the nodes below; nothing of it is kept. A node or expression with an unknown name raises
+`InternalError` with that name; SERVICE raises `UnsupportedFeature`. The functions below analyse these nodes: the
+variables a pattern binds, the graphs it reads, the predicates an event must have. The plan over columns evaluates them,
+and `spaseq.gpm.reference` by definition.
 """
 
 from __future__ import annotations

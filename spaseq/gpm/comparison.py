@@ -31,7 +31,7 @@ _ARITHMETIC: Final = frozenset({"+", "*", "minus", "ABS", "CEIL", "FLOOR", "ROUN
 
 
 def compares(sign: str, left: Any, right: Any) -> bool:
-    """Whether `left sign right`, with one of `SIGNS`. SPARQLError where SPARQL has an error."""
+    """True if `left sign right`, with one of `SIGNS`. SPARQLError if that is an error in SPARQL."""
     if sign in _ORDER:
         return _in_order(_ORDER[sign], left, right)
     return _equal(left, right) is (sign == "=")
@@ -61,8 +61,7 @@ def compared_sides(expression: algebra.Expression) -> tuple[Side, str, Side] | N
 
 
 Program = tuple[float | str, ...]
-"""An expression in postfix notation: numbers, variables as `?name`, `+ - * / neg abs`, comparisons, `not`, `and` and
-`or`."""
+"""An expression in postfix form: numbers, variables as `?name`, `+ - * / neg abs`, comparisons, `not`, `and`, `or`."""
 
 _LOGIC: Final = {"&&": "and", "||": "or"}
 
@@ -127,7 +126,7 @@ def _computed_from(expression: algebra.Expression) -> frozenset[str] | None:
 
 
 def _in_order(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
-    """Whether `compare` holds for the values of `left` and `right`. SPARQLError if they have no common order."""
+    """True if `compare` holds for the values of `left` and `right`. SPARQLError if they have no common order."""
     (kind, a), (other, b) = _comparable(left), _comparable(right)
     if kind != other:
         raise SPARQLError(f"{kind} and {other} have no order")
@@ -138,8 +137,7 @@ def _in_order(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> boo
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """`left = right`: by value for numbers, truth values and times, else as rdflib does. SPARQLError if SPARQL leaves
-    it open."""
+    """`left = right`: by value for numbers, truth values and times, else as rdflib does. SPARQLError if left open."""
     if not isinstance(left, Identifier) or not isinstance(right, Identifier):
         raise SPARQLError("only terms can be equal")
     if not isinstance(left, Literal) or not isinstance(right, Literal):
@@ -159,7 +157,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _is_known(term: Literal) -> bool:
-    """Whether the literal has a datatype whose values are known here."""
+    """True if the literal has a datatype whose values are known here."""
     return term.datatype is None or term.datatype == XSD.string or value_of_literal(term) is not None
 
 
@@ -174,8 +172,8 @@ def _promote(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def number_of(term: Any) -> float | None:
-    """The value of a numeric literal as a double that is exact, so that comparing doubles compares the values; None for
-    other literals, for NaN, and for numbers that doubles do not hold exactly."""
+    """The value of a numeric literal as an exact double, so that comparing doubles compares the values. None for other
+    literals, for NaN, and for numbers that doubles do not hold exactly."""
     try:
         kind, value = _comparable(term)
     except SPARQLError:
@@ -186,8 +184,8 @@ def number_of(term: Any) -> float | None:
 
 
 def order_code(term: Any) -> tuple[str, float | int | str] | None:
-    """The kind of a literal and a value that has its place among those of that kind: a double for numbers, nanoseconds
-    since the epoch for times, minutes for dates, 0 or 1 for truth values. The kind "" for what has no order; None for
+    """The kind of a literal and a value in the order of that kind. This is a double for numbers, nanoseconds since the
+    epoch for times, minutes for dates, 0 or 1 for truth values. The kind is "" for literals without an order. None for
     kinds without such values, and for numbers that doubles do not hold exactly."""
     try:
         kind, value = _comparable(term)
@@ -208,8 +206,7 @@ def order_code(term: Any) -> tuple[str, float | int | str] | None:
 
 
 def near_number(term: Any) -> float | None:
-    """The double nearest to a numeric literal's value; None for other literals, and for xsd:float, whose sums are
-    rounded to fewer digits."""
+    """The double nearest to a numeric literal; None for others, and xsd:float, whose sums have fewer digits."""
     try:
         kind, value = _comparable(term)
         return float(value) if kind == "number" and term.datatype != XSD.float else None
@@ -255,7 +252,7 @@ def order_value(term: Literal) -> tuple[Any, ...]:
 
 
 def is_name(term: Any) -> bool:
-    """Whether a term is equal to itself only: an IRI, a blank node, or a string without a language tag."""
+    """True if a term is equal to itself only: an IRI, a blank node, or a string without a language tag."""
     if isinstance(term, Literal):
         return term.datatype is None and not term.language
     return isinstance(term, Identifier)
@@ -285,9 +282,8 @@ def _comparable(term: Any) -> tuple[str, Any]:
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class _Date:
-    """A date: the minute at which its day begins, and whether it has a time zone. Without one, the day may begin up to
-    14 hours earlier or later, so nearby dates, one with a zone and one without, have no order (XML Schema 1.1
-    §D.2.1)."""
+    """A date: the minute at which its day begins, and True if it has a time zone. Without one, the day may begin up to
+    14 hours earlier or later, so nearby dates, only one with a zone, have no order (XML Schema 1.1 §D.2.1)."""
 
     begin: int
     zoned: bool
@@ -315,7 +311,7 @@ class _Date:
         return hash(self.begin)
 
     def _apart(self, other: _Date) -> bool:
-        """Whether the dates are different. TypeError if that cannot be known."""
+        """True if the dates are different. TypeError if that cannot be known."""
         if self.zoned is not other.zoned and abs(self.begin - other.begin) <= 14 * 60:
             raise TypeError("one date names a zone and the other does not")
         return self.begin != other.begin

@@ -1,11 +1,11 @@
 """RDFS entailment: the background knowledge is closed and graph patterns are rewritten, so that streams need no change.
 
-The rules, and where the schema comes from, are those of `spaseq.rdf.columns.closing`. `close_knowledge` adds the
-consequences to each graph. `entail` rewrites a GPM to one whose solutions on an event are
-those of the GPM on the event's closure: each triple pattern becomes the union of the patterns whose triples entail it,
-without duplicates. So the work on streams grows with the patterns, not with the triples that events entail. More than a
-few classes or properties are one pattern with a variable in their place, joined with VALUES: an event's terms are
-looked up there, so its cost does not grow with the schema. These VALUES stay columns of numbers (`spaseq.gpm.inline`).
+The rules, and the source of the schema, are those of `spaseq.rdf.columns.closing`. `close_knowledge` adds the
+consequences to each graph. `entail` rewrites a GPM to one with the solutions on an event that the GPM has on the
+event's closure. Each triple pattern becomes the union of the patterns whose triples entail it, without duplicates. So
+the work on streams grows with the patterns, not with the triples that events entail. More than a few classes or
+properties become one pattern with a variable in their place, joined with VALUES. An event's terms are looked up there,
+so its cost does not grow with the schema. These VALUES stay columns of numbers (`spaseq.gpm.inline`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PROPERTIES: Final = 64
 
 
 class Schema:
-    """What is known of classes and properties, closed; `columns` has its pairs of terms. It can be pickled."""
+    """The closed relations of classes and properties; `columns` has their pairs of terms. It can be pickled."""
 
     def __init__(self, columns: SchemaColumns) -> None:
         self.columns: SchemaColumns = columns
@@ -181,8 +181,8 @@ class _Rewriter:
             yield from self._type(s, o)
 
     def _each_of(self, triple: Callable[[Any], Triple], terms: np.ndarray, most: int) -> Iterator[Node]:
-        """Patterns for the triples with any of `terms`, numbers of the schema: one each, or if there are more than
-        `most` one for all."""
+        """Patterns for triples with any of `terms`, numbers of the schema: one each; if more than `most`, one for
+        all."""
         if len(terms) > most:
             yield self._looked_up(triple, (), terms[:, np.newaxis])
         else:

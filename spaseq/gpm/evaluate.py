@@ -30,8 +30,7 @@ from spaseq.rdf import GraphColumns, Triple, graph_of, plain_literal
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """How a graph was closed: under what, its triples `before` and `after`, and why owlrl did it, in words, else
-    nothing."""
+    """The closing of a graph: the entailment, the triples `before` and `after`, and the reason, if owlrl did it."""
 
     entailment: str
     before: int
@@ -75,7 +74,7 @@ class Knowledge:
         return self._derived[key]
 
     def told(self, *, slow: bool = False) -> list[str]:
-        """How the graphs were closed, a line each; with `slow` those that owlrl closed."""
+        """A line for each graph about its closing; with `slow` only those that owlrl closed."""
         return [f"GRAPH <{iri}>: {closed}" for iri, closed in self.closed.items() if closed.owlrl or not slow]
 
     def check(self, patterns: Iterable[GraphPattern]) -> None:

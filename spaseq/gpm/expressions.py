@@ -1,7 +1,7 @@
 """Expressions on one solution (SPARQL 1.1 §17): their values, and the truth of conditions.
 
-`spaseq.gpm.functions.table` has the functions. Here is what is evaluated in a way of its own: logic with errors,
-comparisons, IN, IF, COALESCE, BOUND, arithmetic, and what differs from one solution to the next.
+`spaseq.gpm.functions.table` has the functions. This module evaluates the special forms: logic with errors, comparisons,
+IN, IF, COALESCE, BOUND, arithmetic, and functions whose values differ from one solution to the next.
 
 PERF: on a graph that is pushed, FILTERs and BINDs are evaluated here: rdflib's evaluator takes some 40 µs for a product
 of two variables, this 10.
@@ -27,8 +27,7 @@ from spaseq.rdf import plain_literal, term_from_key, term_key
 class Row:
     """A solution on which expressions are evaluated: `terms` by variable.
 
-    `context`: what they ask besides (the prologue, NOW, EXISTS). `nodes`: the blank nodes that BNODE has made for the
-    solution, by text.
+    `context`: their other input (the prologue, NOW, EXISTS). `nodes`: the solution's blank nodes of BNODE, by text.
     """
 
     __slots__ = ("context", "nodes", "terms")

@@ -51,8 +51,7 @@ class Breach:
 
 
 def breaches(query: CompValue) -> Iterator[Breach]:
-    """The broken rules of a query's parse tree, in the order of its text; nested groups come before the group around
-    them."""
+    """The broken rules of a query's parse tree, in the order of its text; nested groups come before outer ones."""
     walk = _Walk()
     if query.where is not None:
         yield from walk.select(query) if query.name == "SelectQuery" else walk.group(query.where)
@@ -209,8 +208,7 @@ class _Walk:
     # -- expressions
 
     def expression(self, tree: Any, place: CompValue, clause: str, inside: str = "") -> Iterator[Breach]:
-        """An expression in `clause`. `inside`: the aggregate around it, or "". `place`: the innermost node around it
-        that has a position."""
+        """An expression in `clause`. `inside`: its aggregate, or "". `place`: the innermost node with a position."""
         if isinstance(tree, (list, tuple, ParseResults)):
             for child in tree:
                 yield from self.expression(child, place, clause, inside)

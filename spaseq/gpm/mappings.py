@@ -75,11 +75,9 @@ def join(left: MappingSet, right: MappingSet) -> MappingSet:
 
 
 class IndexedMappings:
-    """A mapping set that is joined with many others. It has an index for each set of shared variables, built on first
-    use.
+    """A mapping set for many joins, with an index for each set of shared variables, built on first use.
 
-    The index covers the variables that both sides bind in every mapping; other shared variables are compared pair by
-    pair.
+    The index covers the variables that both sides bind in every mapping; others are compared pair by pair.
     """
 
     __slots__ = ("_certain", "_indexes", "mappings")

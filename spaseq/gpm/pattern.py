@@ -61,7 +61,7 @@ class GraphPattern:
 
     `streams`: IRIs of the streams it reads. `event`, `knowledge`: see the module. `local`, `correlated`: the
     conditions. `binds`: the variables a solution may bind; `certain`: those every solution binds. `required`:
-    predicates that an event must have. `graphs`: IRIs of all graphs named by GRAPH; `any_graph`: whether there is a
+    predicates that an event must have. `graphs`: IRIs of all graphs named by GRAPH; `any_graph`: True if there is a
     `GRAPH ?g`.
     """
 
@@ -100,8 +100,8 @@ class GraphPattern:
 def with_answers(
     pattern: GraphPattern, answers: Sequence[tuple[Sequence[str], Sequence[Sequence[tuple[str, Any]]]]]
 ) -> GraphPattern:
-    """A GPM with a VALUES in place of each of its knowledge parts: the variables that the part may bind, and its
-    solutions, each the pairs of a variable and its term."""
+    """A GPM with a VALUES in place of each of its knowledge parts. `answers` are, for each part, the variables that it
+    may bind and its solutions, each the pairs of a variable and its term."""
     parts = []
     for (iri, _), (names, rows) in zip(pattern.knowledge, answers, strict=True):
         unbound = frozenset(names) - {name for row in rows for name, _ in row}
@@ -112,7 +112,7 @@ def with_answers(
 def compile_pattern(source: Source, streams: tuple[str, ...]) -> GraphPattern:
     """The compiled GPM.
 
-    Raises what `translated` raises, and `UnsupportedFeature` for SERVICE; each with its place in the query.
+    Raises the errors of `translated`, and `UnsupportedFeature` for SERVICE, with their places in the query.
     """
     check()
     group = Piece(source.start, source.end, f"the graph pattern of GPM {source.name}", _HINT)

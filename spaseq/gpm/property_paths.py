@@ -30,7 +30,7 @@ def repeats(path: Any) -> bool:
 
 
 def inverse(path: Any) -> Any:
-    """The path the other way, what repeats in it on the outside."""
+    """The path the other way, with repetition on the outside."""
     match path:
         case InvPath(arg=arg):
             return arg

@@ -64,8 +64,7 @@ class NamedGraphs:
 
 
 class Context(QueryContext):
-    """The context of an evaluation: the graph, the named graphs, and inside EXISTS the `outer` terms. It never loads a
-    graph.
+    """An evaluation's context: the graph, the named graphs, and inside EXISTS the `outer` terms. It loads no graph.
 
     `inline`: a node of inline data, and the rows to use in its place. `behind_where`: see `spaseq.gpm.aggregates`.
     `budget`: how many solutions a step may have.
@@ -239,8 +238,7 @@ def _join(node: algebra.Join, context: Context) -> list[Row]:
 
 
 def _pairs(left: list[Row], right: list[Row]) -> Iterator[tuple[Row, list[Row]]]:
-    """Each row of `left` with the compatible rows of `right`, found by an index over the variables that all rows
-    bind."""
+    """Each row of `left` with the compatible rows of `right`, by an index over the variables that all rows bind."""
     certain = [frozenset.intersection(*(frozenset(row.terms) for row in rows)) for rows in (left, right) if rows]
     shared = sorted(frozenset.intersection(*certain)) if len(certain) == 2 else []
     index: dict[Any, list[Row]] = {}

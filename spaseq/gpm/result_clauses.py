@@ -37,10 +37,9 @@ ROUNDS: Final = "+"
 
 @dataclass(frozen=True, slots=True)
 class _Each:
-    """A row computed of each solution by itself. `values`: variables and their expressions, in order; `keys`: those of
-    ORDER BY.
+    """A row computed of each solution. `values`: variables and their expressions, in order; `keys`: those of ORDER BY.
 
-    PERF: the reference over one solution takes 100 µs, this some 2 and what the expressions take.
+    PERF: the reference over one solution takes 100 µs, this some 2 and the time of the expressions.
     """
 
     values: tuple[tuple[str, algebra.Expression], ...]
@@ -89,8 +88,8 @@ class SolutionPlan:
     """Computes result rows from solutions.
 
     `each`: how a row is computed of each solution by itself, None if the whole algebra is needed.
-    `grouped`: whether a row is computed from a group of solutions (there is an aggregate or a GROUP BY). `keys`: the
-    variables of GROUP BY. `aggregated`: the variables in aggregates. `over_rounds`: whether aggregates range over the
+    `grouped`: True if a row is computed from a group of solutions (there is an aggregate or a GROUP BY). `keys`: the
+    variables of GROUP BY. `aggregated`: the variables in aggregates. `over_rounds`: True if aggregates range over the
     rounds of one solution's iterations (its `ROUNDS`), each of which binds the variables `iterated`. `node`, `leaf`,
     `group`, `order`, `prologue`: parts of the algebra; the solutions replace the inline data `leaf`.
     """
@@ -137,7 +136,7 @@ class SolutionPlan:
 
     @staticmethod
     def is_leaf(node: algebra.Values) -> bool:
-        """Whether the solutions replace this inline data, not a VALUES of the query."""
+        """True if the solutions replace this inline data, not a VALUES of the query."""
         return _NO_VARIABLE in node.undefined
 
     @staticmethod
@@ -265,8 +264,8 @@ def _is_triple(s: Any, p: Any, o: Any) -> bool:
 
 
 def in_columns(node: algebra.Values) -> bool:
-    """Whether a VALUES behind WHERE is joined as columns in the order, and with the terms, that the reference gives:
-    not with UNDEF, nor with tags of texts, of which the case is that of VALUES there."""
+    """True if a VALUES behind WHERE is joined as columns with the order and the terms of the reference. Not with UNDEF,
+    nor with language tags, whose case the reference takes from VALUES."""
     width = len(algebra.visible(node))
     terms = (term for row in node.rows for _, term in row)
     return all(len(row) == width for row in node.rows) and not any(getattr(term, "language", None) for term in terms)

@@ -12,8 +12,8 @@ def hidden_variables(pattern: GraphPattern) -> Iterator[tuple[str, frozenset[str
     """For each nested part that names variables which the GPM does not bind: its description, and these variables.
 
     Nested parts are FILTERs and BINDs inside nested groups, and EXISTS. In a nested FILTER such a variable would be
-    unbound and the condition an error; inside EXISTS it would be a fresh variable, while a reader may expect the value
-    that another GPM binds it to.
+    unbound and the condition an error. Inside EXISTS it would be a fresh variable, while a reader may expect its value
+    from another GPM.
     """
     for node in (pattern.event, *(part for _, part in pattern.knowledge)):
         yield from _conditions(node, pattern)

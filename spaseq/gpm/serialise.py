@@ -109,8 +109,7 @@ def nquads_of_keys(keys: Sequence[str]) -> Sequence[str]:
 
 
 def _of_one_datatype(keys: Sequence[str]) -> tuple[list[str] | None, str]:
-    """The texts of literals, if all are such and have one datatype, and what follows them from the last quote on; None
-    for others."""
+    """The texts of literals, if all are such and of one datatype, and their keys from the last quote on; else None."""
     first = keys[0] if keys else ""
     suffix = first[first.rindex('"') :] if first.startswith('"') else ""
     if not suffix.startswith('"^^<'):
@@ -159,8 +158,7 @@ def nquads_term(term: Any) -> str:
 
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 LIST: Final = URIRef("http://w3id.org/awslabs/neptune/SPARQL-CDTs/List")
-"""The datatype of list literals, from the community proposal for composite datatypes in SPARQL (Apache Jena reads
-it)."""
+"""The datatype of list literals, of the community proposal for composite SPARQL datatypes (Apache Jena reads it)."""
 _END: Final = f']"^^<{LIST}>'
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _BARE: Final = {

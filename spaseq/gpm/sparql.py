@@ -1,8 +1,8 @@
 """From SPARQL in a query's text to rdflib's algebra; only here rdflib parses and translates.
 
-`translate` puts a SPARQL query together from pieces of the user's text, has rdflib parse it, resolves its names by the
-query's BASE and PREFIX, checks the rules of SPARQL (`legal`), and translates it. Every error has its place in the
-user's text. Where rdflib departs from SPARQL, the text or the tree is changed on the way.
+`translate` puts a SPARQL query together from pieces of the user's text and has rdflib parse it. Then it resolves names
+by the query's BASE and PREFIX, checks the rules of SPARQL (`legal`), and translates. Every error has its place in the
+user's text. To correct deviations of rdflib from SPARQL, the text or the tree is changed on the way.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ _LITERALS: Final = threading.Lock()
 class Source:
     """The place of a group graph pattern in the query's text: `query[start:end]`, braces included.
 
-    `prefixes` are (label, IRI) pairs, `masked` is the query with strings, IRIs and comments blanked out, `name` is the
-    name of the GPM.
+    `prefixes` are (label, IRI) pairs, `masked` is the query with strings, IRIs and comments blanked, `name` the GPM's.
     """
 
     query: str
@@ -67,7 +66,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of the query's text, `query[start:end]`; `what` names it in errors, `hint` says what it may contain."""
+    """A piece of the query's text, `query[start:end]`; `what` names it in errors, `hint` its allowed contents."""
 
     start: int
     end: int
@@ -78,8 +77,7 @@ class Piece:
 def translate(
     source: Source, parts: Sequence[Piece | str], *, allowed: frozenset[str] = frozenset()
 ) -> tuple[Prologue, CompValue, list[QueryError]]:
-    """rdflib's prologue and algebra of a SPARQL query that is put together from `parts`: text of ours (str), and pieces
-    of the user's text.
+    """rdflib's prologue and algebra of a query made of `parts`: our text (str), and pieces of the user's.
 
     Raises `QuerySyntaxError` if a piece is not SPARQL, and `QuerySemanticsError` for an undeclared prefix and for a
     broken rule of SPARQL; each with its place in the query. Errors of the rules in `allowed` are returned, not raised.
@@ -183,7 +181,7 @@ class _Names:
 _BEYOND: Final = 1 << 60
 """For LIMIT and OFFSET, more than all rows."""
 _IRI_TOKEN: Final = re.compile(r"< *>")
-"""An IRI in masked text, where its inside is blank."""
+"""An IRI in masked text, whose inside is blank."""
 
 
 def _broken_error(source: Source, offsets: list[int], breach: Breach) -> QuerySemanticsError:
@@ -238,12 +236,11 @@ def literals_as_written() -> Iterator[None]:
 
 
 def prepare(group: str) -> tuple[str, list[int]]:
-    r"""`group` prepared for rdflib, and for each of its characters, and its end, the offset in `group` it came from.
+    r"""`group` prepared for rdflib, and for each of its characters, and its end, the offset in `group`.
 
-    rdflib expands \u escapes before it parses, and pyparsing expands tabs to the next tab stop, in strings too: both
-    would shift the positions of what follows. So escapes are expanded here, and tabs become a blank, or `\t` inside a
-    string. rdflib loses the IRIs of inverses in a negated property set, so `!(:p|^:q)` becomes `(!(:p)|^!(:q))`, which
-    is equivalent.
+    rdflib expands \u escapes before it parses, and pyparsing expands tabs, in strings too. Both would shift later
+    positions. So escapes are expanded here, and tabs become a blank, or `\t` inside a string. In a negated property
+    set, rdflib loses the IRIs of inverses, so `!(:p|^:q)` becomes the equivalent `(!(:p)|^!(:q))`.
     """
     expanded, first = _replace(group, ESCAPE, unescape)
     without, second = _replace(expanded, _TOKEN, _without_tabs)
@@ -304,8 +301,8 @@ def _without_tabs(match: re.Match[str]) -> str:
 
 
 def settle(value: Any) -> Any:
-    """An algebra tree with `"x"^^xsd:string` as `"x"` (one term in RDF 1.1, two in rdflib), and with EXISTS outside
-    FILTER and BIND translated and inline data without rows as inline data, which rdflib does not do."""
+    """An algebra tree with `"x"^^xsd:string` as `"x"` (one term in RDF 1.1, two in rdflib). EXISTS outside FILTER and
+    BIND is translated, and VALUES without rows becomes inline data; rdflib does neither."""
     if isinstance(value, CompValue):
         if value.name in ("Builtin_EXISTS", "Builtin_NOTEXISTS") and "graph" not in vars(value):
             value.graph = translateGroupGraphPattern(traverse(dict.get(value, "graph"), visitPost=translatePath))
@@ -338,9 +335,9 @@ def _unnamed_keys(tree: Any) -> Iterator[CompValue]:
 
 
 def _values_inside(tree: Any) -> None:
-    """Changes `SELECT * { P } VALUES D` to `SELECT * { { P } VALUES D }`, which is equivalent: SPARQL 1.1 joins P with
-    D (§18.2.4.3) before it determines the visible variables (§18.2.4.4). rdflib leaves variables that only D has out
-    of `*`."""
+    """Changes `SELECT * { P } VALUES D` to the equivalent `SELECT * { { P } VALUES D }`. SPARQL 1.1 joins P with D
+    (§18.2.4.3) before it determines the visible variables (§18.2.4.4). In rdflib, `*` lacks variables that only D
+    has."""
     for node in _nodes(tree):
         if node.name == "SubSelect" and not node.projection and node.valuesClause:
             data = CompValue("InlineData", **node.valuesClause)

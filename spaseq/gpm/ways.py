@@ -1,8 +1,8 @@
 """Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.
 
-A path of length zero leads from each node of the graph to itself, and so does one from a constant at an end of the
-whole path. A pair occurs once for each way through `/`, `|`, `!` and plain predicates, but once through `?`, `*` and
-`+`. rdflib's own evaluation takes a literal that is false in Python (`0`, `""`) for an open end. It also lets a path of
+A path of length zero leads from each node of the graph, and from a constant at an end of the whole path, to itself. A
+pair occurs once for each way through `/`, `|`, `!` and plain predicates, but once through `?`, `*` and `+`. The
+evaluation of rdflib itself takes a literal that is false in Python (`0`, `""`) for an open end. It also lets a path of
 length zero begin at any term that another part of the pattern has bound.
 """
 

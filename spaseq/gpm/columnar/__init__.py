@@ -31,8 +31,7 @@ Modules:
 * `knowledge`: The solutions of background knowledge as columns, joined with a batch by an index over the shared
   variables, or looked up for the terms of a batch.
 * `pushed`: Lists for events that are pushed one by one; their terms keep their numbers from one push to the next.
-* `alone`: One small graph by itself: the results of the plan on a batch of one event, over rdflib's terms, without
-  arrays.
+* `alone`: One small graph by itself: the plan's results on a batch of one event, without arrays.
 * `evaluate`: Evaluates compiled GPMs on batches of events, and on a few that are pushed.
 """
 

@@ -1,12 +1,11 @@
-"""One small graph by itself: what the plan gives on a batch of one event, over rdflib's terms, without arrays.
+"""One small graph by itself: the plan's results on a batch of one event, over rdflib's terms, without arrays.
 
-A pushed graph has a few triples, and then the plan's arrays cost more than what it does with them. `prepare` compiles
-a GPM for that case, once: a basic graph pattern, whose triple patterns are those of the batch in the same order
-(`basic_pattern`), under FILTERs whose truth is that of `spaseq.gpm.columnar.truth`. The plan stays the definition:
-other patterns, and graphs with more than a few candidates (`PAIRS`), are its own. Tests compare the two.
+A pushed graph has a few triples, for which the plan's arrays cost more than the work on them. `prepare` compiles a GPM
+for that case, once: a basic graph pattern under FILTERs. Its triple patterns have the batch's order (`basic_pattern`),
+its FILTERs the truth of `spaseq.gpm.columnar.truth`. The plan stays the definition, and evaluates other patterns and
+graphs with many candidates (`PAIRS`). Tests compare the two.
 
-PERF: a GPM of three triple patterns on a graph of eight triples (benchmarks/pushes.py): the plan on a batch of one 38
-µs, 11 here.
+PERF: three triple patterns on eight triples (benchmarks/pushes.py): the plan on a batch of one 38 µs, 11 here.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from spaseq.rdf import Triple, plain_literal
 from spaseq.rdf.columns import number_of_term
 
 PAIRS: Final = 64
-"""How many pairs of a solution so far and a triple are tried at one step; with more the plan is faster."""
+"""The greatest number of pairs of a solution so far and a triple at one step; with more the plan is faster."""
 
 Listed = tuple[Mapping[int, Sequence[Triple]], Sequence[Triple]]
 """The triples of a graph that some pattern can use: by the number of their predicate, and all of them."""
@@ -43,7 +42,7 @@ _Test = Callable[[_Row], int]
 
 
 def listed(triples: Sequence[Triple], places: Sequence[int | None], *, every: bool) -> Listed:
-    """The triples of a graph whose predicates have the numbers `places`, or None. `every`: whether a pattern reads
+    """The triples of a graph whose predicates have the numbers `places`, or None. `every`: True if a pattern reads
     triples of any predicate."""
     by_predicate: dict[int, list[Triple]] = {}
     whole: list[Triple] = []
@@ -60,7 +59,7 @@ def listed(triples: Sequence[Triple], places: Sequence[int | None], *, every: bo
 
 @dataclass(frozen=True, slots=True)
 class GraphRows:
-    """The solutions of a GPM on one graph: terms by slot, of which `names` gives each variable's. `kept`: whether the
+    """The solutions of a GPM on one graph: terms by slot, of which `names` gives each variable's. `kept`: True if the
     GPM's own FILTERs are true. Rows may be equal."""
 
     names: tuple[tuple[str, int], ...]
@@ -113,8 +112,8 @@ class Alone:
 def _step(
     predicate: URIRef | None, what: Sequence[tuple[int, int]], terms: Sequence[Any], places: Mapping[str, int]
 ) -> tuple[int | None, tuple[tuple[int, int, Any], ...]]:
-    """A triple pattern as `Alone.solve` reads it: the number of its predicate, and for each place to look at what to do
-    there and with what. Slots are filled in the order of their numbers."""
+    """A triple pattern as `Alone.solve` reads it: the number of its predicate, and for each place to check the action
+    there and its operand. Slots are filled in the order of their numbers."""
     tried = [
         (place, does, plain_literal(terms[place]) if does == k.CONSTANT else slot)
         for place, (does, slot) in enumerate(what)
@@ -180,7 +179,7 @@ def _fold(tests: Sequence[_Test], settled: int) -> _Test:
 
 
 def _comparison(sign: str, left: Identifier, right: Identifier, slots: Mapping[str, int], ask: _Test) -> _Test:
-    """A comparison of two terms, by their numbers where these decide it; else `ask` does."""
+    """A comparison of two terms, by their numbers if these decide it, else by `ask`."""
     compare, equality = COMPARISONS[sign].holds, sign in ("=", "!=")
     one, other = _operand(left, slots), _operand(right, slots)
 

@@ -1,8 +1,8 @@
 """Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, and the literals it gives.
 
-Integers and decimals are whole numbers with a count of digits behind the point, doubles are doubles. Where 64 bits do
-not hold a value (long integers, decimals of many digits, quotients that do not end), and for times, the row is left
-*open*: the caller asks `spaseq.gpm.functions.table`, whose results these are.
+Integers and decimals are whole numbers with a count of digits behind the point, doubles are doubles. A row is left
+*open* if 64 bits do not hold its value (long integers, decimals of many digits, quotients that do not end), and for
+times. For open rows the caller asks `spaseq.gpm.functions.table`, which defines the results.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
 _SUFFIX: Final = {rank: f'"^^<{_XSD}{name}>' for rank, name in ((0, "integer"), (1, "decimal"), (3, "double"))}
 _OTHER: Final = np.array([kind not in (Kinds.NO_LITERAL, Kinds.STRING, Kinds.TAGGED, Kinds.INTEGER, Kinds.DECIMAL,
                                        Kinds.DOUBLE) for kind in Kinds])  # fmt: skip
-"""By kind, whether arithmetic may mean something of such a term that is not said here: times, for one."""
+"""By kind, True if arithmetic on such a term may have a meaning not defined here, as for times."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class Amounts:
     `rank`, int8: their type (`INTEGER`, `DECIMAL`, `DOUBLE`), or -1 for an error. `whole`, int64, and `scale`, int64
     from 0: of the first two, the value is whole / 10**scale, and an integer has the scale 0. `real`, float64: of a
     double its value. `open`, bool: nothing is known of the row. `bare`, bool: the double is written as the whole number
-    that it is; None where none is.
+    that it is; None if none is.
     """
 
     rank: np.ndarray
@@ -64,7 +64,7 @@ class Amounts:
         return len(self.rank)
 
     def doubles(self) -> tuple[np.ndarray, np.ndarray]:
-        """(the nearest doubles, whether they are known to be): float64, bool."""
+        """(the nearest doubles, True if they are known to be): float64, bool."""
         sure = (self.rank == DOUBLE) | (self.scale == 0) | ((np.abs(self.whole) <= _HELD) & (self.scale <= 22))
         near = self.whole.astype(np.float64) / _EXACT_TENS[np.minimum(self.scale, 22)]
         return np.where(self.rank == DOUBLE, self.real, near), sure
@@ -173,8 +173,8 @@ def amounts_of(numbers: np.ndarray, space: Space) -> Amounts:
 
 
 def _digits(number: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(whole, scale, whether they are known) of decimals of no more than 15 digits (`exact`), given by the nearest
-    doubles: the one decimal of so few digits whose nearest double that is."""
+    """(whole, scale, bool: known) of decimals of no more than 15 digits (`exact`), given by the nearest doubles. Each
+    is the one decimal of so few digits with that nearest double."""
     whole, scale = np.zeros(len(number), np.int64), np.zeros(len(number), np.int64)
     known = np.zeros(len(number), bool)
     left = np.flatnonzero(exact & (np.abs(number) < 10.0**_DIGITS))
@@ -239,7 +239,7 @@ def _products(left: Amounts, right: Amounts) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _quotients(left: Amounts, right: Amounts) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Those that end within 64 bits; the others are open. The last: whether the divisor is zero."""
+    """Those that end within 64 bits; the others are open. The last: True if the divisor is zero."""
     by_zero = right.whole == 0
     below = np.where(by_zero, 1, right.whole)
     count = len(below)
@@ -302,7 +302,7 @@ def rounded(name: str, given: Amounts, *, plain: bool) -> Amounts:
 
 
 def compare(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]:
-    """(whether the numbers decide the comparison, its truth if so): bool (rows,) each. A near tie is not decided."""
+    """(True if the numbers decide the comparison, its truth if so): bool (rows,) each. A near tie is not decided."""
     with np.errstate(invalid="ignore", over="ignore"):
         apart = (np.abs(a.value - b.value) > a.error + b.error) | (a.exact & b.exact)
         return a.known & b.known & apart, COMPARISONS[sign].holds(a.value, b.value)
@@ -310,8 +310,8 @@ def compare(sign: str, a: Numbers, b: Numbers) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """Numbers, one for each row: `known`, whether there is one; `value`, float64, and `error`, how far the true value
-    may be from it; `exact`: the true value is `value`, and SPARQL's own arithmetic would not round it."""
+    """Numbers, one for each row: `known`, bool; `value`, float64; `error`, the greatest distance of the true value from
+    it. `exact`: the true value is `value`, and SPARQL's own arithmetic would not round it."""
 
     value: np.ndarray
     error: np.ndarray
@@ -355,5 +355,5 @@ def by_kind(sign: str, left: np.ndarray, right: np.ndarray, literals: LiteralCol
 
 
 def error_of(value: float, exact: bool) -> float:
-    """How far the true value of a number may be from the nearest double."""
+    """The greatest distance of a number's true value from the nearest double."""
     return 0.0 if exact else abs(value) * _ULP

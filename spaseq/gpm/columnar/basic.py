@@ -32,7 +32,7 @@ _SEEK: Final = 24  # a list with this many triples at one event is sorted; the k
 class _Step:
     """A triple pattern in the form of the kernel. `predicate`: an IRI, a path, or None for any.
 
-    `places`: for subject, predicate and object (what it is, the slot of its variable); the slot is -1 for a constant,
+    `places`: for subject, predicate and object (its kind, the slot of its variable); the slot is -1 for a constant,
     which is in `terms`. `seek`: the place by which triples are looked up, -1 for none.
     """
 
@@ -102,7 +102,7 @@ def _step(triple: tuple[Any, Any, Any], slots: dict[Any, int]) -> _Step:
 
 def match(pattern: BasicPattern, lists: Lists, events: np.ndarray, counting: bool) -> Table:
     """The solutions of a pattern at `events` (int32, ascending). They do not include the pattern's blank nodes, so rows
-    may be equal. `counting`: whether each solution must occur as often as in SPARQL.
+    may be equal. `counting`: True if each solution must occur as often as in SPARQL.
 
     Raises `BudgetExceeded` (`solution_rows`) beyond the lists' budget.
     """
@@ -152,8 +152,7 @@ _Layout = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def _lay_out(pattern: BasicPattern, lists: Lists, counting: bool) -> _Layout | None:
-    """The arguments of the kernel; None if a constant or a predicate does not occur in the batch, so that there are no
-    solutions."""
+    """The arguments of the kernel; None if a constant or a predicate is not in the batch: no solutions."""
     laid = lists.layouts.get(id(pattern))
     if laid is None:
         steps = _steps(pattern, lists)

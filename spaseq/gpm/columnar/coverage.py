@@ -1,7 +1,8 @@
-"""Which patterns the columnar plan covers, and which triples of an event a pattern can use.
+"""The patterns that the columnar plan covers, and the triples of an event that a pattern can use.
 
-The plan covers all group graph patterns of SPARQL, except values that differ from one evaluation to the next (RAND,
-UUID, STRUUID, BNODE) where it keeps solutions of a pattern, or evaluates it once for several rows: in EXISTS and GRAPH.
+The plan covers all group graph patterns of SPARQL but those with RAND, UUID, STRUUID or BNODE, whose values differ from
+one evaluation to the next, in some places. These are patterns whose solutions it keeps, or which it evaluates once for
+several rows: in EXISTS and GRAPH.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def uncovered_pattern(pattern: GraphPattern) -> str | None:
 
 
 def names_apart(node: algebra.Node, local: Iterable[algebra.Expression] = ()) -> bool:
-    """Whether BNODE of a text may have to give one node in two places that the plan evaluates apart: in several groups,
-    or elsewhere than in BIND and FILTER. `local`: FILTERs of the whole, which are apart from it."""
+    """True if BNODE of a text may have to give one node in two places that the plan evaluates apart: in several groups,
+    or outside of BIND and FILTER. `local`: FILTERs of the whole, which are apart from it."""
     links = (algebra.Extend, algebra.Filter)
     others = (e for inner in algebra.walk(node) if not isinstance(inner, links) for e in _expressions(inner))
     return len(named_nodes(node)) > 1 or any(map(_names_nodes, (*others, *local)))
@@ -50,8 +51,8 @@ def uncovered(node: algebra.Node) -> str | None:
 
 
 def named_nodes(node: algebra.Node) -> list[algebra.Node]:
-    """The BINDs and FILTERs with BNODE of a text that have no other such above them in their group: of each run of
-    BINDs and FILTERs over the same solutions the last."""
+    """The BINDs and FILTERs with BNODE of a text that have no other such above them in their group. These are the last
+    of each run of BINDs and FILTERs over the same solutions."""
     found: list[algebra.Node] = []
     todo = [(node, False)]
     while todo:
@@ -94,7 +95,7 @@ def _expressions(value: object) -> Iterator[algebra.Expression]:
 
 
 def unsteady(expression: algebra.Expression) -> bool:
-    """Whether the value of an expression may differ from one evaluation to the next; patterns in EXISTS are ignored."""
+    """True if the value of an expression may differ from one evaluation to the next; patterns in EXISTS are ignored."""
     match expression:
         case algebra.Call(name, arguments):
             return name in FRESH or any(map(unsteady, arguments))
@@ -103,15 +104,15 @@ def unsteady(expression: algebra.Expression) -> bool:
 
 
 def counts(node: algebra.Node) -> bool:
-    """Whether the number of equal solutions matters, as it does for LIMIT, OFFSET and aggregates, and where a value is
-    another one for each."""
+    """True if the number of equal solutions matters: for LIMIT, OFFSET and aggregates, and for values that differ from
+    one evaluation to the next."""
     return uncovered(node) is not None or any(
         isinstance(inner, (algebra.Sliced, algebra.Aggregated)) for inner in algebra.walk(node)
     )
 
 
 def joins_alike(node: algebra.Node) -> bool:
-    """Whether a pattern inside EXISTS may be evaluated by itself and joined with the outer solutions, instead of
+    """True if a pattern inside EXISTS may be evaluated by itself and joined with the outer solutions, instead of
     substituting their terms for its variables (SPARQL 1.1 §18.6).
 
     Both give the same if every FILTER names only variables that its own group always binds, and if there is no
@@ -146,7 +147,7 @@ def read_predicates(node: algebra.Node) -> frozenset[URIRef] | None:
 
 
 def _any_of(parts: Iterable[frozenset[URIRef] | None]) -> frozenset[URIRef] | None:
-    """What all parts read together, None standing for everything."""
+    """The union of the parts, None standing for everything."""
     found: frozenset[URIRef] = frozenset()
     for part in parts:
         if part is None:

@@ -42,12 +42,12 @@ class Solutions(Protocol):
 
     @property
     def kept(self) -> np.ndarray:
-        """Whether the GPM's own top-level FILTERs are true for the row: bool (r,)."""
+        """bool (r,): the GPM's own top-level FILTERs are true for the row."""
         ...
 
     @property
     def waits(self) -> bool:
-        """Whether the FILTERs wait until somebody asks."""
+        """True if the FILTERs wait until their result is used."""
         ...
 
     def kept_at(self, rows: np.ndarray) -> np.ndarray:
@@ -59,13 +59,12 @@ class Solutions(Protocol):
         ...
 
     def column(self, name: str) -> tuple[np.ndarray, Space] | None:
-        """The numbers of a variable's terms, int32 (r,), -1 where it is not bound, and the space of these numbers; None
+        """The numbers of a variable's terms, int32 (r,), -1 if it is not bound, and the space of these numbers; None
         if the solutions are not in columns."""
         ...
 
     def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
-        """For each row the number in `keys` of its mapping restricted to `names` (sorted): int64 (r,), -1 if it does
-        not bind all of them.
+        """For each row the number in `keys` of its mapping, restricted to `names` (sorted): int64 (r,), -1 if unbound.
 
         All calls must have the same `names`, since the result is cached for one `keys` at a time.
         """
@@ -74,12 +73,11 @@ class Solutions(Protocol):
 
 Found = tuple[int, str, Solutions | GraphRows, int, bool]
 """A solution of `BatchEvaluator.solve_each`: the index of the event, the GPM's name, the solutions and its row in them,
-and whether the GPM's own FILTERs are true for it."""
+and True if the GPM's own FILTERs are true for it."""
 
 
 class _Late(NamedTuple):
-    """The variables of a pattern's last BINDs, which are not worked out for rows that its FILTERs remove; `whole` does
-    that."""
+    """The variables of a pattern's last BINDs, not computed for rows that its FILTERs remove; `whole` does that."""
 
     names: frozenset[str]
     whole: Callable[[], Table]
@@ -88,7 +86,7 @@ class _Late(NamedTuple):
 class _Columns:
     """Solutions from the plan, in columns; rdflib terms are made only for mappings.
 
-    `kept`: as of `Solutions`, or what gives it for rows of `table`.
+    `kept`: as of `Solutions`, or a function that gives it for rows of `table`.
     """
 
     def __init__(
@@ -119,7 +117,7 @@ class _Columns:
         return found
 
     def _complete(self) -> None:
-        """Work out what a BIND gives in the other rows, too."""
+        """Compute the values of a BIND in the other rows, too."""
         if self._late is not None:
             self._columns, self._late = sorted(self._late.whole().columns.items()), None
 
@@ -248,7 +246,7 @@ class _Mappings:
 
 @dataclass(slots=True, eq=False)
 class Unsolved:
-    """A GPM that has not been evaluated at `events` of a batch: int32, ascending. `solved`: what it is at others."""
+    """A GPM that has not been evaluated at `events` of a batch: int32, ascending. `solved`: the solutions at others."""
 
     lists: Lists
     batch: GraphBatch
@@ -288,7 +286,7 @@ class BatchEvaluator:
     def solve_ahead(
         self, batch: GraphBatch, filtered_later: Collection[str], left: Collection[str]
     ) -> dict[str, Solutions | Unsolved]:
-        """`solve`, but the FILTERs of some GPMs wait until somebody asks, and some GPMs are `left` (`solve_left`)."""
+        """`solve`, but the FILTERs of some GPMs wait for their use, and some GPMs are `left` (`solve_left`)."""
         lists = Lists.of(batch, Space(batch.terms), self._wanted, self._budget)
         found: dict[str, Solutions | Unsolved] = {}
         for gpm in self._gpms:
@@ -315,8 +313,8 @@ class BatchEvaluator:
             unsolved.solved.append(gpm.solve(unsolved.lists, now, lambda event: unsolved.batch.event(event).triples))
 
     def solve_pushed(self, events: Sequence[GraphEvent]) -> dict[str, Solutions]:
-        """`solve` for pushed events. An event without the required predicates costs only the look-up of its predicates;
-        the others cost their match, since the lists and plans of a stream are kept from one push to the next."""
+        """`solve` for pushed events. An event without the required predicates costs only the look-up of its predicates.
+        The others cost their match, since the lists and plans of a stream are kept from one push to the next."""
         pushed = self._pushed
         predicates = [pushed.predicates(event.triples) for event in events]
         present = list(map(set, predicates))
@@ -324,8 +322,8 @@ class BatchEvaluator:
         return self._plan(events, predicates, asked)
 
     def solve_each(self, events: Sequence[GraphEvent]) -> list[Found]:
-        """The solutions of `solve_pushed`, for a few events: by GPM those that are ready for small graphs (`alone`),
-        the others as a batch."""
+        """The solutions of `solve_pushed`, for a few events: by `alone` for the GPMs it takes, by a batch for the
+        others."""
         pushed = self._pushed
         every = pushed.reads_any
         found: list[Found] = []
@@ -496,7 +494,7 @@ class _Plan:
 
 
 def _keep(conditions: Sequence[algebra.Expression], evaluation: Evaluation, table: Table) -> np.ndarray:
-    """Where all conditions are true: bool (rows,). Each is evaluated where those before it are."""
+    """bool (rows,): all conditions are true. Each is evaluated only on rows for which those before it are."""
     kept = np.ones(len(table), bool)
     for condition in conditions if len(table) else ():
         if kept.all():
@@ -507,7 +505,7 @@ def _keep(conditions: Sequence[algebra.Expression], evaluation: Evaluation, tabl
 
 
 def _last_binds(node: algebra.Node, joined: bool) -> tuple[algebra.Node, tuple[tuple[str, algebra.Expression], ...]]:
-    """The BINDs at the end of a pattern, in order, and what comes before them; none if it is `joined` with knowledge,
+    """The BINDs at the end of a pattern, in order, and the part before them; none if it is `joined` with knowledge,
     which may bind the same variables."""
     binds = []
     while isinstance(node, algebra.Extend) and not joined:

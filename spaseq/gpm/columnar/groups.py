@@ -1,7 +1,6 @@
 """Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
 
-The rules of aggregates are those of `spaseq.gpm.aggregates`. Without GROUP BY an event is one group, also if it has no
-solutions.
+The rules are those of `spaseq.gpm.aggregates`. Without GROUP BY an event is one group, even without solutions.
 """
 
 from __future__ import annotations
@@ -48,9 +47,8 @@ def aggregated(
 ) -> Table:
     """The aggregates over the groups of `table`; a row for each group. `scope` evaluates expressions on `table`.
 
-    `events`: the events of the evaluation, ascending. `ordered`: whether an ORDER BY has ordered the rows.
-    `behind_where`: whether these are result clauses, whose aggregates ignore rows without a variable, and follow the
-    order of rows.
+    `events`: the events of the evaluation, ascending. `ordered`: True if an ORDER BY has ordered the rows.
+    `behind_where`: True for result clauses, whose aggregates ignore rows without a variable, and follow their order.
     """
     grouping = node.child
     if not isinstance(grouping, algebra.Grouped):
@@ -110,7 +108,7 @@ def _count(members: np.ndarray, groups: _Groups, space: Space) -> np.ndarray:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Values:
     """The values that an aggregate ranges over, sorted by group. `groups` and `numbers` (of terms, -1 is an error) have
-    an entry for each value; those of group g are `starts[g]:starts[g + 1]`. `broken`: whether a group has an error."""
+    an entry for each value; those of group g are `starts[g]:starts[g + 1]`. `broken`: True if a group has an error."""
 
     groups: np.ndarray
     numbers: np.ndarray
@@ -119,8 +117,7 @@ class _Values:
 
     @staticmethod
     def of(numbers: np.ndarray, groups: _Groups, space: Space, once: bool, by_row: bool) -> _Values:
-        """The values of rows. `once`: DISTINCT, equal values count once. `by_row`: in the order of rows, else in the
-        order of terms."""
+        """The values of rows. `once`: equal values count once. `by_row`: in the order of rows, else of terms."""
         rows = np.arange(len(numbers))
         if once:
             rows = np.sort(distinct([groups.of, numbers], len(numbers))[0])
@@ -139,11 +136,11 @@ class _Values:
         return _Values._sort(self.groups[known], self.numbers[known], len(self.broken))
 
     def first(self) -> np.ndarray:
-        """The first value of each group, -1 where it has none."""
+        """The first value of each group, -1 if it has none."""
         return self._at(self.starts[:-1])
 
     def last(self) -> np.ndarray:
-        """The last value of each group, -1 where it has none."""
+        """The last value of each group, -1 if it has none."""
         return self._at(self.starts[1:] - 1)
 
     def _at(self, places: np.ndarray) -> np.ndarray:
@@ -157,7 +154,7 @@ class _Values:
         return np.where(self.broken, UNBOUND, found).astype(np.int32)
 
     def _sums(self, space: Space) -> Amounts:
-        """The sums of the groups; open where they are not known exactly, or need one step after the other."""
+        """The sums of the groups; open if they are not known exactly, or need one step after the other."""
         given, groups, count = amounts_of(self.numbers, space), self.groups, len(self.broken)
         rank, scale = np.zeros(count, np.int8), np.zeros(count, np.int64)
         np.maximum.at(rank, groups, given.rank)
@@ -200,7 +197,7 @@ class _Values:
         return found, sums.open
 
     def concatenated(self, separator: str, space: Space) -> np.ndarray:
-        """GROUP_CONCAT of each group, -1 where a blank node is in it."""
+        """GROUP_CONCAT of each group, -1 if a blank node is in it."""
         used, places = different(self.numbers)
         texts = np.array([_text(space.cased_key(n)) if n >= 0 else None for n in used.tolist()], object)
         whole = texts[places].tolist() if len(used) else []
@@ -218,8 +215,8 @@ class _Values:
     def folded(
         self, function: Callable[[list[Any]], Identifier], space: Space, found: np.ndarray, is_open: np.ndarray
     ) -> np.ndarray:
-        """`found`, where it is open `function` of the group's terms, called once for equal lists of terms; -1 if it is
-        an error."""
+        """`found`, with `function`'s value for each open group's terms, called once for equal lists; -1 for an
+        error."""
         known: dict[bytes, int] = {}
         starts, numbers = self.starts.tolist(), self.numbers
         for group in np.flatnonzero(is_open & ~self.broken).tolist():

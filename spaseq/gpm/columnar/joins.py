@@ -1,6 +1,6 @@
 """Joins of tables, event by event: two rows are compatible if they bind no shared variable to different terms.
 
-`InlineRows` is for VALUES of many rows: what is looked up in them costs what is looked up.
+`InlineRows` is for VALUES of many rows: the cost is that of the rows looked up.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class InlineRows:
 
 
 def placed(values: np.ndarray, sought: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The places of `sought` in the ascending `values`, and whether they are there; place 0 for those that are not."""
+    """The places of `sought` in the ascending `values`, and True for those that are there; place 0 for the others."""
     if not len(values):
         return np.zeros(len(sought), np.int64), np.zeros(len(sought), bool)
     places = np.searchsorted(values, sought)

@@ -4,9 +4,9 @@ A GPM's patterns over knowledge are evaluated once. Their terms have numbers of 
 shared variables at the first join. A batch looks up each distinct choice of terms once, so the cost of an event does
 not depend on the size of the knowledge.
 
-Where a pattern has triples with large predicates, the first batches do not wait for all of its solutions: the triples
-that their terms can use are looked up in the graph's orders, and the pattern is evaluated over these
-(`KnowledgeOnDemand`), until that has cost about as much as evaluating it once for all.
+If a pattern has triples with large predicates, the first batches do not wait for all of its solutions. The triples that
+their terms can use are looked up in the graph's orders, and the pattern is evaluated over these (`KnowledgeOnDemand`).
+Once that has cost about as much as evaluating it for all terms, it is evaluated for all.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from spaseq.rdf import GraphBatch, GraphColumns, TermTable, plain_literal
 _LARGE: Final = 10_000
 """A pattern over fewer triples is evaluated once for all when it is first used."""
 _LOOKED_UP: Final = 3_000
-"""What a look-up costs besides what it finds, in triples of an evaluation for all."""
+"""The fixed cost of a look-up, in triples of an evaluation for all."""
 _SPARSE: Final = 8
 """Terms are looked up in a predicate with so many times as many triples."""
 
 _Index = tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray, np.ndarray]
 """For each variable its terms, and the codes of their combinations with the choices of the variables before, both
-ascending; the index at which the rows of the last codes begin, int64 (keys + 1,); and the rows in order of these."""
+ascending. Then the index of the first row of each last code, int64 (keys + 1,), and the rows in this order."""
 
 
 class KnowledgeColumns:
     """The solutions of patterns over knowledge, with indexes for joins.
 
-    `columns`: for each variable the numbers of its terms in `space`, int32 (rows,), -1 where unbound.
+    `columns`: for each variable the numbers of its terms in `space`, int32 (rows,), -1 if unbound.
     """
 
     def __init__(self, columns: Mapping[str, np.ndarray], rows: int, space: Space) -> None:
@@ -59,7 +59,7 @@ class KnowledgeColumns:
         return self._rows.shape[1]
 
     def count(self, budget: int) -> int:
-        """How many solutions there are."""
+        """The number of solutions."""
         return len(self)
 
     @staticmethod
@@ -77,9 +77,9 @@ class KnowledgeColumns:
         return KnowledgeColumns(columns, len(rows), space)
 
     def join(self, table: Table, space: Space, budget: int, *, compared: bool) -> Table:
-        """table ⋈ knowledge, with terms numbered in `space`. `compared`: whether the numbers of the new columns will be
-        compared with others, so that equal terms need equal numbers. Cost: the distinct choices of the table's shared
-        terms, and the rows of the result. Raises `BudgetExceeded` (`solution_rows`)."""
+        """table ⋈ knowledge, with terms numbered in `space`. `compared`: True if the new columns will be compared with
+        others, so that equal terms need equal numbers. Cost: the distinct choices of the table's shared terms, and the
+        rows of the result. Raises `BudgetExceeded` (`solution_rows`)."""
         rows, places = self._pairs(table, space, budget)
         columns = {name: column[rows] for name, column in table.columns.items()}
         for name in self.names:
@@ -92,7 +92,7 @@ class KnowledgeColumns:
 
     def beside(self, table: Table, space: Space, budget: int) -> Table:
         """The rows of knowledge that are compatible with a row of `table`, at the event of that row, each once per
-        event: all rows of a GRAPH inside another pattern that can matter in a join with `table`."""
+        event. These are all rows of a GRAPH inside another pattern that can matter in a join with `table`."""
         rows, places = self._pairs(table, space, budget)
         events = table.events[rows].astype(np.int64)
         count = max(1, self._rows.shape[1])
@@ -174,8 +174,8 @@ class KnowledgeColumns:
 
 
 class KnowledgeOnDemand:
-    """The solutions of a pattern over a graph, as `KnowledgeColumns`, evaluated when they are asked for: those that
-    agree with a batch's terms where that is less, else all, which are kept.
+    """The solutions of a pattern over a graph, as `KnowledgeColumns`, evaluated on request: those that agree with a
+    batch's terms if that is less work, else all, which are kept.
 
     `evaluated(rows, budget)`: the solutions over some rows of the graph, or over all that the pattern uses.
     """
@@ -196,7 +196,7 @@ class KnowledgeOnDemand:
         self._whole: KnowledgeColumns | None = None
 
     def count(self, budget: int) -> int:
-        """How many solutions there are. Raises `BudgetExceeded` (`solution_rows`), as all below."""
+        """The number of solutions. Raises `BudgetExceeded` (`solution_rows`), as all below."""
         return len(self._all(budget))
 
     def join(self, table: Table, space: Space, budget: int, *, compared: bool) -> Table:
@@ -245,15 +245,15 @@ def _basic(node: algebra.Node) -> algebra.BGP | None:
 
 
 def _triples_of(graph: GraphColumns, node: algebra.Node) -> int:
-    """How many triples a pattern may use, 0 for patterns in which nothing is looked up."""
+    """The number of triples a pattern may use, 0 for patterns in which nothing is looked up."""
     basic = _basic(node)
     groups = () if basic is None else graph.numbers({str(p) for _, p, _ in basic.triples})
     return sum(high - low for low, high in (graph.groups[number] for number in groups))
 
 
 def _ask(graph: GraphColumns, node: algebra.Node, known: Mapping[Any, np.ndarray]) -> np.ndarray | None:
-    """The rows that a pattern can use where its variables have `known` terms (numbers, different) and where it names
-    subjects and objects: what is looked up costs what is found. None where nothing is looked up."""
+    """The rows that a pattern can use if its variables have `known` terms (numbers, different), and by the subjects and
+    objects that it names. A look-up costs O(results). None if nothing is looked up."""
     basic = _basic(node)
     if basic is None:
         return None
@@ -286,7 +286,7 @@ def _ask(graph: GraphColumns, node: algebra.Node, known: Mapping[Any, np.ndarray
 
 
 def _candidates(graph: GraphColumns, triple: tuple[Any, int, Any], terms: Mapping[Any, np.ndarray]) -> int:
-    """How many terms are looked up for a triple pattern, or how many triples it has where none are."""
+    """The number of terms to look up for a triple pattern, or of its triples if none are."""
     low, high = graph.groups.get(triple[1], (0, 0))
     return min([high - low, *(len(terms[end]) for end in (triple[0], triple[2]) if end in terms)])
 

@@ -68,8 +68,7 @@ class Lists:
     * `numbers`: the number of the list of each predicate that has one; `which`: the same by the predicate's number in
       `space`, int32, -1 for others.
     * `budget`: the number of rows that one step of a pattern may have.
-    * `layouts` caches the kernel's arguments of patterns, by the pattern's id, as long as the numbers of terms stay the
-      same.
+    * `layouts` caches the kernel's arguments of patterns, by the pattern's id, while terms keep their numbers.
     * `known_pairs` caches the pairs of property paths, `known_matches` the solutions of basic patterns: the events of
       the request, and the events and slots of the solutions.
     """

@@ -1,8 +1,8 @@
-"""Rewrites GRAPH and EXISTS for the plan: constant names only, moved inwards where needed, and variables for operands.
+"""Rewrites GRAPH and EXISTS for the plan: constant names only, moved inwards as needed, and variables for operands.
 
 SPARQL 1.1 §18.6 evaluates `GRAPH ?g { P }` on every named graph and binds ?g to its name. That is the union, over the
 graphs, of a GRAPH with a constant name joined with a row of inline data. And `GRAPH <g> { P op Q }` is equivalent to
-`GRAPH <g> { P } op GRAPH <g> { Q }`; this is used only inside EXISTS, where outer terms are substituted into P and Q.
+`GRAPH <g> { P } op GRAPH <g> { Q }`; this is used only inside EXISTS, since outer terms are substituted into P and Q.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from spaseq.gpm import algebra
 
 
 def with_known_graphs(node: algebra.Node, names: Iterable[str]) -> algebra.Node:
-    """`node` with each `GRAPH ?g` written out for the graphs `names`. A GRAPH with another constant name has no
-    solutions."""
+    """`node` with each `GRAPH ?g` written out for the graphs `names`. Any other constant name has no solutions."""
     known = tuple(names)
 
     def change(inner: algebra.Node) -> algebra.Node:

@@ -20,8 +20,7 @@ from spaseq.rdf.columns import Kinds
 
 def ranks(numbers: np.ndarray, space: Space, *, apart: bool) -> np.ndarray:
     """The rank of each row's term among the terms of `numbers` (int32, -1 for unbound), from 0: int64 (rows,). `apart`:
-    different terms have different ranks. O(t log t) for t different terms; numbers as columns, for others a Python step
-    each."""
+    different terms differ in rank. O(t log t) for t different terms; numbers as columns, others a Python step each."""
     used, codes = different(numbers)
     literals = space.literals()
     bound = used[1:] if len(used) and used[0] < 0 else used

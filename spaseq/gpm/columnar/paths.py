@@ -24,8 +24,8 @@ from spaseq.gpm.columnar.lists import Lists, Pairs
 def pairs_of(path: Path, ends: Sequence[int], lists: Lists, counting: bool) -> Pairs:
     """The pairs of `path` at every event of the lists' batch, each once unless `counting`; the result is cached.
 
-    `ends`: the constants at the ends of the path. A path of length zero leads from each of them to itself, whether the
-    graph has it or not. Raises `BudgetExceeded` (`solution_rows`).
+    `ends`: the constants at the ends of the path. A path of length zero leads from each of them to itself, even if the
+    graph does not have it. Raises `BudgetExceeded` (`solution_rows`).
     """
     key = (repr(path), tuple(ends), counting)
     found = lists.known_pairs.get(key)

@@ -1,7 +1,6 @@
 """The columnar plan of a graph pattern: the algebra evaluated bottom up over all events of a batch at once.
 
-A solution occurs as often as in SPARQL's multisets where that matters, below LIMIT, OFFSET and aggregates; the value of
-a GPM is a set.
+A solution occurs as often as in SPARQL's multisets only below LIMIT, OFFSET and aggregates; a GPM gives a set.
 
 *GRAPH inside other patterns.* Knowledge may be large, so its rows are not copied for every event. The tables with which
 a node's result will be joined are passed down to it (`beside`), and a GRAPH returns only rows that are compatible with
@@ -50,7 +49,7 @@ class KnowledgeRows(Protocol):
     """The solutions of one GRAPH."""
 
     def count(self, budget: int) -> int:
-        """How many there are."""
+        """The number of solutions."""
         ...
 
     def beside(self, table: Table, space: Space, budget: int) -> Table:
@@ -79,11 +78,11 @@ _EMPTY: Final = algebra.BGP(())
 class Evaluation:
     """The evaluation of one pattern over one batch.
 
-    `events`: the events to evaluate it on, int32, ascending. `counting`: whether the number of equal solutions matters.
-    `ready` caches compiled basic patterns and expressions, by id. `outer`, inside EXISTS: a row for each instance, with
-    its event (ascending) and outer terms; tables then have instances in place of events. `given`: inline data of the
-    pattern, and the table to take in its place: that of the solutions which result clauses range over; aggregates then
-    follow the rules behind WHERE (`spaseq.gpm.aggregates`).
+    `events`: the events to evaluate it on, int32, ascending. `counting`: the number of equal solutions matters. `ready`
+    caches compiled basic patterns and expressions, by id. `outer`, inside EXISTS: a row for each instance, with its
+    event (ascending) and outer terms; tables then have instances in place of events. `given`: inline data of the
+    pattern, and the table of the solutions of result clauses that replaces it. Aggregates then follow the rules behind
+    WHERE (`spaseq.gpm.aggregates`).
     """
 
     lists: Lists
@@ -207,7 +206,7 @@ class Evaluation:
         return found
 
     def _joined_inline(self, table: Table, node: algebra.Values) -> Table | None:
-        """The join with VALUES by a look-up of the variables that both bind in every row; None where that is not so."""
+        """The join with VALUES by a look-up of the variables that both bind in every row; None otherwise."""
         if len(node.rows) > _MANY and self.outer is None and len(table):
             joined = self._looked_up(table, node)
             if joined is not None:
@@ -226,7 +225,7 @@ class Evaluation:
         return Table(table.events[mine], found)
 
     def _looked_up(self, table: Table, node: algebra.Values) -> Table | None:
-        """`_joined_inline` by an index of many rows: what a batch costs does not grow with them."""
+        """`_joined_inline` by an index of many rows; a batch's cost does not grow with them."""
         made = self.ready.get(id(node.rows))
         if made is None:
             made = self.ready[id(node.rows)] = node, InlineRows.of(node)
@@ -277,7 +276,7 @@ class Evaluation:
     # -- operators
 
     def _names_nodes(self, node: algebra.Node) -> bool:
-        """Whether BNODE of a text is in a BIND or FILTER, which has its nodes in common with those below it."""
+        """True if BNODE of a text is in a BIND or FILTER, which has its nodes in common with those below it."""
         made = self.ready.get(id(node))
         if made is None:
             made = self.ready[id(node)] = node, any(node is found for found in named_nodes(node))
@@ -351,8 +350,8 @@ class Evaluation:
 
 
 def _columns_of(node: algebra.Values) -> dict[str, tuple[np.ndarray, list[bytes], list[tuple[int, Any]]]]:
-    """For each variable of VALUES the rows that bind it, int64, and the keys of its terms there; and by themselves the
-    rows and terms with a language tag, which results have as it is written."""
+    """For each variable of VALUES the rows that bind it, int64, and the keys of its terms there. Apart from these, the
+    rows and terms with a language tag, which results show as written."""
     found: dict[str, tuple[np.ndarray, list[bytes], list[tuple[int, Any]]]] = {}
     if isinstance(node.rows, InlineTerms):
         keys = node.rows.keys
@@ -387,7 +386,7 @@ def _slice(table: Table, start: int, length: int | None) -> Table:
 
 
 def _is_ordered(node: algebra.Node) -> bool:
-    """Whether an ORDER BY has ordered the solutions of a node."""
+    """True if an ORDER BY has ordered the solutions of a node."""
     match node:
         case algebra.Ordered():
             return True

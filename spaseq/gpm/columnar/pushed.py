@@ -30,7 +30,7 @@ class PushedTerms:
     """The space of terms for the events pushed to one stream.
 
     `wanted`: the predicates that get lists. `read`: those whose triples a pattern can use; None for all predicates.
-    `places`: the number of each of these predicates, by its text; the same in every space. `reads_any`: whether a
+    `places`: the number of each of these predicates, by its text; the same in every space. `reads_any`: True if a
     pattern can use triples of any predicate.
     """
 

@@ -84,8 +84,7 @@ class Space:
         return [term.decode() if isinstance(term, bytes) else term_key(term) for term in found]
 
     def numbers_of_keys(self, keys: Sequence[bytes]) -> np.ndarray:
-        """The numbers of terms given by their bytes (`term_bytes`), new ones for those without: int32. No rdflib term
-        is made."""
+        """The numbers of terms given by their bytes (`term_bytes`), new ones if none: int32. No rdflib term is made."""
         if self.base:
             found = self._terms.find_keys(keys)
             left = np.flatnonzero(found < 0)
@@ -134,8 +133,8 @@ class Space:
         return index
 
     def keys(self, numbers: np.ndarray) -> list[bytes | None]:
-        """The bytes of the terms (`TermTable.key`); None for terms that a query has added, and for blank nodes of one
-        event (`TermTable.own`)."""
+        """The bytes of the terms (`TermTable.key`); None for terms that a query added, and blank nodes of events
+        (`TermTable.own`)."""
         terms = self._terms
         if not self.base:
             return [None] * len(numbers)
@@ -167,8 +166,7 @@ class Space:
         return found + (added if _are_bytes(added) else [t if isinstance(t, bytes) else term_bytes(t) for t in added])
 
     def found_by(self, find: Finds, numbers: np.ndarray) -> np.ndarray:
-        """The values of `find` for the terms `numbers`: int64, -1 for those that it does not have, or that have no
-        bytes here (`keys`)."""
+        """The values of `find` for the terms `numbers`: int64, -1 for others, or without bytes here (`keys`)."""
         terms, found = self._terms, np.full(len(numbers), -1, np.int64)
         read = np.flatnonzero(numbers < len(terms) - len(terms.own))
         own = numbers[read]
@@ -235,8 +233,7 @@ class Space:
         return [n if (n := known(term)) is not None and n >= 0 else other(term, n) for term in terms]
 
     def constants(self, terms: tuple[Any, ...]) -> np.ndarray:
-        """`number` of each term, int32; cached by the tuple's identity, as a query passes the same tuple for every
-        batch."""
+        """`number` of each term, int32; cached by the tuple's identity, as a query passes one for every batch."""
         found = self._constants.get(id(terms))
         if found is None:
             found = self._constants[id(terms)] = terms, np.array(self.numbers(terms), np.int32)
@@ -257,8 +254,7 @@ class Space:
     def adopt(self, term: Callable[[int], Term], numbers: np.ndarray, *, compared: bool) -> np.ndarray:
         """Numbers in this space for the terms `term(n)` of `numbers`: int32, of the same shape.
 
-        With `compared` False the terms are added without a look-up; the caller must not compare them with other
-        numbers.
+        With `compared` False the terms are added without a look-up; callers must not compare them with others.
         """
         used, places = different(numbers)
         if compared:
@@ -294,8 +290,7 @@ class Space:
 
     def literals(self) -> LiteralColumns:
         """The values of the terms for comparisons, by number (`spaseq.rdf.columns.LiteralColumns`). There are unused
-        rows at the end, for terms without a value; so -1, for unbound, can be looked up. Each added term is parsed
-        once."""
+        rows at the end, for terms without a value; so -1 (unbound) can be looked up. Each added term is parsed once."""
         known = self._literals if self._literals is not None else self._terms.literals()
         if not len(known.kind):
             known = empty_columns(1)
@@ -366,8 +361,7 @@ def _locate(terms: TermTable, term: Term) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Solution rows: `events`, int32 (r,), ascending; and for each variable the numbers of its terms, int32 (r,), -1 if
-    unbound."""
+    """Solution rows: `events`, int32 (r,), ascending; for each variable its terms, int32 (r,), -1 if unbound."""
 
     events: np.ndarray
     columns: Mapping[str, np.ndarray]
@@ -421,8 +415,7 @@ def stack(table: Table, names: Sequence[str]) -> np.ndarray:
 
 
 def distinct(columns: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of `columns`, int arrays of equal length: (the index of one row of each kind, the number of its
-    kind for each row).
+    """The distinct rows of `columns`, int arrays of equal length: (index of one row of each kind, kind of each row).
 
     `count`: the number of rows, needed if there are no columns. O(r log r).
     """

@@ -40,8 +40,8 @@ def fresh_values(name: str, count: int, space: Space) -> np.ndarray:
 
 
 def nodes_of(texts: np.ndarray, rows: np.ndarray | None, space: Space) -> np.ndarray:
-    """BNODE of texts, given by number: int32, -1 where it is an error. One node for a text and a solution; `rows` has a
-    node for each solution, None where no other expression names those of the same."""
+    """BNODE of texts, given by number: int32, -1 if it is an error. One node for a text and a solution; `rows` has a
+    node for each solution, None if no other expression names those of the same."""
     is_text = (texts >= 0) & (space.literals().kind[texts] != Kinds.NO_LITERAL)
     own = fresh_values("BNODE", len(texts), space) if rows is None else rows
     found = np.full(len(texts), -1, np.int32)

@@ -1,13 +1,12 @@
 """Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
 
-Truth is int8 (rows,): 1, 0, or -1 for an error. `&&`, `||`, `!`, IN and EXISTS are computed on columns. Comparisons of
-numbers, with arithmetic, are computed by a kernel in float64 with a bound on the error, which decides all but near
-ties.
+Truth is int8 (rows,): 1, 0, or -1 for an error. `&&`, `||`, `!`, IN and EXISTS are computed on columns. A kernel
+computes comparisons of numbers, with arithmetic, in float64 with a bound on the error, which decides all but near ties.
 
-Values of expressions are numbers of terms, made from the inside outwards (`compute`): arithmetic on columns of numbers
-(`amounts`), IF and COALESCE by choosing rows, functions of keys (`spaseq.gpm.functions.table`) once for each distinct
-choice of arguments. Everything else, and the rows that those leave open, is evaluated by `spaseq.gpm.expressions`, once
-for each distinct choice of terms.
+Values of expressions are numbers of terms, made from the inside outwards (`compute`). Arithmetic works on columns of
+numbers (`amounts`), IF and COALESCE choose rows. Functions of keys (`spaseq.gpm.functions.table`) are called once for
+each distinct choice of arguments. `spaseq.gpm.expressions` evaluates everything else, and the rows left open, once for
+each distinct choice of terms.
 """
 
 from __future__ import annotations
@@ -44,16 +43,14 @@ ROW: Final = "__row"
 """The column in which a table may have a node for each solution, from which BNODE makes those of texts."""
 
 Ready = dict[int, tuple[object, Any]]
-"""A cache of compiled parts of a pattern, by the part's id. The part itself is kept alive, so that its id is not used
-for another object."""
+"""A cache of compiled parts of a pattern, by the part's id. The part is kept, so that its id is not reused."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """What a condition is evaluated on: solution rows, their terms, and the evaluation of patterns inside EXISTS.
+    """The input of a condition: solution rows, their terms, and the evaluation of patterns inside EXISTS.
 
-    `exists(pattern, table)`: bool (rows,), whether EXISTS of the pattern is true for the row. `ready` caches compiled
-    expressions.
+    `exists(pattern, table)`: bool (rows,), EXISTS is true for the row. `ready` caches compiled expressions.
     """
 
     table: Table
@@ -172,7 +169,7 @@ def _membership(
 
 
 def _equalities(wanted: algebra.Expression, items: Sequence[algebra.Expression]) -> tuple[algebra.Expression, ...]:
-    """IN as the `=` that it stands for, where it is short and of variables and constants; else none."""
+    """IN as the `=` that it stands for, if it is short and of variables and constants; else none."""
     if len(items) > _SHORT or not all(isinstance(part, algebra.Term) for part in (wanted, *items)):
         return ()
     return tuple(algebra.Call("=", (wanted, item)) for item in items)
@@ -201,7 +198,7 @@ def _is_simple(term: Identifier) -> bool:
 
 def _fold(parts: Sequence[algebra.Expression], scope: Scope, settled: int) -> np.ndarray:
     """`||` (`settled` TRUE) or `&&` (`settled` FALSE): `settled` if one part is, whatever errors others have. A part is
-    evaluated where those before it leave that open."""
+    evaluated only on rows that those before it leave open."""
     first, *others = parts
     found = truth(first, scope)
     for part in others:
@@ -218,7 +215,7 @@ def _fold(parts: Sequence[algebra.Expression], scope: Scope, settled: int) -> np
 
 
 def is_arithmetic(expression: algebra.Expression) -> bool:
-    """Whether `truth` computes sums or products of numbers, for a comparison in a condition."""
+    """True if `truth` computes sums or products of numbers, for a comparison in a condition."""
     match expression:
         case algebra.Call("&&" | "||" | "!", arguments):
             return any(map(is_arithmetic, arguments))
@@ -232,8 +229,8 @@ def is_arithmetic(expression: algebra.Expression) -> bool:
 def _comparison(
     sign: str, left: algebra.Expression, right: algebra.Expression, whole: algebra.Expression, scope: Scope
 ) -> np.ndarray:
-    """The truth of a comparison. A kernel decides the rows in which both sides are numbers and no near tie, or terms
-    for which equality is clear; the other rows are evaluated once for each distinct choice of terms."""
+    """The truth of a comparison. A kernel decides rows of two numbers without a near tie, and rows of terms whose
+    equality is clear. The others are evaluated once for each distinct choice of terms."""
     made = scope.ready.get(id(whole))
     if made is None:
         made = scope.ready[id(whole)] = whole, _compare(sign, left, right)
@@ -275,7 +272,7 @@ def _side_numbers(
 @dataclass(frozen=True, slots=True)
 class _Compared:
     """A comparison over columns. `sides`: the sides of it that are computed before, with names for their columns; then
-    `asked` is the comparison of these. `program` is None where a column gains nothing."""
+    `asked` is the comparison of these. `program` is None if a column gains nothing."""
 
     program: _Program | None
     sides: tuple[tuple[str, algebra.Expression], ...] = ()
@@ -306,7 +303,7 @@ def _no_columns(count: int) -> np.ndarray:
 @dataclass(frozen=True, slots=True, eq=False)
 class _Program:
     """A comparison of numeric expressions for `kernels.compare_rows`: `steps` in postfix notation, int32 (n, 2), over
-    the variables `names` and the constants `terms`. `computes`: whether there is arithmetic in it."""
+    the variables `names` and the constants `terms`. `computes`: True if there is arithmetic in it."""
 
     steps: np.ndarray
     sign: int
@@ -370,8 +367,7 @@ def _each(expression: algebra.Expression, scope: Scope, rows: np.ndarray) -> np.
 
 
 def compute(expression: algebra.Expression, scope: Scope) -> np.ndarray:
-    """The value of an expression for each row, as numbers of terms in the scope's space: int32 (r,), -1 for an
-    error."""
+    """The value of an expression for each row, as numbers of the scope's terms: int32 (r,), -1 for an error."""
     count = len(scope.table)
     match expression:
         case algebra.Term(value) if isinstance(value, Variable):
@@ -405,7 +401,7 @@ _CONDITIONS: Final = algebra.SIGNS | {"&&", "||", "!", "IN", "NOT IN", "BOUND", 
 
 
 def _completed(numbers: np.ndarray, is_open: np.ndarray, expression: algebra.Expression, scope: Scope) -> np.ndarray:
-    """`numbers`, with the values of an expression where it is open."""
+    """`numbers`, with the values of an expression in the open rows."""
     rows = np.flatnonzero(is_open)
     if len(rows):
         numbers[rows] = _evaluate(expression, scope, rows)
@@ -495,8 +491,8 @@ def _verdicts(values: Sequence[Any], scope: Scope) -> np.ndarray:
 
 
 def _values(function: _OfKeys, arguments: Sequence[algebra.Expression], scope: Scope) -> tuple[np.ndarray, list[Any]]:
-    """The place of each row's value among the values of a function of keys, and these: one for each distinct choice of
-    arguments, a SPARQLError if an argument is an error."""
+    """The place of each row's value among the values of a function of keys, and these values. There is one for each
+    distinct choice of arguments, a SPARQLError if an argument is an error."""
     given = [_give(argument, scope) for argument in arguments]
     if len(given) == 1:
         places, count = given[0][0], len(given[0][1]) + 1
@@ -525,8 +521,8 @@ _NO_VALUE: Final = SPARQLError("an argument is an error")
 def _give(argument: algebra.Expression, scope: Scope) -> tuple[np.ndarray, list[str]]:
     """For each row the index of an argument's value, -1 for an error, int64; and the keys of the values.
 
-    PERF: what a function of keys gives another one is no term in between: SUBSTR(STR(?t), 3) of 25,000 IRIs takes two
-    thirds of the time.
+    PERF: a value passed from one function of keys to another is no term in between: SUBSTR(STR(?t), 3) of 25,000 IRIs
+    takes two thirds of the time.
     """
     if not _is_small(len(scope.table), argument) and (called := _of_keys(argument, scope)) is not None:
         places, values = _values(*called, scope)
@@ -553,8 +549,8 @@ def _evaluate(expression: algebra.Expression, scope: Scope, rows: np.ndarray) ->
 def _ask(
     expression: algebra.Expression, scope: Scope, rows: np.ndarray, ask: Callable[[Row], int], dtype: Any
 ) -> np.ndarray:
-    """The result of `ask` for each of `rows`; called once for each distinct choice of terms for the expression's
-    variables, or for each row, where it is another one each time."""
+    """The result of `ask` for each of `rows`, called once for each distinct choice of terms for the expression's
+    variables. If the expression has another value each time, it is called for each row."""
     names = sorted(algebra.expression_variables(expression) & scope.table.columns.keys())
     columns = [scope.table.columns[name][rows] for name in names]
     first = codes = np.arange(len(rows))
@@ -576,7 +572,7 @@ def _ask(
 def _without_exists(expression: algebra.Expression, scope: Scope) -> tuple[algebra.Expression, Scope]:
     """`expression` with each EXISTS replaced by a new variable, and the scope with a column for its truth.
 
-    For expressions that are evaluated on one solution, where the batch's patterns cannot be.
+    For expressions evaluated on one solution, which cannot evaluate the batch's patterns.
     """
     found = exists_inside(expression)
     if not found or not isinstance(expression, algebra.Call):

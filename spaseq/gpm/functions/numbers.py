@@ -38,7 +38,7 @@ _BITS: Final = 14_284
 
 
 def effective_truth(value: Any) -> bool:
-    """The effective boolean value (SPARQL 1.1 §17.2.2): a string is true if it is not empty, a number if it is neither
+    """The effective boolean value (SPARQL 1.1 §17.2.2). A string is true if it is not empty, a number if it is neither
     zero nor NaN; a boolean or number with an invalid text is false. SPARQLError for everything else: IRIs, blank nodes,
     dates, unbound variables and errors."""
     if isinstance(value, Literal):

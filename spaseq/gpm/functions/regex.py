@@ -1,8 +1,8 @@
 """Regular expressions of REGEX and REPLACE (XPath Functions §5.6.1), in time linear in the text.
 
-A pattern is translated for RE2, which never backtracks. What RE2 cannot do raises `UnsupportedFeature`:
-back-references, and patterns whose automaton would be too large (RE2's own bound: 8 MB, repetition up to 1,000 times).
-Python's engine is used only for patterns with neither a repetition nor an alternative, which cannot backtrack.
+A pattern is translated for RE2, which never backtracks. `UnsupportedFeature` is raised for back-references, and for
+patterns whose automaton would be too large (RE2's own bound: 8 MB, repetition up to 1,000 times). Python's engine is
+used only for patterns with neither a repetition nor an alternative, which cannot backtrack.
 
 Beyond XPath, `\\w` matches `_` too, and `\\b` and `\\B` are allowed.
 """
@@ -51,8 +51,7 @@ class Pattern:
 
 @lru_cache(256)
 def pattern_of(pattern: str, flags: str) -> Pattern:
-    """Translates a regular expression of XPath. SPARQLError if it is not one; `UnsupportedFeature` if RE2 has no
-    equivalent."""
+    """Translates an XPath regular expression. SPARQLError if it is none; `UnsupportedFeature` if RE2 cannot do it."""
     if set(flags) - set("smixq"):
         raise SPARQLError(f"no such flag of a regular expression: {flags}")
     if "q" in flags:

@@ -1,14 +1,15 @@
 """The functions of SPARQL 1.1 §17.4, each once: `FUNCTIONS` has a row for every name, `CASTS` for every cast (§17.5).
 
 A function of terms works on their keys (`spaseq.rdf.term_key`): `<iri>`, `_:label`, `"text"`, `"text"@tag`,
-`"text"^^<iri>`. Keys are not escaped. It gives a key or a truth value, and raises SPARQLError for an error. Batches call
-it for each distinct choice of arguments (`spaseq.gpm.columnar.truth`), and `spaseq.gpm.expressions` for a single
-solution. Functions that work on whole columns of keys at once (regular expressions, CONCAT) have one of these beside it.
+`"text"^^<iri>`. Keys are not escaped. It gives a key or a truth value, and raises SPARQLError for an error. Batches
+call it for each distinct choice of arguments (`spaseq.gpm.columnar.truth`), and `spaseq.gpm.expressions` for a single
+solution. Functions that work on whole columns of keys at once (regular expressions, CONCAT) have one of these beside
+it.
 
-A function of numbers works on rdflib's literal, whose value is parsed. Batches have it over columns of numbers besides
-(`spaseq.gpm.columnar.amounts`). What is evaluated in a way of its own, as IF is, has a row without a function: that way
-is in `spaseq.gpm.expressions`, and for batches in `spaseq.gpm.columnar.truth`. Names are spelled as rdflib's parser
-spells them, hence `isIRI` beside `STRLEN`.
+A function of numbers works on rdflib's literal, whose value is parsed. Batches also have it over columns of numbers
+(`spaseq.gpm.columnar.amounts`). Special forms, such as IF, have a row without a function: `spaseq.gpm.expressions`
+evaluates them, and for batches `spaseq.gpm.columnar.truth`. Names are spelled as rdflib's parser spells them, hence
+`isIRI` beside `STRLEN`.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class Function:
     resolves: bool = False
 
     def on_columns(self, prologue: Prologue) -> Callable[[Sequence[_Keys]], list[Any]] | None:
-        """The function of columns of keys: a key or a truth value for each row, or the SPARQLError. None if there is no
-        function of keys."""
+        """The function of columns of keys: a key or a truth value for each row, or the SPARQLError. None without
+        one."""
         if self.of_columns is not None:
             return self.of_columns
         if self.of_keys is None:
@@ -96,7 +97,7 @@ _TAGGED_TYPE: Final = f"<{RDF.langString}>"
 
 
 def _parts(key: Key) -> tuple[str, str]:
-    """(text, what follows the text) of a literal. SPARQLError for another term."""
+    """(text, rest of the key) of a literal. SPARQLError for another term."""
     if key[0] != '"':
         raise SPARQLError(f"{key} is no literal")
     if key[-1] == '"':
@@ -391,7 +392,7 @@ _READ: Final[dict[str, tuple[int, Callable[[str], Any]]]] = {
     _DECIMAL: (1, Decimal),
     _DOUBLE: (3, float),
 }
-"""By what follows the text: the rank of the type, and how rdflib reads the text."""
+"""By the rest of the key: the rank of the type, and rdflib's function that reads the text."""
 _REAL_TEXT: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN")
 _LEXICAL: Final = (re.compile(r"[+-]?\d+"), re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)"), _REAL_TEXT, _REAL_TEXT)
 """By the rank of a type, the texts that a string may have to be cast to it."""
