@@ -28,14 +28,14 @@ from spaseq.rdf import Followed, StreamOptions, term_of
 def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
     """A query, parsed, checked and compiled.
 
-    Args: `text` in SPAseq; `source` is what errors call it; `settings` are the budgets of the engine.
-    Raises: `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
+    Args: `text` in SPAseq; `source` is its name in errors; `settings` are the budgets of the engine. Raises:
+    `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
     """
     return Query(CompiledQuery(text, source, settings))
 
 
 class Query(protocols.Query):
-    """A compiled query. `compiled` holds what evaluations are made of."""
+    """A compiled query. Its evaluations are made from `compiled`."""
 
     compiled: CompiledQuery
 
@@ -61,11 +61,11 @@ class Query(protocols.Query):
         kb: Knowledge | MappingABC[str, Any] | None = None,
         entailment: str | None = None,
     ) -> str:
-        """How the query is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
+        """The plan of the query, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
 
-        With `kb` and `entailment`, as of `run`, the knowledge is closed, and it is said how: over columns or, and why,
-        by owlrl; GPMs are those that entailment makes. Raises `OptionError` for another format, and for `svg` where
-        there is no Graphviz (the extra `draw`).
+        With `kb` and `entailment`, as of `run`, the knowledge is closed, and the text reports the method: over columns
+        or by owlrl, with the reason. GPMs are those that entailment makes. Raises `OptionError` for another format, and
+        for `svg` without Graphviz (the extra `draw`).
         """
         return self.compiled.explain(format, kb, entailment)
 
@@ -74,10 +74,9 @@ class Query(protocols.Query):
         return self.automaton, lambda matches: [match.way for match in matches]
 
     def construct(self, bindings: Match | MappingABC[str, Any], number: int = 0) -> tuple[tuple[Any, Any, Any], ...]:
-        """The graph that CONSTRUCT makes of a match, or of its bindings, as triples of RDF terms; its blank nodes are
-        those of `number`.
+        """The triples that CONSTRUCT makes of a match, or of its bindings; its blank nodes are those of `number`.
 
-        Raises `OptionError` if the query is no CONSTRUCT, and for what binds no RDF terms.
+        Raises `OptionError` if the query is no CONSTRUCT, and for bindings that are no RDF terms.
         """
         template = self.compiled.checked.clauses.template
         if template is None:
@@ -107,9 +106,9 @@ class Query(protocols.Query):
             kb: background knowledge, by the IRI that GRAPH names: files, a graph or a table (`knowledge_of`).
             options: how to read the streams; or, instead, the words of the command line: event_by=, time=,
                 time_from=, time_unit=, interval=, ties=, lateness=, late=.
-            keep_events: whether matches show their events (the window's events are then held).
+            keep_events: True if matches show their events (the window's events are then held).
             entailment: `rdfs` or `owl-rl`; see `with_entailment`.
-            reference: whether rdflib evaluates all graph patterns, for comparison: the same answers, slowly.
+            reference: True if rdflib evaluates all graph patterns, for comparison: the same answers, slowly.
 
         Raises `OptionError` for a stream or a graph that is missing or unknown.
         """
@@ -162,8 +161,8 @@ class Query(protocols.Query):
         reference: bool = False,
         **words: str | None,
     ) -> Session:
-        """An incremental evaluation; `state` is a snapshot to go on from: of this query, these options and
-        this entailment, else an `OptionError` says what differs. It holds plain data and runs no code."""
+        """An incremental evaluation; `state` is a snapshot to go on from: of this query, these options and this
+        entailment, else an `OptionError` names the difference. It holds plain data and runs no code."""
         query = self.compiled
         chosen = query.reading(options, words)
         solver = query.solver(kb, entailment=entailment, reference=reference)

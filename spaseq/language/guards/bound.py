@@ -13,8 +13,8 @@ from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conjunction_binds
 
 Bound = tuple[frozenset[str], frozenset[str], tuple[Conjunction, ...]]
-"""The variables bound by elements left behind, those bound by the round now taken, and what must stay absent from now
-on; as in `lower.Row`."""
+"""The variables bound by elements left behind, those bound by the round now taken, and the conjunctions that must stay
+absent from now on; as in `lower.Row`."""
 
 
 def transitions(cea: CEA) -> Iterator[Transition]:

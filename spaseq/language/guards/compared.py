@@ -31,7 +31,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Any other FILTER of a conjunction: question `number`. `program` decides it from numbers, where it can."""
+    """Any other FILTER of a conjunction: question `number`. `program` decides it from numbers, if it can."""
 
     number: int
     condition: Condition

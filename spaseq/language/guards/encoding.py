@@ -1,10 +1,10 @@
-"""Runs as codes: what the kernels need to join mappings themselves.
+"""Runs as codes, so that the kernels can join mappings themselves.
 
-`spaseq.language.guards.registers` says what the guards of a query mean, on sets of mappings. Here a mapping is a
-code per variable: terms are numbered as they come, a join is a test for equality, and a FILTER `?a < ?b` between GPMs
-one of codes in the order of the values (`spaseq.language.guards.sides`). Any other FILTER between GPMs is a question
-about the terms of its variables, asked once about the same terms, and not at all where it compares sums and products of
-numbers that are not too close to each other. A list of rounds is a code, too (`spaseq.language.guards.round_lists`).
+`spaseq.language.guards.registers` defines the guards of a query on sets of mappings. Here a mapping is a code per
+variable: terms are numbered as they come, and a join is a test for equality. A FILTER `?a < ?b` between GPMs is a test
+of codes in the order of the values (`spaseq.language.guards.sides`). Any other FILTER between GPMs is a question about
+the terms of its variables, asked once about the same terms. It is not asked if it compares sums and products of numbers
+that are not too close to each other. A list of rounds is a code, too (`spaseq.language.guards.round_lists`).
 
 Guards are compiled once for a query (`spaseq.language.guards.operations`), to operations on registers and columns
 (`spaseq.language.guards.layout`). `TermCodes` are those of one evaluation: it writes the columns of instants. If a GPM
@@ -120,7 +120,7 @@ class TermCodes:
         return np.concatenate(self._extras) if self._extras else self._no_extras
 
     def _enter_all(self, batch: InstantBatch, conjunction: Conjunction, moving: np.ndarray, values: np.ndarray) -> bool:
-        """Enter the mappings that a conjunction has in the rows `moving` (bool (n,)); False where one has no codes."""
+        """Enter the mappings that a conjunction has in the rows `moving` (bool (n,)); False if one has no codes."""
         columns = self._layout.columns[conjunction]
         solved = batch.rows.solutions(conjunction[0]) if len(conjunction) == 1 else None
         if solved is None:  # it has to be joined, or its rows were solved elsewhere
@@ -167,7 +167,7 @@ class TermCodes:
             values[rows[0], present] = 1
             values[rows[0], read] = codes[0]
             return
-        if (rows[1:] > rows[:-1]).all():  # PERF: a third of the time, where no instant has several
+        if (rows[1:] > rows[:-1]).all():  # PERF: a third of the time, if no instant has several
             values[rows, present] = 1
             values[rows, read] = codes
             return
@@ -285,9 +285,9 @@ class TermCodes:
     def full_before(self, batch: InstantBatch) -> bool:
         """As of `Codes.full_before`.
 
-        PERF: the next piece of the same rows asks for all of their terms again. Where these were more than are held,
-        each piece numbered them anew, and so took so long that the next one was made smaller, down to one row: 200,000
-        graphs in batches of 50,000 took more than six minutes where a profiler slowed the process down, now 1 s.
+        PERF: the next piece of the same rows asks for all of their terms again. If these were more than are held, each
+        piece numbered them anew; so the next one was made smaller, down to one row. 200,000 graphs in batches of 50,000
+        took more than six minutes under a profiler, now 1 s.
         """
         if self._last is batch.rows and not self._sides.order.crowded:
             return self.chains is not None and self.chains.full
@@ -307,7 +307,7 @@ class TermCodes:
         return held
 
     def _used(self, held: np.ndarray) -> set[int]:
-        """The numbers of terms in these registers, and what stands there for no term."""
+        """The numbers of terms in these registers, and the codes there for no term."""
         count = len(self._layout.terms)
         named = held[:, count:]
         named = named[(named >= NAMES) & (named < NAMES + self.terms.next)] - NAMES

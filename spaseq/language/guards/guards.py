@@ -1,5 +1,4 @@
-"""The guards of a query's pattern: the conditions on a run at an instant. `spaseq.language.guards.registers` decides
-them."""
+"""The guards of a pattern: conditions on a run at an instant. `spaseq.language.guards.registers` decides them."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ Value = tuple[str, str | Side]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a conjunction. `values` is what is read of a mapping, `read` the columns of these.
+    """The columns of a conjunction. `values` are the values read of a mapping, `read` their columns.
 
-    `others` and `first` say how many further mappings an instant has, and where they begin (`ForEachValue`). `present`
-    is UNKNOWN if there is no mapping, `nothing` is NOTHING at all instants.
+    `others` and `first` hold the number of further mappings of an instant, and the first of them (`ForEachValue`).
+    `present` is UNKNOWN if there is no mapping, `nothing` is NOTHING at all instants.
     """
 
     values: tuple[Value, ...]
@@ -49,10 +49,9 @@ class Layout:
     """The place of each code.
 
     `terms`, `numbers` and `near` are the registers of the variables that are kept, of the sides that are compared
-    later, and of doubles near to the values of variables; `list` is that of a list of rounds, None if there is none.
-    `columns` are those of each conjunction; `unseen` is the column that is NOTHING as long as a conjunction, which must
-    not match before the first step, has not. `collected` are the variables that rounds bind. `registers` and `width`
-    are the numbers of registers and of columns.
+    later, and of doubles near to variables' values. `list` is that of a list of rounds, or None. `columns` are those of
+    each conjunction. `unseen` is the column that is NOTHING until a conjunction matches that must not match before the
+    first step. `collected` are the variables that rounds bind. `registers` and `width` are their numbers.
     """
 
     terms: dict[str, int]
@@ -78,8 +77,7 @@ def layout_of(
     takes: Sequence[Take],
     asked_later: frozenset[str],
 ) -> Layout:
-    """The layout for the guards `takes` and the FILTERs of each conjunction; `asked_later` are the variables that some
-    state must know.
+    """The layout for the guards `takes` and the FILTERs of each conjunction; `asked_later`: variables that states need.
 
     PERF: `keep` of a step names what later ones bind, too. A sequence of 20 GPMs of four variables, of which they share
     one, has 2 registers; it had 59, and one of 21 GPMs more than the kernel takes.

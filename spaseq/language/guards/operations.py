@@ -1,7 +1,7 @@
-"""The guards of an automaton as operations on codes: what the kernels need to join mappings themselves.
+"""The guards of an automaton as operations on codes, so that the kernels can join mappings themselves.
 
-Not in this form: FILTERs between GPMs with RAND and the like, a Kleene+ whose variables an earlier element binds on
-some of its ways only, and alternatives of which not all wait for the same to stay absent.
+Not in this form are FILTERs between GPMs with RAND and the like, and a Kleene+ whose variables an earlier element binds
+on some ways only. Nor are alternatives that wait for different absences.
 """
 
 from __future__ import annotations

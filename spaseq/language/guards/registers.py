@@ -1,4 +1,4 @@
-"""The meaning of guards on sets of mappings: what a run holds, and what becomes of it at an instant.
+"""The meaning of guards on sets of mappings: the contents of a run, and its changes at an instant.
 
 A register row is `(bound, pending, Ω, owed)`. Ω keeps only the variables that are selected or can still matter, so runs
 that agree on those are one. `bound` are the variables bound by elements already left behind, `pending` those bound by

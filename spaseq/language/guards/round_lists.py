@@ -1,8 +1,8 @@
 """Numbers for the lists of rounds that runs hold.
 
 A round of a Kleene+ is a mapping: the codes of the terms that it binds the collected variables to. A list of rounds is
-the list before it and one round more, so that what runs have in common is held once, and equal lists have one number.
-The kernel makes them (`spaseq.core.engine.kernels.registers.operations.append`); rounds are numbered here.
+the list before it and one round more, so that runs share common beginnings, and equal lists have one number. The kernel
+makes them (`spaseq.core.engine.kernels.registers.operations.append`); rounds are numbered here.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class RoundLists:
         return self._count > self._full or len(self._rounds) > self._full
 
     def keep(self, numbers: np.ndarray) -> None:
-        """Forget all lists but those of these `numbers`, int64 and NOTHING for none, and what they are made of."""
+        """Forget all lists but those of these `numbers`, int64 and NOTHING for none, and their parts."""
         rows = self.array[1 : self._count + 1, : k.CHAIN_SLOT]
         alive = np.zeros(len(rows), bool)
         todo = self._places(rows, apart(numbers))
@@ -189,7 +189,7 @@ class RoundLists:
 
     def restore(self, state: Any, terms: Collection[int], held: np.ndarray) -> None:
         """The opposite of `snapshot`. `terms`: the numbers that stand for a term; `held`: those of lists in use, int64.
-        `OptionError` for what is no snapshot."""
+        `OptionError` if it is no snapshot."""
         following, columns, self._next, rounds = state
         expect(len(columns) == k.CHAIN_SLOT, "the columns of lists of rounds")
         count = len(columns[0])

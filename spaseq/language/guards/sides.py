@@ -1,10 +1,10 @@
-"""The codes of what FILTERs between GPMs compare: a variable, or arithmetic on one (`Side`).
+"""The codes of the sides of FILTERs between GPMs: a variable, or arithmetic on one (`Side`).
 
-A number's code is the double's, in the order of doubles. Where sides are only asked for `=` and `!=`, IRIs, blank nodes
-and plain strings have codes too, which equal no number's. Where their order is asked for, values of another kind
-than numbers have a code in the order of that kind: strings as labels (`spaseq.core.engine.program.text_order`), times,
-dates and truth values as whole numbers. Sides that are held against one another have values of one kind; where a
-further kind comes, the engine goes on with sets of rdflib's terms.
+A number's code is the double's, in the order of doubles. Sides with only `=` and `!=` also have codes for IRIs, blank
+nodes and plain strings, which equal no number's. Sides with an order have codes for values of another kind, in the
+order of that kind. Strings get labels (`spaseq.core.engine.program.text_order`); times, dates and truth values get
+whole numbers. Sides that are compared have values of one kind; if a further kind comes, the engine goes on with sets of
+rdflib's terms.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from spaseq.gpm.columnar.evaluate import Solutions
 
 NAMES: Final = NOTHING + 16
-"""Where the codes begin that equal no number's: doubles are above them."""
+"""The first of the codes that equal no number's: doubles are above them."""
 _NUMBER: Final = "number"
 _ORDERS: Final = {Kinds.STRING: "string", Kinds.BOOLEAN: "boolean", Kinds.DATE_TIME: "dateTime"}
-"""The orders that columns of literals have codes for, besides the numbers'."""
+"""The orders, other than that of numbers, for which columns of literals have codes."""
 _NONE: Final = (Kinds.NO_LITERAL, Kinds.TAGGED, Kinds.ILL_TYPED)
-"""What has no order: a comparison is an error."""
+"""Kinds without an order: a comparison is an error."""
 
 
 class SideCodes:
@@ -60,8 +60,8 @@ class SideCodes:
         self._memo = {}
 
     def codes(self, side: Side, solutions: Solutions, places: np.ndarray) -> np.ndarray | None:
-        """The code that a side is compared by in each solution at `places`: int64, NOTHING where its variable is not
-        bound, UNKNOWN where it has no value; None if one has no code, or finds no room in `order`."""
+        """The code by which a side is compared in each solution at `places`: int64, NOTHING if its variable is not
+        bound, UNKNOWN if it has no value. None if a value has no code, or no room in `order`."""
         found = solutions.column(side.name)
         if found is None or not side.is_variable:
             terms = self._solved.codes(solutions, places, side.name)
@@ -89,7 +89,7 @@ class SideCodes:
         self, group: int, equated: bool, numbers: np.ndarray, space: Any, good: np.ndarray
     ) -> np.ndarray | None:
         """`codes` of the terms `numbers` of a space, -1 for none, in the order of their one kind. `equated`: they are
-        asked for `=` or `!=`, too, which what has no order may satisfy. `good`: which are numbers that doubles hold."""
+        also compared by `=` or `!=`, which values without an order may satisfy. `good`: numbers that doubles hold."""
         literals = space.literals()
         kinds = literals.kind[numbers]
         valued = (numbers >= 0) & ~np.isin(kinds, _NONE)
@@ -123,11 +123,11 @@ class SideCodes:
         return codes
 
     def _is_of(self, group: int, kind: str) -> bool:
-        """Whether values of a group may be of this kind."""
+        """True if values of a group may be of this kind."""
         return self._kinds.setdefault(group, kind) == kind
 
     def code(self, side: Side, code: int) -> int | None:
-        """The code that a side is compared by where its variable is the term of `code`; as of `codes`."""
+        """The code by which a side is compared if its variable is the term of `code`; as of `codes`."""
         if code == NOTHING:
             return NOTHING
         known = self._memo.get((side, code))
@@ -136,7 +136,7 @@ class SideCodes:
         return known
 
     def _code_of(self, side: Side, term: Any) -> int | None:
-        """The code that a side is compared by where it comes to `term`, None where that is an error."""
+        """The code by which a side is compared if its value is `term`, None if that is an error."""
         if term is None:
             return UNKNOWN
         group = self._group.get(side)
@@ -165,8 +165,8 @@ class SideCodes:
         return int(_order(np.array([value]))[0]) if isinstance(value, float) else value
 
     def near_codes(self, name: str, solutions: Solutions, places: np.ndarray) -> np.ndarray:
-        """The code of the double nearest to a variable's value in each solution at `places`: int64, NOTHING where it is
-        not bound, UNKNOWN where there is none."""
+        """The code of the double nearest to a variable's value in each solution at `places`: int64, NOTHING if it is
+        not bound, UNKNOWN if there is none."""
         found = solutions.column(name)
         if found is None or found[1].has_floats:
             used, where = different(self._solved.codes(solutions, places, name))
@@ -184,7 +184,7 @@ class SideCodes:
         return int(_order(np.array([number]))[0])
 
     def snapshot(self) -> Any:
-        """The kinds of values so far, and the labels of texts, as plain values; None where no order is asked for."""
+        """The kinds of values so far, and the labels of texts, as plain values; None if no order is asked for."""
         return ([self._kinds.get(g, "") for g in range(self._groups)], self.order.snapshot()) if self._group else None
 
     @property

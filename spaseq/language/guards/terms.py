@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _TERMS: Final = 1 << 16
 _STRING: Final = b"^^<http://www.w3.org/2001/XMLSchema#string>"
-"""Behind a text it says nothing. Readers leave it out; where a function makes such a term, it has an alias."""
+"""Redundant behind a text. Readers leave it out; a term that a function makes with it has an alias."""
 
 
 class NumberedTerms:
     """Numbers terms from 0 as they come, by their bytes (`term_bytes`); `keep` lets go of others.
 
-    `next`: the number of the next new one. `has_aliases`: whether a term may have two numbers. `forgotten`: how often
+    `next`: the number of the next new one. `has_aliases`: True if a term may have two numbers. `forgotten`: how often
     terms were let go of; a term may have had another number before.
     """
 
@@ -84,7 +84,7 @@ class NumberedTerms:
 
     @property
     def full(self) -> bool:
-        """Whether it is time to `keep` only what is in use."""
+        """True if it is time to `keep` only the terms in use."""
         return len(self._keys) > self._full
 
     def keep(self, numbers: Collection[int]) -> None:
@@ -103,7 +103,7 @@ class NumberedTerms:
         return self.next, list(self._texts), [key.decode() for key in self._texts.values()], self.has_aliases
 
     def restore(self, state: Any) -> Collection[int]:
-        """The opposite of `snapshot`. The numbers that stand for a term. `OptionError` for what is no snapshot."""
+        """The opposite of `snapshot`. The numbers that stand for a term. `OptionError` if it is no snapshot."""
         self.next, numbers, keys, self.has_aliases = state
         expect(all(map(is_term_key, keys)), "terms")
         self._texts = {number: key.encode() for number, key in zip(numbers, keys, strict=True)}

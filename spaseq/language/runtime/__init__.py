@@ -1,21 +1,20 @@
 """Instants in, matches out.
 
-`recogniser` recognises; `absence` looks after what must not occur before a match or behind it. `knowledge` loads what a
-run needs beside the streams; `follow` runs as streams come.
+`recogniser` recognises; `absence` handles negation at the start and at the end. `knowledge` loads a run's background
+knowledge; `follow` runs as streams come.
 
 * `opened`: The streams of a run: by name, and as they are read.
-* `read_ahead`: Streams are read, and their GPMs evaluated: in one thread, or, once it is worth it, in some that work
-  ahead.
-* `pace`: How many rows the engine gets at once.
-* `knowledge`: The background knowledge of a run: from files, graphs and tables, and what follows from it.
-* `absence`: What must not occur before a match or behind it: negation at the start and at the end of a sequence.
+* `read_ahead`: Reads streams and evaluates their GPMs in one thread or, if worth it, in some that work ahead.
+* `pace`: The number of rows that the engine gets at once.
+* `knowledge`: The background knowledge of a run, from files, graphs and tables, with its entailments.
+* `absence`: Negation at the start and at the end of a sequence.
 * `recogniser`: One evaluation of a compiled query: instants in, matches out.
-* `matches`: The matches of a query over streams, found as they are asked for.
+* `matches`: The matches of a query over streams, found on request.
 * `session`: One evaluation in progress that graph events are pushed to, and its snapshots.
-* `compiled`: A SPAseq query, checked and compiled: what the evaluations of it are made of.
+* `compiled`: A SPAseq query, checked and compiled, from which its evaluations are made.
 * `follow`: The matches of a query over streams that go on: `spaseq run --follow`.
-* `steps`: Which GPM took which event: found again, for a match that somebody looks at.
-* `unmatched`: Why is there no match? What was read, and the parts of the query that no event fulfilled.
+* `steps`: The GPM that took each event, found again for a match whose steps are read.
+* `unmatched`: Reasons for no match: the input read, and the parts of the query that no event fulfilled.
 """
 
 __all__ = [

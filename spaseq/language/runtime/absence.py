@@ -44,8 +44,7 @@ class Sightings:
         self._seen: dict[tuple[Conjunction, int], int] = {}
 
     def pass_over(self, batch: InstantBatch, conjunction: Conjunction) -> np.ndarray:
-        """For each row, True if it was not seen before the row, in the row's window and partition: bool (n,). Remembers
-        the batch.
+        """For each row, True if not seen before, in the row's window and partition: bool (n,). Remembers the batch.
 
         It is seen if it joins with a run that has taken nothing, for which a FILTER over other GPMs is not true.
         """
@@ -67,7 +66,7 @@ class Sightings:
             self._seen = {place: window for place, window in self._seen.items() if place[1] not in gone}
 
     def snapshot(self) -> Any:
-        """When what was last seen, as plain values."""
+        """The time at which each was last seen, as plain values."""
         return [(conjunction, key, window) for (conjunction, key), window in self._seen.items()]
 
     def restore(self, state: Any) -> None:
@@ -78,10 +77,9 @@ class Sightings:
 
 @dataclass(slots=True)
 class Waiting:
-    """A match whose window may still be open: its interval and positions, and what it will show.
+    """A match whose window may still be open: its interval and positions, and its contents.
 
-    `held`: what the caller keeps with it. `sure`: mappings that hold whatever follows. `rows`: rows of the run that
-    wait.
+    `held`: the caller's own data. `sure`: mappings that hold whatever follows. `rows`: rows of the run that wait.
     """
 
     start: int
@@ -122,7 +120,7 @@ class Endings:
     def push(self, batch: InstantBatch, found: Sequence[Waiting]) -> list[Waiting]:
         """The matches that are settled, after `batch`, among those waiting and those `found` in it (in order of end).
 
-        A match that is off is settled too, with no mappings. A row that matches what is negated costs the waiting
+        A match that is off is settled too, with no mappings. A row that matches a negated part costs the waiting
         matches that share a term with it.
         """
         holds = {c: batch.holds(c) for c in self.conjunctions}
@@ -216,7 +214,7 @@ class Endings:
 
 
 class _Owing:
-    """Waiting matches by what must stay absent, and there by the terms of a variable that both sides bind.
+    """Waiting matches by the part that must stay absent, and there by the terms of a variable that both sides bind.
 
     `certain`: the variables that each conjunction binds in all its mappings.
     """

@@ -1,4 +1,4 @@
-"""A SPAseq query, checked and compiled: what the evaluations of it are made of. It never changes.
+"""A SPAseq query, checked and compiled, from which its evaluations are made. It never changes.
 
 `spaseq.language.query` is its face for users; Spark's tasks take a `CompiledQuery`.
 """
@@ -60,14 +60,14 @@ class CompiledQuery(compiled.CompiledQuery):
             ) from None
 
     def under(self, schema: Schema) -> CompiledQuery:
-        """The query with its GPMs rewritten: they find on events what follows under `schema`."""
+        """The query with its GPMs rewritten: they find on events the consequences under `schema`."""
         found = copy.copy(self)
         found.checked = with_schema(self.checked, schema)
         return found
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its author may have overlooked."""
+        """Likely oversights of the query's author."""
         return self.checked.warnings
 
     @property
@@ -77,7 +77,7 @@ class CompiledQuery(compiled.CompiledQuery):
 
     @property
     def growth(self) -> tuple[str, ...]:
-        """What makes the memory of a run grow for ever, in words."""
+        """The causes, in words, for which the memory of a run grows for ever."""
         forgets = self.settings.forget_keys_after is not None
         return self.window().growth([f"?{name}" for name in self.checked.partition], [], forgets)
 
@@ -98,7 +98,7 @@ class CompiledQuery(compiled.CompiledQuery):
             return compile_program(self.pattern, self.window(time_unit), registers=registers, settings=self.settings)
 
     def reading(self, options: StreamOptions | None, words: MappingABC[str, str | None] | None = None) -> StreamOptions:
-        """How to read streams, as `run` is told; the predicate of times may have a prefix of the query."""
+        """The options for reading streams, as given to `run`; the predicate of times may have a prefix of the query."""
         chosen = stream_options(options, words or {})
         label, colon, local = (chosen.time or "").partition(":")
         for prefix in reversed(self.checked.tree.prologue):
@@ -107,7 +107,7 @@ class CompiledQuery(compiled.CompiledQuery):
         return chosen
 
     def settled(self, chosen: StreamOptions, sources: Sequence[StreamSource]) -> Input:
-        """What is read, with the clock of all `sources` settled. `OptionError` as of `settle`, and if the query needs
+        """The input, with the clock of all `sources` settled. `OptionError` as of `settle`, and if the query needs
         times and the events are given none."""
         read = Input(sources, chosen, settle(chosen, sources), self.timed)
         read.check()
@@ -125,12 +125,12 @@ class CompiledQuery(compiled.CompiledQuery):
         return checked, knowledge
 
     def closing(self, kb: Any, entailment: str | None) -> list[str]:
-        """How the graphs of knowledge are closed, a line each: over columns or, and why, by owlrl. The words as of
-        `run`; GPMs ask for graphs that are there."""
+        """A line for each graph of knowledge about its closing: over columns or by owlrl, with the reason. The words as
+        of `run`; GPMs must ask for graphs that are there."""
         return self.known(kb, entailment, whole=bool(kb))[1].told()
 
     def solver(self, kb: Any = None, *, entailment: str | None = None, reference: bool = False) -> Solver:
-        """What evaluates the GPMs on batches of events; the words as of `run`."""
+        """The solver of the GPMs on batches of events; the words as of `run`."""
         checked, knowledge = self.known(kb, entailment)
         return Solver(checked, knowledge, solution_rows=self.settings.solution_rows, reference=reference)
 
@@ -139,7 +139,7 @@ class CompiledQuery(compiled.CompiledQuery):
         return self.explained(format, self._plan(kb, entailment), self._about())
 
     def _about(self) -> dict[str, Any]:
-        """What the query is, as plain data."""
+        """The description of the query, as plain data."""
         window = self.window()
         return {
             "form": self.checked.tree.form,

@@ -20,7 +20,7 @@ class FollowedMatches:
 
     With time from arrival the clock runs on while nothing comes, so windows close and absences are reported by it. With
     stated times an instant is complete when an event of a later time comes. Ends as `spaseq.rdf.Followed` ends, or
-    behind the first match where the query asks only whether there is one.
+    behind the first match if the query is an ASK.
     """
 
     def __init__(
@@ -35,17 +35,17 @@ class FollowedMatches:
 
     @property
     def counters(self) -> Counters:
-        """What became of the input so far."""
+        """The counts of the input so far."""
         counters = self._followed.counters
         counters.about(self)
         return counters
 
     def held(self) -> Memory:
-        """What the evaluation holds in memory: `counters.memory`."""
+        """The memory of the evaluation: `counters.memory`."""
         return self._session.held()
 
     def held_back(self) -> int | None:
-        """How many matches the end of the streams would complete now, for one that was interrupted, which ends it.
+        """For an interrupted evaluation, which this ends: the number of matches that its end would complete now.
 
         None if that is not known, because it did not wait for events.
         """

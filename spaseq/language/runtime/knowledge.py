@@ -1,4 +1,4 @@
-"""The background knowledge of a run: from files, graphs and tables, and what follows from it."""
+"""The background knowledge of a run, from files, graphs and tables, with its entailments."""
 
 from __future__ import annotations
 
@@ -90,8 +90,7 @@ def with_entailment(
 
 
 def close_under(knowledge: Knowledge, entailment: str, most: int) -> tuple[Knowledge, Schema]:
-    """The closed knowledge, which says how it was closed, and what it says of classes and properties. Raises as
-    `with_entailment`."""
+    """The closed knowledge, with a report of its closing, and its schema. Raises as `with_entailment`."""
     if not isinstance(entailment, str) or entailment not in ("rdfs", "owl-rl"):
         raise OptionError(f"--entailment {entailment}: not known", "use rdfs or owl-rl")
     if not knowledge.graphs:
@@ -110,6 +109,6 @@ def close_under(knowledge: Knowledge, entailment: str, most: int) -> tuple[Knowl
 
 
 def with_schema(query: CheckedQuery, schema: Schema) -> CheckedQuery:
-    """The query with its GPMs rewritten: they find on events what follows under `schema`."""
+    """The query with its GPMs rewritten: they find on events the consequences under `schema`."""
     patterns = {name: entail(pattern, schema) for name, pattern in query.patterns.items()}
     return replace(query, patterns=patterns, schema=schema.described())

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Matches:
     """The matches of a query over streams, found as they are asked for. Iterating again reads the streams again.
 
-    `counters` tells what was read, late or malformed in the latest iteration. `open_streams` opens the streams, for the
+    `counters` has the counts of the latest iteration: read, late, malformed. `open_streams` opens the streams, for the
     predicates that it is given (None: for all); with `reference` rdflib's evaluator does all graph patterns.
     """
 
@@ -81,8 +81,7 @@ class Matches:
         return limited_steps((match for found in self.blocks() for match in found), self._program.settings)
 
     def blocks(self) -> Iterator[Found]:
-        """The matches in parts, as columns where they stay that; each is to be read before the next is asked for. An
-        ASK is not cut after its first."""
+        """The matches in parts, as columns if possible; read each before the next. An ASK goes on after its first."""
         solver = self._solver()
         recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
         opened = self._open(None if self._keep_events else solver.wanted)
@@ -101,7 +100,7 @@ class Matches:
             yield from recogniser.close_blocks()
 
     def _helper(self, solver: Solver) -> Callable[[GraphBatch], MappingABC[str, Solutions | Unsolved]]:
-        """The solver of another thread, which leaves what the first one does."""
+        """The solver of another thread, which leaves out the work of the first one."""
         helper = self._solver()
         helper.rare = solver.rare
         return helper.solve_ahead
@@ -121,24 +120,24 @@ class Matches:
         return drawn_matches(self, self._query, limit)
 
     def why_none(self) -> list[str]:
-        """What was read in the latest use, and which GPMs no event matched, a line each; for who has no match."""
+        """The input of the latest use, and the GPMs that no event matched, a line each: reasons for no match."""
         if self._latest is None:
             return ["no events were read"]
         recogniser, read = self._latest
         return why_none(self._query, read, recogniser.progress(), matched=recogniser.matched)
 
     def progress(self) -> Progress | None:
-        """How far the latest use came; None before the first."""
+        """The progress of the latest use; None before the first."""
         return None if self._latest is None else self._latest[0].progress()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was guessed in the latest use, as nobody said it, and the graphs of knowledge that owlrl closed, slowly,
-        and why: a line each."""
+        """A line for each guess in the latest use about options not given, and for each graph of knowledge that owlrl
+        closed, slowly, with the reason."""
         return (*self._knowledge.told(slow=True), *(() if self._latest is None else self._latest[1].notes))
 
     def count(self) -> int:
-        """How many matches there are. None is made where no clause looks at them."""
+        """The number of matches. None is made if no clause reads them."""
         if self._query.clauses.ask:
             return sum(1 for _ in self)
         with limited(self._program.settings):
@@ -151,9 +150,8 @@ class Matches:
         return distinct_solutions(self, self.variables, ordered=self._query.clauses.ordered)
 
     def to_arrow(self, *, typed: bool = False, terms: bool = False) -> pa.Table:
-        """One row per match, with each term as text in N-Triples syntax: see `match_table`; with `typed` as numbers,
-        times, dates, truth values and texts, with `terms` as structs of kind, value, datatype and language: see
-        `typed_table`."""
+        """One row per match, with each term as text in N-Triples syntax: see `match_table`. With `typed`, terms are
+        numbers, times, dates, truth values and texts; with `terms`, structs: see `typed_table`."""
         if typed or terms:
             return self._type(terms)
         texts: dict[str, Texts] = {}

@@ -22,8 +22,8 @@ _WORDS = (*EventWords.__annotations__, "format")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Streams that are being read: their parts, in the order of the FROM clause, whether each event is an instant of
-    its own, and what becomes of the input."""
+    """Open streams: their parts, in the order of the FROM clause; True if each event is an instant of its own; the
+    counts of the input."""
 
     parts: Sequence[Part]
     apart: bool
@@ -32,8 +32,8 @@ class Opened:
 
 
 def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
-    """`streams` by IRI, in order of the FROM clause; given by name or IRI. Raises `OptionError` for unknown and
-    missing ones, and for what is no mapping."""
+    """`streams` by IRI, in order of the FROM clause; given by name or IRI. Raises `OptionError` for unknown and missing
+    ones, and if it is no mapping."""
     if not isinstance(streams, MappingABC):
         hint = f'for example streams={{"{query.streams[0][0]}": "events.nq"}}'
         raise OptionError(f"streams are given by name, not as a {type(streams).__name__}", hint)
@@ -65,7 +65,7 @@ def open_files(read: Input, wanted: frozenset[str] | None) -> Opened:
 
 
 def stream_options(options: StreamOptions | None, words: MappingABC[str, str | None]) -> StreamOptions:
-    """How to read streams, from `options` or from words of the command line. Raises `OptionError`."""
+    """The options for reading streams, from `options` or from words of the command line. Raises `OptionError`."""
     given = {key: value for key, value in words.items() if value is not None}
     if options is not None and given:
         raise OptionError(f"give options= or {', '.join(given)}=, not both")

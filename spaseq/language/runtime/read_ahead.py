@@ -36,8 +36,8 @@ class Opens(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stream, or a part of one, that is to be read: what opens its batches, and what became of what was read of it so
-    far. `ahead`: whether a thread may read it ahead."""
+    """A stream, or a part of one, that is to be read: the function that opens its batches, and the counts so far.
+    `ahead`: True if a thread may read it ahead."""
 
     open: Opens
     counters: Counters
@@ -65,11 +65,11 @@ def thread_count(given: int | None) -> int:
 
 
 class ReadAhead:
-    """The batches of some parts, with the values of the GPMs at their events, and what is counted of them.
+    """The batches of some parts, with the values of the GPMs at their events, and their counts.
 
     `solve` gives the values; `helper` makes a function that does the same, for another thread. With one thread, or as
-    long as there is little, a batch is read and solved when it is asked for. What is counted in `counters` and `seen`
-    is of the batches that have been taken, whatever has been read ahead of them.
+    long as there is little, a batch is read and solved when it is asked for. `counters` and `seen` count only the
+    batches that have been taken, not those read ahead.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class ReadAhead:
             self._crew.__exit__(kind, error, trace)
 
     def streams(self) -> list[Iterator[tuple[GraphBatch, MappingABC[str, Solutions | Unsolved]]]]:
-        """The solved batches of each part, in order. Errors are raised behind what comes before them."""
+        """The solved batches of each part, in order. Errors are raised after the batches before them."""
         return [self._stream(place) for place in range(len(self._steps))]
 
     def _stream(self, place: int) -> Iterator[tuple[GraphBatch, MappingABC[str, Solutions | Unsolved]]]:
@@ -138,7 +138,7 @@ class ReadAhead:
         yield from self._crew.mapped(work, source)
 
     def _count(self, place: int, counters: Counters) -> None:
-        """Add what is new in the counts of a part."""
+        """Add the news in the counts of a part."""
         before, self._told[place] = self._told[place], counters
         for field in fields(Counters):
             more = getattr(counters, field.name) - getattr(before, field.name)

@@ -47,9 +47,8 @@ if TYPE_CHECKING:
 _SINGLE = 12
 """Instants pushed at once up to which each goes to the engine by itself.
 
-PERF: 1,000 graphs of benchmarks/pushes.py, 10 at once, each by itself or as a batch: 16 or 43 ms under a FILTER, 38 or
-56 where each begins a run; 20 at once 15 or 35, 37 or 38; with OPTIONAL, which the plan solves for all, 66 or 72 and
-55 or 46.
+PERF: 1,000 graphs of benchmarks/pushes.py, ms singly or as a batch. 10 at once: 16 or 43 under a FILTER, 38 or 56 if
+each begins a run. 20 at once: 15 or 35, 37 or 38; with OPTIONAL, which the plan solves for all, 66 or 72 and 55 or 46.
 """
 
 
@@ -96,8 +95,7 @@ def _parts(batch: MatchBatch) -> Iterator[tuple[int, int, tuple[int, ...], froze
 class Recogniser(Recognition):
     """One evaluation of a query over instants in order.
 
-    Args: `solver` may be None where rows are solved elsewhere (`push_rows`). `keep_events`: whether matches show
-    events.
+    Args: `solver` may be None if rows are solved elsewhere (`push_rows`). `keep_events`: True if matches show events.
     """
 
     def __init__(
@@ -154,7 +152,7 @@ class Recogniser(Recognition):
 
     @property
     def solver(self) -> Solver:
-        """What solves instants. `InternalError` if rows are solved elsewhere."""
+        """The solver of instants. `InternalError` if rows are solved elsewhere."""
         if self._solver is None:
             raise InternalError("a recogniser without a solver takes rows, not instants")
         return self._solver
@@ -169,8 +167,7 @@ class Recogniser(Recognition):
         return chain.from_iterable(self.push_blocks(chunk))
 
     def push_blocks(self, chunk: Chunk) -> Iterator[Found]:
-        """The matches that a chunk of instants completes, as columns where they stay that; each is to be read before
-        the next is asked for."""
+        """The matches that a chunk of instants completes, as columns if they stay that; read each before the next."""
         self._begin(np.arange(chunk.first, chunk.first + len(chunk)), chunk.times, chunk.events)
         rows = self.solver.rows(chunk)
         yield from self._blocks(rows)
@@ -179,7 +176,7 @@ class Recogniser(Recognition):
 
     def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
         """The matches that these rows complete. The rows of one instant belong into one call. With PARTITION BY, one
-        without a key only says that its instant exists."""
+        without a key only shows that its instant exists."""
         if rows:
             solved = SolvedRows(rows)
             positions, first = np.unique(solved.positions, return_index=True)
@@ -196,7 +193,7 @@ class Recogniser(Recognition):
         codes = self._partition_codes(rows)
         positions, last = rows.positions, 0
         while last < len(positions):
-            # The rows of an instant stay together: its matches are told apart together.
+            # The rows of an instant stay together, as its matches are distinguished together.
             piece = positions[last : last + self._pace.rows]
             first, last = last, int(np.searchsorted(positions, piece[-1], "right"))
             batch = InstantBatch(rows, self._query.patterns, codes, self._sightings, first, last)
@@ -224,8 +221,8 @@ class Recogniser(Recognition):
     # -- single instants
 
     def open_door(self) -> Single | SingleWaiting | None:
-        """The engine's door, if nothing is looked at behind a row but what must not follow matches, and that only if
-        keys are not forgotten after a pause."""
+        """The engine's door. None if more than negation at the end is checked behind a row, or that with keys forgotten
+        after a pause."""
         looks = self._sightings.conjunctions or (self._endings is not None and self.pauses)
         return None if looks else super().open_door()
 
@@ -271,11 +268,11 @@ class Recogniser(Recognition):
 
     @property
     def matched(self) -> bool:
-        """Whether there was a match since the beginning or the snapshot, and none is held for the end of its window."""
+        """True if there was a match since the beginning or the snapshot, and none is held for the end of its window."""
         return self._results.matched and not self._results.holds
 
     def held(self, outside: Parts = MappingProxyType({})) -> Memory:
-        """The bytes that it holds in memory, and what else is held `outside`."""
+        """The bytes that it holds in memory, and those held `outside`."""
         solver = self._solver
         own: Parts = {
             "knowledge": [] if solver is None else [solver.knowledge], "patterns": [solver], "keys": [self._known],
@@ -300,10 +297,10 @@ class Recogniser(Recognition):
         yield from self._results.close(self._matches((), None))
 
     def identity(self) -> dict[str, str]:
-        """What a snapshot of this evaluation is of, the language apart.
+        """The query that a snapshot of this evaluation belongs to, the language apart.
 
-        Budgets and background knowledge may change between taking and opening; what runs have taken of the knowledge
-        before, they keep. The automaton is that of this version of spaseq: its states are what the contents speak of.
+        Budgets and background knowledge may change between taking and opening; runs keep the knowledge that they have
+        taken. The automaton is that of this version of spaseq, as the contents refer to its states.
         """
         settings, window = self.program.settings, self.program.window
         return {
@@ -383,7 +380,7 @@ class Recogniser(Recognition):
         return super().forget(numbers)
 
     def _matches(self, found: Iterable[MatchBatch], batch: InstantBatch | None) -> Iterator[Match]:
-        """The matches settled by what the engine finds in `batch`; if that is None, at the end of the streams."""
+        """The matches settled by the engine's findings in `batch`; if that is None, at the end of the streams."""
         every: Iterable[Waiting] = (self._waiting(*parts) for some in found for parts in _parts(some))
         if self._endings is not None:
             every = self._endings.close() if batch is None else self._endings.push(batch, list(every))
@@ -399,8 +396,7 @@ class Recogniser(Recognition):
         return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
 
     def _evict(self, now: int) -> None:
-        """Drops the instants that no match to come can hold: they left the window, or no key had its first event since
-        then."""
+        """Drops instants that no match can hold: they left the window, or no key had its first event since then."""
         if self.by_key:
             self._history.evict(self.partitions.oldest, attrgetter("positions"))
         else:

@@ -28,9 +28,8 @@ PERF: trades of benchmarks/graphs.py in batches of 10, as objects: 28 µs each; 
 _MANY: Final = 1_000
 """Events pushed as columns from which those `_FEW` that wait for the next push are objects.
 
-PERF: one that waits would hold the batch, and all keys of that would be numbered again with the next one where keys
-have been forgotten in between: 200,000 graphs with ever new keys, in batches of 50,000, numbered 256,000 keys, not
-128,000.
+PERF: a waiting event would hold the batch, and all its keys would be numbered again with the next one if keys had been
+forgotten in between. 200,000 graphs with ever new keys, in batches of 50,000, numbered 256,000 keys, not 128,000.
 """
 
 
@@ -38,8 +37,8 @@ class Session(Pushing[Match]):
     """An incremental evaluation: `with query.open() as session: session.push(events)`, and then `session.rest`.
 
     Events come in order of time, over all streams; with a lateness they are held back until nothing that is on time can
-    come before them. An instant is complete when an event of a later time comes, or at the end of the stream (at once
-    if every event is an instant of its own); a push returns the matches of the instants it completed.
+    come before them. An instant is complete when an event of a later time comes, or at the end of the stream; at once
+    if every event is an instant of its own. A push returns the matches of the instants it completed.
     """
 
     _KINDS = (TERMS,)
@@ -55,15 +54,15 @@ class Session(Pushing[Match]):
         self._parts: list[Part] = []  # the same, of batches; one of both is empty
         self._position = 0
         self.counters: Counters = Counters()
-        """What was pushed so far."""
+        """The counts of the events pushed so far."""
         recogniser.counters = self.counters
         self.counters.about(self)
 
     def push(self, events: GraphEvent | GraphBatch | Iterable[GraphEvent]) -> list[Match]:
         """The matches that these events, or this one, complete. A batch stays columns: see `push_batches`.
 
-        Raises `EventError` for a late event, unless those are dropped, or an unknown stream, `OptionError` for what is
-        no `GraphEvent`. Then none of the events has been taken.
+        Raises `EventError` for a late event, unless those are dropped, or an unknown stream, `OptionError` if it is no
+        `GraphEvent`. Then none of the events has been taken.
         """
         if isinstance(events, GraphBatch):
             return list(self.push_batches((events,)))
@@ -72,10 +71,10 @@ class Session(Pushing[Match]):
             return list(self._push_events(given))
 
     def push_batches(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
-        """The matches that the events of batches, merged by time, complete, one by one. To be exhausted before the next
+        """The matches that the events of batches, merged by time, complete, one by one. Exhaust it before the next
         call.
 
-        They stay columns where they are many and in order of time, and the session has no lateness.
+        They stay columns if they are many and in order of time, and the session has no lateness.
         """
         if not isinstance(batches, list | tuple) or not all(isinstance(batch, GraphBatch) for batch in batches):
             raise OptionError("push_batches takes a list of GraphBatches", "push(events) takes events, or one batch")
@@ -167,7 +166,7 @@ class Session(Pushing[Match]):
         return tuple(self.recogniser.solver.knowledge.told(slow=True))
 
     def held(self) -> Memory:
-        """What the evaluation holds in memory: `counters.memory`."""
+        """The memory of the evaluation: `counters.memory`."""
         return self.recogniser.held({"waiting": [self._held, self._parts, self._reorder], "rest": [self]})
 
     def _wait_until(self, now: int) -> list[Match]:
@@ -251,7 +250,7 @@ class Session(Pushing[Match]):
 
 
 def _list(events: Any) -> Sequence[Any]:
-    """What is pushed, one by one. Raises `OptionError` for what holds no events."""
+    """The pushed events, one by one. Raises `OptionError` for an object that holds no events."""
     if isinstance(events, GraphEvent):
         return (events,)
     if isinstance(events, Iterable) and not isinstance(events, str | bytes | os.PathLike | Mapping):
@@ -260,7 +259,7 @@ def _list(events: Any) -> Sequence[Any]:
 
 
 def _no_event(given: Any) -> OptionError:
-    """The error for what is no graph event, nor holds any."""
+    """The error for an object that is no graph event, nor holds any."""
     if isinstance(given, str | os.PathLike):
         problem = f"a push takes graph events, and this is a text or a path: {shorten(str(given), 60)!r}"
         return OptionError(problem, "query.run(streams={name: path}) reads a file")

@@ -55,7 +55,7 @@ class StepFinder:
         self._found_ways: Ways | None = None
 
     def _bare(self) -> tuple[CheckedQuery, Program]:
-        """The query without what must not occur, and its program; made when first asked for."""
+        """The query without its negated parts, and its program; made on first use."""
         if self._aligned is None:
             query = replace(self._query, variants=tuple(dict.fromkeys(map(_bare, self._query.variants))))
             registers, window = MappingRegisters(query.patterns), Window("none")
@@ -161,7 +161,7 @@ def _needed(candidates: Sequence[int], joins: Callable[[Sequence[int]], bool]) -
 
 
 class _NothingBefore:
-    """`Before` of a match, which has passed what must not come before it."""
+    """`Before` of a match, for which negation at the start has been checked."""
 
     def __init__(self, query: CheckedQuery) -> None:
         self.conjunctions: tuple[Conjunction, ...] = tuple({c for variant in query.variants for c in variant.before})

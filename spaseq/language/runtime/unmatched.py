@@ -1,4 +1,4 @@
-"""Why is there no match? What was read, and the parts of the query that no event fulfilled."""
+"""Reasons for no match: the input read, and the parts of the query that no event fulfilled."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Input:
 
     @property
     def untimed(self) -> bool:
-        """True if events have the times of their arrival and nobody said so."""
+        """True if events have the times of their arrival by default."""
         return self.settled.time == ARRIVAL and not self.chosen.counts
 
     def check(self) -> None:
