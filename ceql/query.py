@@ -30,8 +30,8 @@ Stream = Session  # the name that it had before both languages showed one face
 def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
     """A query, parsed, checked and compiled.
 
-    Args: `text` in CEQL; `source` is what errors call it; `settings` are the budgets of the engine.
-    Raises: `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
+    Args: `text` in CEQL; `source` is its name in errors; `settings` are the budgets of the engine. Raises:
+    `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
 
     >>> compile_query("SELECT * WHERE A AS x ; B AS y WITHIN 10 EVENTS").run(
     ...     [{"type": "A"}, {"type": "C"}, {"type": "B"}]).count()
@@ -41,7 +41,7 @@ def compile_query(text: str, source: str = "<query>", settings: Settings | None 
 
 
 class Query(protocols.Query):
-    """A compiled query. `compiled` holds what evaluations are made of."""
+    """A compiled query. Its evaluations are made from `compiled`."""
 
     compiled: CompiledQuery
 
@@ -52,7 +52,7 @@ class Query(protocols.Query):
 
     @property
     def partition(self) -> tuple[tuple[str, ...], ...]:
-        """PARTITION BY, and what conditions imply: for each key the attributes of which the first not NULL counts."""
+        """PARTITION BY, and keys that conditions imply: for each the attributes of which the first not NULL counts."""
         return self.compiled.lowered.partition
 
     @property
@@ -68,13 +68,13 @@ class Query(protocols.Query):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that conditions read, and PARTITION BY where it leaves no choice."""
+        """The attributes that conditions read, and those of PARTITION BY without alternatives."""
         return self.compiled.attributes
 
     def explain(self, format: str = "text") -> str:
-        """How the query is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
+        """The plan of the query, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
 
-        Raises `OptionError` for another format, and for `svg` where there is no Graphviz (the extra `draw`).
+        Raises `OptionError` for another format, and for `svg` without Graphviz (the extra `draw`).
         """
         return self.compiled.explain(format)
 
@@ -105,24 +105,24 @@ class Query(protocols.Query):
         """The matches of the query, lazily: nothing is read before they are asked for.
 
         Args:
-            events: a pyarrow Table or RecordBatch(Reader), a pandas or Polars frame, a list of dicts, a path (CSV, JSON
-                Lines, Parquet, plain or compressed, a glob, `-`), or an iterable of these.
-            streams: the same by stream name, where the query reads several.
-            valuations: matches say which variable took which positions (`Match.bindings`), and two that differ in that
-                are two. A list of attributes in SELECT asks for it too.
-            schema: what kinds of attributes events have: a pyarrow Schema, a dict or a file
+            events: a pyarrow Table or RecordBatch(Reader), a pandas or Polars frame, a list of dicts, a path, or an
+                iterable of these. Paths are of CSV, JSON Lines or Parquet, plain or compressed, a glob, or `-`.
+            streams: the same by stream name, if the query reads several.
+            valuations: matches have the positions that each variable took (`Match.bindings`), and two that differ in
+                that are two. A list of attributes in SELECT asks for it too.
+            schema: the kinds of the events' attributes: a pyarrow Schema, a dict or a file
                 (`ceql.semantics.schemas.read_schema`). The query is checked against it now; without it, when the
                 columns of the input are known (tables, frames, CSV, Parquet). A misfit is a `QuerySemanticsError`.
 
-        The words of `reading` say how the events are read. Each of them may be left out:
+        The words of `reading` set how events are read. Each may be left out:
 
         * `type_column`: the column of the event type; `type` if not given.
         * `time`: the column of the time; `time` or `timestamp` if not given and there. Without times a query that needs
           them is an `OptionError`; `time_from="arrival"` counts the events instead.
         * `time_unit`: s, ms, us or ns, of times that are numbers; s if not given.
         * `interval`: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
-        * `lateness`: how far time may go back.
-        * `late`: "error" or "drop", for what goes back further.
+        * `lateness`: the most that time may go back.
+        * `late`: "error" or "drop", for events that go back further.
         """
         return matches_of(self.compiled, events, streams=streams, valuations=valuations, schema=schema, **reading)
 
@@ -135,11 +135,11 @@ class Query(protocols.Query):
         schema: Any = None,
         **reading: Unpack[TupleWords],
     ) -> Session:
-        """An evaluation that events are pushed to; from a snapshot, it goes on where that was taken, options and all.
+        """An evaluation that events are pushed to. From a snapshot, it goes on at its place, with its options.
 
-        `streams` are the names of the streams, where the query has no FROM to say so. The other arguments are those of
+        `streams` are the names of the streams, if the query has no FROM with them. The other arguments are those of
         `run`. A snapshot of anything else is an `OptionError`. It holds plain data and runs no code; its matches are as
-        trustworthy as whoever wrote it.
+        trustworthy as its author.
         """
         if state is not None:
             self.compiled.declared(schema)
@@ -148,15 +148,15 @@ class Query(protocols.Query):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What a snapshot of an evaluation of this query says that it is of (`spaseq.core.snapshot`)."""
+        """The query that a snapshot of an evaluation belongs to (`spaseq.core.snapshot`)."""
         return identity(self.compiled)
 
     def reopened(self, contents: dict[str, Any]) -> Session:
-        """The evaluation that had these `Session.contents`: for whoever keeps them in a snapshot of its own."""
+        """The evaluation that had these `Session.contents`, for callers that keep them in a snapshot of their own."""
         return restore(self.compiled, contents)
 
     def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]:
-        """The streams to read, in their order, where `given` are there; `()` asks for those that the query names.
+        """The streams to read, in their order, if `given` are there; `()` asks for those that the query names.
 
         Raises `OptionError` for one that is missing or unknown.
         """

@@ -1,18 +1,16 @@
-"""The predicates of an automaton on one event, given as a dict: one generated function returns their truth values as
-the bits of an int.
+"""The predicates of an automaton on one event, a dict: a generated function returns their truth as the bits of an int.
 
 It has the meaning of the predicates on a batch of one row (`ceql.expressions.predicates`,
 `ceql.expressions.vectorized`); a property test compares the two. The function is generated once for each evaluation, so
 that an event costs a few look-ups:
 
 * type predicates: their bits are looked up by the event's type;
-* predicates on one attribute whose value is a text: their bits are looked up by the text, and computed when it first
-  occurs (at most `_TEXTS` texts are cached, then the cache is cleared);
+* predicates on one text attribute: their bits are looked up by the text (in a cache of `_TEXTS`, cleared when full);
 * comparisons of an attribute with a number: Python comparisons, which are by value;
 * all others: the closures of `ceql.expressions.scalar`.
 
-The text of the function has words and numbers of this module alone: attributes, constants of the query and all else it
-needs are values of names that are made here. So no query and no event can write into it.
+The text of the function has words and numbers of this module alone. Attributes, constants of the query and all else are
+values of names made here, so no query and no event can write into it.
 
 Every condition is evaluated on every event, as on columns, so that single events and batches report the same values of
 a wrong kind. Values other than ints within 64 bits, floats, strs, bools, datetimes and None, and types that are not
@@ -48,11 +46,10 @@ class Unfit(Exception):
 
 
 def compile_bits(predicates: tuple[Predicate, ...], type_column: str, stream: str) -> Callable[[Event], int] | None:
-    """The function from an event to an int whose bit p is the truth of `predicates[p]`; None if a predicate is not one
-    of CEQL's.
+    """The function from an event to an int whose bit p is the truth of `predicates[p]`; None if one is not CEQL's.
 
     `type_column` is the event's key for its type, `stream` the stream that all events come on. The function raises
-    `Unfit`, `KeyError` where the event has no `type_column`, and `EventError` where kinds of values do not go together.
+    `Unfit`, `KeyError` if the event has no `type_column`, and `EventError` if kinds of values do not go together.
     """
     try:
         source = _Source(type_column, stream)

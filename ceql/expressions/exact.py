@@ -1,8 +1,8 @@
 """Comparisons of columns of numbers by value: whole numbers of 64 bits and doubles, exactly.
 
-numpy takes both as doubles, which whole numbers beyond 2^53 are not. Here a column is compared with a constant as one
-of its own kind, and a column of whole numbers with one of doubles as doubles, but for rows where that says that they
-are equal and it matters.
+numpy compares both as doubles, which do not hold all whole numbers beyond 2^53. Here a column is compared with a
+constant as one of its own kind. A column of whole numbers is compared with one of doubles as doubles, but exactly in
+rows that are equal as doubles, if that matters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOW, _HIGH = -(1 << 63), (1 << 63) - 1
 
 
 def compare(symbol: str, left: NumberColumn, right: NumberColumn | int | float) -> np.ndarray:
-    """Where `left symbol right` is true, bool (n,); anything where a value is NULL."""
+    """bool (n,), true if `left symbol right`; any value for NULL."""
     if not isinstance(right, NumberColumn):
         return _with_constant(symbol, left.values, right)
     if left.values.dtype == right.values.dtype or (is_small(left) and is_small(right)):
@@ -39,7 +39,7 @@ def same_as(constants: frozenset[int | float], kind: str) -> np.ndarray:
 
 
 def _with_constant(symbol: str, values: np.ndarray, constant: int | float) -> np.ndarray:
-    """As `compare`; the constant becomes one of the column's kind, and `<` and `<=` what they are for it."""
+    """As `compare`; the constant becomes one of the column's kind, and `<` and `<=` are adapted to it."""
     below: Any = constant
     if values.dtype == np.float64:
         below = float(constant)

@@ -42,7 +42,7 @@ class Members:
             self._set = frozenset(self.constants)
 
     def has(self, value: Any) -> bool | None:
-        """Whether a value is one of them; None for NULL. `EventError` where the kinds do not go together."""
+        """True if a value is one of them; None for NULL. `EventError` if the kinds do not go together."""
         if value is None:
             return None
         kind = values.kind_of(value)
@@ -53,8 +53,8 @@ class Members:
         return value in self._set
 
     def where(self, column: Column) -> np.ndarray | pa.BooleanArray | None:
-        """Where the values of a column are among them: bool (n,), right where a value is known; for texts, of the
-        distinct texts. None where the kinds do not go together."""
+        """bool (n,), true for the values of a column that are among them, valid for known values; for texts, of the
+        distinct texts. None if the kinds do not go together."""
         if isinstance(column, TextColumn) and self._kind == "text":
             return pc.is_in(column.texts, value_set=self._array("text"))
         if isinstance(column, TimeColumn) and self._kind == "text":
@@ -89,7 +89,7 @@ _CONSTANTS: Final = (ast.Number, ast.Text, ast.Truth)
 
 
 def _is_in(found: np.ndarray, members: np.ndarray) -> np.ndarray:
-    """Where values are in a sorted array. O(values · log members)."""
+    """bool: the values that are in a sorted array. O(values · log members)."""
     if not len(members):
         return np.zeros(len(found), bool)
     places = np.searchsorted(members, found)

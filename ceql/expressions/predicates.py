@@ -1,5 +1,4 @@
-"""Predicates on one event, evaluated on whole batches; equal conditions make equal predicates, so each is evaluated
-once."""
+"""Predicates on one event, evaluated on whole batches; equal conditions make equal predicates, evaluated once."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
     """A function from an environment to True, False or None (unknown).
 
     `lookup` gives for each attribute the function that reads its value from an environment. The function raises
-    `EventError` where kinds of values do not go together.
+    `EventError` if kinds of values do not go together.
     """
     match node:
         case ast.And(left, right) | ast.Or(left, right):

@@ -1,9 +1,9 @@
 """Expressions on whole batches: columns in, a truth value per event out.
 
 They have the meaning of `ceql.operators.values` on single values. A text column is tested once per distinct text, and
-the results are gathered by code. A condition is first evaluated to where it is *true*; where it is *known* (true or
-false, not NULL) is computed only below a NOT, where false and unknown differ. What columns cannot hold exactly, values
-of several kinds and arithmetic of whole numbers among decimals beyond 2^53, is evaluated row by row.
+the results are gathered by code. Conditions are evaluated to the events for which they are *true*. Those for which they
+are *known* (true or false, not NULL) are computed only below a NOT, which needs them. Values that columns cannot hold
+exactly, those of several kinds and arithmetic of whole numbers among decimals beyond 2^53, are evaluated row by row.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ _Operand = Column | _Constant | None  # None: NULL throughout
 
 @dataclass(frozen=True, slots=True)
 class _Truth:
-    """`true`: bool (n,), where the condition holds. `known()`: where it is true or false; None means everywhere."""
+    """`true`: bool (n,), the condition holds. `known()`: it is true or false; None means everywhere."""
 
     true: np.ndarray
     known: Callable[[], Known]
 
 
 def evaluate(node: ast.Condition, batch: EventBatch) -> np.ndarray:
-    """Where `node` is true, and not unknown: bool (n,). `EventError` where kinds of values do not go together."""
+    """bool (n,): `node` is true, not unknown. `EventError` if kinds of values do not go together."""
     try:
         return _truth(node, batch).true
     except (_ByRow, EventError) as error:
@@ -79,8 +79,8 @@ class _ByRow(Exception):
 def _by_row(
     compiled: Callable[[Any, Any], Callable[[int], Any]], node: Any, batch: EventBatch, why: Exception
 ) -> list[Any]:
-    """The values of an expression or condition, one by one. Kinds of columns may not go together where no event has
-    values of both; where one has, that is the error: `why`, if it is one, or one that names the event."""
+    """The values of an expression or condition, one by one. Kinds of columns may differ if no event has values of both.
+    The first event that has is an error: `why`, if it is one, or one that names the event."""
     of_row, found = compiled(node, lambda attribute: batch.getter(attribute.name)), []
     for row in range(len(batch)):
         try:
@@ -250,7 +250,7 @@ def _name(node: ast.Expression, work: Callable[[], Any]) -> Any:
 
 def operand(node: ast.Expression, batch: EventBatch) -> Column | None:
     """The values of an expression per event; None if it is NULL for all of them. It must contain an attribute.
-    `EventError` where kinds of values do not go together."""
+    `EventError` if kinds of values do not go together."""
     try:
         found = _value(node, batch)
     except (_ByRow, EventError) as error:
@@ -300,8 +300,7 @@ def _arithmetic(symbol: str, left: _Operand, right: _Operand, node: ast.Expressi
 
 
 def _whole(left: Column | _Constant, right: Column | _Constant, result: np.ndarray) -> np.ndarray | None:
-    """Which results are of two whole numbers, where some numbers are whole and others are not; `_ByRow` where doubles
-    may not hold one of them."""
+    """The results of two whole numbers, in columns with both these and others. `_ByRow` if doubles may not hold one."""
     sides = [s for s in (left, right) if isinstance(s, NumberColumn)]
     if all(side.whole is None for side in sides):
         return None

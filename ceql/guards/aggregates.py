@@ -1,9 +1,9 @@
 """Aggregates over the events of a variable, and the guards that use them: `AVG(b.price) < c.price`, `COUNT(b) >= 3`.
 
 The value of an aggregate is known only once its variable takes no more events, so such a guard is decided when the run
-leaves its scope (`leave`). Until then a row keeps an accumulator for each aggregate, not the values; and for a variable
-that also stands outside of aggregates, the set of tuples of the attributes read there. A comparison of COUNT with a
-number is decided earlier: it counts no further than needed, and an event that makes the count too large is rejected.
+leaves its scope (`leave`). Until then a row keeps an accumulator for each aggregate, not the values. For a variable
+that also stands outside of aggregates, it keeps the set of tuples of the attributes read there. A comparison of COUNT
+with a number is decided earlier: it counts no further than needed, and rejects any event too many.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _State = tuple[frozenset[str], tuple[frozenset[Any], ...], tuple[Hashable, ...]]
 the states of the accumulators."""
 
 _New = tuple[frozenset[str], list[tuple[int, Callable[[Any, Any], Hashable], Any]], dict[int, tuple[Any, ...]]]
-"""What an event brings: the variables that take it; for each accumulator its number, how it adds and the value; for
-each variable that stands outside of aggregates its number and the tuple of values."""
+"""The values of an event: the variables that take it; for each accumulator its number, how it adds and the value. For
+each variable that stands outside of aggregates, its number and the tuple of values."""
 
 
 def named_by(call: ast.Call) -> str:
@@ -109,7 +109,7 @@ class AggregateGuard:
         return seen, kept, tuple(changed)
 
     def _values(self, variables: frozenset[str], event: int) -> _New:
-        """What an event brings that is taken for `variables`."""
+        """The values of an event that is taken for `variables`."""
         taken = variables & self.variables
         added: list[tuple[int, Callable[[Any, Any], Hashable], Any]] = [
             (i, self._adds[i], self._read[i](event)) for variable in taken for i in self._of_variable.get(variable, ())
@@ -120,7 +120,7 @@ class AggregateGuard:
         return taken, added, tuples
 
     def leave(self, state: _State) -> bool:
-        """Whether the condition holds of all events taken."""
+        """True if the condition holds of all events taken."""
         seen, kept, sums = state
         if seen != self.variables:
             return True
@@ -148,8 +148,7 @@ def _standing_for(node: ast.Expression, numbers: dict[ast.Call, int]) -> ast.Exp
 
 
 def _most(condition: ast.Condition) -> tuple[float, int] | None:
-    """For `COUNT(…) symbol n`: the greatest count that can satisfy it, and the one at which to stop counting; None for
-    other conditions."""
+    """For `COUNT(…) symbol n`: the greatest count that satisfies it, and the one at which to stop; None for others."""
     match condition:
         case ast.Compare(symbol, ast.Call("COUNT", _), ast.Number(bound)):
             pass

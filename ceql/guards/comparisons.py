@@ -1,13 +1,12 @@
-"""Guards that compare a value of one variable with a value of another, and the codes that kernels compare instead of
-the values.
+"""Guards that compare a value of one variable with a value of another, and the codes that kernels compare instead.
 
 For a guard `left symbol right`, each side an expression over one variable, both sides are computed for a whole batch,
-and every value becomes an int64 code. Within one guard, codes are ordered as the values are: numbers as doubles, or as
-integers where there are some beyond 2^53 (where there are both, codes do not do); times as nanoseconds; truth values as
-0 and 1. Texts get a number each where they are only tested for equality, and labels in their order
-(`spaseq.core.engine.program.text_order`) where they are ordered.
+and every value becomes an int64 code. Within one guard, codes have the order of the values. Numbers are doubles, or
+integers if there are some beyond 2^53 (with both, codes do not do); times are nanoseconds; truth values are 0 and 1.
+Texts get a number each if they are only tested for equality, and labels in their order
+(`spaseq.core.engine.program.text_order`) otherwise.
 
-A run keeps one code for each side of each guard. One is enough where a side has several values: the greatest of those
+A run keeps one code for each side of each guard. One is enough for a side with several values: the greatest of those
 that must be less, the smallest of those that must be greater. For `=`, two different values become NULL, as no value is
 equal to both. For `!=` see `MergeRule.ONE`.
 """
@@ -86,7 +85,7 @@ class Texts:
         self.numbers = {text: number for number, text in self.names.items()}
 
     def snapshot(self) -> Any:
-        """The texts and their numbers, as plain values; and those that are ordered, where there are any."""
+        """The texts and their numbers, as plain values; and those that are ordered, if any."""
         order = (self.order.snapshot(),) if len(self.order) else ()
         return list(self.names), list(self.names.values()), self.following, *order
 
@@ -139,8 +138,8 @@ class Comparison:
         return *tests, *(Keep(rules[side], at + side, at + side) for side in taken)
 
     def _tests(self, at: int, taken: list[int]) -> tuple[Test | ColumnTest, ...]:
-        """Tests that an event taken for the sides `taken` satisfies the guard with all that the other side has taken,
-        and, where it is taken for both, with itself."""
+        """Tests that an event taken for the sides `taken` satisfies the guard with all values of the other side; taken
+        for both, also with itself."""
         tests: list[Test | ColumnTest] = []
         if 0 in taken:
             tests.append(Test(COMPARISONS[self._symbol].mirror, at + 1, at))
@@ -153,8 +152,8 @@ class Comparison:
     def load(self, events: EventBatch, rows: np.ndarray, texts: Texts, out: np.ndarray) -> bool:
         """Writes the codes of a batch into `out`, int64 (n, 2), those of `rows` at least.
 
-        False where its values cannot be compared by code with those of earlier batches: they are of another kind, or
-        lists, or have no order, or a side cannot be computed; and where `texts.order` is full.
+        False if `texts.order` is full, or the codes cannot be compared with those of earlier batches: values are of
+        another kind, lists, without an order, or not computable.
         """
         try:
             sides = [operand(side, events) for side in (self._condition.left, self._condition.right)]
@@ -176,8 +175,8 @@ class Comparison:
         return True
 
     def _kind_with(self, columns: Sequence[Column]) -> str | None:
-        """The one kind of the values of these columns and of earlier batches; None if all were NULL so far, "" if there
-        is no such kind."""
+        """The one kind of values of these columns and of earlier batches; None if all were NULL, "" if there is
+        none."""
         if any(isinstance(column, ListColumn | MixedColumn) for column in columns):
             return ""
         kinds = {_size_of(column) for column in columns}
@@ -191,11 +190,11 @@ class Comparison:
         return "" if len(kinds) > 1 else next(iter(kinds), None)
 
     def texts(self) -> tuple[int, ...]:
-        """Which of the registers hold numbers of texts."""
+        """The registers that hold numbers of texts."""
         return (0, 1) if self._kind == "text" and not self._is_order else ()
 
     def ordered(self) -> tuple[int, ...]:
-        """Which of the registers hold labels of texts."""
+        """The registers that hold labels of texts."""
         return (0, 1) if self._kind == "text" and self._is_order else ()
 
     def values(self, held: list[int], texts: Texts) -> tuple[frozenset[Any], ...]:
@@ -240,7 +239,7 @@ def coded(column: Column, kind: str | None, texts: Texts) -> np.ndarray:
 
 
 def _labelled(column: TextColumn, order: TextOrder, rows: np.ndarray, out: np.ndarray) -> bool:
-    """Writes the labels of a column's texts in `rows` into `out`, int64 (n,); False where there is no room for them."""
+    """Writes the labels of a column's texts in `rows` into `out`, int64 (n,); False if there is no room for them."""
     texts, used = column.texts, None
     if len(texts) > len(rows):  # most are of other rows
         used = apart(column.codes[rows])

@@ -64,8 +64,7 @@ class ValueCodes:
         return np.zeros((0, self.registers), np.int64)
 
     def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
-        """The codes of a batch: int64 (n, registers); None if they cannot be compared with those of earlier batches
-        (`Codes.load`)."""
+        """The codes of a batch: int64 (n, registers); None if not comparable with earlier batches (`Codes.load`)."""
         self._events = batch.events
         out = np.full((len(batch), self.registers), UNKNOWN, np.int64)
         for form, (a, b) in zip(self._forms, itertools.pairwise(self._first), strict=True):
@@ -89,8 +88,8 @@ class ValueCodes:
 
     @property
     def full(self) -> bool:
-        """True if `evict` should be called: the texts have more than doubled since the last call, or their order has no
-        room for more."""
+        """True if `evict` should be called: texts have more than doubled since the last call, or their order is
+        full."""
         return len(self._texts.numbers) > self._full or self._texts.order.full
 
     def full_before(self, batch: Any) -> bool:
@@ -109,7 +108,7 @@ class ValueCodes:
         return held
 
     def _columns(self, of: Callable[[Comparison | Question], tuple[int, ...]]) -> list[int]:
-        """Those of all forms, of which `of` says which of its own."""
+        """The columns of all forms; `of` gives those of one form."""
         return [a + i for form, a in zip(self._forms, self._first, strict=False) for i in of(form)]
 
     def row(self, codes: list[list[int]], state: int) -> Any:

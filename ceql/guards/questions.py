@@ -1,10 +1,10 @@
 """Guards without aggregates that do not compare one variable with another, in the form of the kernels.
 
 Examples are `x.v + y.v > z.v` and `x.name LIKE 'a.*' OR y.v > 3`. The kernel computes sums, products and comparisons of
-numbers in doubles, with a bound on the error. What that cannot decide, or is not about numbers, becomes a question to
-Python, asked once for the same values. A run keeps for each variable the codes of the attributes of the event it took,
-and beside them the doubles to compute with. Where a variable takes events with different values, one code is not
-enough, and the evaluation goes on with sets of values (`MergeRule.ONE`).
+numbers in doubles, with a bound on the error. Conditions it cannot decide, and those not about numbers, become a
+question to Python, asked once for the same values. A run keeps for each variable the codes of the attributes of the
+event it took, and beside them the doubles to compute with. If a variable takes events with different values, one code
+is not enough, and the evaluation goes on with sets of values (`MergeRule.ONE`).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Question:
         return True
 
     def answer(self, codes: list[int], texts: dict[int, str]) -> bool:
-        """Whether the condition is true of these codes, one for each attribute."""
+        """True if the condition holds for these codes, one for each attribute."""
         return self._test(self._choice(codes, texts)) is True
 
     def _choice(self, codes: list[int], texts: dict[int, str]) -> tuple[tuple[Any, ...], ...]:
@@ -120,7 +120,7 @@ class Question:
         return tuple(tuple(value for (of, _), value in found if of == variable) for variable in self._order)
 
     def texts(self) -> tuple[int, ...]:
-        """Which of the registers hold numbers of texts."""
+        """The registers that hold numbers of texts."""
         return tuple(i for i, kind in enumerate(self._kinds) if kind == "text")
 
     def ordered(self) -> tuple[int, ...]:
@@ -145,7 +145,7 @@ class Question:
 
 
 def _is_far(column: Column) -> bool:
-    """Whether whole numbers among decimals are beyond those that codes tell from decimals."""
+    """True if whole numbers among decimals are beyond those that codes tell from decimals."""
     if not isinstance(column, NumberColumn) or column.whole is None:
         return False
     return bool((column.whole & (np.abs(column.values) > 1 << 51)).any())

@@ -1,14 +1,14 @@
 """Register rows that decide guards event by event.
 
-A guard holds for a match if every choice of one event for each of its variables satisfies its condition; if a variable
+A guard holds for a match if every choice of one event for each of its variables satisfies its condition. If a variable
 is empty there is no choice, and it holds. A register row keeps, per guard and variable, the values of the events taken
 so far. An event is taken only if the condition is true, not unknown, for all choices that contain it. Guards with
 aggregates are decided in `ceql.guards.aggregates`.
 
 A row keeps no more than its guards need, because runs in one state with equal rows are one run. For most guards that is
 the set of tuples of the attributes that the guard reads of a variable. For a comparison with one variable on each side
-it is the values of the side: of those only the greatest or the smallest for an order, which decides all that can still
-fail; and for `=` one value, or NULL in place of two, since no value is equal to both.
+it is the values of the side. Of those it keeps for an order only the greatest or the smallest, which decides all that
+can still fail. For `=` it keeps one value, or NULL in place of two, since no value is equal to both.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ _NOTHING: Final[Values] = frozenset()
 
 
 class _Compiled:
-    """A compiled guard: the values to keep of an event, how to reduce the values kept of a variable, and the test of a
-    choice of values."""
+    """A compiled guard: the values to keep of an event, the reduction of a variable's, and the test of a choice."""
 
     def __init__(self, guard: Guard, registers: GuardRegisters) -> None:
         self.order = tuple(sorted(guard.variables))
@@ -110,7 +109,7 @@ def _smallest(found: Values) -> Values:
 
 
 def _have_order(found: Values) -> bool:
-    """Whether all are of one kind; otherwise whatever they are compared with is no good for one of them."""
+    """True if all are of one kind; otherwise a comparison fails for one of them."""
     return len(found) < 2 or len(set(map(values.kind_of, found))) < 2
 
 

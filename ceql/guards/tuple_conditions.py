@@ -50,7 +50,7 @@ class GuardConditions:
         self._guards = guards
 
     def kind(self, guard: Hashable) -> str | None:
-        """ "tuples"; "whole" for a guard with aggregates; None for what is not CEQL's (`Conditions.kind`)."""
+        """ "tuples"; "whole" for a guard with aggregates; None for guards that are not CEQL's (`Conditions.kind`)."""
         if not isinstance(guard, Guard):
             return None
         return "whole" if any(True for _ in aggregates_of(guard.condition)) else "tuples"

@@ -1,7 +1,7 @@
 """The operators + - * / %: a row for each, on values and on columns.
 
-The rules stand in `ceql.operators.values`. Columns are int64 or float64 arrays; a result on them is an array and the
-places where it is not NULL, bool, or None for everywhere.
+The rules stand in `ceql.operators.values`. Columns are int64 or float64 arrays. A result on them is an array and a bool
+array, true if not NULL, or None for everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Arithmetic:
     whole: Callable[[int, int], int] | None
     wholes: Callable[[np.ndarray, np.ndarray], _Columns] | None
     divides: bool = False
-    """True if the result is NULL where the right side is 0."""
+    """True if the result is NULL for 0 on the right side."""
     in_kernels: bool = True
     """True if the engine's kernels compute it (`spaseq.core.engine.program.register_ops.ResidualTest`)."""
 

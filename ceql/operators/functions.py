@@ -1,10 +1,10 @@
 """The functions of CEQL: a row for each, those of single values and aggregates over the events of a variable.
 
 A row is all that a function takes. By it, calls are parsed, printed, checked, and evaluated on batches, on pushed
-events and in guards. A function that gives a truth value may stand where a condition does.
+events and in guards. A function that gives a truth value may stand for a condition.
 
-NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value; SUM, AVG, MIN, MAX and STDDEV are over the values
-that are not NULL, and are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST
+NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value. SUM, AVG, MIN, MAX and STDDEV are over the values
+that are not NULL. They are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST
 are the values of the first and the last event, NULL or not. Any other function is NULL if an argument is.
 """
 
@@ -103,8 +103,7 @@ def _mean(state: Any) -> float | None:
 
 
 def _square(state: Any, value: Any) -> Hashable:
-    """State: None before the first value, then (count, the first value, sum of the differences to it, sum of their
-    squares)."""
+    """State: None before the first value, then (count, first value, sum of differences to it, sum of their squares)."""
     if value is None:
         return state
     _check_number(value)

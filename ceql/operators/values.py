@@ -1,5 +1,4 @@
-"""The values of CEQL, their kinds, and comparisons of single ones; `ceql.expressions.vectorized` has the same meaning
-on whole columns.
+"""The values of CEQL, their kinds, and comparisons of single ones; on columns see `ceql.expressions.vectorized`.
 
 Values are int, float, str, bool, `Instant` (a time attribute), tuples of floats (lists) and None (NULL). Rules:
 
@@ -92,8 +91,7 @@ def whole_string(pattern: str) -> str:
 
 
 def like(value: Any, pattern: str) -> bool | None:
-    """True if all of `value` matches a regular expression of RE2 (Arrow's); None for NULL. Raises `EventError` for
-    other kinds than texts."""
+    """True if all of `value` matches a regular expression of RE2 (Arrow's); None for NULL. `EventError` if no text."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -102,7 +100,7 @@ def like(value: Any, pattern: str) -> bool | None:
 
 
 _REMEMBERED: Final = 256
-"""Characters of a text and its pattern for which it is remembered whether they match: 65,536 are 90 MB at the most."""
+"""Characters of a text and its pattern up to which the result of a match is cached: 65,536 are at most 90 MB."""
 
 
 def _like(value: str, pattern: str) -> bool:

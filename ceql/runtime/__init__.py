@@ -5,15 +5,14 @@ over events that are there, `session` over events that are pushed; those that co
 `single_events`. `alerts` needs only the ends of matches.
 
 * `batch`: Event batches as the engine takes them: events with partition keys and the window's coordinate.
-* `run`: One evaluation of a query over event batches: the engine's input besides the pattern.
-* `compiled`: A query, checked and compiled: the common part of its evaluations. It never changes.
+* `run`: One evaluation of a query over event batches: the engine's input other than the pattern.
+* `compiled`: A query, checked and compiled: the common part of its evaluations.
 * `ways`: The ways of matches through the automaton of their query, for pictures of it.
 * `unmatched`: The reasons why there is no match: the input read, and the parts of the query that no event fulfilled.
-* `evaluation`: The matches of a query over events that are there: read, checked and evaluated lazily.
-* `single_events`: Pushes of one event each, a dict, without columns: the work of `Run.advance` for a batch of one row,
-  some hundred times faster.
+* `evaluation`: The matches of a query over given events: read, checked and evaluated lazily.
+* `single_events`: Pushes of one event each, a dict, without columns: some hundred times faster.
 * `session`: One evaluation in progress that events are pushed to, and its snapshots.
-* `alerts`: Does the query match now? ASK and alerts: answered event by event, in one pass, without enumerating matches.
+* `alerts`: ASK and alerts, answered event by event, in one pass, without enumerating matches.
 """
 
 __all__ = ["alerts", "batch", "compiled", "evaluation", "run", "session", "single_events", "unmatched", "ways"]

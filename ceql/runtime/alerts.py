@@ -1,12 +1,11 @@
-"""Does the query match now? ASK and alerts: answered event by event, in one pass, without enumerating matches.
+"""ASK and alerts: does the query match now? Answered event by event, in one pass, without enumerating matches.
 
-They are the engine's, with another payload: where a configuration of the engine holds the matches that its runs have
-begun, here it holds the latest start of these runs (`spaseq.core.engine.Selection.ENDS`). So every query has alerts.
-NOT at the end is the exception that enumerates: which of the matches with one end are left when their windows close is
-asked of each.
+They are the engine's, with another payload. Its configurations hold the latest start of their runs, in place of the
+matches that these have begun (`spaseq.core.engine.Selection.ENDS`). So every query has alerts. NOT at the end is the
+exception that enumerates: each match must be checked when its window closes.
 
-`Alerts.automaton` is the query as a register match automaton ([RMA]), for forecasts and to look at; it is made when
-asked for, and `spaseq.core.automata.rma.bridge` says which queries have none.
+`Alerts.automaton` is the query as a register match automaton ([RMA]), for forecasts and to look at. It is made on
+request; `spaseq.core.automata.rma.bridge` lists the queries that have none.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _Waiting: TypeAlias = "list[tuple[EventBatch, np.ndarray]]"
 
 @dataclass(frozen=True, slots=True)
 class QueryRows(EngineBatch):
-    """What a `SingleRun` reads; predicates read the same."""
+    """The rows that a `SingleRun` and predicates read."""
 
     def getter(self, name: str) -> Callable[[int], Any]:
         return self.events.getter(name)
@@ -74,7 +73,7 @@ class Alerts:
 
     @functools.cached_property
     def program(self) -> Program:
-        """What the engine runs."""
+        """The program that the engine runs."""
         return ends_only(self._query.program(False))
 
     def run(self, events: Any = None, **options: Any) -> Iterator[int]:
@@ -83,7 +82,7 @@ class Alerts:
         return (position for batch, found in answers for position in batch.positions[found].tolist())
 
     def ask(self, events: Any = None, **options: Any) -> bool:
-        """Whether there is a match at all; reads no further than the batch that completes the first."""
+        """True if there is a match; reads no further than the batch that completes the first."""
         return any(found.any() for _, found in self._answers(self._query.read, events, **options))
 
     def count(self, events: Any = None, **options: Any) -> int:
@@ -91,10 +90,9 @@ class Alerts:
         return sum(int(found.sum()) for _, found in self._answers(self._query.read, events, **options))
 
     def answers(self, events: Any = None, **options: Any) -> Iterator[tuple[EventBatch, np.ndarray]]:
-        """Each batch of events with the answers: bool (n,), whether a match ends at the event.
+        """Each batch of events with the answers: bool (n,), true if a match ends at the event.
 
-        With NOT at the end the answer for an event comes, and the event with it, once all matches that end there have
-        met what must not come behind them, or their windows have closed.
+        With NOT at the end, an event and its answer come once each match there is called off or its window has closed.
         """
         return self._answers(None, events, **options)
 
@@ -153,7 +151,7 @@ class Alerts:
 
     @functools.cached_property
     def automaton(self) -> RMA:
-        """The register match automaton of the query's pattern. Raises `UnsupportedFeature` where it has none."""
+        """The register match automaton of the query's pattern. Raises `UnsupportedFeature` if it has none."""
         _check(self._query.lowered)
         return from_pattern(self._query.pattern, _group)
 
@@ -179,12 +177,12 @@ class AlertStream(Ending[int]):
 
     @property
     def counters(self) -> EventCounters:
-        """Counts of what was pushed so far."""
+        """The counts of the events pushed so far."""
         return self._session.counters
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """As of `Matches.notes`, of what was pushed so far."""
+        """As of `Matches.notes`, of the events pushed so far."""
         return self._session.notes
 
     def push(self, events: Any, stream: str | None = None) -> list[int]:
@@ -238,7 +236,7 @@ def _group(predicate: Predicate) -> str | None:
 
 
 def _check(lowered: Lowered) -> None:
-    """Which events complete a match must not depend on which matches are chosen."""
+    """Raises an error if the events that complete a match depend on the choice among matches."""
     if lowered.strict:
         raise _outside("SELECT STRICT")
     if lowered.absent is not None:

@@ -1,4 +1,4 @@
-"""A query, checked and compiled: what the evaluations of it are made of. It never changes.
+"""A query, checked and compiled, from which its evaluations are made. It never changes.
 
 `ceql.query` is its face for users; batches (`ceql.runtime.evaluation`), pushed events (`ceql.runtime.session`) and
 alerts (`ceql.runtime.alerts`) take a `CompiledQuery`.
@@ -34,7 +34,7 @@ from spaseq.core.errors import OptionError, expect_type, named_query
 class CompiledQuery(compiled.CompiledQuery):
     """A query's text, tree and lowered form, and the automata made of it.
 
-    `rewritten` is the tree as it is compiled, `shown` what SELECT asks to be seen of matches; `valuations` is true if
+    `rewritten` is the tree as it is compiled, `shown` the parts of matches that SELECT shows; `valuations` is true if
     it asks which variables took which events.
     """
 
@@ -53,8 +53,8 @@ class CompiledQuery(compiled.CompiledQuery):
         self.automaton = self.program().cea
 
     def program(self, valuations: bool | None = None) -> Program:
-        """The automaton with its window and budgets: that reports complex events, or valuations (by default what the
-        query asks for); each compiled when it is first asked for."""
+        """The automaton with its window and budgets. It reports complex events, or valuations (by default as the query
+        asks); each is compiled on first use."""
         if valuations is None:
             valuations = self.valuations
         if valuations not in self._programs:
@@ -74,7 +74,7 @@ class CompiledQuery(compiled.CompiledQuery):
         return self._programs[valuations]
 
     def _against(self) -> Program | None:
-        """What finds the events that call off a match which waits for its window to close."""
+        """The program that finds the events that call off a match which waits for its window to close."""
         lowered = self.lowered
         if lowered.against is None:
             return None
@@ -83,7 +83,7 @@ class CompiledQuery(compiled.CompiledQuery):
         return compile_program(lowered.against, lowered.window, registers=lowered.against_registers, settings=settings)
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
-        """How matches name what their variables took; None where they do not."""
+        """The names for the events that variables took; None if matches have none."""
         labels = self.program(valuations).labels
         return None if labels is None else Bindings(self.shown, labels, None if schema is None else schema.arrow)
 
@@ -97,8 +97,8 @@ class CompiledQuery(compiled.CompiledQuery):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is probably not meant: parts that can be read in two ways, parts that no event can match, and a query
-        all of which is such."""
+        """Likely mistakes: parts that can be read in two ways, parts that no event can match, and a query of only
+        these."""
         doubtful = [] if is_deeper(self.tree.where, DEPTH) else ambiguities(self.tree, self.text)
         found = tuple(f"{self.source}:{part}" for part in (*doubtful, *self.rewritten.removed))
         limit = self.tree.limit
@@ -115,7 +115,7 @@ class CompiledQuery(compiled.CompiledQuery):
 
     @property
     def growth(self) -> tuple[str, ...]:
-        """What makes the memory of a run grow for ever, in words."""
+        """The causes, in words, for which the memory of a run grows for ever."""
         if self.rewritten.unsatisfiable or (self.automaton.states == 1 and not self.lowered.partition):
             return ()  # no run lives on behind its first event
         both = (self.lowered.registers, self.lowered.against_registers)
@@ -127,7 +127,7 @@ class CompiledQuery(compiled.CompiledQuery):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that conditions read, and PARTITION BY where it leaves no choice."""
+        """The attributes that conditions read, and those of PARTITION BY without alternatives."""
         found = [a.name for c in conditions(self.tree.where) for a in attributes_of(c)]
         found += [name.text for bracket in self.tree.partition if len(bracket) == 1 for name in bracket]
         return tuple(dict.fromkeys(found))
@@ -146,7 +146,7 @@ class CompiledQuery(compiled.CompiledQuery):
         return tuple(dict.fromkeys(a.stream.text for a in event_types(self.tree.where) if a.stream is not None))
 
     def streams(self, given: tuple[str, ...]) -> tuple[str, ...]:
-        """The streams to read, in their order, where `given` are there; `()` asks for those that the query names.
+        """The streams to read, in their order, if `given` are there; `()` asks for those that the query names.
 
         Raises `OptionError` for one that is missing or unknown.
         """
@@ -166,7 +166,7 @@ class CompiledQuery(compiled.CompiledQuery):
         return named if self.tree.streams else given
 
     def sources(self, events: Any, streams: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What is read, by stream. `OptionError` where it is not what the query names."""
+        """The input, by stream. `OptionError` if it does not fit the names in the query."""
         if (events is None) == (streams is None):
             problem = "no events to run over" if events is None else "events and streams are given together"
             raise OptionError(problem, "give run(events), or run(streams={name: events, …})")
@@ -208,7 +208,7 @@ class CompiledQuery(compiled.CompiledQuery):
         yield from ("  " + line for line in self.program().explain().splitlines())
 
     def _explain_rewrites(self) -> Iterator[str]:
-        """What the query is compiled as, where that is something else, and what was left out of it."""
+        """The query that is compiled, if rewriting changed it, and the parts left out."""
         if self.rewritten.query != self.tree:
             yield "compiled as:"
             yield from ("  " + line for line in print_query(self.rewritten.query).splitlines())

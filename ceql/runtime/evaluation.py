@@ -35,7 +35,7 @@ def matches_of(
 ) -> Matches:
     """The matches over these events, lazily. Arguments: those of `ceql.query.Query.run`.
 
-    Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
+    Raises `OptionError` for events that cannot be used, `QuerySemanticsError` if the query does not fit the schema.
     """
     declared = query.declared(schema)
     expect_type("valuations", valuations, bool, "it is True or False")
@@ -81,8 +81,8 @@ class Matches:
             yield MatchTable(rest, history, bindings)
 
     def count(self, limit: int | None = None) -> int:
-        """How many matches there are, or `limit` if there are as many; none of them is written out. No event is
-        evaluated behind those that complete so many."""
+        """The number of matches, or `limit` if there are as many; none is written out. No event is evaluated behind
+        those that complete so many."""
         if limit is not None:
             expect_count("limit", limit)
         with limited(self._query.settings):
@@ -110,7 +110,7 @@ class Matches:
 
     @property
     def shown(self) -> Shown | None:
-        """The variables that matches show, and their attributes, where they are valuations."""
+        """The variables that matches show, and their attributes, if matches are valuations."""
         return self._query.shown if self._valuations else None
 
     def to_pandas(self) -> Any:
@@ -132,7 +132,7 @@ class Matches:
         return self._run, self._check(stream)
 
     def explain(self) -> str:
-        """How the events were evaluated, as far as they have been: by which evaluator, and what it counted."""
+        """The evaluator of the events so far, and its counts."""
         return "no events were read" if self._run is None else explain_evaluator(self._run.evaluator)
 
     def __repr__(self) -> str:
@@ -146,25 +146,24 @@ class Matches:
         )
 
     def timeline(self, limit: int = 200) -> Timeline:
-        """The first `limit` matches on a time axis, over positions where events have no dates: `svg()`, `html()`,
+        """The first `limit` matches on a time axis, over positions if events have no dates: `svg()`, `html()`,
         `save(path)`; a notebook shows it."""
         return timeline_of(self, title=self._query.source, limit=limit)
 
     def why_none(self) -> list[str]:
-        """What someone should know who wonders why there is no match, of what was read in the latest use: events by
-        type, from when to when, and the parts of the query that no event fulfilled. A line each; for people."""
+        """Reasons for no match in the latest use, for people: events by type, their first and last times, and the parts
+        of the query that no event fulfilled. A line each."""
         if self._run is None:
             return ["no events were read"]
         return why_none(self._query, self._run, self.counters, self._options)
 
     def progress(self) -> Progress | None:
-        """How far the latest use came; None where it is not known: before the first, and of lazy evaluators."""
+        """The progress of the latest use; None if it is not known: before the first, and of lazy evaluators."""
         return None if self._run is None else self._run.progress()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was guessed in the latest use, as nobody said it, and the attributes of the query that no event had: a
-        line each."""
+        """A line for each guess in the latest use about options not given, and for attributes that no event had."""
         return (*self.counters.guesses, *unknown_attributes(self._query, self.counters))
 
     def _check(self, stream: EventStream) -> Iterator[EventBatch]:
@@ -189,7 +188,7 @@ def _row(match: Match) -> tuple[Any, ...]:
 
 
 def _check_declared(declared: Schema, found: Schema) -> None:
-    """`EventError` where the input's columns are of other kinds than the schema says."""
+    """`EventError` if the input's columns are of other kinds than the schema says."""
     for name, kind in found.common.items():
         said = declared.kind(name, None)
         if said is not None and kind is not None and said != kind and (said, kind) != ("time", "text"):

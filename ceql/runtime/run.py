@@ -1,4 +1,4 @@
-"""One evaluation of a query over event batches: what the engine needs besides the pattern."""
+"""One evaluation of a query over event batches: the engine's input other than the pattern."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PART: Final = 1 << 16
 class Run(Recognition):
     """The state of one evaluation of a `lowered` query.
 
-    `partition` numbers the keys of events, `coordinate` says where events are in the window, and `past` has the events
+    `partition` numbers the keys of events, `coordinate` gives their places in the window, and `past` has the events
     that matches can still name. `reached`: the last event, if matches wait for their windows to close.
     """
 
@@ -44,7 +44,7 @@ class Run(Recognition):
         self.reached: tuple[int, int | float] | None = None
 
     def advance(self, events: EventBatch, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:
-        """The matches that these events complete, with what they are about. Exhaust it before the next call.
+        """The matches that these events complete, with the events they name. Exhaust it before the next call.
 
         `at_once`: the caller keeps all of them, so they are under the budget `output_bytes`.
         """
@@ -52,7 +52,7 @@ class Run(Recognition):
             yield from self._advance(part, at_once)
 
     def _parts(self, events: EventBatch) -> Iterator[EventBatch]:
-        """Where keys are forgotten after a pause, their numbers are given away between batches, so these are small."""
+        """The events, in small parts if keys are forgotten after a pause: numbers are reused only between batches."""
         if not self.pauses:
             yield events
             return
@@ -99,7 +99,7 @@ class Run(Recognition):
 
     @property
     def undecided(self) -> int | None:
-        """The first event of which it is not known yet whether a match ends there; None if there is none."""
+        """The first event at which it is not decided yet if a match ends; None if there is none."""
         return getattr(self.evaluator, "undecided", None)
 
     def wait_until(self, now: int) -> Iterator[tuple[MatchBatch, History]]:
@@ -119,13 +119,12 @@ class Run(Recognition):
                 yield matches, self.past.of(matches)
 
     def _closed(self) -> Iterator[MatchBatch]:
-        """What the end of the stream completes; no key is silent for longer."""
+        """The matches that the end of the stream completes; no key is silent for longer."""
         self.hush(self.time)
         return self.evaluator.close()
 
     def held(self, outside: Parts = MappingProxyType({}), ignored: Iterable[Any] = ()) -> Memory:
-        """The bytes that it holds in memory, and what else is held `outside`, but for what can be reached from
-        `ignored`."""
+        """The bytes that it holds in memory, and those held `outside`, but for objects reached from `ignored`."""
         return self.measured({"events": [self.past]}, outside, [*ignored, self.lowered], len(self.past))
 
     def batch(self, events: EventBatch) -> EngineBatch:
@@ -146,7 +145,7 @@ class Run(Recognition):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes on where `snapshot` was taken, of the same query, before the first event."""
+        """Goes on at the place of `snapshot`, of the same query, before the first event."""
         self.restore_engine(state, restore_evaluator(self.program, state["engine"]))
         self.coordinate.last, self.coordinate.kind = state["coordinate"]
         expect(self.coordinate.kind in (None, "i", "f"), "a kind of number")

@@ -58,12 +58,12 @@ class Session(Pushing[Match]):
 
     @property
     def undecided(self) -> int | None:
-        """The first event of which it is not known yet whether a match ends there; None if there is none."""
+        """The first event at which it is not decided yet if a match ends; None if there is none."""
         return self._run.undecided if self._singles is None else self._singles.undecided
 
     @property
     def counters(self) -> EventCounters:
-        """Counts of what was pushed so far."""
+        """The counts of the events pushed so far."""
         self._to_batches()
         self._run.make_room()
         self._feed.counters.about(self)
@@ -71,18 +71,18 @@ class Session(Pushing[Match]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """As of `Matches.notes`, of what was pushed so far."""
+        """As of `Matches.notes`, of the events pushed so far."""
         return tuple(dict.fromkeys(line for clock in self._feed.clocks.values() for line in clock.guessed))
 
     def held(self) -> Memory:
-        """What the evaluation holds in memory: `counters.memory`."""
+        """The memory of the evaluation: `counters.memory`."""
         return self._run.held({"waiting": [self._feed.orderer], "runs": [self._singles], "rest": [self]}, [self._query])
 
     def push(self, events: Any, stream: str | None = None) -> list[Match]:
-        """The matches that these events complete. `stream` names their stream, where there are several.
+        """The matches that these events complete. `stream` names their stream, if there are several.
 
-        A dict is one event; pushed one by one, they go without columns where `ceql.runtime.single_events` can. With a
-        lateness, events are held back until nothing that is on time can come before them.
+        A dict is one event; pushed one by one, they go without columns if `ceql.runtime.single_events` takes them. With
+        a lateness, events are held back until nothing that is on time can come before them.
         """
         tried = self._quick is not None and stream is None and type(events) is dict
         if tried:
@@ -110,7 +110,7 @@ class Session(Pushing[Match]):
             return self._matches(lambda: self._feed.push(events, stream))
 
     def _singly(self, events: Any, stream: str | None) -> Found | None:
-        """The matches that one event completes, or a few; None where they must go the way of batches."""
+        """The matches that one event completes, or a few; None if they must go the way of batches."""
         few = events if type(events) is list else [events]
         if len(few) > _FEW or type(few[0] if few else None) is not dict:
             return None
@@ -120,7 +120,7 @@ class Session(Pushing[Match]):
         return singles.push(few[0]) if len(few) == 1 else singles.push_all(few)
 
     def _singles_of(self, stream: str | None) -> Singles | None:
-        """The road of single events, where there is one for this stream."""
+        """The road of single events, if this stream has one."""
         if self._untried:
             self._singles = Singles.of(self._run, self._feed, self._options, self._names)
             self._untried = False
@@ -182,7 +182,7 @@ def open_session(
 ) -> Session:
     """A new evaluation. Arguments: those of `Query.open`, `reading` as `EventOptions.parse`, `program` as `Session`.
 
-    Raises `OptionError` for what cannot be used, `QuerySemanticsError` where the query does not fit the schema.
+    Raises `OptionError` for options that cannot be used, `QuerySemanticsError` if the query does not fit the schema.
     """
     query.declared(schema)
     expect_type("valuations", valuations, bool, "it is True or False")
@@ -194,10 +194,9 @@ def open_session(
 
 
 def identity(query: CompiledQuery) -> Identity:
-    """What a snapshot of an evaluation of `query` says that it is of.
+    """The query that a snapshot of an evaluation belongs to.
 
-    Budgets may change between taking and opening. The automaton is that of this version of spaseq: its states are what
-    the contents speak of.
+    Budgets may change before opening. The automaton is that of this version: the contents refer to its states.
     """
     program = query.program()
     settings = program.settings

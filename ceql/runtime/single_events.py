@@ -1,14 +1,13 @@
-"""Pushes of one event each, a dict, without columns: what `Run.advance` does to a batch of one row, some hundred times
-faster.
+"""Pushes of one event each, a dict, without columns: `Run.advance` on a batch of one row, some hundred times faster.
 
-`Singles` takes an event only where it knows that the columnar road would take it too, and give the same: whatever is
-out of the ordinary (a value that is no plain number, text, truth or time in an attribute that the query reads; no
-type; a time that goes back; any error) is left to that road, before anything has changed. The two roads share one
-engine; they take turns by `enter` and `leave`, so batches and single events may be mixed.
+`Singles` takes an event only if the columnar road would take it too, and give the same. Other events are left to that
+road, before anything has changed. They have no type, a time that goes back, any error, or, in an attribute that the
+query reads, a value that is no plain number, text, truth or time. The two roads share one engine; they take turns by
+`enter` and `leave`, so batches and single events may be mixed.
 
-It exists where events come in order on one stream: not with a lateness, not with several streams, and not with NOT at
-the end where keys are forgotten after a pause. Attributes that the query does not read are not looked at. Events that
-move a run are slower with conditions over several events and with MAX: the engine gets them as batches of one row.
+It exists if events come in order on one stream, without a lateness. It does not exist with NOT at the end if keys are
+forgotten after a pause. Attributes that the query does not read are not looked at. Events that move a run are slower
+with conditions over several events and with MAX: the engine gets them as batches of one row.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ Found = list[tuple["MatchBatch", History]]
 _BLOCK: Final = 1024
 _TIMES: Final = frozenset(TIME_COLUMNS)
 _APART: Final = 2.0**32
-"""Doubles below it lie so close together that a millionth is told from the next."""
+"""Doubles below it are so close together that a millionth separates them."""
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 
@@ -65,7 +64,7 @@ class Row(EventBatch):
         self._made: dict[str, Column | None] = {}
 
     def column(self, name: str) -> Column | None:
-        """The column of an attribute whose value is `normal`; None where it is NULL."""
+        """The column of an attribute whose value is `normal`; None if it is NULL."""
         if name not in self._made:
             self._made[name] = self._column(name)
         return self._made[name]
@@ -120,14 +119,14 @@ class Singles:
 
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
-        """The road, where there is one."""
+        """The road, if there is one."""
         if len(names) != 1 or options.lateness or run.program.labels is not None or (door := run.open_door()) is None:
             return None
         bits = compile_bits(door.predicates, options.type_column or "type", names[0])
         return None if bits is None else Singles(run, feed, options, names[0], bits)
 
     def push(self, event: dict[str, Any]) -> Found | None:
-        """The matches that `event` completes, with what they are about; None: it is for the columnar road.
+        """The matches that `event` completes, with the events they name; None: it is for the columnar road.
 
         PERF: begins as `_look`, written again: the call, and a tuple, cost 0.2 µs of 2.
         """
@@ -180,7 +179,7 @@ class Singles:
         return past
 
     def push_all(self, events: list[Any]) -> Found | None:
-        """`push` of several events; None, before anything has changed, where one is for the columnar road.
+        """`push` of several events; None, before anything has changed, if one is for the columnar road.
 
         Conditions over several events may refuse an event as it is taken, so with them all go that road.
         """
@@ -254,7 +253,7 @@ class Singles:
             self._run.reached = self._position - 1, self._coordinate
 
     def _enter(self) -> bool:
-        """Take over from batches; False before the first event, which decides where times come from."""
+        """Take over from batches; False before the first event, which decides the source of times."""
         run, feed, clock = self._run, self._feed, self._clock
         if not clock.known or (self._window_attribute is not None and run.coordinate.last is None):
             return False
@@ -317,7 +316,7 @@ class Singles:
         raise Unfit
 
     def _number(self, event: dict[str, Any]) -> int | float:
-        """Where the event is in a window over an attribute, in the type of the first."""
+        """The event's place in a window over an attribute, in the type of the first."""
         value = event[self._window_attribute or ""]
         kind = value.__class__
         if kind is float:
@@ -330,7 +329,7 @@ class Singles:
         raise Unfit
 
     def _key(self, event: dict[str, Any]) -> Any:
-        """What PARTITION BY goes by, as `Partition` has it; None where a bracket has no value."""
+        """The key of PARTITION BY, as of `Partition`; None if a bracket has no value."""
         assert self._partition is not None
         values: list[Any] = []
         for names in self._partition.brackets:

@@ -1,4 +1,4 @@
-"""Why is there no match? What was read, and the parts of the query that no event fulfilled."""
+"""Reasons for no match: the input read, and the parts of the query that no event fulfilled."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from spaseq.core.pattern import Predicate
 
 
 def why_none(query: CompiledQuery, run: Run, counters: EventCounters, options: EventOptions) -> list[str]:
-    """A line for each thing that someone should know who wonders why there is no match, the most telling last.
+    """Reasons for no match, a line each, the most telling last.
 
-    Arguments: the query, its evaluation, and what was read how. Nothing was kept for it but counts.
+    Arguments: the query, its evaluation, and the counts and options of its input. Only counts were kept for it.
     """
     lines = [counters.seen.told(options.unit)]
     if not counters.events:
@@ -82,7 +82,7 @@ def _told(step: Iterable[Predicate]) -> str:
 
 
 def _hint(conditions: Iterable[ast.Condition]) -> str:
-    """LIKE is a regular expression; who writes % means SQL's."""
+    """LIKE is a regular expression; authors of % mean SQL's."""
     for condition in conditions:
         for part in parts(condition):
             if isinstance(part, ast.Like) and "%" in part.pattern:

@@ -1,7 +1,7 @@
 """The syntax tree of CEQL: frozen, slotted, and knowing nothing of how a query is run.
 
-Every node has a `span`, which says where in the text it stands and takes no part in equality: two trees are equal if
-they say the same. `ceql.syntax.printer` turns a tree back into text, and parsing that text gives an equal tree.
+Every node has a `span`, its place in the text, which takes no part in equality: two trees are equal if they mean the
+same. `ceql.syntax.printer` turns a tree back into text, and parsing that text gives an equal tree.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class In(Condition):
     value: Expression
     items: tuple[Expression, ...]
     prepared: object = field(default=None, init=False, compare=False, repr=False)
-    """What evaluation has made of the items (`ceql.expressions.members`)."""
+    """The items, prepared for evaluation (`ceql.expressions.members`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class InRange(Condition):
 
     @property
     def bounds(self) -> tuple[tuple[str, Expression], ...]:
-        """The comparisons that it stands for: symbols, and what `value` is compared with."""
+        """The comparisons that it stands for: symbols, and the other sides to `value`."""
         return tuple((symbol, bound) for symbol, bound in ((">=", self.low), ("<=", self.high)) if bound is not None)
 
 
@@ -194,7 +194,7 @@ class Either(Formula):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Formula):
-    """`left ; right`, or `left : right` where `contiguous`."""
+    """`left ; right`, or `left : right` if `contiguous`."""
 
     left: Formula
     right: Formula
@@ -203,7 +203,7 @@ class Sequence(Formula):
 
 @dataclass(frozen=True, slots=True)
 class Iterate(Formula):
-    """`child+`, or `child:+` where `contiguous`."""
+    """`child+`, or `child:+` if `contiguous`."""
 
     child: Formula
     contiguous: bool
@@ -236,7 +236,7 @@ class Conjunction(Formula):
 
 
 class Strategy(enum.Enum):
-    """Which of the matches that end at one event SELECT reports (docs/semantics.md, CEQL)."""
+    """The choice of SELECT among the matches that end at one event (docs/semantics.md, CEQL)."""
 
     ALL = "ALL"
     ANY = "ANY"
@@ -247,7 +247,7 @@ class Strategy(enum.Enum):
 
 
 class Consume(enum.Enum):
-    """Which partial matches a match deletes: all of them, those of its own partition, or none."""
+    """The partial matches that a match deletes: all of them, those of its own partition, or none."""
 
     ANY = "ANY"
     PARTITION = "PARTITION"

@@ -1,4 +1,4 @@
-"""Turns what the parser could not read into one clear `QuerySyntaxError`.
+"""Turns the parser's failures into one clear `QuerySyntaxError`.
 
 The parser knows the terminals it would have taken; here they become words, and slips that people coming from other
 languages make get a hint of their own.
@@ -210,8 +210,7 @@ def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxE
 def _parted(word: str, expected: set[str]) -> str:
     """`word` with a blank after the expected keyword that it begins with (`LIMIT 3` for LIMIT3); "" if there is none.
 
-    `asset` hardly means `AS set`: short keywords count only before a digit, or in a place in which no event type can
-    stand.
+    `asset` hardly means `AS set`: short keywords count only before a digit, or in a place for no event type.
     """
     least = 5 if "SEMICOLON" in expected else 3
     for keyword in sorted(expected):
@@ -223,7 +222,7 @@ def _parted(word: str, expected: set[str]) -> str:
 
 
 def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
-    """Start and end of what was not understood, and the terminals that could have stood there."""
+    """Start and end of the text that was not understood, and the terminals that could have stood there."""
     end_of_text = len(text.rstrip())
     if isinstance(error, UnexpectedToken):
         token: Token = error.token

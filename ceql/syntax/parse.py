@@ -1,7 +1,7 @@
 """Text to syntax tree. Lark is used in this module and in `diagnostics` alone.
 
-The grammar has one ladder of rules for conditions and values, because `(` opens both. Whether a condition or a value is
-needed is decided here, going down the tree, so that the error can say which of them is missing at that place.
+The grammar has one ladder of rules for conditions and values, because `(` opens both. Going down the tree, it decides
+if a condition or a value is needed, so that the error can name the missing one.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _bracket(names: tuple[ast.Name, ...]) -> str:
 
 
 def print_within(within: ast.Within) -> str:
-    """What stands behind WITHIN."""
+    """The text behind WITHIN."""
     match within:
         case ast.WithinEvents(count):
             return f"{count} EVENTS"

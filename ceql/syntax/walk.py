@@ -25,8 +25,7 @@ def _children(node: ast.Expression) -> Iterator[ast.Expression]:
 
 
 def parts(node: ast.Expression) -> Iterator[ast.Expression]:
-    """An expression and all expressions in it, from left to right. The constants of an IN are left out: they may be
-    thousands."""
+    """An expression and all in it, from left to right. Without the constants of an IN: there may be thousands."""
     yield node
     for child in _children(node):
         yield from parts(child)
@@ -81,7 +80,7 @@ def with_variables(node: E, change: Callable[[str | None], str | None]) -> E:
 
 
 def replace(node: E, change: Callable[[ast.Expression], ast.Expression | None]) -> E:
-    """The expression with every part replaced by `change(part)` where that is not None.
+    """The expression with every part replaced by `change(part)` unless that is None.
 
     From the top down: the parts of a replacement are not visited, nor the constants of an IN.
     """
