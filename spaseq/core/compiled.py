@@ -1,7 +1,6 @@
-"""What a query of either language is compiled to: what its evaluations are made of.
+"""A compiled query of either language, from which its evaluations are made.
 
-`ceql.runtime.compiled` and `spaseq.language.runtime.compiled` make it of a text. `Query` (`spaseq.core.protocols`) is
-the face over it.
+`ceql.runtime.compiled` and `spaseq.language.runtime.compiled` make it. `spaseq.core.protocols.Query` is its face.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class CompiledQuery:
     `within` is the clause that names a time; empty if there is none.
 
     Raises `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint, and
-    `OptionError` for what is no text and for settings that the query cannot have.
+    `OptionError` if it is no text and for settings that the query cannot have.
     """
 
     pattern: Pattern
@@ -59,21 +58,21 @@ class CompiledQuery:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its author may have overlooked."""
+        """Likely oversights of the query's author."""
         raise NotImplementedError
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What is probably not meant, though it can be run: a line each, without the name of the query."""
+        """Likely mistakes that can be run: a line each, without the name of the query."""
         raise NotImplementedError
 
     @property
     def growth(self) -> tuple[str, ...]:
-        """What makes the memory of a run grow for ever, in words."""
+        """The causes, in words, for which the memory of a run grows for ever."""
         raise NotImplementedError
 
     def explained(self, format: str, plan: Iterable[str], about: Mapping[str, Any]) -> str:
-        """`plan` as text, the automaton as `dot` or `svg`, or both and what the query is `about` as `json`."""
+        """`plan` as text, the automaton as `dot` or `svg`, or both and the description `about` as `json`."""
         expect_type("the format", format, str, "text, dot, svg or json")
         with named_query(self.source):  # which may be nested too deeply for its printer
             lines = list(plan)

@@ -68,6 +68,5 @@ def fold(node: N, combine: Callable[[N, list[R]], R], parts: Callable[[N], tuple
 
 
 def mapped(node: N, change: Callable[[N], N]) -> N:
-    """The node with `change` applied to each node, once its children have been changed. Unchanged parts stay the same
-    objects."""
+    """The node with `change` applied to each node, after its children. Unchanged parts stay the same objects."""
     return fold(node, lambda part, new: change(with_children(part, new)))

@@ -1,8 +1,8 @@
-"""At which events matches end: all runs of an automaton over batches of events.
+"""The events at which matches end: all runs of an automaton over batches of events.
 
 `Recogniser` determinises on the fly: it keeps the set of configurations of its runs. A configuration is a state and,
 for each register that can still be read, the attributes that conditions read there. Of all runs in one configuration,
-only the one whose first marked event is the latest matters, because it stays in the window longest; so the position of
+only the one whose first marked event is the latest matters, because it stays in the window longest. So the position of
 that event stands for all of them. This is a loop in Python, for automata as objects. Alerts of queries come from the
 engine (`spaseq.core.engine.Selection.ENDS`), whose kernels keep the same number.
 
@@ -36,7 +36,7 @@ class Rows(Batch, Protocol):
     """A batch whose events can be read; positions increase."""
 
     def getter(self, name: str) -> Callable[[int], Any]:
-        """A function from a row to the value of an attribute, None where it has none."""
+        """A function from a row to the value of an attribute, None if it has none."""
         ...
 
     def event(self, row: int) -> Mapping[str, Any]:
@@ -144,7 +144,7 @@ _Alive = list[dict[Kept, int]]
 
 
 class Recogniser:
-    """Reads batches and reports for each event whether a match inside the window ends with it.
+    """Reads batches and reports for each event if a match inside the window ends with it.
 
     `window` bounds the distance between the first and the last marked event; None is no bound. Automata with a window
     of their own (`Within`, `unroll`, `count_events`) need none. Memory: a number for each live configuration. Cost of
@@ -174,8 +174,7 @@ class Recogniser:
         self._position = 0
 
     def push(self, batch: Rows | Sequence[Mapping[str, Any]]) -> np.ndarray:
-        """True at each event of the batch at which a match ends: bool (n,). Plain events follow those of earlier
-        calls."""
+        """True at each event at which a match ends: bool (n,). Plain events follow those of earlier calls."""
         vocabulary = self._moves.vocabulary
         rows = rows_of(batch, self._position, vocabulary)
         found = np.zeros(len(rows), bool)

@@ -29,15 +29,14 @@ _B = TypeVar("_B", bound=_Consecutive)
 
 
 class Blocks(Generic[_B]):
-    """Blocks of events in order, from which events may be missing that no match names. `firsts`: the first position of
-    each block."""
+    """Blocks of events in order, perhaps without those that no match names. `firsts`: each block's first position."""
 
     def __init__(self, blocks: Sequence[_B] = (), firsts: Sequence[int] = ()) -> None:
         self.blocks: list[_B] = list(blocks)
         self.firsts: list[int] = list(firsts)
 
     def __len__(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return sum(map(len, self.blocks))
 
     def put(self, block: _B, first: int) -> None:

@@ -1,6 +1,5 @@
 """The state of an evaluation between two events: its evaluator, the numbers of its partitions, the door for single
-events. A language adds what is its own: how events become rows of the engine, and what its matches show.
-"""
+events. A language adds its own part: from events to rows of the engine, and the contents of its matches."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ class Recognition:
     # Keys
 
     def reach(self, place: int | float, time: int) -> bool:
-        """No event will come before `place`, in what the window is measured in, nor before `time` (ns). Forgets keys.
+        """No event will come before `place`, in the window's measure, nor before `time` (ns). Forgets keys.
 
         True if keys may have been forgotten: a number that the caller keeps for a key is not to be used again.
         """
@@ -86,8 +85,7 @@ class Recognition:
         return self.entered
 
     def leave(self, last: tuple[int, int | float] | None) -> None:
-        """Batches from here on. `last`: where the last event was, and its place in what the window is measured in; None
-        if none came since `enter`."""
+        """Batches from here on. `last`: the last event's position and window place; None if none since `enter`."""
         if self.entered and self.door is not None and last is not None:
             self.door.leave(*last)
         self.entered = False
@@ -101,12 +99,12 @@ class Recognition:
         return self.evaluator.statistics | keys
 
     def progress(self) -> Progress | None:
-        """How far the evaluation came: `progress_of`."""
+        """The progress of the evaluation: `progress_of`."""
         return progress_of(self.evaluator)
 
     def measured(self, own: Parts, outside: Parts, ignored: Iterable[Any], events: int) -> Memory:
-        """The bytes that it holds, with those of a language, `own`, and those held `outside`; not the program, nor what
-        can be reached from `ignored`. `events`: how many are held."""
+        """The bytes that it holds, with those of a language, `own`, and those held `outside`; not the program, nor
+        objects that can be reached from `ignored`. `events`: how many are held."""
         ours: Parts = {"keys": [self.partitions], "runs": [self.door], "rest": [self]}
         parts, keys = join(self.evaluator.parts(), ours, own, outside), self.statistics.get("keys", 0)
         return measure(parts, [*ignored, self.program], keys_held=keys, events_held=events)
@@ -117,7 +115,7 @@ class Recognition:
         return {"engine": self.evaluator.snapshot(), "keys": self.partitions.snapshot(), "time": self.time}
 
     def restore_engine(self, state: dict[str, Any], evaluator: AnyEvaluator) -> None:
-        """Takes the state of a snapshot; to be called before the first event. `evaluator` is that of its state "engine"."""
+        """Takes the state of a snapshot, before the first event. `evaluator` is that of its state "engine"."""
         self.evaluator = evaluator
         self.partitions.restore(state["keys"], self.program.settings.partitions)
         self.time = state["time"]

@@ -1,7 +1,7 @@
 """An evaluation that events are pushed to, one call at a time, until `close` or the end of its `with` block.
 
 Both ways to end complete the same matches. `close` returns them; a block that is left keeps them as `rest`. They are
-never lost silently: if a session goes while they were not taken, a warning says how many there are.
+never lost silently: if a session goes while they were not taken, a warning gives their number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class _Rest(Generic[_T]):
-    """The matches that leaving the block completed, and whether the caller has taken them."""
+    """The matches that leaving the block completed, and True once the caller has taken them."""
 
     __slots__ = ("matches", "taken")
 
@@ -32,7 +32,7 @@ class _Rest(Generic[_T]):
 
 
 class Ending(ABC, Generic[_T]):
-    """The end of what events are pushed to: sessions of both languages, and alerts. `_T` is what a push returns."""
+    """The end of pushing, for sessions of both languages and alerts. A push returns a list of `_T`."""
 
     def __init__(self) -> None:
         self._closed = False
@@ -51,7 +51,7 @@ class Ending(ABC, Generic[_T]):
             self._leave()
         elif stopped := self._stopped():
             self._leave()
-            if stopped == GeneratorExit.__name__:  # no error has told the caller
+            if stopped == GeneratorExit.__name__:  # no error has notified the caller
                 _warn("the matches of a push were not read to their end, so none of the end of the stream is known")
         else:
             self._rest = _Rest(self._complete())
@@ -60,7 +60,7 @@ class Ending(ABC, Generic[_T]):
 
     @property
     def rest(self) -> list[_T]:
-        """The matches that the end of the `with` block completed; none before, and none of what `close` returned."""
+        """The matches that the end of the `with` block completed; none before, and none that `close` returned."""
         self._rest.taken = True
         return self._rest.matches
 
@@ -91,7 +91,7 @@ class Ending(ABC, Generic[_T]):
 
 
 class Session(Ending[_T]):
-    """What the sessions of both languages share: one call at a time, what a closed session refuses, and snapshots.
+    """The common part of both languages' sessions: one call at a time, the refusals of a closed session, and snapshots.
 
     `settings` has the limits of time and memory of each call.
     """
@@ -107,9 +107,9 @@ class Session(Ending[_T]):
         self._saved: int | None = None
 
     def advance(self, now: int) -> list[_T]:
-        """The matches that complete because no event before `now` (ns) will come any more: absences at the end of a
-        query are known as their windows close, and events held back for their order are looked at. An event before
-        `now` that comes all the same is late."""
+        """The matches that complete because no event before `now` (ns) will come any more. Absences at the end of a
+        query are known as their windows close; events held back for their order are evaluated. An event before `now`
+        that comes all the same is late."""
         now = nanoseconds_of(now)
         with self._use:
             self._check_open()
@@ -145,7 +145,7 @@ class Session(Ending[_T]):
     @property
     @abstractmethod
     def _taken(self) -> int:
-        """How many events were pushed."""
+        """The number of events pushed."""
 
     @abstractmethod
     def _wait_until(self, now: int) -> list[_T]:
@@ -157,7 +157,7 @@ class Session(Ending[_T]):
 
     @abstractmethod
     def _identity(self) -> Mapping[str, str]:
-        """What a snapshot says that it is of."""
+        """The query that a snapshot belongs to."""
 
     @abstractmethod
     def _contents(self) -> dict[str, Any]:
