@@ -9,9 +9,9 @@ import pytest
 from tests.support.prose import KINDS, Place, docstrings, paragraphs, places, sentences
 
 LIMITS = {
-    "long sentence": 67,
-    "question": 116,
-    "where": 48,
+    "long sentence": 65,
+    "question": 113,
+    "where": 46,
     "whoever": 6,
     "who": 12,
     "told": 18,

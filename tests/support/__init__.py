@@ -1,21 +1,17 @@
-"""The common parts of the suites: naive evaluators to compare with, random cases, and the roads from a query to
-answers.
+"""The common parts of the suites: naive evaluators to compare with, random cases, roads from a query to answers.
 
 An `oracle` evaluates by the definitions and imports nothing of the engine. `strategies` and `graph_patterns` draw
-queries and events. `harness` runs a case by an oracle or the engine, `roads` by every way there is, and `proof`
-compares all of them.
+queries and events. `harness` runs a case by an oracle or the engine, `roads` by every way, and `proof` compares them.
 
 * `algebra_by_definition`: The SPARQL algebra by definition (SPARQL 1.1 §18), bottom up over lists of mappings, for one
   graph.
 * `engine_patterns`: Random patterns as the oracle's formulas, and their translation to the core's algebra.
-* `graph_patterns`: Random graph patterns as the naive evaluator's data (`oracle_sparql`), with a printer and smaller
-  ones of each.
+* `graph_patterns`: Random graph patterns as the naive evaluator's data (`oracle_sparql`), with a printer and shrinking.
 * `harness`: Cases and the evaluators that run them: the naive one, the engine whole and in batches, and Spark.
 * `micro_batches`: A streaming query without Spark: the same parts, parcels, buckets and snapshots, in random
   micro-batches.
 * `oracle`: The naive evaluator of CEQL: the papers' definitions, written down as they stand.
-* `oracle_ceql_text`: A reader of CEQL text for the naive evaluator: recursive descent, independent of the engine's
-  parser.
+* `oracle_ceql_text`: A reader of CEQL text for the naive evaluator: recursive descent, not the engine's parser.
 * `oracle_rma`: The meaning of expressions with registers, from the definitions of [RMA] §3 and §6, naively; nothing of
   the engine.
 * `oracle_sparql`: The naive evaluator of graph patterns: SPARQL 1.1 §17 and §18, read off the syntax, over one small

@@ -156,7 +156,7 @@ def _row(drawn: RoundsCase, mapping: oracle_spaseq.Solution) -> frozenset[Any] |
 
 
 def rounds_case(rng: random.Random) -> RoundsCase:
-    """One that the engine takes: it says which variables each round of a Kleene+ binds anew."""
+    """One that the engine takes: it names the variables that each round of a Kleene+ binds anew."""
     while True:
         base = strategies.spaseq_case(rng)
         if "+" not in base.sequence:

@@ -53,7 +53,7 @@ _FILES = ("csv", "jsonl", "sql", "sparql", "turtle", "trig", "python")
 
 
 class WrongFence(AssertionError):
-    """A block does not do what its page says."""
+    """A block does not do as its page says."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def fences(page: Path) -> list[Fence]:
 
 
 def run(fence: Fence, folder: Folder) -> None:
-    """Runs a block. Raises `WrongFence`, which names its file and line, if it does something else than it says."""
+    """Runs a block. Raises `WrongFence`, with its file and line, if it does not do as it says."""
     if "norun" in fence.options:
         _check(fence, len(fence.options["norun"]) > 5, 'norun="…" says why the block is not run')
         return

@@ -363,8 +363,7 @@ def visible(group: Group) -> set[str]:
 
 
 def known_alone(group: Group) -> Group:
-    """A GPM whose expressions name only variables that their own group or the whole may bind; others would be of the
-    run."""
+    """A GPM whose expressions name only variables that their group or the whole may bind; others would be a run's."""
     return _restrict(group, frozenset(visible(group)))
 
 

@@ -25,8 +25,7 @@ __all__ = ["killed"]
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 """Linux copies the data of a write to a file page by page, and a killed process stops between two of them.
 
-So a line over the edge of a page may be cut there, even if it is written at once; this happens once in some hundred
-kills.
+So a line over the edge of a page may be cut there, even if it is written at once; once in some hundred kills.
 """
 _CEQL: Final = ("ceql", "run", "q.ceql", "--events", "e.csv", "--format")
 _SPASEQ: Final = ("spaseq", "run", "q.rq", "--stream", "S=s.nt", "--event-by", "size:1", "--format")

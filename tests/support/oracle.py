@@ -329,8 +329,7 @@ def named(condition: Any) -> frozenset[str]:
 
 
 def holds(condition: tuple[Any, ...], v: Valuation, stream: Sequence[Event]) -> bool:
-    """True if `v` satisfies the condition of a FILTER. A variable without positions satisfies every condition that
-    names it."""
+    """True if `v` satisfies the condition of a FILTER. A variable without positions satisfies every condition."""
     match condition:
         case ("all", *parts):
             return all(holds(part, v, stream) for part in parts)

@@ -1,32 +1,28 @@
-"""What `spaseq.rdf.columns` does, by objects: statements become graph events, in order of time.
+"""The oracle of `spaseq.rdf.columns`, with objects: statements become graph events, in order of time.
 
-`open_streams` gives the events of files that hold them, for tests to compare with and to push. Only what parses a file
-(`Document`, `parse_statements`) and the words of errors are shared.
+`open_streams` gives the events of files that hold them, for tests to compare with and to push. Only the parsers of
+files (`Document`, `parse_statements`) and the words of errors are shared.
 
-Two steps make the events of a file, each a generator over the one before, so that a file of any length needs the memory
-of a few events:
+Two steps make the events of a file. Each is a generator over the one before, so only a few events are held:
 
-1. *Drafts.* `_graphs`, `_subjects`, `_sizes` or `_whole` cut the statements into drafts, an event's statements
-   without a time. `_graphs` also passes on what the default graph says about the time of a graph (`About`).
-2. *Times.* `_from_arrival` counts; `_from_predicate` looks into the draft, then at what was said about its name. A
-   draft whose time stands further on waits, and everything behind it, so that events leave in the order of the
-   source.
+1. *Drafts.* `_graphs`, `_subjects`, `_sizes` or `_whole` cut the statements into drafts, an event's statements without
+   a time. `_graphs` also passes on the times of graphs that the default graph states (`About`).
+2. *Times.* `_from_arrival` counts; `_from_predicate` looks into the draft, then at the times stated for its name. A
+   draft whose time stands further on waits, and everything behind it, so that events leave in the order of the source.
 
-The rules, where the file leaves a choice:
+The rules, if the file leaves a choice:
 
 * **graph**: an event graph ends where a statement of another event graph begins; statements of the default graph in
   between do not end it. A graph without triples (`NO_TRIPLE`) is an event too. A name that comes again after that is
   another event, counted as `reopened`. Statements of the default graph are not in any event; those that do not give a
   graph's time are counted as `ignored`.
 * **subject**: a run of statements with one subject (and one graph), with those of the blank nodes that belong to it
-  (`_Runs`). It also ends where a predicate of an IRI comes again: a flat record has one value for each attribute, so
-  the next record of that subject has begun, even with the value it had before. Only `rdf:type` may stand several times,
-  with different types. A blank node may have several values: it is described once. Events that need several IRIs as
-  subjects need graphs.
-* **size:N**: N statements make an event, as in the original engine. A rest at the end is malformed.
-* **time**: in the event's graph, the values of the predicate on the graph's own name come first, then those on any
-  subject. Only if there are none, what the default graph says about the name, before or after. More than one time is
-  an error.
+  (`_Runs`). It also ends where a predicate of an IRI comes again, even with the same value. A flat record has one value
+  for each attribute, so the next record of that subject has begun. Only `rdf:type` may stand several times, with
+  different types. A blank node may have several values: it is described once. Events about several IRIs need graphs.
+* **size:N**: N statements make an event, as in the original engine. Fewer at the end are malformed.
+* **time**: in the event's graph, values of the predicate on the graph's own name come first, then those on any subject.
+  If there are none, the default graph's statements about the name count, before or after. Several are an error.
 """
 
 from __future__ import annotations
@@ -61,12 +57,12 @@ from spaseq.rdf.streams import StreamSource, check_names, file_options, settle
 from spaseq.rdf.terms import Term, Terms
 
 NO_TRIPLE: Final = URIRef(MARK)
-"""The subject, the same object, of what stands for the statements of an empty graph."""
+"""The subject, the same object, of the statement that stands for those of an empty graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class _About:
-    """The default graph says that the graph `name` has the time `value`."""
+    """The default graph states that the graph `name` has the time `value`."""
 
     name: Term
     value: Term
@@ -75,7 +71,7 @@ class _About:
 
 _Item: TypeAlias = Draft | _About
 NESTED: Final = 5
-"""Runs of subjects that may wait for what points at them: `[ … ]` that stand in each other up to four deep."""
+"""Runs of subjects that may wait for a pointing statement: `[ … ]` that stand in each other up to four deep."""
 
 
 def assemble(
@@ -93,8 +89,8 @@ def assemble(
     `options.event_by` and `options.time` must be settled (`settle`). `first` is the number of
     events that came before in the same stream, for time from arrival. `source` names the file in messages.
 
-    EventError: a graph without a time or with several, a time that cannot be read, no named graph where events are
-    graphs, an unfinished last event.
+    EventError: a graph without a time or with several, a time that cannot be read, no named graph if events are graphs,
+    an unfinished last event.
     """
     if options.event_by is None or options.time is None:
         raise ValueError("event_by and time must be settled before events are assembled")
@@ -196,7 +192,8 @@ def _subjects(statements: Iterable[Statement]) -> Iterator[Draft]:
 
 @dataclass(slots=True)
 class _Run:
-    """A run of `subject`: `nodes` are the blank nodes in it, `seen` what an IRI's next record would say again."""
+    """A run of `subject`: `nodes` are its blank nodes, `seen` predicates and types that an IRI's next record would
+    repeat."""
 
     draft: Draft
     subject: Term
@@ -214,11 +211,10 @@ class _Run:
 class _Runs:
     """The runs of one subject that are not finished, each of them but the first of a blank node.
 
-    A blank node that an open run names belongs to it. Another one has a run of its own, which is put on those there
-    are, as parsers tell of `[ … ]` before they tell what points at it. Where a run says that its subject, or a blank
-    node in it, points at the subject of one above, it takes that run and those above it; so does a run that begins by
-    pointing at one. Whatever else begins a run ends all of them. No more than `NESTED` runs wait, so that events that
-    are blank nodes themselves come out.
+    A blank node that an open run names belongs to it. Any other begins a run on top of the open ones, as parsers give
+    `[ … ]` before the statements that point at them. If the subject or a blank node of a run points at the subject of
+    one above, the run takes that one and those above it. So does a run that begins by pointing at one. Any other
+    beginning ends all runs. At most `NESTED` runs wait, so that events that are blank nodes themselves come out.
     """
 
     __slots__ = ("_open",)
@@ -299,7 +295,7 @@ def _whole(statements: Iterable[Statement]) -> Iterator[Draft]:
 
 
 class _Recent:
-    """The last `limit` names, to tell whether one came before."""
+    """The last `limit` names, to detect one that came before."""
 
     __slots__ = ("_limit", "_names")
 
@@ -350,7 +346,7 @@ def _from_predicate(items: Iterable[_Item], options: StreamOptions, source: str,
 
 
 class _Said:
-    """What the default graph said about times that no draft has taken, and the drafts that still look for theirs."""
+    """The times from the default graph that no draft has taken, and the drafts that still look for theirs."""
 
     __slots__ = ("_asking", "_options", "_source", "_times")
 
@@ -441,7 +437,7 @@ def _assembled(
 def document_statements(
     chunks: Iterable[bytes], form: Format, path: str, options: StreamOptions, terms: Terms, counters: Counters
 ) -> Iterator[Statement]:
-    """The statements of a document, a graph without triples as one statement of `NO_TRIPLE` where graphs are events."""
+    """The statements of a document, a graph without triples as one statement of `NO_TRIPLE` if graphs are events."""
     for quads, lines, empty in Document(unmark(chunks), form, path, by_graph=options.by_graph).parts():
         for place, (quad, line) in enumerate(zip(quads, lines, strict=True)):
             statement = statement_of(quad, line, terms, path)
@@ -459,16 +455,14 @@ def in_order(events: Iterable[GraphEvent], options: StreamOptions, counters: Cou
 
 
 def described(event: GraphEvent) -> tuple[str, tuple[str, int]]:
-    """What errors about an event's time call its stream, and its place."""
+    """The names of an event's stream and place in errors about its time."""
     return f"stream {event.stream}", (event.source, event.record)
 
 
 def merge_streams(streams: Sequence[tuple[str, Iterable[GraphEvent]]]) -> Iterator[GraphEvent]:
-    """The events of all streams by time; equal times in the order of `streams` (that of the FROM clause), then of the
-    source.
+    """The events of all streams by time; equal times in the order of `streams` (as in FROM), then of the source.
 
-    Each stream must be in order. One event of each is held, so nothing comes out before every stream has said
-    something.
+    Each stream must be in order. One event of each is held, so nothing comes out before every stream has given one.
     """
     return heapq.merge(*(events for _, events in streams), key=attrgetter("time"))
 

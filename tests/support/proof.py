@@ -60,8 +60,7 @@ SHRINKING = 400
 
 @dataclass(slots=True)
 class Report:
-    """The results of the comparison: by road the numbers of queries, refusals and differences, and the differences'
-    texts."""
+    """The results of the comparison: by road the numbers of queries, refusals and differences, and their texts."""
 
     drawn: int = 0
     compared: Counter[str] = field(default_factory=Counter)
@@ -91,8 +90,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Riding:
-    """The input of all roads besides the query: its seed, a folder for files, of which later roads replace them, and
-    perhaps a session of Spark."""
+    """The input of all roads but the query: a seed, a folder for files that later roads replace, perhaps Spark."""
 
     seed: int
     folder: Path

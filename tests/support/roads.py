@@ -1,8 +1,7 @@
 """Every way into the engine, as one table: a road takes a case and gives the answers that the engine gives there.
 
 A case runs on all roads of its language. If a road cannot take one, `LEFT_OUT` has the reason and the number of such
-cases. A query that an engine refuses has to be refused with the words that stand there. A new way in is a new row of
-`ROADS`.
+cases. A refused query must be refused with the words there. A new way in is a new row of `ROADS`.
 
 Answers of CEQL are matches (start, end, positions), or, if a case requires valuations, (start, end, the positions of
 each variable). Answers of SPAseq are those of `oracle_spaseq`, with one name for all blank nodes, whose labels depend
@@ -44,7 +43,7 @@ Answers = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Ride:
-    """The input of a road besides the case: its own randomness, a folder for files, and perhaps a session of Spark.
+    """The input of a road other than the case: its own randomness, a folder for files, and perhaps a session of Spark.
 
     `anew`: a snapshot is handed to a query compiled anew, as another process would; else to the one that all roads of
     the case share, as one program would. Compiling takes most of the time of a small case.
@@ -58,10 +57,9 @@ class Ride:
 
 @dataclass(frozen=True, slots=True)
 class Road:
-    """`take` gives the answers of a case; `leaves` says why a case is not for this road, and else nothing.
+    """`take` gives the answers of a case; `leaves` gives the reason against a case on this road, else nothing.
 
-    `ends`: the answers are only the positions at which matches end. `valuations`: it can list them. `spark`: it needs a
-    session.
+    `ends`: the answers are only the ends of matches. `valuations`: it can list them. `spark`: it needs a session.
     """
 
     language: str

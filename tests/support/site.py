@@ -1,5 +1,4 @@
-"""The documentation as a site: blocks with options are converted to the form that the site's generator reads, and the
-site is checked.
+"""The documentation as a site: blocks with options are converted to the generator's form, and the site is checked.
 
 The generator ignores a fenced block with an option that it does not know, and loses the headings behind it.
 `zensical.toml` names this module as an extension of Markdown: `file="NAME"` becomes the block's title, the other

@@ -203,8 +203,7 @@ def _of_streams(rng: random.Random, case: CeqlCase) -> CeqlCase:
 
 
 def long_ceql_case(rng: random.Random) -> CeqlCase:
-    """A query with a short window over a long stream: the events that have left the window must be forgotten, and no
-    others."""
+    """A query with a short window over a long stream: events that have left the window must be forgotten, no others."""
     case = ceql_case(rng)
     size = Fraction(rng.randint(1, 6))
     within = rng.choice((Within(size, "events"), Within(size, "attribute", "t"), Within(size / 2 * 10**9, "time")))
@@ -704,8 +703,7 @@ def _opens_with_negation(sequence: str) -> bool:
 
 
 def long_spaseq_case(rng: random.Random) -> SpaseqCase:
-    """A query with a short window over a long streamset: the events that have left the window must be forgotten, and no
-    others."""
+    """A query with a short window over a long streamset: only events that have left the window are forgotten."""
     case = spaseq_case(rng)
     events: list[tuple[str, float, tuple[str, ...]]] = []
     for _ in range(rng.randint(4, 12)):

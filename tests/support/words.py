@@ -38,8 +38,7 @@ def joined(
 ) -> Iterator[tuple[str, str, str]]:
     """`query` with one of the words at `places` joined to one of `joints`, before it and behind it.
 
-    Gives the text before, the joined word, and the text behind. What is another of the `known` keywords (DAY and s) is
-    left out.
+    Gives the text before, the joined word, and the text behind. A word that is one of the `known` keywords is left out.
     """
     for start, end in places:
         for joint in joints:
