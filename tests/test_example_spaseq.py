@@ -21,7 +21,7 @@ from spaseq.core.events.time import format_time
 from spaseq.rdf import EventBy, StreamOptions, StreamSource, load_knowledge, term_key
 from tests.support import oracle_spaseq, oracle_spaseq_text
 from tests.support.graph_events import open_streams
-from tests.support.oracle_graph_events import instants
+from tests.support.graph_events_by_definition import instants
 
 ROOT = Path(__file__).resolve().parent.parent
 AARHUS = "http://www.insight-centre.org/dataset/SampleEventService#AarhusTrafficData"

@@ -84,7 +84,7 @@ def test_what_is_small_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> Non
         with np.errstate(over="ignore"):
             return kernel.interpreted(*arguments)
 
-    monkeypatch.setattr(jit, "_timed", timed)
+    monkeypatch.setattr(jit, "_time", timed)
     monkeypatch.setattr(jit, "interprets", lambda _: len(calls) < 20)
     assert pushed(query, stream) == expected
     assert len(calls) == 20

@@ -32,8 +32,13 @@ def test_a_demo_gives_what_its_folder_says(name: str, capsys: pytest.CaptureFixt
 def test_every_query_among_the_examples_has_a_demo(capsys: pytest.CaptureFixture[str]) -> None:
     shown = {(demo.folder, demo.words.split()[0].removeprefix("{}/")) for demo in DEMOS.values()}
     there = {(path.parent.name, path.name) for end in ("rq", "ceql") for path in (ROOT / "examples").glob(f"*/*.{end}")}
-    own = {("forecast", "query.ceql"), ("vessels", "kinds.rq")}
-    assert there - shown == own, "which have a program, and a file of the project beside them"
+    own = {
+        ("forecast", "query.ceql"),
+        ("vessels", "kinds.rq"),
+        ("incidents", "overheated.rq"),
+        ("incidents", "repeated.rq"),
+    }
+    assert there - shown == own, "which need a program, a second query or a file of the project beside them"
     assert ceql_main(["demo"]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("stock  ")
     assert spaseq_main(["demo", "nothing"]) == 2

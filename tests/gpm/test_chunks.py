@@ -16,7 +16,7 @@ from spaseq.language.solving.chunks import chunk_of, merge_batches, solved
 from spaseq.language.solving.instants import InstantBatch
 from spaseq.language.solving.solve import ChunkRows, InstantSolutions, SolvedRows, Solver
 from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, Term, Triple
-from tests.support.oracle_graph_events import instants, merge_streams
+from tests.support.graph_events_by_definition import instants, merge_streams
 
 E = "http://example.org/"
 STREAMS = [E + name for name in "STU"]

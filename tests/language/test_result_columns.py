@@ -209,7 +209,7 @@ def test_terms_of_columns_and_of_matches_meet() -> None:
 
 def test_sums_of_exact_numbers_ask_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clauses = _clauses("SELECT ?x (SUM(?z) AS ?a) (AVG(?z) AS ?b) (MAX(?z) AS ?c)", "GROUP BY ?x ORDER BY DESC(?a)")
-    monkeypatch.setattr(groups, "combined", lambda *_: pytest.fail("a group was asked"))
+    monkeypatch.setattr(groups, "combine", lambda *_: pytest.fail("a group was asked"))
     assert len(finish(clauses, _matches(random.Random(6), PLAIN, 90))) > 3
 
 

@@ -25,7 +25,7 @@ from spaseq.rdf.columns import BatchLimits, GraphBatch, follow
 from spaseq.rdf.columns.arrivals import ArrivedBatches
 from spaseq.rdf.options import ARRIVAL
 from tests.support.drawn_streams import AT, graphs, linked, options, triples
-from tests.support.oracle_graph_events import described, open_streams
+from tests.support.graph_events_by_definition import described, open_streams
 
 S, T = "http://example.org/S", "http://example.org/T"
 STDIN = StreamSource(S, ("-",))

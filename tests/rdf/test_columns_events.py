@@ -29,7 +29,7 @@ from spaseq.rdf.columns import BatchLimits, GraphBatch
 from spaseq.rdf.columns.reader import open_batches, read_batches
 from spaseq.rdf.options import GENERATED_AT, EventBy, EventKind
 from tests.support.drawn_streams import AT, TYPE, graphs, linked, options, triples
-from tests.support.oracle_graph_events import open_streams
+from tests.support.graph_events_by_definition import open_streams
 
 QUAD = re.compile(r'^(\S+ \S+ (?:"[^"]*"\S*|\S+))[ ](<[^>]*>|_:\w+) \.')
 """A line of N-Quads with a graph: its triple, and the name of the graph."""

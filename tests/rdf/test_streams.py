@@ -21,7 +21,7 @@ from spaseq.rdf import (
 )
 from tests.support.data import DATA, needs
 from tests.support.graph_events import open_streams, read_stream
-from tests.support.oracle_graph_events import in_order, instants, merge_streams
+from tests.support.graph_events_by_definition import in_order, instants, merge_streams
 
 ORIGINAL = DATA / "spaseq-original"
 

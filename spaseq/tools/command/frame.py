@@ -195,12 +195,12 @@ def query_text(path: str) -> tuple[str, str]:
         raise OptionError(f"cannot read the query {name}: {error.strerror or error}", hint) from None
 
 
-def compiled_query(options: argparse.Namespace, compile: Callable[..., Any], *, warns: bool = True) -> Any:
-    """The query that `options` name, made by `compile`; its warnings are printed on standard error. Raises
+def compiled_query(options: argparse.Namespace, compile_text: Callable[..., Any], *, warns: bool = True) -> Any:
+    """The query that `options` name, made by `compile_text`; its warnings are printed on standard error. Raises
     `OptionError` if its file cannot be read."""
     settings = settings_of(options)
     with bounded(settings):
-        query = compile(*query_text(options.query), settings)
+        query = compile_text(*query_text(options.query), settings)
     warn(query.warnings if warns else ())
     return query
 

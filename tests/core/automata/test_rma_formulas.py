@@ -75,7 +75,7 @@ def test_many_tests_that_are_each_wanted_in_one_way_need_no_search(monkeypatch: 
         rewritten.append(given)
         return restricted(*given)
 
-    monkeypatch.setattr(f, "restricted", counted)
+    monkeypatch.setattr(f, "restrict", counted)
     assert f.satisfiable(f.conjunction(*either, neighbours))
     assert not f.satisfiable(f.conjunction(*either, neighbours, one[3], one[4]))
     assert len(rewritten) <= 6

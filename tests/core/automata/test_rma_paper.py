@@ -98,7 +98,7 @@ def test_what_else_is_not_bounded() -> None:
 
 def test_nested_iterations_are_bounded() -> None:
     """The paper's example at the end of §3."""
-    assert rma.bound(NESTED) == frozenset()
+    assert rma.bound_names(NESTED) == frozenset()
     events = [("T", 1), ("H", 9), ("T", 1), ("H", 5), ("T", 7), ("H", 5), ("H", 6), ("H", 6)]
     stream = [{"type": kind, "value": value} for kind, value in events]
     e = (

@@ -18,7 +18,7 @@ from spaseq.core.events import EventFeed, EventOptions, TimeOptions
 from spaseq.core.events.reorder import Released, Reorderer, SingleReorderer
 from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource
 from spaseq.rdf.columns.reader import open_batches
-from tests.support.oracle_graph_events import open_streams
+from tests.support.graph_events_by_definition import open_streams
 
 S = 10**9
 MOST = (1 << 63) - 1
