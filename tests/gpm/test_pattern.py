@@ -80,6 +80,11 @@ def test_sparql(group: str, event: str, expected: list[dict[str, str]]) -> None:
     assert solve(group, event) == expected
 
 
+def test_a_decimal_and_nan_in_one_pattern() -> None:
+    """rdflib, which orders triples by their terms, refused it: these two have no order."""
+    assert pattern("{ ?a :p 1.0 . ?a :p 'NaN'^^xsd:double }").certain == {"a"}
+
+
 KNOWLEDGE = ":a :in :X . :b :in :Y . :X :name 'x'"
 
 
