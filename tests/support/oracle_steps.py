@@ -24,10 +24,14 @@ ANY, NEXT, ADJACENT = ";", "->", ":"
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """A FILTER or an AS around what a run is in; a FILTER has the positions its own variables took."""
+    """A FILTER, an AS or a sequence around what a run is in; FILTER and sequence with the positions taken in it.
 
-    formula: oracle.Filter | oracle.As
+    `around`: of a FILTER whose condition names variables from outside, the number of the smallest sequence around it
+    that defines them."""
+
+    formula: Formula
     taken: tuple[tuple[str, int], ...] = ()
+    around: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +122,15 @@ def _begin(
             now = _with(taken, position, oracle.variables_of(formula) or {"an event that is no …"}, stream)
             return [(now, then(now))] if fits and now is not None else []
         case oracle.Filter(child) | oracle.As(child):
-            inner = replace(taken, scopes=(*taken.scopes, _Scope(formula)))
+            inner = _enter(taken, formula)
             return _begin(child, position, inner, lambda now: then(_leave(now)), stream, chooses=chooses)
         case oracle.Or(left, right):
             return [*_begin(left, position, taken, then, stream), *_begin(right, position, taken, then, stream)]
-        case oracle.Then(left, right, adjacent):
-            return _begin_two(left, right, ADJACENT if adjacent else ANY, None, position, taken, then, stream, chooses)
-        case oracle.Step(left, right):
-            return _begin_two(left, right, NEXT, None, position, taken, then, stream, chooses)
-        case oracle.Without(left, absent, right, join):
-            return _begin_two(left, right, join, absent, position, taken, then, stream, chooses)
+        case oracle.Then(left, right) | oracle.Step(left, right) | oracle.Without(left, _, right):
+            absent = formula.absent if isinstance(formula, oracle.Without) else None
+            inner = _enter(taken, formula)
+            leave: Callable[[_Taken], list[_Next]] = lambda now: then(_leave(now))  # noqa: E731
+            return _begin_two(left, right, _join(formula), absent, position, inner, leave, stream, chooses)
         case oracle.Plus(child, adjacent):
             once = oracle.Rounds(child, 1, None, ADJACENT if adjacent else ANY)
             return _begin(once, position, taken, then, stream, chooses=chooses)
@@ -136,6 +139,12 @@ def _begin(
         case oracle.Rounds():
             return _begin(formula.child, position, taken, _after_round(formula, then, 1), stream, chooses=chooses)
     raise TooBig(f"no steps in {type(formula).__name__}")
+
+
+def _join(formula: oracle.Then | oracle.Step | oracle.Without) -> str:
+    if isinstance(formula, oracle.Without):
+        return formula.join
+    return NEXT if isinstance(formula, oracle.Step) else ADJACENT if formula.adjacent else ANY
 
 
 def _begin_two(
@@ -225,10 +234,11 @@ def _with(taken: _Taken, position: int, variables: Iterable[str], stream: Sequen
 
 
 def _satisfies(scope: _Scope, now: _Taken, stream: Sequence[Event]) -> bool:
-    if isinstance(scope.formula, oracle.As):
+    if not isinstance(scope.formula, oracle.Filter):
         return True
     own = oracle.variables_of(scope.formula.child)
-    mapping = _mapping((*(pair for pair in now.all if pair[0] not in own), *scope.taken))
+    outside = now.all if scope.around < 0 else now.scopes[scope.around].taken
+    mapping = _mapping((*(pair for pair in outside if pair[0] not in own), *scope.taken))
     return oracle.holds(scope.formula.condition, Valuation(0, 0, frozenset(mapping.items())), stream)
 
 
@@ -239,10 +249,20 @@ def _mapping(taken: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:
     return found
 
 
+def _enter(taken: _Taken, formula: Formula) -> _Taken:
+    around = -1
+    if isinstance(formula, oracle.Filter):
+        outside = oracle.named(formula.condition) - oracle.variables_of(formula.child)
+        for number, scope in enumerate(taken.scopes):
+            is_sequence = not isinstance(scope.formula, oracle.Filter | oracle.As)
+            if outside and is_sequence and outside <= oracle.variables_of(scope.formula):
+                around = number
+    return replace(taken, scopes=(*taken.scopes, _Scope(formula, (), around)))
+
+
 def _leave(taken: _Taken) -> _Taken:
     *rest, last = taken.scopes
-    left = taken.left
-    if isinstance(last.formula, oracle.Filter):
-        own = oracle.variables_of(last.formula.child)
-        left += (last,) if oracle.named(last.formula.condition) - own else ()
+    left = tuple(scope for scope in taken.left if scope.around < len(rest))
+    if isinstance(last.formula, oracle.Filter) and last.around >= 0:
+        left += (last,)
     return replace(taken, scopes=tuple(rest), left=left)
