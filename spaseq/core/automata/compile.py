@@ -52,8 +52,8 @@ class _Edge:
     """A transition of the valuation automaton: labelled by the variables that take the event, and by predicates.
 
     An edge to `ACCEPT` may have ways on to another round, or to an optional part, the best first. The run prefers those
-    in `before` to what follows, and what follows to those in `after`. `exits` are then the actions of a run that goes on
-    in any other way than these.
+    in `before` to what follows, and what follows to those in `after`. `exits` are then the actions of a run that goes
+    on in any other way than these.
     """
 
     predicates: frozenset[Predicate]
