@@ -14,6 +14,7 @@ from typing import Any
 
 from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
+from ceql.lowering.passing import explain_steps
 from ceql.results.bindings import Bindings, Shown, lists_attributes
 from ceql.rewrites import DEPTH, Rewritten, rewrite
 from ceql.semantics.ambiguities import ambiguities
@@ -204,6 +205,10 @@ class CompiledQuery(compiled.CompiledQuery):
         if lowered.absent is not None:
             behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
             yield f"at the end: {lowered.absent}{behind}; matches are reported as their windows close"
+        steps = list(explain_steps(self.tree.where))
+        if steps:
+            yield "steps:"
+            yield from ("  " + line for line in steps)
         yield "automaton:"
         yield from ("  " + line for line in self.program().explain().splitlines())
 
