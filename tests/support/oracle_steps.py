@@ -137,7 +137,11 @@ def _begin(
         case oracle.Repeat(child, low, high):
             return _begin(oracle.Rounds(child, low, high), position, taken, then, stream, chooses=chooses)
         case oracle.Rounds():
-            return _begin(formula.child, position, taken, _after_round(formula, then, 1), stream, chooses=chooses)
+            after = _after_round(formula, then, 1)
+            first = _Way(formula, formula.join, taken, after, formula.until)
+            if _ends(first, position, stream):
+                return []
+            return _begin(formula.child, position, taken, after, stream, chooses=chooses)
     raise TooBig(f"no steps in {type(formula).__name__}")
 
 
