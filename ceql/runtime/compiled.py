@@ -42,7 +42,7 @@ class CompiledQuery(compiled.CompiledQuery):
         self._programs: dict[bool, Program] = {}
         self.tree: ast.Query = with_streams(parse(self.text, self.source))
         check(self.tree, self.text, self.source)
-        self.rewritten: Rewritten = rewrite(self.tree, self.settings.rewrite_size)
+        self.rewritten: Rewritten = rewrite(self.tree, self.settings.rewrite_size, self.settings.repeated_events)
         self.lowered: Lowered = lower(self.rewritten.query, self.text, self.source, self.settings)
         self._expect_keys(self.lowered.partition)
         within = self.rewritten.query.within

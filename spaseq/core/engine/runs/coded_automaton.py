@@ -26,13 +26,16 @@ from spaseq.core.engine.program.register_ops import (
     ColumnTest,
     Drop,
     ForEachValue,
+    Gather,
     Keep,
     MergeRule,
     Op,
     Operand,
     ResidualTest,
     Test,
+    Total,
     Unless,
+    Value,
 )
 from spaseq.core.jit import attempt
 
@@ -45,6 +48,12 @@ _RULES = {
     MergeRule.OVERWRITE: k.KEEP_NEW,
     MergeRule.SET: k.KEEP_NEW,
 }
+_TOTALS = {
+    Total.COUNT: k.GATHER_COUNT,
+    Total.SUM: k.GATHER_SUM,
+    Total.GREATEST: k.GATHER_GREATEST,
+    Total.LEAST: k.GATHER_LEAST,
+}
 _STEPS = {
     "+": k.ADD,
     "-": k.SUBTRACT,
@@ -55,6 +64,7 @@ _STEPS = {
     "not": k.NOT,
     "and": k.AND,
     "or": k.OR,
+    "mean": k.MEAN,
 }
 _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
@@ -144,7 +154,7 @@ class GuardedAutomaton:
                 case Test(symbol, register, _, _):
                     if symbol in _REACH and register in self._alive[state] - written:
                         found.append((op, each))
-                case Keep() | Drop() | Append():
+                case Keep() | Gather() | Drop() | Append():
                     written.add(op.register)
         return found
 
@@ -255,6 +265,8 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
             return [(k.BOTH, left, right, _SYMBOLS[symbol])]
         case Keep(rule, register, column):
             return [(k.KEEP, register, column, _RULES[rule])]
+        case Gather(rule, register, column, most):
+            return [(k.GATHER, register, column, _TOTALS[rule] + 8 * most)]
         case Drop(register):
             return [(k.DROP, register, 0, 0)]
         case Append(register, column):
@@ -276,18 +288,22 @@ def _operand(operand: Operand, role: int) -> tuple[int, int, int, int]:
     return kind, register or 0, column or 0, role
 
 
-def _height(program: tuple[Operand | float | str, ...]) -> int:
+def _height(program: tuple[Operand | Value | float | str, ...]) -> int:
     """The most values that there are at a time."""
     changes = (1 if not isinstance(s, str) else 0 if s in ("neg", "abs", "not") else -1 for s in program)
     return max(accumulate(changes), default=0)
 
 
-def _step(step: Operand | float | str) -> tuple[int, int, int, int]:
+def _step(step: Operand | Value | float | str) -> tuple[int, int, int, int]:
     match step:
         case Operand():
-            return _operand(step, k.NUMBER)
+            return _operand(step, k.EXACT if step.exact else k.NUMBER)
         case str():
-            return (_STEPS[step], 0, 0, 0) if step in _STEPS else (k.COMPARE, 0, 0, _SYMBOLS[step])
+            if step in _STEPS:
+                return _STEPS[step], 0, 0, 0
+            symbol = step.removeprefix("exact ")
+            return k.COMPARE, 0, 0 if symbol == step else k.EXACT, _SYMBOLS[symbol]
         case _:
-            low, high = np.array([step], np.float64).view(np.int32).tolist()
-            return k.CONSTANT, low, high, 0
+            number, role = (step.number, k.EXACT) if isinstance(step, Value) else (step, 0)
+            low, high = np.array([number], np.float64).view(np.int32).tolist()
+            return k.CONSTANT, low, high, role
