@@ -29,7 +29,7 @@ from typing import Any
 
 import ceql
 from spaseq.core.errors import UnsupportedFeature
-from tests.support import drawn_rounds, graph_patterns, harness, oracle, roads, strategies
+from tests.support import drawn_rounds, drawn_totals, graph_patterns, harness, oracle, roads, strategies
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case
 from tests.support.roads import Ride, Road
@@ -357,6 +357,10 @@ KINDS = {
     ),
     "endings": _ceql(
         _ending, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "totals": _ceql(
+        drawn_totals.totals_case, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
     ),
     "valuations": Kind(
