@@ -83,6 +83,12 @@ def totals_of(guard: Guard, number: int) -> Threshold | Totals | None:
     return (_threshold_of(guard) or Totals(guard, number)) if named == guard.variables else None
 
 
+def kept_by(guard: Guard) -> str:
+    """What runs keep for a guard with aggregates, in words; empty for other guards."""
+    form = totals_of(guard, 0)
+    return "" if form is None else form.kept
+
+
 # -- against a number
 
 
@@ -139,8 +145,8 @@ class Threshold:
     def kept(self) -> str:
         """What a run keeps, in words."""
         if self._call.function != "COUNT":
-            return "a flag"
-        return f"a count up to {self._most:,}" if self._most else "a count"
+            return "a run keeps a flag: below the number, at it or above it"
+        return f"a run counts to {self._most:,} at most" if self._most else "a run counts"
 
     def ops(self, action: Action, at: int) -> tuple[Op, ...]:
         """As of `Question`."""
@@ -238,8 +244,9 @@ class Totals:
     @property
     def kept(self) -> str:
         """What a run keeps, in words."""
-        parts = {"count": "count", "known": "count of values", "sum": "sum", "MIN": "least", "MAX": "greatest"}
-        return "each distinct " + " with ".join(dict.fromkeys(parts.get(kind, "value") for kind, _, _ in self._cells))
+        words = {"count": "counts", "known": "counts", "sum": "sums", "MIN": "least values", "MAX": "greatest values"}
+        parts = list(dict.fromkeys(words.get(kind, "attributes") for kind, _, _ in self._cells))
+        return f"runs with different {' or '.join(parts)} stay apart"
 
     def ops(self, action: Action, at: int) -> tuple[Op, ...]:
         """As of `Question`."""
@@ -302,7 +309,7 @@ class Totals:
 
     def answer(self, codes: list[int], texts: dict[int, str]) -> bool:
         """True if the condition holds for these codes, one for each register."""
-        return self._guard.leave(self.values(codes, Texts()))
+        return self._guard.leave(self.values(codes[: self.width], Texts()))  # there may be room for more
 
     def texts(self) -> tuple[int, ...]:
         """No register holds the number of a text."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ceql.guards.totals import kept_by
 from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
 from ceql.results.bindings import Bindings, Shown, lists_attributes
@@ -42,7 +43,9 @@ class CompiledQuery(compiled.CompiledQuery):
         self._programs: dict[bool, Program] = {}
         self.tree: ast.Query = with_streams(parse(self.text, self.source))
         check(self.tree, self.text, self.source)
-        self.rewritten: Rewritten = rewrite(self.tree, self.settings.rewrite_size, self.settings.repeated_events)
+        settings = self.settings
+        lazy = settings.evaluator in ("chain", "tree")  # which take few events, and count rounds by themselves
+        self.rewritten: Rewritten = rewrite(self.tree, settings.rewrite_size, 0 if lazy else settings.repeated_events)
         self.lowered: Lowered = lower(self.rewritten.query, self.text, self.source, self.settings)
         self._expect_keys(self.lowered.partition)
         within = self.rewritten.query.within
@@ -204,6 +207,10 @@ class CompiledQuery(compiled.CompiledQuery):
         if lowered.absent is not None:
             behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
             yield f"at the end: {lowered.absent}{behind}; matches are reported as their windows close"
+        for guard in () if lowered.registers is None else lowered.registers.guards:
+            kept = kept_by(guard)
+            if kept:
+                yield f"{guard}: {kept}"
         yield "automaton:"
         yield from ("  " + line for line in self.program().explain().splitlines())
 
