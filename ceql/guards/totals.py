@@ -42,6 +42,7 @@ from spaseq.core.engine.program.register_ops import (
     ResidualTest,
     Test,
     Total,
+    TotalTest,
     Value,
 )
 from spaseq.core.errors import EventError, InternalError
@@ -238,8 +239,10 @@ class Totals:
             cells += [("value", variable, ast.Attribute(name)) for name in names]
         self._cells = tuple(dict.fromkeys(cells))
         self._places = {cell: i for i, cell in enumerate(self._cells)}
-        self._program = tuple(program_of(self._guard.body) or ())
-        self.width = self.asked = len(self._cells)
+        self.width = len(self._cells)
+        self._sides = self._compared(guard.condition)
+        self._program = () if self._sides else tuple(program_of(self._guard.body) or ())
+        self.asked = 0 if self._sides else self.width
 
     @property
     def kept(self) -> str:
@@ -258,11 +261,41 @@ class Totals:
                     if variable in variables
                 )
             case Leave():
+                drops = tuple(Drop(at + i) for i in range(self.width))
+                if self._sides is not None:
+                    symbol, left, right = self._sides
+                    rest = right if isinstance(right, float) else tuple(at + i for i in right)
+                    return TotalTest(symbol, tuple(at + i for i in left), rest), *drops
                 about = tuple(Operand(register=at + i) for i in range(self.width))
                 program = tuple(step for part in self._program for step in self._step(part, at))
                 ask = ResidualTest(self._number, about, program, lenient=True)
-                return ask, *(Drop(at + i) for i in range(self.width))
+                return ask, *drops
         raise InternalError(f"an aggregate under {type(action).__name__}")
+
+    def _compared(self, condition: ast.Condition) -> tuple[str, tuple[int, ...], tuple[int, ...] | float] | None:
+        """The symbol and the registers of both sides, of a comparison of totals, attributes and numbers; else None."""
+        negated = isinstance(condition, ast.Not)
+        if isinstance(condition, ast.Not):
+            condition = condition.child
+        if not isinstance(condition, ast.Compare):
+            return None
+        symbol, sides = condition.operator, [self._side(side) for side in (condition.left, condition.right)]
+        if isinstance(sides[0], float):
+            symbol, sides = COMPARISONS[symbol].mirror, sides[::-1]
+        left, right = sides
+        if left is None or right is None or isinstance(left, float):
+            return None
+        return COMPARISONS[symbol].negation if negated else symbol, left, right
+
+    def _side(self, node: ast.Expression) -> tuple[int, ...] | float | None:
+        match node:
+            case ast.Number(value) if float(value) == value:
+                return float(value)
+            case ast.Attribute(name, str() as variable):
+                return (self._places["value", variable, ast.Attribute(name)],)
+            case ast.Call() if is_aggregate(node):
+                return tuple(self._places[cell] for cell in self._steps[self._guard.calls.index(node)])
+        return None
 
     def _step(self, step: float | str | tuple[str, str], at: int) -> list[Operand | Value | float | str]:
         """A step of `program_of` as steps of `ResidualTest.program`; the registers begin at `at`."""

@@ -85,6 +85,23 @@ class Gather:
 
 
 @dataclass(frozen=True, slots=True)
+class TotalTest:
+    """The run goes on only if `left symbol right`, compared as numbers. A side is a register, or two for their quotient,
+    a mean, with typed codes of numbers; or a double.
+
+    It also goes on if a register holds nothing, else not if one is UNKNOWN.
+    """
+
+    symbol: str
+    left: tuple[int, ...]
+    right: tuple[int, ...] | float
+
+    @property
+    def registers(self) -> tuple[int, ...]:
+        return self.left if isinstance(self.right, float) else (*self.left, *self.right)
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
     """The register holds nothing any more."""
 
@@ -158,7 +175,7 @@ class ForEachValue:
     first: int
 
 
-Op = Test | ColumnTest | ResidualTest | Keep | Gather | Drop | Append | Unless | ForEachValue
+Op = Test | ColumnTest | TotalTest | ResidualTest | Keep | Gather | Drop | Append | Unless | ForEachValue
 
 
 class Chains(Protocol):

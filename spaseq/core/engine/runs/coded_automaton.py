@@ -34,6 +34,7 @@ from spaseq.core.engine.program.register_ops import (
     ResidualTest,
     Test,
     Total,
+    TotalTest,
     Unless,
     Value,
 )
@@ -253,7 +254,8 @@ def _reads(ops: tuple[Op, ...]) -> set[int]:
     """The registers that a transition reads."""
     tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
     asked = {o.register for t in tests if isinstance(t, ResidualTest) for o in t.operands if o.register is not None}
-    return {t.register for t in tests if isinstance(t, Test | Append)} | asked
+    totals = {r for t in tests if isinstance(t, TotalTest) for r in t.registers}
+    return {t.register for t in tests if isinstance(t, Test | Append)} | asked | totals
 
 
 def _rows(op: Op) -> list[tuple[int, int, int, int]]:
@@ -265,6 +267,11 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
             return [(k.BOTH, left, right, _SYMBOLS[symbol])]
         case Keep(rule, register, column):
             return [(k.KEEP, register, column, _RULES[rule])]
+        case TotalTest(symbol, left, right):
+            first = (k.TOTAL, left[0], left[1] if len(left) > 1 else -1, _SYMBOLS[symbol])
+            if isinstance(right, float):
+                return [first, _constant(right, 0)]
+            return [first, (k.HELD, right[0], right[1] if len(right) > 1 else -1, 0)]
         case Gather(rule, register, column, most):
             return [(k.GATHER, register, column, _TOTALS[rule] + 8 * most)]
         case Drop(register):
@@ -304,6 +311,9 @@ def _step(step: Operand | Value | float | str) -> tuple[int, int, int, int]:
             symbol = step.removeprefix("exact ")
             return k.COMPARE, 0, 0 if symbol == step else k.EXACT, _SYMBOLS[symbol]
         case _:
-            number, role = (step.number, k.EXACT) if isinstance(step, Value) else (step, 0)
-            low, high = np.array([number], np.float64).view(np.int32).tolist()
-            return k.CONSTANT, low, high, role
+            return _constant(step.number, k.EXACT) if isinstance(step, Value) else _constant(step, 0)
+
+
+def _constant(number: float, role: int) -> tuple[int, int, int, int]:
+    low, high = np.array([number], np.float64).view(np.int32).tolist()
+    return k.CONSTANT, low, high, role

@@ -44,6 +44,8 @@ ASK = 6  # go on only if question REGISTER, in the next COLUMN rows, has the ans
 # something was not taken or bound
 APPEND = 7  # the register's list, with the column's code behind it
 GATHER = 8  # the register takes the column in, as a part of a total: a rule, and 8 times the greatest count
+TOTAL = 9  # go on only if a total, REGISTER and unless -1 divided by COLUMN, compares by SYMBOL with the next row: HELD
+# for a total, CONSTANT for a double
 
 # rules of totals
 GATHER_COUNT = 0

@@ -58,11 +58,19 @@ from spaseq.core.engine.kernels.registers.layout import (
     SYMBOL,
     TEST,
     TINY,
+    TOTAL,
     ULP,
     UNKNOWN,
     UNLESS,
 )
-from spaseq.core.engine.kernels.registers.totals import double_of, gather, number_of
+from spaseq.core.engine.kernels.registers.totals import (
+    admits_total,
+    compare_numbers,
+    constant_of,
+    double_of,
+    gather,
+    number_of,
+)
 from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import DONE
 
@@ -117,22 +125,6 @@ def operand_of(ops, o, values, row):
 
 
 @hot
-def admits_numbers(symbol, left, right):
-    """1 or 0, the truth of `left symbol right`, doubles."""
-    if symbol == EQUAL:
-        return 1.0 if left == right else 0.0
-    if symbol == DIFFERENT:
-        return 1.0 if left != right else 0.0
-    if symbol == LESS:
-        return 1.0 if left < right else 0.0
-    if symbol == AT_MOST:
-        return 1.0 if left <= right else 0.0
-    if symbol == GREATER:
-        return 1.0 if left > right else 0.0
-    return 1.0 if left >= right else 0.0
-
-
-@hot
 def compare(symbol, left, left_off, right, right_off):
     """1 or 0, the truth of `left symbol right`, each off by `left_off` and `right_off` at most; -1 if too close."""
     gap = left - right
@@ -169,8 +161,7 @@ def decide(ops, first, last, values, row, stack):
             stack[1, depth] = abs(value) * 4 * ULP if code > UNKNOWN else np.inf
             depth += 1
         elif kind == CONSTANT:
-            bits = (np.int64(ops[o, COLUMN]) << 32) | (np.int64(ops[o, REGISTER]) & 0xFFFFFFFF)
-            value = np.int64(bits).view(np.float64)
+            value = constant_of(ops, o)
             stack[0, depth] = value
             stack[1, depth] = 0.0 if ops[o, SYMBOL] == EXACT else abs(value) * 4 * ULP
             depth += 1
@@ -192,7 +183,7 @@ def decide(ops, first, last, values, row, stack):
                 a = a / b if b > 0 else a
                 off = max(a_off, b_off)
             elif kind == COMPARE and ops[o, COLUMN] == EXACT and a_off + b_off == 0:
-                a = admits_numbers(ops[o, SYMBOL], a, b)
+                a = 1.0 if compare_numbers(ops[o, SYMBOL], a, b) else 0.0
             elif kind == COMPARE:
                 a = compare(ops[o, SYMBOL], a, a_off, b, b_off)
             elif kind == AND:
@@ -403,6 +394,10 @@ def follow(ops, first, last, values, row, asking, chains):
         elif kind == GATHER:
             if gather(row, ops[o, REGISTER], ops[o, SYMBOL], values[ops[o, COLUMN]]) == CLASH:
                 return CLASH
+        elif kind == TOTAL:
+            if not admits_total(ops, o, row):
+                return 0
+            o += 1
         elif kind == DROP:
             row[ops[o, REGISTER]] = NOTHING
         elif chains is not None and kind == APPEND:

@@ -11,12 +11,22 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.core.engine.kernels.registers.layout import (
+    AT_MOST,
     CLASH,
+    COLUMN,
+    CONSTANT,
+    DIFFERENT,
+    EQUAL,
     GATHER_COUNT,
     GATHER_GREATEST,
     GATHER_SUM,
+    GREATER,
     INFINITE,
+    LESS,
     NOTHING,
+    OP,
+    REGISTER,
+    SYMBOL,
     UNKNOWN,
     WHOLE,
 )
@@ -44,6 +54,52 @@ def number_of(code):
 def is_whole(code):
     """True if a typed code stands for a whole number, not for a double."""
     return code > INFINITE or code < -INFINITE - 1
+
+
+@hot
+def constant_of(ops, o):
+    """The double in row `o` of `ops`, a CONSTANT."""
+    bits = (np.int64(ops[o, COLUMN]) << 32) | (np.int64(ops[o, REGISTER]) & 0xFFFFFFFF)
+    return np.int64(bits).view(np.float64)
+
+
+@hot
+def compare_numbers(symbol, left, right):
+    """True if `left symbol right`, doubles."""
+    if symbol == EQUAL:
+        return left == right
+    if symbol == DIFFERENT:
+        return left != right
+    if symbol == LESS:
+        return left < right
+    if symbol == AT_MOST:
+        return left <= right
+    if symbol == GREATER:
+        return left > right
+    return left >= right
+
+
+@hot
+def total_of(ops, o, row):
+    """The total in row `o` of `ops`, as a double; all its registers are known."""
+    total = number_of(row[ops[o, REGISTER]])
+    if ops[o, COLUMN] >= 0:
+        return total / number_of(row[ops[o, COLUMN]])
+    return total
+
+
+@kernel
+def admits_total(ops, o, row):
+    """True if the test of totals in rows `o` and `o + 1` of `ops` holds, or a register holds nothing."""
+    left = row[ops[o, REGISTER]]
+    fixed = ops[o + 1, OP] == CONSTANT
+    right = left if fixed else row[ops[o + 1, REGISTER]]
+    if left == NOTHING or right == NOTHING:
+        return True
+    if left == UNKNOWN or right == UNKNOWN:
+        return False
+    other = constant_of(ops, o + 1) if fixed else total_of(ops, o + 1, row)
+    return compare_numbers(ops[o, SYMBOL], total_of(ops, o, row), other)
 
 
 @kernel
