@@ -12,6 +12,10 @@ an alternative of an OR that does not define v, the variable is empty and satisf
 a register (`ceql.guards.totals`): for a loop inside a loop, two loops that v counts over, rounds with different numbers
 of events, and more rounds than may be written out.
 
+For rounds joined by `->` the events that fit must stay the same as well: an event that a greatest number of rounds
+rejects is passed over, in both forms. So rounds are then single events, if their number has a new upper bound, and `<>`
+keeps its register.
+
 **Why.** The number of rounds is then a state of the automaton. Without other conditions it is deterministic, and an
 event costs the same in every window.
 """
@@ -26,10 +30,13 @@ from ceql.semantics.filters import All, Any, Test, as_test, conjuncts, write
 from ceql.semantics.scopes import defined_names, fresh, taking, without_ending
 from ceql.syntax import ast
 from spaseq.core.comparisons import COMPARISONS
+from spaseq.core.pattern import Skip
 from spaseq.core.trees import children, fold, mapped, with_children
 
 _Rounds = tuple[int, float]
 """The least number of rounds and the greatest."""
+_CHOICES = 100
+"""The rounds that a run of `->` may leave out: each is a choice of its own."""
 _Range = tuple[float, float]
 """The least number of events that a variable takes, and the greatest."""
 
@@ -100,11 +107,8 @@ def _repeated(node: ast.Formula, variable: str | None, symbol: str, bound: Fract
             inside = tuple(part for part in children(node) if variable is None or variable in defined_names(part))
             if len(inside) != 1:
                 return None
-        case ast.Iterate(child, False):
-            return _rounds(node, child, (1, math.inf), _taken(child, variable), symbol, bound)
-        case ast.Repeat(child, low, high):
-            most = math.inf if high is None else high
-            return _rounds(node, child, (low, most), _taken(child, variable), symbol, bound)
+        case ast.Repeat():
+            return _rounds(node, variable, symbol, bound)
         case _:
             return None
     changed = {id(part): _repeated(part, variable, symbol, bound) for part in inside}
@@ -112,20 +116,30 @@ def _repeated(node: ast.Formula, variable: str | None, symbol: str, bound: Fract
     return None if any(part is None for part in new) else with_children(node, [part for part in new if part])
 
 
-def _rounds(
-    node: ast.Formula, child: ast.Formula, rounds: _Rounds, taken: _Range, symbol: str, bound: Fraction
-) -> ast.Formula | None:
-    """A loop of `child` with those of its `rounds` that COUNT selects; None if there are none, or if rounds may take
-    different numbers of events."""
-    least, most = taken
-    if least != most or not 1 <= least < math.inf or rounds[0] < 1:
+def _rounds(node: ast.Repeat, variable: str | None, symbol: str, bound: Fraction) -> ast.Formula | None:
+    """A loop with those of its rounds that COUNT selects; None if there are none, or if rounds may take different
+    numbers of events."""
+    least, most = _taken(node.child, variable)
+    if least != most or not 1 <= least < math.inf or node.low < 1 or node.until is not None:
         return None
-    number = bound / int(least)
-    ranges = [_common(rounds, part) for part in _selected(symbol, number)]
-    found = [_loop(node, child, part) for part in ranges if part[0] <= part[1]]
+    rounds = (node.low, math.inf if node.high is None else node.high)
+    ranges = [_common(rounds, part) for part in _selected(symbol, bound / int(least))]
+    found = [_loop(node, part) for part in ranges if part[0] <= part[1]]
+    if node.skip is Skip.NEXT and not _is_chosen_alike(node, found):
+        return None
     if len(found) == 2:
         return ast.Either(found[0], fresh(found[1]), span=node.span)
     return found[0] if found else None
+
+
+def _is_chosen_alike(node: ast.Repeat, found: list[ast.Repeat]) -> bool:
+    """True if a run of `->` prefers the same with the new bounds: at an event that COUNT rejects it goes on waiting."""
+    if len(found) != 1:
+        return False
+    low, high = found[0].low, found[0].high
+    if high == node.high:
+        return True
+    return high is not None and high - low <= _CHOICES and _taken(node.child, None) == (1, 1)
 
 
 def _selected(symbol: str, number: Fraction) -> tuple[_Rounds, ...]:
@@ -149,14 +163,10 @@ def _common(one: _Rounds, two: _Rounds) -> _Rounds:
     return max(one[0], two[0]), min(one[1], two[1])
 
 
-def _loop(node: ast.Formula, child: ast.Formula, rounds: _Rounds) -> ast.Formula:
+def _loop(node: ast.Repeat, rounds: _Rounds) -> ast.Repeat:
     low, high = rounds
     most = None if high == math.inf else int(high)
-    if (isinstance(node, ast.Iterate) and (low, most) == (1, None)) or (
-        isinstance(node, ast.Repeat) and (low, most) == (node.low, node.high)
-    ):
-        return node
-    return ast.Repeat(child, low, most, span=node.span)
+    return node if (low, most) == (node.low, node.high) else dataclasses.replace(node, low=low, high=most)
 
 
 def _taken(node: ast.Formula, variable: str | None) -> _Range:
@@ -183,8 +193,6 @@ def _together(part: ast.Formula, ranges: tuple[_Range, ...]) -> _Range:
     match part:
         case ast.Either():
             return min(lows), max(highs)
-        case ast.Iterate():
-            return lows[0], math.inf if highs[0] else 0
         case ast.Repeat(_, low, high):
             return low * lows[0], highs[0] * (math.inf if high is None else high) if highs[0] else 0
         case ast.Conjunction() if sum(high > 0 for high in highs) > 1:
@@ -201,14 +209,14 @@ def written_out(formula: ast.Formula) -> float:
             case ast.EventType() | ast.Without():
                 return 1
             case ast.Repeat(_, low, high):
-                return below[0] * (low if high is None else high)
+                return below[0] * max(1, low if high is None else high)
             case ast.Conjunction():
                 return math.prod(events + 2 for events in below)
             case ast.Filter(_, condition):
                 return below[0] * fold(as_test(condition), _alternatives)
         return sum(below)
 
-    return fold(formula, size, lambda part: () if isinstance(part, ast.Without) else children(part))
+    return fold(formula, size, lambda part: () if isinstance(part, ast.Without) else taking(part))
 
 
 def _alternatives(test: Test, below: list[int]) -> int:
