@@ -152,13 +152,15 @@ def _standing_for(node: ast.Expression, numbers: dict[ast.Call, int]) -> ast.Exp
 
 def _most(condition: ast.Condition) -> tuple[float, int] | None:
     """For `COUNT(…) symbol n`: the greatest count that satisfies it, and the one at which to stop; None for others."""
-    match condition:
+    negated = isinstance(condition, ast.Not)
+    match condition.child if isinstance(condition, ast.Not) else condition:
         case ast.Compare(symbol, ast.Call("COUNT", _), ast.Number(bound)):
             pass
         case ast.Compare(symbol, ast.Number(bound), ast.Call("COUNT", _)):
             symbol = COMPARISONS[symbol].mirror
         case _:
             return None
+    symbol = COMPARISONS[symbol].negation if negated else symbol
     stop = max(0, math.floor(bound) + 1)
     match symbol:
         case "=" | "<=":

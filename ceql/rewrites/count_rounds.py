@@ -48,7 +48,7 @@ def count_rounds(formula: ast.Formula, limit: int) -> ast.Formula:
     found = mapped(rest, _counted)
     if found is rest or written_out(found) > limit:
         return formula
-    return found if ending is None else ast.Sequence(found, ending, False)
+    return found if ending is None else ast.Sequence(found, ending, Skip.ANY)
 
 
 def _counted(node: ast.Formula) -> ast.Formula:

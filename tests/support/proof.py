@@ -369,6 +369,10 @@ KINDS = {
         drawn_totals.totals_case, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
     ),
+    "totals in steps": _ceql(
+        drawn_totals.steps_with_totals_case, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
+    ),
     "valuations": Kind(
         ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,
         _bindings_problem, strategies.smaller_ceql, _bindings_toml, frozenset({"batch", "snapshot"}),
