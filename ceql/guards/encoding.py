@@ -124,6 +124,10 @@ class ValueCodes:
         found = [form.values(held[a:b], self._texts) for form, (a, b) in zip(self._forms, bounds, strict=True)]
         return tuple((g, values) for g, values in enumerate(found) if any(values))
 
+    def twin(self, row: Any, number: int) -> Any:
+        """As of `Codes.twin`: 3 and 3.0 have two codes and are one value. The last entry is of a guard there is not."""
+        return (*row, (len(self._guards), number))
+
     def snapshot(self) -> Any:
         """The kinds of values so far, and the texts with their numbers, as plain values."""
         return [form.snapshot() for form in self._forms], self._texts.snapshot()

@@ -235,6 +235,11 @@ class Codes(Protocol):
         codes: one, unless events have several values."""
         ...
 
+    def twin(self, row: Any, number: int) -> Any:
+        """A row that means the same as `row`, but is not equal to it, nor to its twins of other numbers: codes tell
+        values apart that are equal as values."""
+        ...
+
     @property
     def full(self) -> bool:
         """True if `evict` should be called: many values are held that no run may have any more, or codes have become
