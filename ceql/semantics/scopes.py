@@ -70,8 +70,8 @@ def is_between(before: Skip, after: Skip) -> bool:
 
 
 def skips_till_next(node: ast.Formula) -> bool:
-    """True if some part of a formula takes the next event that fits, so that a part in an OR or a condition has an
-    effect on the events that others take."""
+    """True if some part of a formula takes the next event that fits. Then a part of it has an effect on the events that
+    other parts take."""
     return any(isinstance(part, ast.Sequence | ast.Repeat) and part.skip is Skip.NEXT for part in walk(node))
 
 

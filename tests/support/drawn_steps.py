@@ -108,7 +108,7 @@ def _rounds(rng: random.Random, child: Formula) -> Formula:
     low = rng.choice((0, 0, 1, 1, 1, 2))
     high = rng.choice((None, None, None, max(low, 1), low + 1, low + 2))
     if may_be_empty(child) is not None:
-        low, high = min(low, 1), None  # the rounds of a counted loop are told apart only if each takes an event
+        low, high = min(low, 1), None  # counted rounds take an event each
     until = None
     if high is None and low < 2 and rng.random() < 0.25:
         until = Type(rng.choice(TYPES))

@@ -1,14 +1,13 @@
 """The naive evaluator of CEQL's steps: `->`, loops and optional parts between which a run chooses.
 
 A run is a valuation so far and the ways on that it waits for, the best first. At each event it tries its ways in this
-order and takes the first on which the event fits, in each manner that it fits; if there is none, it passes over the
-event, without the ways that want the very next event. A way joined by `;`, or by `:`, is a run of its own, as nothing
-is preferred there: the run that passes over an event goes on beside those that take it.
+order. It takes the first on which the event fits, in each manner that it fits. If there is none, it passes over the
+event; ways that want the very next event are lost. A way joined by `;`, or by `:`, is a run of its own, as nothing is
+preferred there. With `;` a run that takes an event also passes over it.
 
-An event fits if it is of the type, and the valuation with it satisfies every FILTER around, of which it may be about
-variables that have no event yet: an empty variable satisfies all. A condition with an aggregate is decided when the
-run leaves the formula of its FILTER: if it does not hold then, no event fits what follows. Only COUNT against a number
-also rejects an event too many.
+An event fits if it is of the type, and the valuation with it satisfies every FILTER around. Variables that have no
+event yet satisfy all. A condition with an aggregate is decided when the run leaves the formula of its FILTER: if it
+does not hold then, no event fits what follows. Only COUNT against a number also rejects an event too many.
 
 `NEXT` stands for `->`. Definitions: docs/semantics.md, CEQL, *Steps*.
 """
@@ -39,8 +38,8 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """The positions that a run has taken, with their variables; the scopes it is in, the innermost last; and those of
-    the scopes it has left whose conditions name variables from outside."""
+    """The positions that a run has taken, with their variables. `scopes`: those it is in, the innermost last. `left`:
+    FILTERs it has left whose conditions name variables from outside."""
 
     all: tuple[tuple[str, int], ...] = ()
     scopes: tuple[_Scope, ...] = ()
@@ -59,7 +58,7 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Next:
-    """What a run waits for, the best first, and whether it is a match already."""
+    """The ways a run waits for, the best first. `complete`: it is a match already."""
 
     ways: tuple[_Way, ...] = ()
     complete: bool = False
@@ -171,7 +170,7 @@ def _begin_two(
 
 
 def _optional(formula: Formula, join: str, way: _Way, without: list[_Next]) -> list[_Next]:
-    """What a run waits for that may take `way`, of a part that may be empty, or go on without."""
+    """The ways of a run that may take `way`, of a part that may be empty, or go on without."""
     empty = may_be_empty(formula)
     if empty is None:
         return [_Next((way,))]
@@ -191,7 +190,7 @@ def _prefer(way: _Way, without: list[_Next], preference: str) -> list[_Next]:
 
 
 def _after_round(node: oracle.Rounds, then: Callable[[_Taken], list[_Next]], done: int) -> Callable[..., list[_Next]]:
-    """What a run waits for behind the round number `done`."""
+    """The ways of a run behind the round number `done`."""
 
     def after(now: _Taken) -> list[_Next]:
         least, empty = max(node.low, 1), may_be_empty(node.child)

@@ -51,9 +51,9 @@ _Way = tuple[int, tuple[Action, ...]]
 class _Edge:
     """A transition of the valuation automaton: labelled by the variables that take the event, and by predicates.
 
-    An edge to `ACCEPT` may have ways on to another round, or to an optional part: those that the run prefers to what
-    follows (`before`), and those that it does not (`after`), the best first. `exits` are then the actions of a run that
-    goes on in any other way than these.
+    An edge to `ACCEPT` may have ways on to another round, or to an optional part, the best first. The run prefers those
+    in `before` to what follows, and what follows to those in `after`. `exits` are then the actions of a run that goes
+    on in any other way than these.
     """
 
     predicates: frozenset[Predicate]

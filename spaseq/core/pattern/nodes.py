@@ -91,12 +91,12 @@ class Preference(enum.Enum):
     """
 
     GREEDY = "greedy"
-    """The part, or the round."""
+    """Prefer the part, or the round."""
     RELUCTANT = "reluctant"
-    """What follows."""
+    """Prefer what follows."""
     EACH = "each"
-    """Both: the run goes on with the part and, as another run, without it. So it also passes over events that fit the
-    part."""
+    """Prefer neither: the run goes on with the part and, as another run, without it. So it also passes over events that
+    fit the part."""
 
 
 @dataclass(frozen=True, slots=True)

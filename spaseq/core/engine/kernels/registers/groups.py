@@ -69,8 +69,8 @@ def group_arcs(registers, first, last, automaton, values, effects, asking, chain
     """The effects of an event on a configuration of one row, by label: the number of groups, or minus a status, or
     IN_SETS if the event has several values.
 
-    `able[first:last]` are the transitions of its states on the event's class, state by state and by rank: one fires
-    if none of its state with a lower rank does, guards included.
+    `able[first:last]` are the transitions of its states on the event's class, state by state and by rank. A
+    transition fires if none of its state with a lower rank does, guards included.
     """
     able, arcs, ops, alive, outputs = automaton.able, automaton.arcs, automaton.ops, automaton.alive, automaton.outputs
     groups, out = effects.groups, effects.out[0]
