@@ -29,9 +29,15 @@ ALL = {
 }
 """Every subset of the Bs is a run, and most have a sum of their own: the number doubles with each B in the window."""
 ONE_RUN = {
-    "SUM, a run a start": "A : (A OR B OR C OR D):+ AS b FILTER SUM(b.price) > 40000",
-    "AVG, a run a start": "A AS a : (A OR B OR C OR D):+ AS b FILTER AVG(b.price) > a.price",
+    "SUM(b) > 30000, steps": "A -> B->+ AS b -> C FILTER SUM(b.price) > 30000",
+    "AVG(b) > a, steps": "A AS a -> B->+ AS b -> C FILTER AVG(b.price) > a.price",
 }
+"""One run for each A: an event costs the As in the window, of which a B moves all."""
+IN_A_ROW = {
+    "SUM > 40000, every event": "A : (A OR B OR C OR D):+ AS b FILTER SUM(b.price) > 40000",
+    "AVG > a, every event": "A AS a : (A OR B OR C OR D):+ AS b FILTER AVG(b.price) > a.price",
+}
+"""One run for each A, and every event moves all of them."""
 WINDOWS = (10, 100, 1_000, 10_000)
 
 
@@ -53,7 +59,8 @@ def workloads() -> list[Workload]:
     events = stream(EVENTS)
     found = [(name, formula, window) for name, formula in FLAT.items() for window in WINDOWS]
     found += [(name, formula, window) for name, formula in ALL.items() for window in (10, 20)]
-    found += [(name, formula, window) for name, formula in ONE_RUN.items() for window in WINDOWS[:3]]
+    found += [(name, formula, window) for name, formula in ONE_RUN.items() for window in WINDOWS]
+    found += [(name, formula, window) for name, formula in IN_A_ROW.items() for window in WINDOWS[:3]]
     every = [
         Workload(f"{name}, w {window:,}", "flat, or by live runs", EVENTS,
                  counting(formula, f"WITHIN {window} EVENTS", events), repeats=5)
