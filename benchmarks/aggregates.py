@@ -1,9 +1,10 @@
 """Aggregates that decide: COUNT, MIN, MAX, SUM and AVG over a loop, by the size of the window.
 
 Claim: COUNT against a number is part of the automaton, MIN and MAX are a flag, so an event costs the same in every
-window. Sums are registers of the kernel: an event costs its live runs that differ. 40,000 events of four types at random
-with distinct prices (seed 7), windows of 10 to 10,000 events, one match for each end, so that finding is measured and
-not the listing of 2^n subsets. *By user* are 400,000 events of 1,000 users. One thread, tables in memory.
+window. Sums are registers of the kernel: an event costs the live runs that it moves, with different sums. There are
+40,000 random events of four types with distinct prices (seed 7), and windows of 10 to 10,000 events. Each end has one
+match at most, so finding is measured and not the listing of 2^n subsets. *By user* are 400,000 events of 1,000 users.
+One thread, tables in memory.
 """
 
 from __future__ import annotations

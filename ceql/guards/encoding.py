@@ -78,8 +78,8 @@ class ValueCodes:
         return out
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:
-        """True if guard `number`, a `Question` or `Totals`, holds of these codes at a row of the batch loaded last. Raises
-        `EventError` if its condition cannot be computed."""
+        """True if guard `number`, a `Question` or `Totals`, holds of these codes at a row of the batch loaded last.
+        Raises `EventError` if its condition cannot be computed."""
         form = self._forms[number]
         assert not isinstance(form, Comparison)
         try:

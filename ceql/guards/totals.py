@@ -6,10 +6,10 @@
 * `Totals`: any other condition over COUNT, SUM, AVG, MIN, MAX and attributes, as `AVG(b.price) > a.price`. A register
   for each sum, count and extreme, and for each attribute outside of aggregates. Runs with different sums stay apart.
 
-Codes of numbers are typed (`spaseq.core.engine.kernels.registers.totals`): a code is the value, whole or decimal, so the
-kernel adds as Python does. The evaluation goes on in Python (`ceql.guards.aggregates`) if a whole number or a sum of
-whole numbers exceeds 2^51, if a sum becomes NaN, if an attribute outside of aggregates takes two values, and for values
-that are not numbers.
+Codes of numbers are typed (`spaseq.core.engine.kernels.registers.totals`): a code is the value, whole or decimal, so
+the kernel adds as Python does. The evaluation goes on in Python (`ceql.guards.aggregates`) if there is no such code:
+for whole numbers and sums of them beyond 2^51, for NaN, and for values that are not numbers. It does so, too, if an
+attribute outside of aggregates takes two values.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ _CELLS: Final = {
 }
 """The totals that an aggregate is computed of; COUNT is "count" of a variable, "known" of an attribute."""
 _Cell = tuple[str, str, ast.Expression | None]
-"""What a register keeps: one of `_RULES`, or "value" for an attribute outside of aggregates; of which variable; of what
+"""The contents of a register: one of `_RULES`, or "value" for an attribute outside of aggregates; the variable; the
 expression, None for the events themselves."""
 
 
 def totals_of(guard: Guard, number: int) -> Threshold | Totals | None:
-    """The guard, as question `number` if it asks one; None if it has no aggregate, or one that registers do not keep."""
+    """The guard, as question `number` if it asks one; None if it has no aggregate or one that registers do not keep."""
     calls = tuple(aggregates_of(guard.condition))
     others = replace(guard.condition, lambda node: ast.Number(0) if is_aggregate(node) else None)
     if not calls or has_uncoded(others):
@@ -84,10 +84,27 @@ def totals_of(guard: Guard, number: int) -> Threshold | Totals | None:
     return (_threshold_of(guard) or Totals(guard, number)) if named == guard.variables else None
 
 
-def kept_by(guard: Guard) -> str:
-    """What runs keep for a guard with aggregates, in words; empty for other guards."""
+def contents_of(guard: Guard) -> str:
+    """The contents of the registers for a guard with aggregates, in words; empty for other guards."""
     form = totals_of(guard, 0)
-    return "" if form is None else form.kept
+    return "" if form is None else form.contents
+
+
+class _OfNumbers:
+    """A form of guards whose registers hold numbers alone, in codes that mean the same in every batch."""
+
+    def texts(self) -> tuple[int, ...]:
+        """No register holds the number of a text, nor its label."""
+        return ()
+
+    ordered = texts
+
+    def snapshot(self) -> Any:
+        """None: there is nothing to keep."""
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `snapshot`."""
+        expect(state is None, "no state of a total")
 
 
 # -- against a number
@@ -109,7 +126,7 @@ def _threshold_of(guard: Guard) -> Threshold | None:
     return Threshold(call, COMPARISONS[symbol].negation if negated else symbol, bound)
 
 
-class Threshold:
+class Threshold(_OfNumbers):
     """COUNT, MIN or MAX against a number. Of two registers only the first is used: the count, or 0, 1 or 2 for an
     extreme below, at or above the number. The second column is what the register is tested against."""
 
@@ -143,8 +160,8 @@ class Threshold:
         self._most = max(most, 1) if most <= _MOST else 0
 
     @property
-    def kept(self) -> str:
-        """What a run keeps, in words."""
+    def contents(self) -> str:
+        """The contents of a run's registers, in words."""
         if self._call.function != "COUNT":
             return "a run keeps a flag: below the number, at it or above it"
         return f"a run counts to {self._most:,} at most" if self._most else "a run counts"
@@ -174,17 +191,17 @@ class Threshold:
         except EventError:
             return False  # maybe of an event that no run takes
         if self._call.function == "COUNT":
-            out[:, 0] = 0 if column is None else _known(column)
+            out[:, 0] = 0 if column is None else _has_value(column)
         elif column is not None:
             if not isinstance(column, NumberColumn):
                 return False
             sides = 1 + compare(">", column, self._bound).astype(np.int64) - compare("<", column, self._bound)
-            out[:, 0] = np.where(_known(column), sides, UNKNOWN)
+            out[:, 0] = np.where(_has_value(column), sides, UNKNOWN)
         return True
 
     def values(self, held: list[int], texts: Texts) -> Any:
-        """The state of `AggregateGuard`, for a run that goes on in Python. Of MIN and MAX only the side of the number is
-        known, and any value on that side decides the condition the same."""
+        """The state of `AggregateGuard`, for a run that goes on in Python. Of MIN and MAX only the side of the number
+        is known, and any value on that side decides the condition the same."""
         code = held[0]
         if code == NOTHING:
             return ()
@@ -197,21 +214,6 @@ class Threshold:
         """Never called: it asks nothing."""
         raise InternalError("a threshold asks nothing")
 
-    def texts(self) -> tuple[int, ...]:
-        """No register holds the number of a text."""
-        return ()
-
-    def ordered(self) -> tuple[int, ...]:
-        """No register holds the label of a text."""
-        return ()
-
-    def snapshot(self) -> Any:
-        """None: codes mean the same in every batch."""
-
-    def restore(self, state: Any) -> None:
-        """The opposite of `snapshot`."""
-        expect(state is None, "no state of a total")
-
 
 def _beside(bound: float, side: int) -> int | float:
     """A number at `bound`, or below (-1) or above it (1)."""
@@ -223,9 +225,10 @@ def _beside(bound: float, side: int) -> int | float:
 # -- other conditions
 
 
-class Totals:
-    """A condition over totals and attributes: a register and a column for each of `_cells`, and a `ResidualTest` of them
-    when the run leaves the guard's scope."""
+class Totals(_OfNumbers):
+    """A condition over totals and attributes: a register and a column for each of `_cells`. When the run leaves the
+    guard's scope, a comparison of two of them, or of one with a number, is a `TotalTest`, any other condition a
+    `ResidualTest`."""
 
     def __init__(self, guard: Guard, number: int) -> None:
         self._number = number
@@ -240,13 +243,13 @@ class Totals:
         self._cells = tuple(dict.fromkeys(cells))
         self._places = {cell: i for i, cell in enumerate(self._cells)}
         self.width = len(self._cells)
-        self._sides = self._compared(guard.condition)
+        self._sides = self._sides_of(guard.condition)
         self._program = () if self._sides else tuple(program_of(self._guard.body) or ())
         self.asked = 0 if self._sides else self.width
 
     @property
-    def kept(self) -> str:
-        """What a run keeps, in words."""
+    def contents(self) -> str:
+        """The contents of a run's registers, in words."""
         words = {"count": "counts", "known": "counts", "sum": "sums", "MIN": "least values", "MAX": "greatest values"}
         parts = list(dict.fromkeys(words.get(kind, "attributes") for kind, _, _ in self._cells))
         return f"runs with different {' or '.join(parts)} stay apart"
@@ -272,7 +275,7 @@ class Totals:
                 return ask, *drops
         raise InternalError(f"an aggregate under {type(action).__name__}")
 
-    def _compared(self, condition: ast.Condition) -> tuple[str, tuple[int, ...], tuple[int, ...] | float] | None:
+    def _sides_of(self, condition: ast.Condition) -> tuple[str, tuple[int, ...], tuple[int, ...] | float] | None:
         """The symbol and the registers of both sides, of a comparison of totals, attributes and numbers; else None."""
         negated = isinstance(condition, ast.Not)
         if isinstance(condition, ast.Not):
@@ -322,7 +325,7 @@ class Totals:
                     return False  # maybe of an event that no run takes
             column = known[argument]
             if kind == "known":
-                out[:, i] = _ZERO if column is None else np.where(_known(column), _ONE, _ZERO)
+                out[:, i] = _ZERO if column is None else np.where(_has_value(column), _ONE, _ZERO)
             elif column is not None and not _write_numbers(column, rows, out[:, i]):
                 return False
         return True
@@ -343,21 +346,6 @@ class Totals:
     def answer(self, codes: list[int], texts: dict[int, str]) -> bool:
         """True if the condition holds for these codes, one for each register."""
         return self._guard.leave(self.values(codes[: self.width], Texts()))  # there may be room for more
-
-    def texts(self) -> tuple[int, ...]:
-        """No register holds the number of a text."""
-        return ()
-
-    def ordered(self) -> tuple[int, ...]:
-        """No register holds the label of a text."""
-        return ()
-
-    def snapshot(self) -> Any:
-        """None: codes mean the same in every batch."""
-
-    def restore(self, state: Any) -> None:
-        """The opposite of `snapshot`."""
-        expect(state is None, "no state of a total")
 
 
 def _cells_of(call: ast.Call) -> list[tuple[str, ast.Expression | None]]:
@@ -388,7 +376,7 @@ def number_of(code: int) -> int | float | None:
     return float(np.int64(bits).view(np.float64))
 
 
-def _known(column: Column) -> np.ndarray | bool:
+def _has_value(column: Column) -> np.ndarray | bool:
     """bool (n,), false for NULL; True if no value is."""
     if isinstance(column, TextColumn):
         return np.asarray(column.codes >= 0)

@@ -72,8 +72,8 @@ class Rewritten:
 
 
 def rewrite(query: ast.Query, limit: int, events: int = 0) -> Rewritten:
-    """Applies the rewrites that a query is compiled with. `limit`: how many nodes its formula may grow to. `events`: how
-    many events it may take, repetitions written out, for conditions on COUNT to become repetitions.
+    """Applies the rewrites that a query is compiled with. `limit`: how many nodes its formula may grow to. `events`:
+    how many events it may take, repetitions written out, for conditions on COUNT to become repetitions.
 
     Constants are folded first, because contradictions are found between constants. Conditions are moved out before
     branches are removed, because only in its own scope does a condition meet the others on its variable. If nothing is

@@ -2,19 +2,18 @@
 
 **The rule.** Let every match of φ take exactly c >= 1 events for the variable v. Then n rounds of φ take c·n events for
 v, since rounds have no event in common. `φ+` is the union of n rounds over all n >= 1, and COUNT(v) tells n. So `φ+`
-under `COUNT(v) >= k` is the union over n >= ⌈k / c⌉, which is `φ{⌈k / c⌉,}`. The other comparisons select other n in the
-same way; `<>` leaves two ranges, which become an OR. Matches and valuations stay the same. If φ is repeated l to m
+under `COUNT(v) >= k` is the union over n >= ⌈k / c⌉, which is `φ{⌈k / c⌉,}`. The other comparisons select other n in
+the same way; `<>` leaves two ranges, which become an OR. Matches and valuations stay the same. If φ is repeated l to m
 times already, the ranges are intersected.
 
-**Where it applies.** The loop must take all events of v that the FILTER's formula takes. Between the FILTER and the loop
-there may be other FILTERs, an AS with another name, parts of a sequence or conjunction that do not define v, and ORs. In
-an alternative of an OR that does not define v, the variable is empty and satisfies the condition. Elsewhere COUNT keeps
-a register (`ceql.guards.totals`): for a loop inside a loop, two loops that v counts over, rounds with different numbers
-of events, and more rounds than may be written out.
+**Where it applies.** The loop must take all events of v that the FILTER's formula takes. Between the FILTER and the
+loop there may be other FILTERs, an AS with another name, parts of a sequence or conjunction that do not define v, and
+ORs. In an alternative of an OR that does not define v, the variable is empty and satisfies the condition. Elsewhere
+COUNT keeps a register (`ceql.guards.totals`). That is so for a loop inside a loop and for two loops with events of
+v. It is so, too, for rounds with different numbers of events, and for more rounds than may be written out.
 
-For rounds joined by `->` the events that fit must stay the same as well: an event that a greatest number of rounds
-rejects is passed over, in both forms. So rounds are then single events, if their number has a new upper bound, and `<>`
-keeps its register.
+For rounds joined by `->` the events that fit must stay the same as well. An event that is one too many is passed over
+in both forms. So rounds must be single events if their number has a new upper bound, and `<>` keeps its register.
 
 **Why.** The number of rounds is then a state of the automaton. Without other conditions it is deterministic, and an
 event costs the same in every window.
@@ -45,13 +44,13 @@ def count_rounds(formula: ast.Formula, limit: int) -> ast.Formula:
     """The formula with conditions on COUNT as numbers of rounds. It stays as it is if it would take more than `limit`
     events when repetitions are written out. O(size of the formula * conditions)."""
     rest, ending = without_ending(formula)
-    found = mapped(rest, _counted)
+    found = mapped(rest, _count_rounds)
     if found is rest or written_out(found) > limit:
         return formula
     return found if ending is None else ast.Sequence(found, ending, Skip.ANY)
 
 
-def _counted(node: ast.Formula) -> ast.Formula:
+def _count_rounds(node: ast.Formula) -> ast.Formula:
     """A FILTER without the conditions that its formula can express by rounds; any other formula as it is."""
     if not isinstance(node, ast.Filter):
         return node
@@ -59,7 +58,7 @@ def _counted(node: ast.Formula) -> ast.Formula:
     tests = conjuncts(as_test(node.condition))
     for test in tests:
         counts = _counts(test)
-        found = None if counts is None else _repeated(child, *counts)
+        found = None if counts is None else _with_rounds(child, *counts)
         if found is None:
             kept.append(test)
         else:
@@ -93,25 +92,27 @@ def _counts(test: Test) -> tuple[str, str, Fraction] | None:
     return name, COMPARISONS[symbol].negation if negated else symbol, Fraction(bound)
 
 
-def _repeated(node: ast.Formula, variable: str | None, symbol: str, bound: Fraction) -> ast.Formula | None:
+def _with_rounds(node: ast.Formula, variable: str | None, symbol: str, bound: Fraction) -> ast.Formula | None:
     """`node` with as many rounds as `COUNT(variable) symbol bound` asks for; None if no loop decides it. Without a
     variable all events of `node` are counted."""
     if variable is not None and variable not in defined_names(node):
         return node
+    inside: tuple[ast.Formula, ...]
     match node:
         case ast.Filter() | ast.Either():
             inside = children(node)
         case ast.As(child, name):
             inside, variable = (child,), None if name.text == variable else variable
         case ast.Sequence() | ast.Conjunction():
-            inside = tuple(part for part in children(node) if variable is None or variable in defined_names(part))
+            parts: tuple[ast.Formula, ...] = children(node)
+            inside = tuple(part for part in parts if variable is None or variable in defined_names(part))
             if len(inside) != 1:
                 return None
         case ast.Repeat():
             return _rounds(node, variable, symbol, bound)
         case _:
             return None
-    changed = {id(part): _repeated(part, variable, symbol, bound) for part in inside}
+    changed = {id(part): _with_rounds(part, variable, symbol, bound) for part in inside}
     new = [changed.get(id(part), part) for part in children(node)]
     return None if any(part is None for part in new) else with_children(node, [part for part in new if part])
 
@@ -119,11 +120,11 @@ def _repeated(node: ast.Formula, variable: str | None, symbol: str, bound: Fract
 def _rounds(node: ast.Repeat, variable: str | None, symbol: str, bound: Fraction) -> ast.Formula | None:
     """A loop with those of its rounds that COUNT selects; None if there are none, or if rounds may take different
     numbers of events."""
-    least, most = _taken(node.child, variable)
+    least, most = _events_of(node.child, variable)
     if least != most or not 1 <= least < math.inf or node.low < 1 or node.until is not None:
         return None
     rounds = (node.low, math.inf if node.high is None else node.high)
-    ranges = [_common(rounds, part) for part in _selected(symbol, bound / int(least))]
+    ranges = [_common(rounds, part) for part in _ranges_of(symbol, bound / int(least))]
     found = [_loop(node, part) for part in ranges if part[0] <= part[1]]
     if node.skip is Skip.NEXT and not _is_chosen_alike(node, found):
         return None
@@ -139,10 +140,10 @@ def _is_chosen_alike(node: ast.Repeat, found: list[ast.Repeat]) -> bool:
     low, high = found[0].low, found[0].high
     if high == node.high:
         return True
-    return high is not None and high - low <= _CHOICES and _taken(node.child, None) == (1, 1)
+    return high is not None and high - low <= _CHOICES and _events_of(node.child, None) == (1, 1)
 
 
-def _selected(symbol: str, number: Fraction) -> tuple[_Rounds, ...]:
+def _ranges_of(symbol: str, number: Fraction) -> tuple[_Rounds, ...]:
     """The n with `n symbol number`, in ranges."""
     floor, ceiling = math.floor(number), math.ceil(number)
     match symbol:
@@ -169,7 +170,7 @@ def _loop(node: ast.Repeat, rounds: _Rounds) -> ast.Repeat:
     return node if (low, most) == (node.low, node.high) else dataclasses.replace(node, low=low, high=most)
 
 
-def _taken(node: ast.Formula, variable: str | None) -> _Range:
+def _events_of(node: ast.Formula, variable: str | None) -> _Range:
     """The numbers of events that `variable` takes in a formula, or all its variables; without a bound if unsure."""
 
     def count(part: ast.Formula, below: list[tuple[_Range, _Range]]) -> tuple[_Range, _Range]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ceql.guards.totals import kept_by
+from ceql.guards.totals import contents_of
 from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
 from ceql.results.bindings import Bindings, Shown, lists_attributes
@@ -208,9 +208,9 @@ class CompiledQuery(compiled.CompiledQuery):
             behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
             yield f"at the end: {lowered.absent}{behind}; matches are reported as their windows close"
         for guard in () if lowered.registers is None else lowered.registers.guards:
-            kept = kept_by(guard)
-            if kept:
-                yield f"{guard}: {kept}"
+            contents = contents_of(guard)
+            if contents:
+                yield f"{guard}: {contents}"
         yield "automaton:"
         yield from ("  " + line for line in self.program().explain().splitlines())
 

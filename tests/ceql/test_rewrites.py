@@ -113,7 +113,8 @@ def test_random_queries_match_the_same(rule: str) -> None:
         except oracle.TooBig:
             continue
         assert found == expected, f"seed {seed}\n{case.text}\n{text}"
-    assert changed >= {"fold_constants": 0, "count_rounds": 10, "pop_filters": 3, "remove_unsatisfiable": 2}.get(rule, 20)
+    least = {"fold_constants": 0, "count_rounds": 10, "pop_filters": 3, "remove_unsatisfiable": 2}
+    assert changed >= least.get(rule, 20)
 
 
 def _filters(node: ast.Formula) -> Iterator[ast.Filter]:

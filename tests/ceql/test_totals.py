@@ -1,4 +1,4 @@
-"""Aggregates in the registers of the kernels: the same matches as in Python, exact, and few runs where few can differ."""
+"""Aggregates in the registers of the kernels: the same matches as in Python, exact numbers, few runs that differ."""
 
 from __future__ import annotations
 
@@ -170,7 +170,8 @@ def test_a_value_of_the_wrong_kind_is_an_error_at_its_event() -> None:
 
 def test_a_question_of_fewer_codes_than_another() -> None:
     """A question has room for the codes of the longest."""
-    query = ceql.compile("SELECT * WHERE A AS x ; C AS z FILTER SUM(x.p * x.f) + 1 < z.p FILTER AVG(x.p) + 1 = A.f + z.p")
+    conditions = "SUM(x.p * x.f) + 1 < z.p AND AVG(x.p) + 1 = A.f + z.p"
+    query = ceql.compile(f"SELECT * WHERE A AS x ; C AS z FILTER {conditions}")
     stream: list[dict[str, Any]] = [{"type": "A", "p": 1}, {"type": "C", "p": 3}, {"type": "C"}]
     assert reported(query, stream) == []
 
@@ -193,7 +194,7 @@ def test_typed_codes_add_and_compare_as_numbers_do(one: int | float, two: int | 
     first, second = np.int64(code_of(one)), np.int64(code_of(two))
     assert number_of(int(first)) == one and type(number_of(int(first))) is type(one)
     total, found = one + two, int(totals.add_numbers(first, second))
-    if isinstance(total, int) and abs(total) > reg.WHOLE or total != total:
+    if (isinstance(total, int) and abs(total) > reg.WHOLE) or total != total:
         assert found == reg.NOTHING
     else:
         assert number_of(found) == total and type(number_of(found)) is type(total)

@@ -48,7 +48,7 @@ def _draw_steps(rng: random.Random) -> CeqlCase:
     preference = rng.choice(("greedy", "greedy", "reluctant", "each"))
     formula: Formula = As(Rounds(inner, low, high, "->", preference), "x")
     if rng.random() < 0.6:
-        formula = Filter(formula, _compared(rng, ["x"], attributes=False))
+        formula = Filter(formula, _comparison(rng, ["x"], attributes=False))
     if rng.random() < 0.6:
         formula = Step(As(Type(rng.choice("AB")), "y"), formula)
         if rng.random() < 0.5:
@@ -118,11 +118,11 @@ def _loop(rng: random.Random, name: str) -> Formula:
 
 def _condition(rng: random.Random, names: list[str]) -> tuple[Any, ...]:
     if rng.random() < 0.15:
-        return (rng.choice(("all", "any")), _compared(rng, names), _compared(rng, names))
-    return _compared(rng, names)
+        return (rng.choice(("all", "any")), _comparison(rng, names), _comparison(rng, names))
+    return _comparison(rng, names)
 
 
-def _compared(rng: random.Random, names: list[str], attributes: bool = True) -> tuple[Any, ...]:
+def _comparison(rng: random.Random, names: list[str], attributes: bool = True) -> tuple[Any, ...]:
     total = _total(rng, names)
     kind = rng.random()
     bound = rng.randint(0, 4) * (2 if total[1] == "SUM" else 1)

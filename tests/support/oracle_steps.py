@@ -259,9 +259,7 @@ def _ends_well(now: _Taken, stream: Sequence[Event]) -> bool:
     if not isinstance(last.formula, oracle.Filter):
         return True
     valuation = Valuation(0, 0, frozenset(_mapping(last.taken).items()))
-    return all(
-        oracle.holds(part, valuation, stream) for part in _parts(last.formula.condition) if _has_total(part)
-    )
+    return all(oracle.holds(part, valuation, stream) for part in _parts(last.formula.condition) if _has_total(part))
 
 
 def _parts(condition: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:

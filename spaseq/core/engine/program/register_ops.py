@@ -64,8 +64,8 @@ class Keep:
 
 
 class Total(Enum):
-    """What a register gathers of the columns of several events. UNKNOWN columns add nothing; a register that has met no
-    other holds UNKNOWN."""
+    """The total that a register gathers of the columns of several events. UNKNOWN columns add nothing. A register that
+    has met no other column holds UNKNOWN."""
 
     COUNT = "the sum of the codes themselves, up to `Gather.most`"
     SUM = "the sum of the numbers; if it has no exact code, the evaluation goes on with sets of register rows"
@@ -75,8 +75,9 @@ class Total(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """The register takes the column in, as a part of a total. Codes of numbers are typed (`number_codes`), those that
-    COUNT adds are counts. `most`: the greatest count that is told from others, at most 2^27; 0 for no bound."""
+    """The register takes the column in, as a part of a total. Codes of numbers are typed, see
+    `spaseq.core.engine.kernels.registers.totals`; those that COUNT adds are counts. `most`: the greatest count
+    that differs from others, at most 2^27; 0 for no bound."""
 
     rule: Total
     register: int
@@ -86,8 +87,8 @@ class Gather:
 
 @dataclass(frozen=True, slots=True)
 class TotalTest:
-    """The run goes on only if `left symbol right`, compared as numbers. A side is a register, or two for their quotient,
-    a mean, with typed codes of numbers; or a double.
+    """The run goes on only if `left symbol right`, compared as numbers. A side is a register with a typed code
+    (`Gather`), or two for their quotient, a mean; or a double.
 
     It also goes on if a register holds nothing, else not if one is UNKNOWN.
     """
@@ -119,8 +120,8 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """The code in a column, or in a register; of both, the register's if the column holds nothing. `exact`: in a program,
-    the code is typed (`number_codes`) and stands for the value itself."""
+    """The code in a column, or in a register; of both, the register's if the column holds nothing. `exact`: in a
+    program, the code is typed (`Gather`) and stands for the value itself."""
 
     register: int | None = None
     column: int | None = None
@@ -140,8 +141,9 @@ class ResidualTest:
 
     The question is asked once about the same codes, and not at all if `program` can answer it. `program` is in postfix
     notation over operands (codes in the order of doubles, as close as doubles are to the value), numbers, `+ - * / neg
-    abs`, comparisons, `not`, `and`, `or`. `mean` is a quotient of doubles, and `exact <` and so on compare operands that
-    are the values (`Operand.exact`, `Value`) or such quotients. `lenient`: the run also goes on if some operand holds nothing.
+    abs`, comparisons, `not`, `and`, `or`. `mean` is a quotient of doubles, and `exact <` and so on compare operands
+    that are the values (`Operand.exact`, `Value`) or such quotients. `lenient`: the run also goes on if some operand
+    holds nothing.
     """
 
     number: int
