@@ -7,9 +7,9 @@
   for each sum, count and extreme, and for each attribute outside of aggregates. Runs with different sums stay apart.
 
 Codes of numbers are typed (`spaseq.core.engine.kernels.registers.totals`): a code is the value, whole or decimal, so
-the kernel adds as Python does. The evaluation goes on in Python (`ceql.guards.aggregates`) if there is no such code:
-for whole numbers and sums of them beyond 2^51, for NaN, and for values that are not numbers. It does so, too, if an
-attribute outside of aggregates takes two values.
+the kernel adds as Python does. Whole numbers and sums of them beyond 2^51, NaN, and values that are not numbers
+have no such code. With them the evaluation goes on in Python (`ceql.guards.aggregates`), as it does if an attribute
+outside of aggregates takes two values.
 """
 
 from __future__ import annotations
