@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ceql.guards.totals import contents_of
 from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
 from ceql.lowering.passing import explain_steps
@@ -43,7 +44,9 @@ class CompiledQuery(compiled.CompiledQuery):
         self._programs: dict[bool, Program] = {}
         self.tree: ast.Query = with_streams(parse(self.text, self.source))
         check(self.tree, self.text, self.source)
-        self.rewritten: Rewritten = rewrite(self.tree, self.settings.rewrite_size)
+        settings = self.settings
+        lazy = settings.evaluator in ("chain", "tree")  # which take few events, and count rounds by themselves
+        self.rewritten: Rewritten = rewrite(self.tree, settings.rewrite_size, 0 if lazy else settings.repeated_events)
         self.lowered: Lowered = lower(self.rewritten.query, self.text, self.source, self.settings)
         self._expect_keys(self.lowered.partition)
         within = self.rewritten.query.within
@@ -209,6 +212,10 @@ class CompiledQuery(compiled.CompiledQuery):
         if steps:
             yield "steps:"
             yield from ("  " + line for line in steps)
+        for guard in () if lowered.registers is None else lowered.registers.guards:
+            contents = contents_of(guard)
+            if contents:
+                yield f"{guard}: {contents}"
         yield "automaton:"
         yield from ("  " + line for line in self.program().explain().splitlines())
 

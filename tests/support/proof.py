@@ -29,7 +29,7 @@ from typing import Any
 
 import ceql
 from spaseq.core.errors import UnsupportedFeature
-from tests.support import drawn_rounds, drawn_steps, graph_patterns, harness, oracle, roads, strategies
+from tests.support import drawn_rounds, drawn_steps, drawn_totals, graph_patterns, harness, oracle, roads, strategies
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case
 from tests.support.roads import Ride, Road
@@ -364,6 +364,14 @@ KINDS = {
     "endings": _ceql(
         _ending, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "totals": _ceql(
+        drawn_totals.totals_case, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "totals in steps": _ceql(
+        drawn_totals.steps_with_totals_case, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "valuations": Kind(
         ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,
