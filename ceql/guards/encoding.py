@@ -11,6 +11,7 @@ import numpy as np
 from ceql.guards.comparisons import Comparison, Texts, comparison_of
 from ceql.guards.guard import Guard
 from ceql.guards.questions import Question, question_of
+from ceql.guards.rounds import RoundComparison, rounds_of
 from spaseq.core.automata import Action, Again, Transition
 from spaseq.core.engine.program.register_ops import NOTHING, UNKNOWN, Op
 from spaseq.core.errors import EventError, InternalError
@@ -18,12 +19,16 @@ from spaseq.core.events import EventBatch
 from spaseq.core.snapshot import expect
 
 _TEXTS: Final = 1 << 16
+Form = Comparison | Question | RoundComparison
 
 
 def value_codes(guards: Sequence[Guard]) -> ValueCodes | None:
     """The codes of a new evaluation; None if some guard has an aggregate or CORR."""
-    found = [comparison_of(guard) or question_of(guard, number) for number, guard in enumerate(guards)]
-    forms = [form for form in found if form is not None]
+    found = [
+        rounds_of(guard, number) or comparison_of(guard) or question_of(guard, number)
+        for number, guard in enumerate(guards)
+    ]
+    forms: list[Form] = [form for form in found if form is not None]
     return ValueCodes(guards, forms) if len(forms) == len(guards) else None
 
 
@@ -33,7 +38,7 @@ class ValueCodes:
     outputs: tuple[int, ...] = ()
     chains: None = None
 
-    def __init__(self, guards: Sequence[Guard], forms: Sequence[Comparison | Question]) -> None:
+    def __init__(self, guards: Sequence[Guard], forms: Sequence[Form]) -> None:
         self._guards = tuple(guards)
         self._forms = tuple(forms)
         self._first = [0, *itertools.accumulate(form.width for form in forms)]
@@ -107,7 +112,7 @@ class ValueCodes:
         held[:, columns] = self._texts.order.keep(held[:, columns])
         return held
 
-    def _columns(self, of: Callable[[Comparison | Question], tuple[int, ...]]) -> list[int]:
+    def _columns(self, of: Callable[[Form], tuple[int, ...]]) -> list[int]:
         """The columns of all forms; `of` gives those of one form."""
         return [a + i for form, a in zip(self._forms, self._first, strict=False) for i in of(form)]
 

@@ -13,7 +13,7 @@ from typing import Any
 from ceql.expressions.scalar import compile_condition
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
-from ceql.syntax.walk import aggregates_of, attributes_of
+from ceql.syntax.walk import attributes_of, is_plain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,12 +57,13 @@ class Guard:
         return (first, second) if first is not None and second is not None else None
 
     def on_single_events(self) -> tuple[dict[str, tuple[str, ...]], Callable[[Any], bool | None]] | None:
-        """The attributes that the condition reads of each variable, and its test; None if it has aggregates.
+        """The attributes that the condition reads of each variable, and its test; None if it has aggregates or
+        reads earlier events.
 
         The test takes a tuple with an element for each variable, in order of names: the tuple of its attributes'
         values. It returns True, False or None (unknown).
         """
-        if any(True for _ in aggregates_of(self.condition)):
+        if not is_plain(self.condition):
             return None
         slots, index = slots_of(self), {v: i for i, v in enumerate(sorted(self.variables))}
         return slots, compile_condition(self.condition, lambda a: slot_of(a, index, slots))

@@ -18,6 +18,7 @@ from ceql.results.bindings import Bindings, Shown, lists_attributes
 from ceql.rewrites import DEPTH, Rewritten, rewrite
 from ceql.semantics.ambiguities import ambiguities
 from ceql.semantics.check import check, conditions, event_types
+from ceql.semantics.rounds import with_rounds
 from ceql.semantics.schemas import Schema, read_schema
 from ceql.semantics.scopes import is_deeper
 from ceql.semantics.streams import with_streams
@@ -42,7 +43,7 @@ class CompiledQuery(compiled.CompiledQuery):
         self._programs: dict[bool, Program] = {}
         self.tree: ast.Query = with_streams(parse(self.text, self.source))
         check(self.tree, self.text, self.source)
-        self.rewritten: Rewritten = rewrite(self.tree, self.settings.rewrite_size)
+        self.rewritten: Rewritten = rewrite(with_rounds(self.tree), self.settings.rewrite_size)
         self.lowered: Lowered = lower(self.rewritten.query, self.text, self.source, self.settings)
         self._expect_keys(self.lowered.partition)
         within = self.rewritten.query.within

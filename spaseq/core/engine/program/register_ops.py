@@ -51,6 +51,7 @@ class MergeRule(Enum):
     GREATEST = "the greater of both"
     LEAST = "the lesser of both"
     SAME = "the code, if both are the same, else UNKNOWN"
+    OLD = "the code that it holds already"
     ONE = "the code, if both are the same; else the evaluation goes on with sets of register rows"
 
 
@@ -68,6 +69,14 @@ class Drop:
     """The register holds nothing any more."""
 
     register: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The register holds what another one holds."""
+
+    register: int
+    source: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +136,7 @@ class ForEachValue:
     first: int
 
 
-Op = Test | ColumnTest | ResidualTest | Keep | Drop | Append | Unless | ForEachValue
+Op = Test | ColumnTest | ResidualTest | Keep | Drop | Copy | Append | Unless | ForEachValue
 
 
 class Chains(Protocol):

@@ -25,6 +25,7 @@ KEEP_ONE = 1  # two different ones are a CLASH
 KEEP_GREATEST = 2
 KEEP_LEAST = 3
 KEEP_NEW = 4  # unless there is none
+KEEP_OLD = 5
 
 # columns of `ops`, what a transition does to the registers
 OP = 0
@@ -41,6 +42,7 @@ EACH = 5  # what follows, up to the next EACH, is done for the event's own value
 ASK = 6  # go on only if question REGISTER, in the next COLUMN rows, has the answer yes; LENIENT ones have where
 # something was not taken or bound
 APPEND = 7  # the register's list, with the column's code behind it
+COPY = 8  # the register holds what the register COLUMN does
 
 # columns of `chains`, a list in each row but the first; row 0 has how many there are, and the number of the next
 CHAIN_PARENT = 0  # the number of the list without its last element, or NOTHING where that is its only one
