@@ -27,7 +27,6 @@ from spaseq.core.automata import Avoid, Leave, Take
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.engine.program.register_ops import (
     NOTHING,
-    UNKNOWN,
     Copy,
     Drop,
     Keep,

@@ -29,7 +29,7 @@ from typing import Any
 
 import ceql
 from spaseq.core.errors import UnsupportedFeature
-from tests.support import drawn_rounds, graph_patterns, harness, oracle, roads, strategies
+from tests.support import drawn_earlier, drawn_rounds, graph_patterns, harness, oracle, roads, strategies
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case
 from tests.support.roads import Ride, Road
@@ -245,6 +245,12 @@ def ceql_with_matches(rng: random.Random) -> strategies.CeqlCase:
     return strategies.interesting(strategies.ceql_case, lambda case: len(oracle.evaluate(case.query, case.stream)), rng)
 
 
+def _earlier(rng: random.Random) -> strategies.CeqlCase:
+    return strategies.interesting(
+        drawn_earlier.earlier_case, lambda case: len(oracle.evaluate(case.query, case.stream)), rng
+    )
+
+
 def _long_ceql(rng: random.Random) -> strategies.CeqlCase:
     return strategies.interesting(
         strategies.long_ceql_case, lambda case: len(oracle.evaluate_long(case.query, case.stream)), rng
@@ -358,6 +364,10 @@ KINDS = {
     "endings": _ceql(
         _ending, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "earlier": _ceql(
+        _earlier, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "auto", "alerts", "pushed alerts"}),
     ),
     "valuations": Kind(
         ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,
