@@ -500,8 +500,8 @@ class _Lowering:
         anchor = tested_at(condition)
         if isinstance(anchor, str) and anchor not in part.defined:
             anchor = Refusal(
-                f"a condition with PREV at the events of {anchor}, which its part of the formula does not take",
-                f"the FILTER that it stands in has to be on the part with {anchor}",
+                f"a condition with PREV that names {anchor}, in a part of the formula that does not take it",
+                f"it is tested at the event that it names: put the FILTER on the part with {anchor}",
             )
         if isinstance(anchor, Refusal):
             raise self.unsupported(anchor.problem, span, anchor.hint)

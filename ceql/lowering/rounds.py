@@ -29,9 +29,8 @@ def tested_at(condition: ast.Condition) -> str | Refusal:
     """The variable at whose events a condition that reads earlier events is tested: the one that it names otherwise; if
     there is none, the one whose earlier events it reads."""
     if any(True for _ in aggregates_of(condition)):
-        return Refusal(
-            "PREV, or a condition on each round, together with an aggregate", "write two conditions with AND"
-        )
+        hint = "conditions of their own, joined with AND, may have one each"
+        return Refusal("a condition with PREV and an aggregate", hint)
     earlier = _earlier(condition)
     named = sorted({a.variable or "" for a in attributes_of(replace(condition, _without_earlier))})
     if len(named) == 1 or (not named and len(earlier) == 1):
@@ -41,10 +40,11 @@ def tested_at(condition: ast.Condition) -> str | Refusal:
             f"a condition on earlier events of {' and '.join(sorted(earlier))}, and on no event at hand",
             "name the event: c.price > PREV(b.price) is tested at each c",
         )
-    last = " and ".join(f"PREV({name}.price)" for name in named[:-1])
+    anchor = next((name for name in named if name in earlier), named[-1])
+    others = " and ".join(f"PREV({name}.price)" for name in named if name != anchor)
     return Refusal(
         f"one condition on events of {' and '.join(named)}, with PREV",
-        f"name one event, here that of {named[-1]}; of others the last one before it is meant: {last}",
+        f"it is tested at the events of one variable: name {anchor}, and by {others} the last event before",
     )
 
 

@@ -42,7 +42,7 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     """An equivalent query whose formula is safe: further bindings of a variable x are named x_2, x_3 and so on.
 
     Raises `BudgetExceeded` (`rewrite_size`) if one condition would become more than `limit` conditions: it is repeated
-    for every combination of the new names. Raises `UnsupportedFeature` for an aggregate over a renamed variable, or PREV.
+    for every combination of the new names. Raises `UnsupportedFeature` for an aggregate or PREV of a renamed one.
     """
     rest, ending = without_ending(query.where)
     taken = set(_names(query))

@@ -327,6 +327,9 @@ class _Builder:
                 return self.call(tree, in_brackets)
             case "indexed":
                 return self.indexed(tree, in_brackets)
+            case "holds" if _child(tree, 1).data == "number":
+                event = self.text[span.start : span.end]
+                raise self.error(f"{event} of which attribute?", span, f"write {event}.price")
             case "grouped" | "unchanged":
                 return down(_child(tree, 0))
             case "negate":

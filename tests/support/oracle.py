@@ -431,7 +431,7 @@ def _knowing(v: Valuation, own: frozenset[tuple[str, Positions]]) -> Valuation:
     return Valuation(v.start, v.end, frozenset({**dict(v.mapping), **dict(own)}.items()))
 
 
-# ------------------------------------------------------------------------------------ conditions on each round of a loop
+# ----------------------------------------------------------------------------------- conditions on each round of a loop
 
 
 def of_rounds(formula: Formula, in_loop: bool = False) -> Formula:
