@@ -193,7 +193,7 @@ class Comparison:
         """The registers that hold numbers of texts."""
         return (0, 1) if self._kind == "text" and not self._is_order else ()
 
-    def ordered(self) -> tuple[int, ...]:
+    def labels(self) -> tuple[int, ...]:
         """The registers that hold labels of texts."""
         return (0, 1) if self._kind == "text" and self._is_order else ()
 
@@ -212,7 +212,7 @@ class Comparison:
 
     def value(self, code: int, texts: Texts) -> Any:
         """The value that a code stands for, which is not `NOTHING`."""
-        if code != UNKNOWN and self.ordered():
+        if code != UNKNOWN and self.labels():
             return texts.order.text(code)
         return decode(code, self._kind, texts.names)
 

@@ -87,7 +87,7 @@ class ValueCodes:
         except EventError as error:
             events = self._events
             assert events is not None
-            raise EventError(f"{self._guards[number]}: {error.problem}", source=events.source,
+            raise EventError(f"{self._guards[number].shown}: {error.problem}", source=events.source,
                              record=int(events.positions[row]) + 1, counted="event",
                              hint=error.hint) from None  # fmt: skip
 
@@ -105,7 +105,7 @@ class ValueCodes:
         """Drops the texts whose numbers are in none of these registers: int64 (runs, registers). See `Codes.evict`."""
         self._texts.evict(set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()))
         self._full = 2 * len(self._texts.numbers) + _TEXTS
-        columns = self._columns(lambda form: form.ordered())
+        columns = self._columns(lambda form: form.labels())
         if not columns:
             return None
         held = held.copy()
@@ -137,5 +137,5 @@ class ValueCodes:
             form.restore(kept)
         named = set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()) - {NOTHING, UNKNOWN}
         expect(named <= self._texts.names.keys(), "a text for each number of one")
-        labels = np.unique(held[:, self._columns(lambda form: form.ordered())])
+        labels = np.unique(held[:, self._columns(lambda form: form.labels())])
         expect(self._texts.order.has(labels[labels > UNKNOWN]), "a text for each label of one")

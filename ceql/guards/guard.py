@@ -6,14 +6,17 @@ It holds for a match if every choice of one event for each of its variables sati
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from ceql.expressions.scalar import compile_condition
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, is_plain
+
+_MARKED: Final = re.compile(r"`([^`#]+)#\d+`")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +48,11 @@ class Guard:
 
     def __str__(self) -> str:
         return print_expression(self.condition)
+
+    @property
+    def shown(self) -> str:
+        """Its condition as the query has it: without the marks of the names that lowering gives to events."""
+        return _MARKED.sub(r"\1", str(self))
 
     def sides(self) -> tuple[str, str] | None:
         """The variables of the left and of the right side of a comparison that has exactly one on each; else None."""

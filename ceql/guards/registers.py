@@ -203,7 +203,9 @@ class GuardRegisters:
         events = self._events
         record = None if event is None or events is None else int(events.positions[event]) + 1
         source = "" if events is None else events.source
-        return EventError(f"{guard}: {error.problem}", source=source, record=record, counted="event", hint=error.hint)
+        return EventError(
+            f"{guard.shown}: {error.problem}", source=source, record=record, counted="event", hint=error.hint
+        )
 
 
 def _compile(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateGuard | RoundGuard:

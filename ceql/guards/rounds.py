@@ -5,8 +5,8 @@ reads; if one of these has no event there yet, the guard holds. So a row keeps n
 `PREV(b.price, k)` the values of the last k events of b, the last one first; for `b[0].price` those of the first event.
 Runs with equal slots are one: a contiguous run has those of the event before, however long it is.
 
-In the kernels a slot is a register for each value. A comparison of an expression over the event with one over an
-earlier event is a test of two codes, with the columns of a `Comparison`; any other is a `Question`.
+In the kernels a slot is a register for each value. A guard that compares a value of the event with one of an earlier
+event is a test of two codes, with the columns of a `Comparison`. Any other is a `Question`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class RoundGuard:
         places = places_of(guard)
         self._anchor = anchor_of(guard, places)
         self._first: list[int] = []
-        self._places: list[tuple[str, int, int]] = []  # of each place the variable, where its slots begin, and end
+        self._places: list[tuple[str, int, int]] = []  # of each place the variable, its first slot, the slot behind
         count = 0
         for variable, back in places:
             if not back:
@@ -109,7 +109,7 @@ class RoundGuard:
             self._places.append((variable, count, count + max(1, back)))
             count += max(1, back)
         self.empty: State = ((),) * count
-        kept, body = _kept(guard, places)
+        kept, body = _values_to_keep(guard, places)
         self._keep = [[compile_value(value, read) for value in values.values()] for values in kept]
         at = {_name(place): slots[2] - 1 for place, slots in zip(places, self._places, strict=True)}
         order = {_name(place): list(values) for place, values in zip(places, kept, strict=True)}
@@ -147,7 +147,9 @@ class RoundGuard:
         return True
 
 
-def _kept(guard: Guard, places: list[Place]) -> tuple[list[dict[ast.Attribute, ast.Expression]], ast.Condition]:
+def _values_to_keep(
+    guard: Guard, places: list[Place]
+) -> tuple[list[dict[ast.Attribute, ast.Expression]], ast.Condition]:
     """For each place the expressions whose values are kept of its event, by the attributes that stand for them in a
     condition; and that condition."""
     sides = _sides(guard)
@@ -227,9 +229,9 @@ class RoundComparison:
         """The registers that hold numbers of texts."""
         return (*self._codes.texts(), *self._more) if self._codes.texts() else ()
 
-    def ordered(self) -> tuple[int, ...]:
+    def labels(self) -> tuple[int, ...]:
         """The registers that hold labels of texts."""
-        return (*self._codes.ordered(), *self._more) if self._codes.ordered() else ()
+        return (*self._codes.labels(), *self._more) if self._codes.labels() else ()
 
     def values(self, held: list[int], texts: Texts) -> State:
         """The slots of `RoundGuard`. `held` are this guard's registers; `texts` has the text of each number."""

@@ -63,8 +63,8 @@ def at_events(condition: ast.Condition, anchor: str, mark: str) -> Guard:
 
 
 def decided_in_order(condition: ast.Condition, pattern: Pattern) -> ast.Condition:
-    """The condition on events of one variable, with FIRST and LAST of others as earlier events; the same object unless
-    that means the same in a formula of this pattern: all events of the others come before."""
+    """The condition on events of one variable, with FIRST and LAST of others as earlier events. The same object if that
+    does not mean the same in a formula of this pattern, because events of the others may come later."""
     found = as_earlier(condition)
     if found is condition:
         return condition

@@ -45,10 +45,12 @@ def _of_rounds(node: ast.Condition) -> ast.Condition:
         case ast.And(left, right) | ast.Or(left, right):
             one, two = _of_rounds(left), _of_rounds(right)
             return node if one is left and two is right else dataclasses.replace(node, left=one, right=two)
-        case ast.Not(child) | ast.Holds(_, ast.And() as child):
+        case ast.Not(child):
             new = _of_rounds(child)
-            name = "child" if isinstance(node, ast.Not) else "condition"
-            return node if new is child else dataclasses.replace(node, **{name: new})
+            return node if new is child else dataclasses.replace(node, child=new)
+        case ast.Holds(_, ast.And() as inner):
+            new = _of_rounds(inner)
+            return node if new is inner else dataclasses.replace(node, condition=new)
     return as_earlier(node)
 
 

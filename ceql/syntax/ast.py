@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from spaseq.core.errors import Span
 
 MOST_BACK = 16
-"""How many events `PREV` looks back at most: each one is a register of the automaton."""
+"""The most events that `PREV` looks back: each is a register of the automaton."""
 EVERY = "ANY"
 """The word that stands for an event of whatever type, in place of a type."""
 NOWHERE = Span(0, 0, 1, 1)

@@ -326,7 +326,7 @@ class _Builder:
             case "call":
                 return self.call(tree, in_brackets)
             case "indexed":
-                return self.indexed(tree, in_brackets)
+                return self.first_event(tree, in_brackets)
             case "holds" if _child(tree, 1).data == "number":
                 event = self.text[span.start : span.end]
                 raise self.error(f"{event} of which attribute?", span, f"write {event}.price")
@@ -358,7 +358,7 @@ class _Builder:
         function = FUNCTIONS.get(self.name(_child(call, 0)).text.upper())
         return function is not None and function.gives == "truth"
 
-    def indexed(self, tree: Tree[Token], in_brackets: bool) -> ast.Earlier:
+    def first_event(self, tree: Tree[Token], in_brackets: bool) -> ast.Earlier:
         """`b[0].price`."""
         variable, index, attribute = _trees(tree)
         span, name = self.span(tree), f"{self.name(variable).text}.{self.name(attribute).text}"
