@@ -87,7 +87,7 @@ class ValueCodes:
         except EventError as error:
             events = self._events
             assert events is not None
-            raise EventError(f"{self._guards[number].shown}: {error.problem}", source=events.source,
+            raise EventError(f"{self._guards[number].query_text}: {error.problem}", source=events.source,
                              record=int(events.positions[row]) + 1, counted="event",
                              hint=error.hint) from None  # fmt: skip
 

@@ -50,7 +50,7 @@ class Guard:
         return print_expression(self.condition)
 
     @property
-    def shown(self) -> str:
+    def query_text(self) -> str:
         """Its condition as the query has it: without the marks of the names that lowering gives to events."""
         return _MARKED.sub(r"\1", str(self))
 

@@ -204,7 +204,7 @@ class GuardRegisters:
         record = None if event is None or events is None else int(events.positions[event]) + 1
         source = "" if events is None else events.source
         return EventError(
-            f"{guard.shown}: {error.problem}", source=source, record=record, counted="event", hint=error.hint
+            f"{guard.query_text}: {error.problem}", source=source, record=record, counted="event", hint=error.hint
         )
 
 

@@ -288,7 +288,7 @@ class GuardMemory:
                 return condition.one_by_one(self._attributes, events)
             return evaluate(condition.node, _Gathered(condition.reads, self._attributes, events))  # type: ignore[arg-type]
         except EventError as error:
-            raise EventError(f"{guard.shown}: {error.problem}", source=self._source, hint=error.hint) from None
+            raise EventError(f"{guard.query_text}: {error.problem}", source=self._source, hint=error.hint) from None
 
     def test_whole(self, guard: Hashable, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
         """True if a guard with aggregates holds of a match: its events in order, each with the variables it takes."""
@@ -302,7 +302,7 @@ class GuardMemory:
                     return False
             return aggregate.leave(state)
         except EventError as error:
-            raise EventError(f"{guard.shown}: {error.problem}", source=self._source, hint=error.hint) from None
+            raise EventError(f"{guard.query_text}: {error.problem}", source=self._source, hint=error.hint) from None
 
     def _reader(self, attribute: ast.Attribute) -> Callable[[int], Any]:
         column = self._attributes[attribute.name]

@@ -179,7 +179,7 @@ def test_forecasts_refuse_them_by_name() -> None:
 
 
 def test_any_is_no_type() -> None:
-    events = [{"type": "ANY"}, {"type": "B"}, {"type": None}]
+    events: list[dict[str, Any]] = [{"type": "ANY"}, {"type": "B"}, {"type": None}]
     assert positions("SELECT * WHERE `ANY`", events) == [(0,)]
     assert positions("SELECT * WHERE any", events) == [(0,), (1,), (2,)]
     assert positions("SELECT * WHERE A OR NOT ANY", events) == []
