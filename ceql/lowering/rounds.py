@@ -14,7 +14,7 @@ from ceql.guards.guard import Guard
 from ceql.semantics.rounds import as_earlier
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, attributes_of, parts, replace
-from spaseq.core.pattern import As, Correlate, Filter, Or, Pattern, Project, Sequence, variables
+from spaseq.core.pattern import As, Correlate, Filter, Optional, Or, Pattern, Project, Sequence, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,6 @@ def _precedes(node: Pattern, first: str, then: str) -> bool:
             return _precedes(left, first, then) and _precedes(right, first, then)
         case As(child, name):
             return name not in (first, then) and _precedes(child, first, then)
-        case Filter(child) | Correlate(child) | Project(child):
+        case Filter(child) | Correlate(child) | Project(child) | Optional(child):
             return _precedes(child, first, then)
     return False

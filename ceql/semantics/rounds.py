@@ -25,7 +25,7 @@ def with_rounds(query: ast.Query) -> ast.Query:
         node, in_loop = waiting.pop()
         if in_loop and isinstance(node, ast.Filter):
             inside[id(node.condition)] = node.condition
-        in_loop = in_loop or isinstance(node, ast.Iterate) or (isinstance(node, ast.Repeat) and node.high != 1)
+        in_loop = in_loop or (isinstance(node, ast.Repeat) and node.high != 1)
         waiting += [(child, in_loop) for child in children(node) if not isinstance(child, ast.Without)]
     changed = {number: new for number, old in inside.items() if (new := _of_rounds(old)) is not old}
     if not changed:

@@ -7,7 +7,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.support.oracle import And, As, Filter, Formula, Or, Plus, Query, Repeat, Then, Type, variables_of
+from tests.support.oracle import (
+    And,
+    As,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Query,
+    Repeat,
+    Rounds,
+    Step,
+    Then,
+    Type,
+    Without,
+    has_steps,
+    variables_of,
+)
 from tests.support.strategies import NUMERIC, TYPES, CeqlCase, draw_formula, draw_stream, draw_window
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
@@ -104,7 +120,54 @@ def _earlier(rng: random.Random, variable: str, name: str, backs: Sequence[int] 
     return ("earlier", variable, name, rng.choice(backs))
 
 
-def in_long_streams(rng: random.Random) -> CeqlCase:
-    """The same with a short window over a long stream."""
-    case = earlier_case(rng)
-    return replace(case, events=draw_stream(rng, rng.randint(40, 120), timed=True))
+def earlier_steps_case(rng: random.Random) -> CeqlCase:
+    """The same with steps: some sequences and loops are joined by `->`."""
+    while True:
+        case = earlier_case(rng)
+        formula = _with_steps(rng, case.query.formula)
+        if formula is not None and has_steps(formula):
+            break
+    strategy = "ALL" if case.query.strategy == "STRICT" else case.query.strategy
+    return replace(case, query=replace(case.query, formula=formula, strategy=strategy))
+
+
+def _with_steps(rng: random.Random, formula: Formula) -> Formula | None:
+    """None for a formula with AND, whose parts take their own next events."""
+    match formula:
+        case And():
+            return None
+        case Then(left, right, adjacent):
+            one, two = _with_steps(rng, left), _with_steps(rng, right)
+            if one is None or two is None:
+                return None
+            return Step(one, two) if not adjacent and rng.random() < 0.6 else Then(one, two, adjacent)
+        case Or(left, right) | Without(left, _, right):
+            one, two = _with_steps(rng, left), _with_steps(rng, right)
+            return None if one is None or two is None else replace(formula, left=one, right=two)
+        case Plus(child, False) if rng.random() < 0.7:
+            inner = _with_steps(rng, child)
+            preference = rng.choice(("greedy", "greedy", "reluctant", "each"))
+            return None if inner is None else Rounds(inner, rng.choice((1, 1, 1, 0)), None, "->", preference)
+        case Filter(child, condition):
+            inner = _with_steps(rng, child)
+            if inner is None:
+                return None
+            plain = _without_totals(condition)
+            if plain[0] == "any" and has_steps(inner):
+                plain = plain[1]
+            return Filter(inner, plain)
+        case As(child) | Plus(child) | Repeat(child):
+            inner = _with_steps(rng, child)
+            return None if inner is None else replace(formula, child=inner)
+    return formula
+
+
+def _without_totals(expression: Any) -> Any:
+    """Around a step an aggregate is decided as the step ends; what it is of is read where the event is taken."""
+    match expression:
+        case ("total", function, variable, inner):
+            name = next((part[1] for part in (inner, *inner[1:]) if part[0] == "attribute"), "a")
+            return ("earlier", variable, name, int(function != "FIRST"))
+        case (str(), *parts):
+            return (expression[0], *map(_without_totals, parts))
+    return expression
