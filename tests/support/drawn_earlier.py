@@ -21,7 +21,9 @@ from tests.support.oracle import (
     Then,
     Type,
     Without,
+    anchor_of,
     has_steps,
+    reads_earlier,
     variables_of,
 )
 from tests.support.strategies import NUMERIC, TYPES, CeqlCase, draw_formula, draw_stream, draw_window
@@ -155,18 +157,31 @@ def _with_steps(rng: random.Random, formula: Formula) -> Formula | None:
             plain = _without_totals(condition)
             if plain[0] == "any" and has_steps(inner):
                 plain = plain[1]
-            return Filter(inner, plain)
+            return Filter(inner, plain) if _is_about_one(plain) else inner
         case As(child) | Plus(child) | Repeat(child):
             inner = _with_steps(rng, child)
             return None if inner is None else replace(formula, child=inner)
     return formula
 
 
+def _is_about_one(condition: Any) -> bool:
+    """True if each part of a condition that reads earlier events is tested at the events of one variable."""
+    if condition[0] in ("all", "any"):
+        return all(map(_is_about_one, condition[1:]))
+    if not reads_earlier(condition) or condition[0] == "on":
+        return True
+    try:
+        anchor_of(condition)
+    except ValueError:
+        return False
+    return True
+
+
 def _without_totals(expression: Any) -> Any:
     """Around a step an aggregate is decided as the step ends; what it is of is read where the event is taken."""
     match expression:
         case ("total", function, variable, inner):
-            name = next((part[1] for part in (inner, *inner[1:]) if part[0] == "attribute"), "a")
+            name = next((p[1] for p in (inner, *inner[1:]) if isinstance(p, tuple) and p[0] == "attribute"), "a")
             return ("earlier", variable, name, int(function != "FIRST"))
         case (str(), *parts):
             return (expression[0], *map(_without_totals, parts))

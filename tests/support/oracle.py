@@ -545,11 +545,11 @@ def _plain(expression: Any) -> frozenset[str]:
 
 def _owe(v: Valuation, condition: tuple[Any, ...]) -> Valuation:
     """A condition on each round is decided once the whole match is known, at the events that its variable has now."""
-    anchor = _anchor(condition)
+    anchor = anchor_of(condition)
     return replace(v, owed=v.owed | {(condition, frozenset({(anchor, v.of(anchor))}))})
 
 
-def _anchor(condition: tuple[Any, ...]) -> str:
+def anchor_of(condition: tuple[Any, ...]) -> str:
     """The variable at whose events a condition on each round is tested."""
     if condition[0] == "on":
         return str(condition[1])
@@ -568,7 +568,7 @@ def holds_so_far(condition: tuple[Any, ...], v: Valuation, whole: Valuation, str
             return any(holds_so_far(part, v, whole, stream) for part in parts)
     if not reads_earlier(condition):
         return holds(condition, v, stream)
-    return all(_holds_at(condition, p, whole, stream) for p in v.of(_anchor(condition)))
+    return all(_holds_at(condition, p, whole, stream) for p in v.of(anchor_of(condition)))
 
 
 def with_rounds(found: Iterable[Valuation], stream: Sequence[Event]) -> Iterator[Valuation]:

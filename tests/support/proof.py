@@ -389,7 +389,8 @@ KINDS = {
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "auto", "alerts", "pushed alerts"}),
     ),
     "earlier steps": _ceql(
-        _earlier_steps, oracle.evaluate, frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"})
+        _earlier_steps, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "valuations": Kind(
         ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,
