@@ -37,6 +37,7 @@ class DeterministicRun(Run):
     Cell `key * width + state` holds the runs of deterministic state `state` in partition `key`.
     """
 
+    reads: ClassVar[bool] = False
     block: ClassVar[int] = 1 << 15
     """PERF: so many stay in the cache; Q1 of benchmarks/cel_figures.py, table2: 43.7 ms, 47.5 in one."""
 
