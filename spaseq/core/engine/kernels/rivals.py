@@ -33,7 +33,6 @@ from spaseq.core.tecs.kernels.layout import (
     SKIP_ACCEPTS,
     SKIP_TO,
     SOURCE,
-    STAY,
 )
 from spaseq.core.tecs.kernels.structure import clear_cell
 

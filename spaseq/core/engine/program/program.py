@@ -8,8 +8,8 @@ from typing import Any
 from spaseq.core.automata import CEA, compile_pattern, say_action
 from spaseq.core.engine.program.lazy_plan import LazyPlan, planned
 from spaseq.core.engine.program.register_ops import MOST, Codes
-from spaseq.core.engine.program.simpler import cheaper_choice
 from spaseq.core.engine.program.settings import Choice, Consume, Registers, Selection, Settings
+from spaseq.core.engine.program.simpler import cheaper_choice
 from spaseq.core.engine.program.window import Window
 from spaseq.core.errors import InternalError
 from spaseq.core.pattern import NoneOf, Pattern

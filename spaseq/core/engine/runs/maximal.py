@@ -56,7 +56,7 @@ class MaxRun(RegisterRun):
         start = (INITIAL, self.registers.empty)
         found: list[tuple[int, Any, Step]] = []
         if self._can_move(frozenset({INITIAL}), c):
-            new = _live_set(begin(*self._alive(live, low), start), ())
+            new = LiveSet(*begin(*self._alive(live, low), start))
             found.append((k.NIL, None, self._advance(new, event, c, memo, low)))
         for cell, run in moving:
             check()
@@ -94,14 +94,13 @@ class MaxRun(RegisterRun):
 
     def _move_shape(self, shape: Shape, dead: int, event: int, c: int, memo: dict[Configuration, Step]) -> Step:
         """The step of a shape, of whose rivals the `dead` earliest are out of the window."""
-        now = self._relevant.without(shape, dead) if dead else None
-        if now is not None:
+        ranks: tuple[int, ...] = ()
+        if dead:
+            now = self._relevant.without(shape, dead)
             assert now
             shape, ranks = now
-        step = self._relevant.move(
-            shape, (INITIAL, self.registers.empty), lambda own: self._step(own, event, c, memo)
-        )
-        if now is None:
+        step = self._relevant.move(shape, (INITIAL, self.registers.empty), lambda own: self._step(own, event, c, memo))
+        if not dead:
             return step
         return Step(
             tuple([(label, _rename(to, ranks), rows) for label, to, rows in step.marks]),
@@ -146,11 +145,11 @@ def _rename(to: Target, ranks: tuple[int, ...]) -> Target:
 
 
 def _live_set(to: Target, starts: tuple[int, ...]) -> LiveSet | tuple[()]:
-    """The runs at the target; rank r of the shape they come from is `starts[r]`. The target of `begin` has starts."""
+    """The runs at the target; rank r of the shape they come from is `starts[r]`."""
     if not to:
         return ()
     shape, ranks = to
-    return LiveSet(shape, tuple([starts[r] for r in ranks]) if starts else ranks)
+    return LiveSet(shape, tuple([starts[r] for r in ranks]) if ranks else ())
 
 
 def flat(shape: Shape, starts: tuple[int, ...]) -> tuple[bool, Configurations, Rivals, Rivals]:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL
+from spaseq.core.automata.cea import ACCEPT, CEA
 from spaseq.core.engine.runs.row_sets import Step
 
 ALWAYS = 1 << 62
@@ -158,7 +158,7 @@ def find_rivals(cea: CEA) -> list[int]:
     return [sum(1 << q for q in range(cea.states) if (p, q) in found) for p in range(cea.states)]
 
 
-def begin(bare: dict[Any, int], others: dict[Any, int], start: Any) -> Target:
+def begin(bare: dict[Any, int], others: dict[Any, int], start: Any) -> To:
     """The shape of a run that begins, before its first event: `bare` and `others` are the latest starts of the runs
     alive, by configuration, that have marked nothing and that have. Of these all are kept: ranks are those of the
     different starts."""

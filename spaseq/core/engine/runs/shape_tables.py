@@ -13,7 +13,7 @@ import numpy as np
 from spaseq.core.automata.cea import CEA, INITIAL
 from spaseq.core.automata.determinise import Stepper
 from spaseq.core.engine.kernels import rivals as r
-from spaseq.core.engine.runs.rivals import ALWAYS, STATES, Relevant, Shape, Target, begin
+from spaseq.core.engine.runs.rivals import ALWAYS, STATES, Relevant, Shape, Target, To, begin
 from spaseq.core.engine.runs.row_sets import Step
 from spaseq.core.tecs.kernels import layout as k
 
@@ -64,9 +64,7 @@ class Shapes:
         self._chains = Table(1)
         self._hashes: list[int] = []
         self._buckets = np.full(64, k.NIL, np.int32)
-        first = begin({}, {}, INITIAL)
-        assert first
-        self.number(first.shape)
+        self.number(begin({}, {}, INITIAL).shape)
 
     @staticmethod
     def applies(cea: CEA) -> bool:
@@ -151,12 +149,12 @@ class Shapes:
         begins = shape.own == {INITIAL} and shape.bare
         skip, skip_ranks = self._target(step.skip)
         idle = k.NIL if begins else k.STAY
-        if not begins and step.skip and step.skip.shape == shape and step.skip.ranks == tuple(range(self.ranks[number])):
+        if not begins and step.skip == To(shape, tuple(range(self.ranks[number]))):
             skip = k.STAY
-        rows = [
-            [*self._target(to)[:1], int(bool(accepts)), label, idle, 0, self._target(to)[1], 0, 0]
-            for label, to, accepts in step.marks
-        ]
+        rows = []
+        for label, to, accepts in step.marks:
+            target, ranks = self._target(to)
+            rows.append([target, int(bool(accepts)), label, idle, 0, ranks, 0, 0])
         if skip != idle or step.skip_rows:
             rows = rows or [[k.NIL, 0, 0, idle, 0, 0, 0, 0]]
             rows[-1][r.SKIP], rows[-1][r.PASSES], rows[-1][r.SKIP_RANKS] = skip, int(bool(step.skip_rows)), skip_ranks
@@ -204,7 +202,6 @@ class Shapes:
         latest = [{q: ALWAYS if rank == r.ALWAYS_RANK else rank for q, rank in enumerate(half) if rank != k.NIL}
                   for half in (pattern[: self._states], pattern[self._states :])]  # fmt: skip
         to = begin(latest[0], latest[1], INITIAL)
-        assert to
         at = self._patterns.add([[c, self.number(to.shape), *pattern]])
         self._chains.add([[k.NIL]])
         with np.errstate(over="ignore"):

@@ -190,7 +190,9 @@ class ShapedRun(Run):
         self._follow(live)
         cleared, self._cleared = self._cleared, position
         if 2 * self._shapes.bytes > budget or position - cleared < _SHORT:
-            message = "the shapes of MAX are beyond automaton_bytes (%s bytes): evaluated set by set from here on, slower"
+            message = (
+                "MAX needs more than automaton_bytes (%s bytes): evaluated set by set from here on, which is slower"
+            )
             _LOG.warning(message, f"{budget:,}")
             raise HandOver(live, done)
 
