@@ -137,7 +137,7 @@ class ShapedRun(Run):
         held = arena.cells[: len(self._sets)]
         dead = (self._sets[:, r.KEY] >= 0) & ((held[:, k.HEAD] < 0) | (held[:, k.HEAD_MAX] < self._alive(low)))
         self._drop(np.flatnonzero(dead))
-        used, budget = int(self._state[r.SETS]), self.program.settings.live_runs
+        used, budget = int(np.count_nonzero(self._sets[:, r.KEY] >= 0)), self.program.settings.live_runs
         if used + 2 * count > len(self._sets) // 2:
             if used > budget:
                 raise BudgetExceeded("live_runs", budget, used, "runs")
@@ -190,9 +190,7 @@ class ShapedRun(Run):
         self._follow(live)
         cleared, self._cleared = self._cleared, position
         if 2 * self._shapes.bytes > budget or position - cleared < _SHORT:
-            message = (
-                "MAX needs more than automaton_bytes (%s bytes): evaluated set by set from here on, which is slower"
-            )
+            message = "MAX needs more than automaton_bytes (%s bytes): evaluated set by set from here on, slower"
             _LOG.warning(message, f"{budget:,}")
             raise HandOver(live, done)
 
