@@ -72,23 +72,25 @@ class Largest:
 def find_largest(cea: CEA) -> Largest | None:
     """A proof that of the matches with one end there is always one that holds the positions of all others; or None.
 
-    *Claim.* Let `x ⊑ y`, for deterministic states (sets of states), if whatever a run in x marks from here on, a run in
-    y can mark and more, and accepts with it: the greatest relation such that each move of x is met by one of y that
-    marks as much, to a state in relation again. Call a run *greedy* if it marks every event that leads it on by
-    marking. Let these hold for each state x that a greedy run may be in:
+    *Claim.* States are deterministic ones, sets of states of the automaton. Let ⊑ be the greatest relation between them
+    such that each move of x is met by a move of y if x ⊑ y. That move marks the event if the move of x does, accepts if
+    that does, and leads to a state in relation again. So a run in y can do what a run in x does, and mark more. Call a
+    run *greedy* if it marks every event that leads it on by marking. Let these hold for each state x that a greedy run
+    may be in:
 
     1. if an event can be marked or skipped, the target of skipping is ⊑ the target of marking;
     2. the initial state is ⊑ x.
 
     Then the match of the greedy run that began first, of those alive, holds all matches with its end.
 
-    *Proof.* By induction over the events behind that start: a run that has marked D and is in state p has D ⊆ D(g) and
-    p ⊑ g for the greedy run g. A run that begins now is in the initial state: 2. A move of p is met by some move of g,
-    which is that of the greedy run or ⊑ it: 1; and ⊑ is transitive. If p accepts, so does g, with as much. If g has no
-    move, neither p nor the initial state has one, and the next greedy run takes over.
+    *Proof.* By induction over the events behind that start. Let the greedy run have marked G and be in state g. A run
+    that has marked D and is in state p has D ⊆ G and p ⊑ g. A run that begins now is in the initial state: 2. A move of
+    p is met by some move of g. That is the move of the greedy run, or its target is ⊑ the target of that: 1. The
+    relation is transitive. If p accepts, so does g, with as much. If g has no move, neither p nor the initial state has
+    one, and the next greedy run takes over.
 
-    With such a match NEXT, LAST and MAX report its positions and no others: a difference to another match holds only
-    its own positions, and every other one is a proper subset.
+    Every other match with that end is a proper subset of this one, so MAX reports its positions alone. What it differs
+    in from another match are positions of its own, so NEXT and LAST report it, too.
 
     Let besides each run mark the event it begins at, no event be marked under two labels, and no two states of greedy
     runs be ⊑ each other (`Largest.single`). Then only the start tells greedy runs apart. Of two starts the earlier has

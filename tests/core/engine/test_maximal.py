@@ -22,7 +22,7 @@ from tests.support.snapshots import rewritten
 
 A, B, C = (o.Type(name) for name in "ABC")
 F_L = o.Then(o.Plus(A), C)
-BY_SHAPES = {
+BY_SHAPES: dict[str, o.Formula] = {
     "A ; B+ ; C": o.Then(o.Then(A, o.Plus(B)), C),
     "A+ ; B+ ; C": o.Then(o.Then(o.Plus(A), o.Plus(B)), C),
     "(A ; B)+ ; C": o.Then(o.Plus(o.Then(A, B)), C),
@@ -140,7 +140,7 @@ def test_proofs_have_a_budget() -> None:
     """A pattern with more predicates or states than are looked at keeps its selection."""
     long = o.Plus(A)
     for _ in range(200):
-        long = o.Then(A, long)
+    long: o.Formula = o.Plus(A)
     assert find_largest(compile_pattern(lower(o.Then(long, C)))) is None
     wide: o.Formula = A
     for bound in range(13):

@@ -108,7 +108,7 @@ class ShapeTables(NamedTuple):
     `rows_at`: int32 (shapes, classes). `rows`: int32 (r, ROW_COLUMNS). `ranks`: int32 (n,). `shapes`: int64 (shapes,
     SHAPE_COLUMNS). `later`: int32 (n,): the number of a shape whose first rank is out of the window, its first two, and
     so on, or UNKNOWN. `begins`: int64 (classes, BEGIN_COLUMNS). `patterns`: int32 (p, 2 + 2 * states): the class, the
-    shape, and `Live.pattern` of a run that begins; rows of one bucket are chained in `chains`, int32 (p,), from
+    shape, and `Live.pattern` of a run that begins. `chains`, int32 (p,), chains rows of one bucket. They begin in
     `buckets`, int32 (a power of two,). Shape 0 is a run that begins without rivals.
     """
 
@@ -128,9 +128,11 @@ class Live(NamedTuple):
 
     `sets`: int64 (cells, SET_COLUMNS). `starts`: int64 (cells, most ranks): those of rivals, ascending. `heads`: int64
     (partitions,): the first live set. `buckets`: int64 (a power of two,). `state`: int64 (STATE_SLOTS,). `planned`:
-    int64 (as many as moves, PLAN_COLUMNS). Scratch for a run that begins: `latest`, int64 (2, states), has the latest
-    starts of its rivals by state; `vector`, int64 (2 * states,), the different ones of these, ascending; and `pattern`,
-    int64 (2 * states,), the ranks of `latest`.
+    int64 (as many as moves, PLAN_COLUMNS).
+
+    The others are scratch for a run that begins. `latest`: int64 (2, states), the latest starts of its rivals by state.
+    `vector`: int64 (2 * states,), the different ones of these, ascending. `pattern`: int64 (2 * states,), the ranks of
+    `latest`.
     """
 
     sets: np.ndarray

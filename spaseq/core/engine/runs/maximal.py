@@ -10,6 +10,7 @@ each symbol class. No match is enumerated only to be discarded.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -113,10 +114,10 @@ class MaxRun(RegisterRun):
         return replace(live, sets=[flat(*some) for some in live.sets])
 
     def _restore_set(self, configurations: Any) -> LiveSet:
-        def known(some: Configurations) -> None:
+        def check_states(some: Configurations) -> None:
             super(MaxRun, self)._restore_set(some)
 
-        return restore_set(configurations, known)
+        return restore_set(configurations, check_states)
 
     def follow(self, live: LiveSets, vectors: list[int]) -> None:
         sets = [some if isinstance(some, LiveSet) else self._restore_set(some) for some in live.sets]
@@ -159,12 +160,12 @@ def flat(shape: Shape, starts: tuple[int, ...]) -> tuple[bool, Configurations, R
     return shape.bare, shape.own, level, over
 
 
-def restore_set(state: Any, known: Any) -> LiveSet:
-    """The opposite of `flat`. `known` raises `OptionError` for configurations that are none of the automaton's."""
+def restore_set(state: Any, check_states: Callable[[Configurations], object]) -> LiveSet:
+    """The opposite of `flat`. `check_states` raises `OptionError` for configurations of no automaton's state."""
     bare, own, equal, above = state
     for some in (own, frozenset(r for r, _ in (*equal, *above))):
         if some:
-            known(some)
+            check_states(some)
     starts = {s for _, s in (*equal, *above)}
     expect(all(type(s) is int and s >= 0 for s in starts) and type(bare) is bool and bool(own), "runs and their rivals")
     ranks = sorted(starts - {ALWAYS})

@@ -159,9 +159,10 @@ def find_rivals(cea: CEA) -> list[int]:
 
 
 def begin(bare: dict[Any, int], others: dict[Any, int], start: Any) -> To:
-    """The shape of a run that begins, before its first event: `bare` and `others` are the latest starts of the runs
-    alive, by configuration, that have marked nothing and that have. Of these all are kept: ranks are those of the
-    different starts."""
+    """The shape of a run that begins, before its first event, and the starts of its rivals.
+
+    `bare`: the latest starts, by configuration, of the runs alive that have marked nothing. `others`: those of the runs
+    that have. All of them are kept."""
     starts = sorted({*bare.values(), *others.values()} - {ALWAYS})
     rank = {at: number for number, at in enumerate(starts)} | {ALWAYS: ALWAYS}
     ranked = [frozenset((r, rank[at]) for r, at in rivals.items()) for rivals in (bare, others)]

@@ -18,7 +18,7 @@ from spaseq.core.engine.runs.row_sets import Step
 from spaseq.core.tecs.kernels import layout as k
 
 _SHAPE_BYTES: Final = 1_000
-"""What a shape takes, estimated: its sets, and its rows in the tables."""
+"""Bytes of a shape, estimated: its sets, and its rows in the tables."""
 _ACCEPTS: Final = frozenset[Any]({()})
 
 
@@ -83,7 +83,7 @@ class Shapes:
         return max(self.ranks)
 
     def parts(self) -> list[Any]:
-        """What it holds, to be measured."""
+        """Its contents, to be measured."""
         return [self.shapes, self._numbers, self._steps, *self.arrays()]
 
     def add_classes(self, vectors: list[int]) -> None:

@@ -1,8 +1,8 @@
 """The run of selection MAX over an automaton without registers: shapes made when first reached, and one kernel.
 
-The live sets of a partition are a list, and each makes one step an event (`spaseq.core.engine.kernels.rivals`). Their
-number does not depend on the window if no event both belongs to a run and begins another one; else there may be one for
-each start in the window.
+The live sets of a partition are a list, and each makes one step an event (`spaseq.core.engine.kernels.rivals`). If an
+event may both belong to a run and begin another one, there may be one for each start in the window. Else their number
+does not depend on the window.
 
 If shapes are beyond `Settings.automaton_bytes`, those that no run has are forgotten. If that does not help, the run
 hands over to `spaseq.core.engine.runs.maximal`.
@@ -208,7 +208,7 @@ class ShapedRun(Run):
     def live(self) -> LiveSets:
         arena, sets = self._arena, self._sets
         cells = np.flatnonzero((sets[:, r.KEY] >= 0) & (arena.cells[: len(sets), k.HEAD] >= 0))
-        shapes = [self._configured(shape) for shape in self._shapes.shapes]
+        shapes = [self._with_registers(shape) for shape in self._shapes.shapes]
         found = []
         for cell in cells.tolist():
             number = int(sets[cell, r.SHAPE])
@@ -232,7 +232,7 @@ class ShapedRun(Run):
         self._sets[:, r.KEY] = k.NIL
         self._resize(max(len(self._sets), len(self._arena.cells)))
         restored = [restore_set(some, self._expect_states) for some in live.sets]
-        numbers = [self._shapes.number(_bare_states(some.shape)) for some in restored]
+        numbers = [self._shapes.number(_of_states(some.shape)) for some in restored]
         self.fit()
         for cell, key, which in zip(live.cells.tolist(), live.keys.tolist(), live.numbers.tolist(), strict=True):
             starts = restored[which].starts
@@ -254,15 +254,15 @@ class ShapedRun(Run):
             "states of the automaton",
         )
 
-    def _configured(self, shape: Shape) -> Shape:
+    def _with_registers(self, shape: Shape) -> Shape:
         """A shape of configurations, as runs with registers have them, for one of states."""
         empty = self._empty
         rivals = [frozenset(((q, empty), rank) for q, rank in some) for some in (shape.equal, shape.above)]
         return Shape(shape.bare, frozenset((q, empty) for q in shape.own), *rivals)
 
 
-def _bare_states(shape: Shape) -> Shape:
-    """The opposite of `ShapedRun._configured`."""
+def _of_states(shape: Shape) -> Shape:
+    """The opposite of `ShapedRun._with_registers`."""
     rivals = [frozenset((some[0], rank) for some, rank in found) for found in (shape.equal, shape.above)]
     return Shape(shape.bare, frozenset(some[0] for some in shape.own), *rivals)
 
