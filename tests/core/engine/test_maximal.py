@@ -138,9 +138,9 @@ def test_patterns_of_which_a_proof_is_known() -> None:
 
 def test_proofs_have_a_budget() -> None:
     """A pattern with more predicates or states than are looked at keeps its selection."""
-    long = o.Plus(A)
-    for _ in range(200):
     long: o.Formula = o.Plus(A)
+    for _ in range(200):
+        long = o.Then(A, long)
     assert find_largest(compile_pattern(lower(o.Then(long, C)))) is None
     wide: o.Formula = A
     for bound in range(13):
