@@ -37,12 +37,13 @@ class DeterministicRun(Run):
     Cell `key * width + state` holds the runs of deterministic state `state` in partition `key`.
     """
 
+    reads: ClassVar[bool] = False
     block: ClassVar[int] = 1 << 15
     """PERF: so many stay in the cache; Q1 of benchmarks/cel_figures.py, table2: 43.7 ms, 47.5 in one."""
 
     def __init__(self, program: Program, arena: Arena) -> None:
         super().__init__(program, arena)
-        self._cache = Cache(program.cea, program.settings.automaton_bytes)
+        self._cache = Cache(program.cea, program.settings.automaton_bytes, greedy=self._order == k.EARLIEST)
         self.kernel: Kernel = Bound(run_classes)
         self.width: int = 4
 

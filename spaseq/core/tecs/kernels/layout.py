@@ -81,6 +81,7 @@ BEST_EARLIEST = 3  # BEST_NEXT if every run marks its start
 FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST)
 ENDS = 4  # only whether there is one: a cell holds the greatest start of its runs and no list
 KEEP_OPEN = 5  # all, as roots: their matches are enumerated once it is known which of them hold
+EARLIEST = 6  # all, one run a start, each cell with neighbouring starts: the earliest one is reported
 
 # consumption: which runs end with an event that completes a match
 CONSUME_NONE = 0
