@@ -48,7 +48,7 @@ _UNKNOWN: Final = -1
 _NOTHING: Final = 0
 """The step that changes nothing and accepts nothing."""
 _EMPTY: Final[Places] = ()
-_ROW: Final = 16
+_LEAST: Final = 64
 
 
 def has_places(cea: CEA) -> bool:
@@ -103,17 +103,19 @@ class Preferences:
     """The lists of one evaluation and their steps. `latest`: the order of LAST, else that of NEXT.
 
     A step is computed when a group of machines first makes it. If they take more than `budget` bytes, `clear` drops all
-    lists but the live ones. If those alone take more, the evaluation goes on, and drops the others whenever they have
-    doubled.
+    lists but the live ones, and all steps. If the live lists alone take more, the evaluation goes on, and drops the
+    others once so many steps were computed that an event, which makes one from each live list, gets through.
     """
 
     def __init__(self, cea: CEA, latest: bool, budget: int) -> None:
         self._stepper = Stepper(cea)
         self._relation = Relation(cea, latest)
         self._latest = latest
-        self._budget = self._limit = budget
+        self._budget = budget
         self._vectors: list[int] = []
         self.clears: int = 0
+        self.outgrown: bool = False
+        self._learnt = self._least = 0
         self._evict([_EMPTY])
 
     def _evict(self, lists: list[Places]) -> None:
@@ -129,11 +131,6 @@ class Preferences:
     def memory_usage(self) -> int:
         """Bytes held, estimated from the lists and the steps."""
         return self._bytes + self._of.nbytes
-
-    @property
-    def outgrown(self) -> bool:
-        """True if the live lists alone take more than the budget."""
-        return self._limit > self._budget
 
     def add_classes(self, vectors: list[int]) -> None:
         """Adds new symbol classes. `vectors` has all of them, old ones first."""
@@ -155,6 +152,7 @@ class Preferences:
 
     def learn(self, number: int, symbol: int) -> int:
         """Computes the step of a list on a class; returns the number of places that it leads to. O(transitions)."""
+        self._learnt += 1
         target, ways, accepts = self._step(self.lists[number], self._vectors[symbol])
         step = self._number(self.lists[number], target, ways, accepts)
         self._of[number, symbol] = step
@@ -215,7 +213,7 @@ class Preferences:
     @property
     def over_budget(self) -> bool:
         """True if it is time to `clear`."""
-        return self.memory_usage() > self._limit
+        return self._learnt > self._least and self.memory_usage() > self._budget
 
     def clear(self, live: Iterable[int], most: int) -> dict[int, int]:
         """Drops all lists but the `live` ones; returns their new numbers by their old ones. Raises `BudgetExceeded`
@@ -225,7 +223,8 @@ class Preferences:
             raise BudgetExceeded("live_runs", most, len(kept))
         self._evict([_EMPTY, *(self.lists[i] for i in kept)])
         self.clears += 1
-        self._limit = max(self._budget, 2 * self.memory_usage())
+        self._learnt, self._least = 0, 4 * len(self.lists) + _LEAST
+        self.outgrown |= self.memory_usage() > self._budget
         return {old: new for new, old in enumerate([0, *kept])}
 
     def restore(self, lists: Sequence[Places]) -> None:
