@@ -1,9 +1,10 @@
 """Lists of places: the deterministic states of NEXT and LAST ([CEL] Theorems 4 and 6, Appendix C.3.2).
 
-Of the runs that end at one event NEXT keeps the one that holds the smallest position of the symmetric difference with
-any other, LAST the one that holds the greatest. A *place* has the runs that have marked the same positions, and the set
-of states they are in. A *list* has the places in order of preference, the best first. It says all that matters about
-what was read: which run is the best at an event depends on the list and on the events from there on.
+Both compare the positions that two runs have marked and that complete at one event. With NEXT the run that holds the
+smallest position of the symmetric difference is better, with LAST the run that holds the greatest. A *place* has the
+runs that have marked the same positions, and the set of states they are in. A *list* has the places in order of
+preference, the best first. It says all that matters about what was read: which run is the best at an event depends on
+the list and on the events from there on.
 
 Laws of the order. Let two runs have marked P and Q before an event, and P' and Q' with it.
 
@@ -21,12 +22,11 @@ no ties. With labels one set of positions could have several runs. Both are left
 *Window.* The machine begun at a start s has the places of all runs that begin at s or later. At an event whose first
 live start is s, its best run is the answer. Machines in the same list move alike for ever, whatever their starts are.
 
-*Places that never meet.* The order of two places matters only if runs in them can lead to one state, or to acceptance,
-at one event, so that one is left out. With LAST both must mark the event, or neither: `Relation` finds the pairs of
-states for which that may be. Places of which no pair may meet are put in a fixed order, as letters of a trace
+*Places that never meet.* The order of two places matters only if one may have to be left out. For that, runs in them
+lead to one state, or to acceptance, at one event. With LAST both must mark the event, or neither: `Relation` finds the
+pairs of states for which that may be. Places of which no pair may meet are put in a fixed order, as letters of a trace
 (Mazurkiewicz) that commute. So a sequence of n types has n lists with LAST, instead of the n! orders in which the types
-came last.
-"""
+came last."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL
-from spaseq.core.automata.determinise import Stepper
+from spaseq.core.automata.determinise import Step, Stepper
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.snapshot import expect
 
@@ -49,6 +49,10 @@ _NOTHING: Final = 0
 """The step that changes nothing and accepts nothing."""
 _EMPTY: Final[Places] = ()
 _LEAST: Final = 64
+"""Steps that are computed at least before lists are dropped."""
+_PLACES: Final = 1 << 12
+"""Sets of states that something is kept of."""
+_STATES: Final = 128
 
 
 def has_places(cea: CEA) -> bool:
@@ -61,9 +65,10 @@ class Steps(NamedTuple):
     """The steps computed so far, as `spaseq.core.engine.kernels.preference.run_lists` reads them.
 
     `of`: int32 (lists, classes), the number of a step, `_UNKNOWN` if it is not computed. List 0 has no place: its steps
-    are those of a machine that begins. `heads`: int32 (steps, STEP_COLUMNS), the list reached, NONE for none; its first
-    way and the number of its ways; the way accepted, NONE for none. `ways`: int32 (n,), where the run of a place comes
-    from: twice one more than the number of its place before, 0 if it begins at the event; and 1 more if it marks it.
+    are those of a machine that begins. `heads`: int32 (steps, 4), the list reached, -1 for none; its first way and the
+    number of its ways; the way accepted, -1 for none. `ways`: int32 (n,), the origin of the run of a place. That is
+    twice one more than the number of its place before, or 0 if the run begins at the event. It is 1 more if the run
+    marks the event.
     """
 
     of: np.ndarray
@@ -72,9 +77,18 @@ class Steps(NamedTuple):
 
 
 class Relation:
-    """The pairs of states whose order matters, by the transitions alone: any two of them may fire at one event."""
+    """The pairs of states whose order matters, by the transitions alone: any two of them may fire at one event.
+
+    O(pairs of transitions); of an automaton with more than `_STATES` states, all pairs count.
+    """
 
     def __init__(self, cea: CEA, latest: bool) -> None:
+        self._masks: dict[frozenset[int], tuple[int, int]] = {}
+        self._rivals = [(1 << cea.states) - 1] * cea.states
+        if cea.states <= _STATES:
+            self._find(cea, latest)
+
+    def _find(self, cea: CEA, latest: bool) -> None:
         ways = [{(t.marks and latest, t.target) for t in out} for out in cea.transitions]
         before: dict[tuple[int, int], list[tuple[int, int]]] = {}
         meeting: list[tuple[int, int]] = []
@@ -86,25 +100,34 @@ class Relation:
                 for a, b in pairs:
                     if ACCEPT not in (a, b) and a != b:
                         before.setdefault((max(a, b), min(a, b)), []).append((p, q))
-        self._rivals: list[set[int]] = [set() for _ in range(cea.states)]
+        self._rivals = [0] * cea.states
         while meeting:
             p, q = meeting.pop()
-            if q not in self._rivals[p]:
-                self._rivals[p].add(q)
-                self._rivals[q].add(p)
+            if not self._rivals[p] >> q & 1:
+                self._rivals[p] |= 1 << q
+                self._rivals[q] |= 1 << p
                 meeting += before.get((p, q), ())
 
-    def matters(self, a: frozenset[int], b: frozenset[int]) -> bool:
-        """True if the order of two places with these states matters."""
-        return any(not self._rivals[p].isdisjoint(b) for p in a)
+    def masks(self, place: frozenset[int]) -> tuple[int, int]:
+        """The states of a place, and those whose order to one of these matters, a bit each."""
+        found = self._masks.get(place)
+        if found is None:
+            if len(self._masks) >= _PLACES:
+                self._masks.clear()
+            own = rivals = 0
+            for q in place:
+                own |= 1 << q
+                rivals |= self._rivals[q]
+            found = self._masks[place] = own, rivals
+        return found
 
 
 class Preferences:
     """The lists of one evaluation and their steps. `latest`: the order of LAST, else that of NEXT.
 
     A step is computed when a group of machines first makes it. If they take more than `budget` bytes, `clear` drops all
-    lists but the live ones, and all steps. If the live lists alone take more, the evaluation goes on, and drops the
-    others once so many steps were computed that an event, which makes one from each live list, gets through.
+    lists but the live ones, and all steps. If the live lists alone take more, the evaluation goes on. An event makes a
+    step from each live list, so lists are dropped only after some more steps than that.
     """
 
     def __init__(self, cea: CEA, latest: bool, budget: int) -> None:
@@ -115,6 +138,7 @@ class Preferences:
         self._vectors: list[int] = []
         self.clears: int = 0
         self.outgrown: bool = False
+        self._moves: dict[tuple[frozenset[int], int], Step] = {}
         self._learnt = self._least = 0
         self._evict([_EMPTY])
 
@@ -122,15 +146,15 @@ class Preferences:
         self.lists: list[Places] = lists
         self._ids = {places: i for i, places in enumerate(lists)}
         self._bytes = sum(map(_list_bytes, lists))
-        self._heads: list[tuple[int, int, int, int]] = [(0, 0, 0, -1)]
-        self._ways: list[int] = []
+        self._heads = np.zeros((16, 4), np.int32)
+        self._ways = np.zeros(64, np.int32)
+        self._used = 1, 0  # rows of these: number 0 is the step `_NOTHING`
         self._known: dict[tuple[tuple[int, ...], int, int], int] = {}
         self._of = np.full((max(16, len(lists)), max(4, len(self._vectors))), _UNKNOWN, np.int32)
-        self._tables: Steps | None = None
 
     def memory_usage(self) -> int:
         """Bytes held, estimated from the lists and the steps."""
-        return self._bytes + self._of.nbytes
+        return self._bytes + self._of.nbytes + self._heads.nbytes + self._ways.nbytes
 
     def add_classes(self, vectors: list[int]) -> None:
         """Adds new symbol classes. `vectors` has all of them, old ones first."""
@@ -141,14 +165,11 @@ class Preferences:
     def _grow(self, lists: int, classes: int) -> None:
         of = np.full((lists, classes), _UNKNOWN, np.int32)
         of[: self._of.shape[0], : self._of.shape[1]] = self._of
-        self._of, self._tables = of, None
+        self._of = of
 
     def tables(self) -> Steps:
-        """The steps as arrays."""
-        if self._tables is None:
-            heads, ways = np.array(self._heads, np.int32), np.array(self._ways, np.int32)
-            self._tables = Steps(self._of, heads, ways)
-        return self._tables
+        """The steps as arrays, which later ones are added to while there is room."""
+        return Steps(self._of, self._heads, self._ways)
 
     def learn(self, number: int, symbol: int) -> int:
         """Computes the step of a list on a class; returns the number of places that it leads to. O(transitions)."""
@@ -162,12 +183,14 @@ class Preferences:
         if target == before and accepts < 0 and all(way == 2 * i + 2 for i, way in enumerate(ways)):
             return _NOTHING
         reached = self._id(target) if target else -1
-        step = self._known.setdefault((ways, reached, accepts), len(self._heads))
-        if step == len(self._heads):
-            self._heads.append((reached, len(self._ways), len(ways), accepts))
-            self._ways += ways
-            self._bytes += 200 + 40 * len(ways)
-            self._tables = None
+        steps, first = self._used
+        step = self._known.setdefault((ways, reached, accepts), steps)
+        if step == steps:
+            self._heads, self._ways = _fit(self._heads, steps + 1), _fit(self._ways, first + len(ways))
+            self._heads[step] = reached, first, len(ways), accepts
+            self._ways[first : first + len(ways)] = ways
+            self._used = steps + 1, first + len(ways)
+            self._bytes += 200 + 12 * len(ways)
         return step
 
     def _id(self, places: Places) -> int:
@@ -181,10 +204,11 @@ class Preferences:
 
     def _step(self, places: Places, vector: int) -> tuple[Places, tuple[int, ...], int]:
         """The list behind an event, the way to each of its places, and the way that is accepted, -1 for none."""
-        marked, passed = [], []
+        marked: list[tuple[int, frozenset[int], bool]] = []
+        passed: list[tuple[int, frozenset[int], bool]] = []
         for place, states in enumerate((*places, frozenset({INITIAL}))):
             first = 2 * place + 2 if place < len(places) else 0
-            step = self._stepper.step(states, vector)
+            step = self._move(states, vector)
             both = [(first + 1, states, accepts) for _, states, accepts in step.marks]
             (passed if self._latest else both).append((first, step.skip, step.skip_accepts))
             marked += both
@@ -201,14 +225,30 @@ class Preferences:
         found = self._in_form(found)
         return tuple(states for states, _ in found), tuple(way for _, way in found), accepted
 
+    def _move(self, states: frozenset[int], vector: int) -> Step:
+        step = self._moves.get((states, vector))
+        if step is None:
+            if len(self._moves) >= _PLACES:
+                self._moves.clear()
+            step = self._moves[states, vector] = self._stepper.step(states, vector)
+        return step
+
     def _in_form(self, found: list[tuple[frozenset[int], int]]) -> list[tuple[frozenset[int], int]]:
-        """The lexicographic normal form of a list, as a trace. O(places³)."""
-        form = []
-        while found:
-            free = [i for i, (states, _) in enumerate(found)
-                    if not any(self._relation.matters(states, other) for other, _ in found[:i])]  # fmt: skip
-            form.append(found.pop(min(free, key=lambda i: sorted(found[i][0]))))
-        return form
+        """Foata's normal form of a list, as a trace: each place in the first level behind those whose order to it
+        matters, and a level in a fixed order. O(places * levels)."""
+        levels: list[int] = []
+        rows: list[list[tuple[int, tuple[frozenset[int], int]]]] = []
+        for each in found:
+            own, rivals = self._relation.masks(each[0])
+            level = len(levels)
+            while level and not levels[level - 1] & rivals:
+                level -= 1
+            if level == len(levels):
+                levels.append(0)
+                rows.append([])
+            levels[level] |= own
+            rows[level].append((own, each))
+        return [each for row in rows for _, each in sorted(row)]
 
     @property
     def over_budget(self) -> bool:
@@ -237,6 +277,12 @@ class Preferences:
             expect(len(frozenset().union(*places)) == sum(map(len, places)), "each state of a list in one place")
         expect(len(set(lists)) == len(lists) and (not lists or lists[0] == _EMPTY), "each list once")
         self._evict(list(lists) or [_EMPTY])
+
+
+def _fit(array: np.ndarray, rows: int) -> np.ndarray:
+    """The array, if it has so many rows, else a longer one that begins with it, at least twice as long."""
+    extra = max(rows - len(array), len(array))
+    return array if rows <= len(array) else np.concatenate([array, np.zeros((extra, *array.shape[1:]), array.dtype)])
 
 
 def _list_bytes(places: Places) -> int:

@@ -3,18 +3,21 @@
 `evaluator` turns batches into symbol classes and hands them to one of the runs:
 
 * `deterministic` for automata without registers;
+* `preferred` for NEXT and LAST without registers;
 * `coded` for guards that are operations on codes; its kernel reads the automaton as `coded_automaton`;
 * `row_sets` for all other guards;
 * `maximal` for MAX.
 
-The first two hand over to `row_sets` at events that are beyond them; `base` has the hand-over and the parts common to
-all. `ending` holds back matches until their windows close. `single_event`, with `waiting`, is the short way of events
-that come one by one.
+`deterministic` and `coded` hand over to `row_sets` at events that are beyond them; `base` has the hand-over and the
+parts common to all. `ending` holds back matches until their windows close. `single_event`, with `waiting`, is the short
+way of events that come one by one.
 
 * `base`: The common part of the runs, and the change from one to another.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
 * `deterministic`: The run of an automaton without registers: deterministic states made when first reached, and one
   kernel over them.
+* `over_classes`: The common part of the runs of automata without registers: a kernel over symbol classes.
+* `preferred`: The run of NEXT and LAST over lists of places, for automata without registers.
 * `row_sets`: Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s
   structure).
 * `maximal`: Selection MAX: only matches whose positions are not a proper subset of another's with the same end.
@@ -36,6 +39,8 @@ __all__ = [
     "evaluation",
     "evaluator",
     "maximal",
+    "over_classes",
+    "preferred",
     "row_sets",
     "single_event",
     "waiting",

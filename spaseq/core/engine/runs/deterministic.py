@@ -54,12 +54,10 @@ class DeterministicRun(ClassRun):
         keys = [self._arena.cells] if self.partitions > 1 else []
         return found | {"keys": found["keys"] + keys, "automaton": [*found["automaton"], self._cache]}
 
-    @property
-    def reached(self) -> frozenset[int] | None:
+    def _sets(self) -> list[frozenset[int]] | None:
         if self._cache.clears:
             return None
-        states = self._cache.states
-        return frozenset().union(*(states[i] for i in {*self._cache.learnt, *self._active()}))
+        return [self._cache.states[i] for i in {*self._cache.learnt, *self._active()}]
 
     def add_classes(self, vectors: list[int]) -> None:
         super().add_classes(vectors)

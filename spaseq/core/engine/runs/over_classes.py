@@ -35,6 +35,15 @@ class ClassRun(Run):
     def _provide(self, status: int, events: np.ndarray) -> None:
         """Make room, or compute the steps, that the kernel's `status` asks for."""
 
+    @abstractmethod
+    def _sets(self) -> list[frozenset[int]] | None:
+        """The sets of states that some run has been in; None if some of them are forgotten."""
+
+    @property
+    def reached(self) -> frozenset[int] | None:
+        sets = self._sets()
+        return None if sets is None else frozenset().union(*sets)
+
     def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
         arena = self._arena
         self._admit(events)

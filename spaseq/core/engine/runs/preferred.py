@@ -56,11 +56,10 @@ class PreferredRun(ClassRun):
         keys = [self._first, self._groups, *([self._arena.cells] if self.partitions > 1 else [])]
         return found | {"keys": found["keys"] + keys, "automaton": [*found["automaton"], self._preferences]}
 
-    @property
-    def reached(self) -> frozenset[int] | None:
+    def _sets(self) -> list[frozenset[int]] | None:
         if self._preferences.clears:
             return None
-        return frozenset().union(*(states for places in self._preferences.lists for states in places))
+        return [states for places in self._preferences.lists for states in places]
 
     def add_classes(self, vectors: list[int]) -> None:
         super().add_classes(vectors)

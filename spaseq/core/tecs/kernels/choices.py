@@ -5,10 +5,10 @@ best. `spaseq.core.automata.preference` defines places. The machine that a windo
 start. Machines in the same list of places move together, so a cell holds the runs of many machines, each under its
 *key*, the start of the machine.
 
-Nodes are those of `structure`, but a union is a *choice*: it has runs of greater keys on its left, whose greatest is
-MAX, and of lesser keys on its right, whose greatest is POS. One branch is read: the right one if POS is alive, else the
-left one. The run below a key began there or later, so a node that is read is alive if its key is, and prefixes of the
-ring are reclaimed as ever.
+Nodes are those of `structure`, but a union is a *choice*. On its left it has runs of greater keys, on its right of
+lesser ones. MAX is the greatest key on the left, POS on the right. One branch is read: the right one if POS is alive,
+else the left one. The run below a key began there or later, so a node that is read is alive if its key is, and prefixes
+of the ring are reclaimed as ever.
 
 *Depth.* Choices form a Patricia trie over the greatest keys of their branches (Okasaki & Gill, Fast Mergeable Integer
 Maps, 1998), newest first. The branching bit of a choice is the highest bit in which MAX and POS differ, and decreases
@@ -209,8 +209,7 @@ def start_of(nodes, node, low):
 
 @kernel
 def write_run(nodes, st, node, matches, places):
-    """Writes the run below `node` that the window asks for as a match, if there is room; else FLUSH. O(its positions).
-    """
+    """Writes the run below `node` that the window asks for as a match. FLUSH if there is no room. O(its positions)."""
     mask = nodes.shape[0] - 1
     low = st[LOW]
     size = 0
