@@ -17,7 +17,8 @@ Laws of the order. Let two runs have marked P and Q before an event, and P' and 
   same event with the same further marks, and the laws say that it stays better. A place without states is left out.
 
 If each run marks its start, two runs with the same positions have the same start, so a place has one run, and there are
-no ties. With labels one set of positions could have several runs. Both are left to frontiers (`has_places`).
+no ties. Automata with labels, and those that begin at an event that is not marked, have ties and keep frontiers
+(`has_places`).
 
 *Window.* The machine begun at a start s has the places of all runs that begin at s or later. At an event whose first
 live start is s, its best run is the answer. Machines in the same list move alike for ever, whatever their starts are.
@@ -26,7 +27,8 @@ live start is s, its best run is the answer. Machines in the same list move alik
 lead to one state, or to acceptance, at one event. With LAST both must mark the event, or neither: `Relation` finds the
 pairs of states for which that may be. Places of which no pair may meet are put in a fixed order, as letters of a trace
 (Mazurkiewicz) that commute. So a sequence of n types has n lists with LAST, instead of the n! orders in which the types
-came last."""
+came last.
+"""
 
 from __future__ import annotations
 

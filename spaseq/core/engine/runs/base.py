@@ -6,7 +6,8 @@ for all automata if a state is not enough. `MaxRun` and `PreferredRun` are for s
 
 `DeterministicRun` and `GuardRun` may come upon an event that is beyond them. They stop in front of it by `HandOver`,
 and `RegisterRun` goes on from `LiveSets`, the runs that are alive then. The structure stays as it is, and so does every
-cell; only the sets of a cell's runs get another form. Snapshots hold the same `LiveSets`."""
+cell; only the sets of a cell's runs get another form. Snapshots hold the same `LiveSets`.
+"""
 
 from __future__ import annotations
 
