@@ -98,7 +98,7 @@ class DeterministicRun(Run):
     def arguments(self, write: bool) -> tuple[Any, ...]:
         """Those of `run_classes` behind the events, until an array grows or there are new transitions."""
         arena, output = self._arena, self._arena.output(self._order, self._limit, write)
-        return arena.structure, self._cache.tables(), self.width, self.floors, self._consume, *output
+        return arena.structure, self._cache.tables(), self.width, self.floors, self._consume, *output, self.after
 
     def fit(self) -> None:
         """Cells for every partition and deterministic state."""
