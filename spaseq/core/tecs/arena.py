@@ -22,6 +22,7 @@ import numpy as np
 
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import in_order
+from spaseq.core.jit import attempt_rows
 from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.after_match import drop_dead
@@ -194,7 +195,8 @@ class Arena:
         """Remove the runs of dead starts, and make room in the table for `need` more. `cells`: those with runs, of the
         partitions `keys`: int64 (n,) each. The table is longer than the entries, so this is seldom."""
         if self.st[k.DEAD_COUNT]:
-            drop_dead(self.cells, self.entries, self.st, self.dead, cells, keys)
+            rows = len(cells) + len(self.entries) + len(self.dead)
+            attempt_rows(drop_dead, rows, self.cells, self.entries, self.st, self.dead, cells, keys)
         size = max(64, len(self.dead))
         while need and size < max(4 * need, 2 * (len(self.entries) - int(self.st[k.FREE_COUNT]))):
             size *= 2
