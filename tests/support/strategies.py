@@ -84,6 +84,24 @@ def ceql_case(rng: random.Random) -> CeqlCase:
     return CeqlCase(_discarding(rng, query) if rng.random() < 0.15 else query, stream)
 
 
+def after_case(rng: random.Random) -> CeqlCase:
+    """A wide case with AFTER MATCH or SELECT FIRST, where the rule leaves matches out as a rule."""
+
+    def left_out(case: CeqlCase) -> int:
+        plain = replace(case.query, after=None, strategy="ALL" if case.query.strategy == "FIRST" else case.query.strategy)
+        return len(evaluate(plain, case.stream)) - len(evaluate(case.query, case.stream))
+
+    def draw(rng: random.Random) -> CeqlCase:
+        case = _widen(rng)
+        plain = replace(case.query, consume="NONE", limit=None, ending=None)
+        query = plain
+        while query.after is None and query.strategy != "FIRST":
+            query = _discarding(rng, plain)
+        return replace(case, query=query)
+
+    return interesting(draw, left_out, rng)
+
+
 def _discarding(rng: random.Random, query: Query) -> Query:
     """The query with SELECT FIRST, or with a rule of AFTER MATCH, if these go with its other clauses."""
     if (query.consume, query.limit, query.ending) != ("NONE", None, None):

@@ -72,7 +72,13 @@ from spaseq.core.tecs.kernels.layout import (
     WRITING,
     WRITTEN,
 )
-from spaseq.core.tecs.kernels.structure import clear_cell, enumerate_outs, free_entries, new_node
+from spaseq.core.tecs.kernels.structure import (
+    clear_cell,
+    enumerate_outs,
+    evict_dead_entries,
+    free_entries,
+    new_node,
+)
 
 
 @hot
@@ -164,6 +170,9 @@ def apply_firsts(nodes, cells, entries, st, moves, count, position, low, outs, r
     accepted = 0
     for i in range(count):
         move = moves[i]
+        for column in (MARK_TO, SKIP_TO):
+            if move[column] >= 0:
+                evict_dead_entries(cells, entries, st, move[column], low)
         marked_behind = np.int64(NIL)
         skipped_behind = np.int64(NIL)
         for r in range(move[M_FIRST], move[M_FIRST] + move[M_LENGTH]):
