@@ -118,7 +118,7 @@ def _choice(query: ast.Query) -> Choice:
 
 
 def _after(query: ast.Query, keyed: bool) -> AfterMatch | None:
-    """What a match discards, by AFTER MATCH or by SELECT FIRST."""
+    """The rule for what a match discards, of AFTER MATCH or SELECT FIRST; None if there is none."""
     if query.selection.strategy is ast.Strategy.FIRST:
         return AfterMatch(After.ONCE, keyed=keyed)
     if query.after is None or query.after.rule is ast.After.NO_SKIP:

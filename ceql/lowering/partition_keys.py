@@ -10,8 +10,8 @@ the same, so it is done only if all of these hold:
 * Nothing counts or excludes events by their place in the whole stream: no contiguity (`:`, `:+`, STRICT), no window in
   EVENTS, no NOT between parts or at the end.
 * CONSUME BY PARTITION is not used: with more partitions a match would delete fewer partial matches. CONSUME BY ANY
-  deletes those of all partitions. For the same reason a match discards no others of its partition (AFTER MATCH, SELECT
-  FIRST), except by TO NEXT EVENT: those that began with its first event have its key.
+  deletes those of all partitions. For the same reason AFTER MATCH and SELECT FIRST are not used. TO NEXT EVENT may be:
+  it discards what began with the first event of the match, and that has its key.
 
 Selection and LIMIT compare only matches that end at the same event, which all have its key.
 """

@@ -134,8 +134,8 @@ _SLIPS: Final = tuple(
             r"\w",
             "write SKIP TO NEXT EVENT, SKIP TO FIRST x or SKIP TO LAST x; SQL's SKIP TO x is SKIP TO LAST x",
         ),
-        (r"", r"SKIP\s+(?:PAST|TO)\b", "write AFTER MATCH before it: AFTER MATCH SKIP PAST LAST EVENT"),
         (r"AFTER", r"(?:SKIP|NO)\b", "write AFTER MATCH SKIP PAST LAST EVENT, or AFTER MATCH NO SKIP"),
+        (r"", r"SKIP\s+(?:PAST|TO)\b", "write AFTER MATCH before it: AFTER MATCH SKIP PAST LAST EVENT"),
         (
             r"",
             r"(?:ONE\s+ROW|ALL\s+ROWS)\s+PER\s+MATCH\b",
@@ -253,7 +253,7 @@ def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
 
 def _words(terminals: Iterable[str]) -> tuple[str, ...]:
     given = {t for t in terminals if t != "MORETHAN"}
-    if {"EVENT", "ROW"} <= given:  # of AFTER MATCH, where it has no plural
+    if {"EVENT", "ROW"} <= given:  # of AFTER MATCH: no plural there
         return ("EVENT",)
     words = {_WORDS.get(t, t) for t in given}
     if "an arithmetic operator" in words:

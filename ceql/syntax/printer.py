@@ -11,8 +11,8 @@ from spaseq.core.errors import InternalError
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
-    "after|all|and|any|as|by|consume|events?|false|filter|from|in|last|like|limit|match|max|next|no|none|not|or"
-    "|partition|past|range|select|skip|strict|to|true|where|within",
+    "after|all|and|any|as|by|consume|events?|false|filter|first|from|in|last|like|limit|match|max|next|no|none|not|or"
+    "|partition|past|range|row|select|skip|strict|to|true|where|within",
     re.IGNORECASE,
 )
 

@@ -134,6 +134,10 @@ class _Reader(Tokens):
         formula, ending = _split(formula)
         return Query(formula, select, strategy, partition, within, self.streams, consume, limit, ending, None, after)
 
+    def event(self) -> None:
+        if not self.take("ROW"):
+            self.need("EVENT")
+
     def after(self) -> tuple[str, str] | None:
         """The rule of AFTER MATCH and its variable, or None for NO SKIP."""
         self.need("MATCH")
@@ -143,11 +147,11 @@ class _Reader(Tokens):
         self.need("SKIP")
         if self.take("PAST"):
             self.need("LAST")
-            self.need("EVENT")
+            self.event()
             return "PAST LAST", ""
         self.need("TO")
         if self.take("NEXT"):
-            self.need("EVENT")
+            self.event()
             return "TO NEXT", ""
         rule = f"TO {self.next('name').upper()}"
         if rule not in ("TO FIRST", "TO LAST"):

@@ -85,7 +85,7 @@ def ceql_case(rng: random.Random) -> CeqlCase:
 
 
 def after_case(rng: random.Random) -> CeqlCase:
-    """A wide case with AFTER MATCH or SELECT FIRST, where the rule leaves matches out as a rule."""
+    """A wide case with AFTER MATCH or SELECT FIRST; most of them leave matches out."""
 
     def left_out(case: CeqlCase) -> int:
         plain = replace(case.query, after=None, strategy="ALL" if case.query.strategy == "FIRST" else case.query.strategy)
@@ -109,7 +109,7 @@ def _discarding(rng: random.Random, query: Query) -> Query:
     rule = rng.choice(("FIRST", "PAST LAST", "TO NEXT", "TO FIRST", "TO LAST"))
     if rule == "FIRST":
         return replace(query, strategy="FIRST")
-    names = sorted(_shown(query.formula, False) if query.select is None else query.select)
+    names = sorted(_shown_names(query.formula, False) if query.select is None else query.select)
     if rule in ("TO FIRST", "TO LAST") and not names:
         return query
     variable = rng.choice(names) if rule in ("TO FIRST", "TO LAST") else ""
@@ -118,23 +118,23 @@ def _discarding(rng: random.Random, query: Query) -> Query:
 
 def _is_named(query: Query) -> bool:
     """True if AFTER MATCH names no variable, or one that matches show."""
-    shown = _shown(query.formula, False) if query.select is None else query.select
+    shown = _shown_names(query.formula, False) if query.select is None else query.select
     return query.after is None or query.after[1] in (*shown, "")
 
 
-def _shown(formula: Formula, named: bool) -> frozenset[str]:
+def _shown_names(formula: Formula, named: bool) -> frozenset[str]:
     """The variables of AS, and the event types that are under none."""
     match formula:
         case Type(name):
             return frozenset() if named else frozenset({name})
         case As(child, variable):
-            return _shown(child, True) | {variable}
+            return _shown_names(child, True) | {variable}
         case Other():
             return frozenset()
         case Filter(child) | Plus(child) | Repeat(child):
-            return _shown(child, named)
+            return _shown_names(child, named)
         case Then(left, right) | Or(left, right) | And(left, right) | Without(left, _, right):
-            return _shown(left, named) | _shown(right, named)
+            return _shown_names(left, named) | _shown_names(right, named)
     raise AssertionError(formula)
 
 

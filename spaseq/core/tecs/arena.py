@@ -172,7 +172,7 @@ class Arena:
         return self.runs if order in k.FRONTIERS else None, output, recent
 
     def after(self, rule: int, hidden: bool, takes: np.ndarray, floors: np.ndarray) -> k.After:
-        """What kernels use for the rule for what a match discards, until an array grows. Arguments: as of `k.After`."""
+        """The arrays of a rule for what a match discards, until one grows. Arguments: as of `k.After`."""
         if not len(self.listed_places):
             self._list_anew(64, 1024)
         return k.After(rule, hidden, takes, floors, self.dead, self.listed, self.listed_places, self.listed_order)

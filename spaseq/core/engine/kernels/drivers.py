@@ -192,8 +192,8 @@ def run_moves(structure, runs, output, recent, after, count, position, low, dead
 
 @kernel
 def finish_event(structure, output, recent, after):
-    """Enumerate the matches of the current event: all, with LIMIT the most recent, only if any, the roots of all, or
-    those that a rule for what a match discards leaves."""
+    """Enumerate the matches of the current event: all, with LIMIT the most recent, only if any, or the roots of all.
+    With a rule for what a match discards (`after`), those that it leaves."""
     if after is not None:
         return finish_after(structure, output, after)
     nodes, st, outs = structure.nodes, structure.st, structure.outs

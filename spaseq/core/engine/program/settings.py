@@ -60,8 +60,8 @@ class After(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class AfterMatch:
-    """What a match discards: `variable` is that of TO_FIRST and TO_LAST. `keyed`: False if events have no partitions;
-    then the memory of discarded runs is free at once."""
+    """A rule for what a match discards. `variable` is that of TO_FIRST and TO_LAST. `keyed`: False if events have no
+    partitions; then the memory of discarded runs is free at once."""
 
     rule: After
     variable: str = ""
