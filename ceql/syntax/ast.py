@@ -256,7 +256,7 @@ class Consume(enum.Enum):
 
 
 class After(enum.Enum):
-    """The partial matches and other matches of its partition that a match discards, by the event at which they began."""
+    """The rule for the matches, complete or partial, that a match discards, by the event at which they began."""
 
     PAST_LAST = "SKIP PAST LAST EVENT"
     TO_NEXT = "SKIP TO NEXT EVENT"

@@ -596,9 +596,9 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
         found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
-        for v in matched if query.after is not None else ():
-            c = (number, v.start, v.end, _data(v, query.select))
-            taken[c] = taken.get(c, frozenset()) | v.of(query.after[1])
+        for v in matched:
+            key = (number, v.start, v.end, _data(v, query.select))
+            taken[key] = taken.get(key, frozenset()) | v.of("" if query.after is None else query.after[1])
     if query.after is not None or query.strategy == "FIRST":
         return sorted(_report_after(query, by_end, taken))
     return sorted(_report(query, by_end))
@@ -648,7 +648,7 @@ def _report_after(
         before = reported.setdefault(number, [])
         left = set(select(query.strategy, found))
         while True:
-            left = {c for c in left if not any(_discards(rule, m, c, taken.get((number, *m))) for m in before)}
+            left = {c for c in left if not any(_discards(rule, m, c, taken[number, *m]) for m in before)}
             if not left:
                 break
             best = [c for c in left if not any(_beats("NEXT", d[2], c[2]) for d in left)]
@@ -659,7 +659,7 @@ def _report_after(
             yield positions[i], positions[j], tuple(sorted(positions[k] for k in d))
 
 
-def _discards(rule: str, match: Any, other: Any, taken: Positions | None) -> bool:
+def _discards(rule: str, match: Any, other: Any, taken: Positions) -> bool:
     """True if a reported match discards what begins where the other does (docs/semantics.md, after a match)."""
     match rule:
         case "FIRST":

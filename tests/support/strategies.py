@@ -88,7 +88,8 @@ def after_case(rng: random.Random) -> CeqlCase:
     """A wide case with AFTER MATCH or SELECT FIRST; most of them leave matches out."""
 
     def left_out(case: CeqlCase) -> int:
-        plain = replace(case.query, after=None, strategy="ALL" if case.query.strategy == "FIRST" else case.query.strategy)
+        strategy = "ALL" if case.query.strategy == "FIRST" else case.query.strategy
+        plain = replace(case.query, after=None, strategy=strategy)
         return len(evaluate(plain, case.stream)) - len(evaluate(case.query, case.stream))
 
     def draw(rng: random.Random) -> CeqlCase:

@@ -92,7 +92,7 @@ def with_keys(rows: Rows, ends: list[int]) -> list[tuple[int, int]]:
 
 
 def test_past_last_is_next_with_consumption_if_runs_mark_their_start() -> None:
-    """The two are one, so the first is evaluated as the second; with a projection that leaves starts out they differ."""
+    """So the first is evaluated as the second. With a projection that leaves starts out they differ."""
     same = other = 0
     for seed in range(SIZE):
         _, rows, window, _, query, _ = draw(seed)

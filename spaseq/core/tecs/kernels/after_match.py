@@ -303,7 +303,7 @@ def choose_matches(st, after):
                 if j == i or not after.hidden:
                     order[2, chosen] = one
                     chosen += 1
-                if rule == AFTER_TO_FIRST or rule == AFTER_TO_LAST:
+                if rule in (AFTER_TO_FIRST, AFTER_TO_LAST):
                     for at in range(matches[2, one], matches[2, one + 1]):
                         if after.takes[places[at] & ((1 << bits) - 1)]:
                             place = places[at] >> bits
