@@ -69,8 +69,8 @@ def test_short_windows_over_long_streams_are_the_oracles(rule: str) -> None:
 
 
 def test_once_is_for_each_key_and_begins_anew_behind_a_pause() -> None:
-    stream = [{"type": t, "k": k, "time": at} for t, k, at in
-              [("A", 1, 0), ("B", 1, 1), ("A", 1, 2), ("B", 1, 3), ("A", 2, 4), ("B", 2, 5), ("A", 1, 90), ("B", 1, 91)]]  # fmt: skip
+    rows = [("A", 1, 0), ("B", 1, 1), ("A", 1, 2), ("B", 1, 3), ("A", 2, 4), ("B", 2, 5), ("A", 1, 90), ("B", 1, 91)]
+    stream = [{"type": kind, "k": key, "time": time} for kind, key, time in rows]
     text = "SELECT FIRST * WHERE A ; B PARTITION BY [k]"
     assert pushed(ceql.compile(text), stream) == [(0, 1, (0, 1)), (4, 5, (4, 5))]
     forgets = ceql.compile(text, settings=ceql.Settings(forget_keys_after=60))
