@@ -137,8 +137,8 @@ GOLDEN = {
 <query>:1:18: unexpected =
   SELECT * WHERE A => B
                    ^
-expected: a repetition (? + * {2,5}, with -> or : before it), ->, :, ;, AFTER MATCH, AS, CONSUME BY, FILTER, LIMIT, OR, \
-PARTITION BY, WITHIN, the end of the query
+expected: a repetition (? + * {2,5}, with -> or : before it), ->, :, ;, AFTER MATCH, AS, CONSUME BY, FILTER, LIMIT, \
+OR, PARTITION BY, WITHIN, the end of the query
 hint: CEQL writes 'followed by' as -> (the next that fits), ; (anything between) or : (immediately)""",
     "SELECT *\nWHERE (A ; B\nWITHIN 3 EVENTS": """\
 <query>:2:7: '(' is not closed

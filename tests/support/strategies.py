@@ -83,7 +83,7 @@ def ceql_case(rng: random.Random) -> CeqlCase:
         ending,
     )
     stream = draw_stream(rng, timed=_needs_times(query.within))
-    return CeqlCase(_discarding(rng, query) if rng.random() < 0.15 else query, stream)
+    return CeqlCase(draw_rule(rng, query) if rng.random() < 0.15 else query, stream)
 
 
 def after_case(rng: random.Random) -> CeqlCase:
@@ -99,13 +99,13 @@ def after_case(rng: random.Random) -> CeqlCase:
         plain = replace(case.query, consume="NONE", limit=None, ending=None)
         query = plain
         while query.after is None and query.strategy != "FIRST":
-            query = _discarding(rng, plain)
+            query = draw_rule(rng, plain)
         return replace(case, query=query)
 
     return interesting(draw, left_out, rng)
 
 
-def _discarding(rng: random.Random, query: Query) -> Query:
+def draw_rule(rng: random.Random, query: Query) -> Query:
     """The query with SELECT FIRST, or with a rule of AFTER MATCH, if these go with its other clauses."""
     if (query.consume, query.limit, query.ending) != ("NONE", None, None):
         return query
@@ -134,9 +134,9 @@ def _shown_names(formula: Formula, named: bool) -> frozenset[str]:
             return _shown_names(child, True) | {variable}
         case Other():
             return frozenset()
-        case Filter(child) | Plus(child) | Repeat(child):
+        case Filter(child) | Plus(child) | Repeat(child) | Rounds(child):
             return _shown_names(child, named)
-        case Then(left, right) | Or(left, right) | And(left, right) | Without(left, _, right):
+        case Then(left, right) | Or(left, right) | And(left, right) | Step(left, right) | Without(left, _, right):
             return _shown_names(left, named) | _shown_names(right, named)
     raise AssertionError(formula)
 

@@ -94,7 +94,7 @@ def with_keys(rows: Rows, ends: list[int]) -> list[tuple[int, int]]:
 def test_past_last_is_next_with_consumption_if_runs_mark_their_start() -> None:
     """So the first is evaluated as the second. With a projection that leaves starts out they differ."""
     same = other = 0
-    for seed in range(SIZE):
+    for seed in range(300):
         _, rows, window, _, query, _ = draw(seed)
         program = compile_program(lower(query.formula), window, choice=Choice(after=AfterMatch(After.PAST_LAST)))
         next_one = Choice(Selection.NEXT, Consume.PARTITION)
@@ -106,7 +106,7 @@ def test_past_last_is_next_with_consumption_if_runs_mark_their_start() -> None:
         else:
             other += found != consumed
             assert {m[1:] for m in found} == {m[1:] for m in consumed}, (seed, query, rows)
-    assert same > SIZE // 20 and other > 0
+    assert same > 15 and other > 0
 
 
 def test_a_variable_that_never_takes_the_first_event_leaves_one_run_for_each_start() -> None:
