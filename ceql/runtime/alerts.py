@@ -241,6 +241,8 @@ def _check(lowered: Lowered) -> None:
         raise _outside("SELECT STRICT")
     if lowered.absent is not None:
         raise _outside("NOT at the end")
+    if lowered.choice.after is not None:
+        raise _outside("AFTER MATCH or SELECT FIRST")
     choice = Choice(Selection.ALL, limit=lowered.choice.limit)
     if lowered.choice not in (choice, Choice(Selection.ANY, limit=lowered.choice.limit)):
         raise _outside("a selection that leaves matches out, or consumption,")

@@ -2,7 +2,8 @@
 
 The rules:
 
-* variables in SELECT and FILTER take events somewhere in the formula, and not only under a NOT;
+* variables in SELECT, FILTER and AFTER MATCH take events somewhere in the formula, and not only under a NOT;
+* the variable in AFTER MATCH is shown by SELECT;
 * the stream of `s>R` is one of FROM;
 * regular expressions are valid;
 * functions exist and have the right arguments;
@@ -59,6 +60,30 @@ def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
                 yield from defined_variables(child)
 
 
+def shown_variables(query: ast.Query) -> tuple[str, ...]:
+    """The variables that matches show: those of SELECT; with `*`, those of AS, and the event types that are under
+    none."""
+    items = query.selection.items
+    if items is not None:
+        return tuple(dict.fromkeys(item.variable for item in items))
+    return tuple(dict.fromkeys(_list_unnamed(query.where, False)))
+
+
+def _list_unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
+    match node:
+        case ast.EventType():
+            if not named:
+                yield next(name for name, _ in defined_variables(node))
+        case ast.As(child, variable):
+            yield from _list_unnamed(child, True)
+            yield variable.text
+        case ast.Without():
+            return
+        case _:
+            for child in children(node):
+                yield from _list_unnamed(child, named)
+
+
 def formulas(node: ast.Formula) -> Iterator[ast.Formula]:
     """A formula and all formulas in it, those under a NOT included, from left to right."""
     return walk(node)
@@ -91,6 +116,21 @@ class _Checker:
         self.formula(query.where)
         for item in query.selection.items or ():
             self.known(item.variable, item.span, "SELECT")
+        if query.after is not None and query.after.variable is not None:
+            self.after(query, query.after.variable)
+
+    def after(self, query: ast.Query, variable: ast.Name) -> None:
+        """The variable of AFTER MATCH is one that matches show."""
+        name = variable.text
+        self.known(name, variable.span, "AFTER MATCH")
+        shown = shown_variables(query)
+        if name in shown:
+            return
+        if query.selection.items is None:
+            problem = f"{name} is an event type with a name of its own here, so AFTER MATCH cannot name it"
+            raise self.error(problem, variable.span, f"name the variable: {' or '.join(shown)}")
+        problem = f"AFTER MATCH names {name}, and SELECT leaves it out"
+        raise self.error(problem, variable.span, f"write SELECT {', '.join((*shown, name))}")
 
     def streams(self, query: ast.Query) -> None:
         names = [s.text for s in query.streams]

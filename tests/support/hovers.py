@@ -19,7 +19,7 @@ _SIGNS = {
 _TITLES = {
     "ceql": {
         "Conditions and values": "true false in",
-        "Selection strategies": "all any last max",
+        "Selection strategies": "all any first last max",
         "PARTITION BY": "by",
         "SELECT": "none",
         "WITHIN": "event events microsecond microseconds nanosecond nanoseconds",

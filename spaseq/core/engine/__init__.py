@@ -27,7 +27,7 @@ from spaseq.core.engine.program.matches import CodedRows, MatchBatch
 from spaseq.core.engine.program.partitions import Partitions
 from spaseq.core.engine.program.program import Program, compile_program, ends_only
 from spaseq.core.engine.program.register_ops import Codes
-from spaseq.core.engine.program.settings import Choice, Consume, Registers, Selection, Settings
+from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.window import Window
 from spaseq.core.engine.progress import Progress, progress_of, stuck
 from spaseq.core.lazy_names import loader
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from spaseq.core.engine.runs.evaluator import Evaluator
 
 __all__ = [
+    "After",
+    "AfterMatch",
     "Batch",
     "Choice",
     "CodedRows",

@@ -16,6 +16,8 @@ from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.choices import empty_cell, fold, prepend, start_of, write_run
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_ANY,
+    CONSUME_NONE,
+    CONSUME_ONCE,
     CONSUME_PARTITION,
     COUNTED,
     DONE,
@@ -41,6 +43,7 @@ from spaseq.core.tecs.kernels.layout import (
     MAX,
     MERGED,
     NEED_STATES,
+    NEVER,
     NIL,
     OUTS,
     ROW,
@@ -315,8 +318,11 @@ def run_lists(events, structure, steps, groups, first, width, floors, consume, s
         if consume == CONSUME_ANY:
             low = max(low, st[FLOOR])
             keep = max(keep, st[FLOOR])
-        elif consume == CONSUME_PARTITION:
+        elif consume != CONSUME_NONE:
             low = max(low, floors[key])
+            if low > position:
+                st[ROW] = k + 1
+                continue
         made = survey(structure, steps, groups, first, width, key, c, low, single)
         if made < 0:
             return NEED_STATES
@@ -336,6 +342,8 @@ def run_lists(events, structure, steps, groups, first, width, floors, consume, s
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
                 floors[key] = position + 1
+            elif consume == CONSUME_ONCE:
+                floors[key] = NEVER
             status = finish_run(structure, output)
             if status != DONE:
                 return status

@@ -62,7 +62,7 @@ class GuardRun(Run):
         self._tables: GuardTables = self._automaton.tables([], 2)
         self.kernel: Kernel = Bound(run_guarded)
         self._out = np.full((2, width), reg.NOTHING, np.int64)
-        self._groups = np.zeros((len(program.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
+        self._groups = np.zeros((len(program.cea.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
         self._sets = np.zeros((64, width), np.int64)
         self._accepted = np.zeros((64, 2), np.int64)
         self._answers = np.zeros((64, width), np.int64)
@@ -195,6 +195,7 @@ class GuardRun(Run):
             reg.Asking(self._memo, self._questions, self._figures) if codes.asked else None,
             None if codes.chains is None else codes.chains.array, self.floors, self._consume, self.own_windows,
             self.program.settings.live_runs, *arena.output(self._order, self._limit, write),
+            self.after,
         )  # fmt: skip
 
     @property
