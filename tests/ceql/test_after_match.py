@@ -83,7 +83,8 @@ def test_explain_names_the_rule() -> None:
     assert "after a match: TO LAST x" in text
     past = ceql.compile("SELECT * WHERE A ; B PARTITION BY [k] AFTER MATCH SKIP PAST LAST EVENT")
     assert "after a match: PAST LAST" in past.explain()
-    assert past.program().choice.after is not None and past.program().choice.after.rule is After.PAST_LAST
+    after = past.program().choice.after
+    assert after is not None and after.rule is After.PAST_LAST
     assert "consume by: PARTITION" in past.explain()
 
 
