@@ -290,7 +290,8 @@ class SingleWaiting:
 
     def _sure(self, low: int, key: int) -> list[MatchBatch]:
         assert self._waiting is not None
-        return list(within(self._waiting.reach(low, key), self._output_bytes))
+        closed = self._waiting.reach(low, key)
+        return list(within(closed, self._output_bytes)) if closed else []
 
     @property
     def undecided(self) -> int | None:
