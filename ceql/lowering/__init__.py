@@ -11,5 +11,3 @@
 * `lower`: Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
 * `advice`: Parts of a query that are probably not meant, though they can be run.
 """
-
-__all__ = ["advice", "disjunctions", "lower", "partition_keys", "repeat"]

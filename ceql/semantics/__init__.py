@@ -15,5 +15,3 @@ once the attributes of the events are known.
 * `schemas`: Schemas: the kind of value of each attribute, given by the user or by the input.
 * `types`: Checks the attributes and operations of a query against a schema, before the first event.
 """
-
-__all__ = ["ambiguities", "check", "contradictions", "filters", "schemas", "scopes", "streams", "types"]

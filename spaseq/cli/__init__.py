@@ -15,7 +15,3 @@ Modules:
 * `main`: The `spaseq` command: run, check, explain, plot.
 * `studio`: SPAseq in the studio (`spaseq.tools.studio`).
 """
-
-from __future__ import annotations
-
-__all__: list[str] = []

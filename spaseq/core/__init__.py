@@ -28,5 +28,3 @@ Modules:
 * `forecast/`: Forecasts of the next match.
 * `drawing/`: Pictures: automata as DOT and SVG, matches on a time axis.
 """
-
-__all__: list[str] = []

@@ -14,5 +14,3 @@ computes the results of SELECT and the clauses behind it.
 * `typed`: Results as a table of Arrow's types, or of RDF terms as they are.
 * `timelines`: Matches to look at: on a time axis, and as the table of a notebook.
 """
-
-__all__ = ["columns", "computing", "gathered", "history", "match", "results", "solutions", "timelines", "typed"]

@@ -11,5 +11,3 @@ separates the FILTERs that are decided within one conjunction from those that ne
   run.
 * `advice`: Parts that are probably not meant, though they can be run: graph patterns that share nothing, slips.
 """
-
-__all__ = ["advice", "check", "clauses", "expand", "filters"]

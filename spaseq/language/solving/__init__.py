@@ -12,5 +12,3 @@ pushed one by one.
 * `instants`: The batches that the engine reads: rows of the table, and the mapping sets of conjunctions at them.
 * `solve`: Evaluates the GPMs and makes the table: the value of every GPM at every instant.
 """
-
-__all__ = ["chunks", "conjunctions", "instant_rows", "instants", "solve"]

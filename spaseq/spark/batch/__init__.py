@@ -12,5 +12,3 @@ tuples may be cut.
   runs.
 * `tuples`: CEQL queries as Spark batch jobs over DataFrames of tuples.
 """
-
-__all__ = ["columns", "cuts", "form", "job", "slices", "tuples"]

@@ -20,19 +20,3 @@
   an Arrow schema, from which Spark's own follows.
 * `versions`: The versions of PySpark that this package works with.
 """
-
-__all__ = [
-    "bar",
-    "connecting",
-    "failures",
-    "keeping",
-    "layout",
-    "options",
-    "query_text",
-    "session",
-    "shipping",
-    "steps",
-    "storage",
-    "tables",
-    "versions",
-]

@@ -19,16 +19,3 @@ stays on Spark; `graph_clauses` and `join_side` join it.
   events at once.
 * `table`: From streams to the table of solutions: what a batch job does before the engine runs.
 """
-
-__all__ = [
-    "bucket_rows",
-    "graph_clauses",
-    "graphs",
-    "grouping",
-    "join_side",
-    "knowledge",
-    "paths",
-    "read_and_solve",
-    "solutions",
-    "table",
-]

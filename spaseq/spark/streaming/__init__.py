@@ -15,14 +15,3 @@ looks at the folders first.
 * `graph_stream`: SPAseq queries over streams that go on: Spark Structured Streaming around the same engine.
 * `tuple_stream`: CEQL queries over streams of tuples: the same parcels, buckets and clock as for graphs.
 """
-
-__all__ = [
-    "bucket_messages",
-    "checkpoint",
-    "evaluation",
-    "graph_stream",
-    "knowledge_join",
-    "processor",
-    "tuple_stream",
-    "watermark",
-]

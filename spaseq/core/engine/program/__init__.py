@@ -24,20 +24,3 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
 * `program`: A compiled pattern, ready to be evaluated any number of times.
 * `selection`: The meaning of a `Choice` for the kernels.
 """
-
-__all__ = [
-    "batch_order",
-    "guard_conditions",
-    "lazy_plan",
-    "matches",
-    "needed",
-    "normal_form",
-    "open_matches",
-    "partitions",
-    "program",
-    "register_ops",
-    "selection",
-    "settings",
-    "text_order",
-    "window",
-]

@@ -5,5 +5,3 @@
   for single events.
 * `session`: An evaluation that events are pushed to, one call at a time, until `close` or the end of its `with` block.
 """
-
-__all__ = ["past", "recognition", "session"]

@@ -26,18 +26,3 @@ that come one by one.
 * `single_event`: One event at a time: the steps of a batch, without arrays for each event.
 * `ways`: The way of a match through its automaton, computed again when a match is shown.
 """
-
-__all__ = [
-    "base",
-    "coded",
-    "coded_automaton",
-    "deterministic",
-    "ending",
-    "evaluation",
-    "evaluator",
-    "maximal",
-    "row_sets",
-    "single_event",
-    "waiting",
-    "ways",
-]
