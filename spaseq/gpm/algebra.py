@@ -446,6 +446,13 @@ def certain(node: Node) -> frozenset[str]:
             return frozenset()
 
 
+def is_ordered(node: Node) -> bool:
+    """True if an ORDER BY has ordered the solutions of a node."""
+    while isinstance(node, Projected | Distinct | Sliced | Extend | Filter):
+        node = node.child
+    return isinstance(node, Ordered)
+
+
 def required_predicates(node: Node) -> frozenset[URIRef]:
     """Predicates without which a default graph has no solution for `node` (a lower bound)."""
     match node:

@@ -33,19 +33,15 @@ class CodedTerms(Protocol):
 
     def key(self, number: int, /) -> str:
         """The `term_key` of a code's term."""
-        ...
 
     def keys(self, numbers: Iterable[int], /) -> list[bytes]:
         """The bytes of the terms of codes (`term_bytes`)."""
-        ...
 
     def texts(self, numbers: Iterable[int], /) -> list[str]:
         """`key` of each code."""
-        ...
 
     def term(self, number: int, /) -> Any:
         """The term of a code."""
-        ...
 
 
 class CodedLists(Protocol):
@@ -57,11 +53,9 @@ class CodedLists(Protocol):
     def cells(self, numbers: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
         """The number of rounds of each list, int64 (n,), and the codes of their terms: int64 (rounds, names). The
         rounds stand one behind the other; NOTHING for a variable that a round does not bind."""
-        ...
 
     def mappings(self, number: int, /) -> tuple[Mapping, ...]:
         """The rounds of a list."""
-        ...
 
 
 class Texts:

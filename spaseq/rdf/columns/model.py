@@ -61,11 +61,9 @@ class Finds(Protocol):
 
     def __call__(self, key: bytes) -> int:
         """The number of the term, -1 if it is not there."""
-        ...
 
     def all(self, text: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The same for keys of another table: int64."""
-        ...
 
 
 class TermTable:
