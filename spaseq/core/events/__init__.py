@@ -51,7 +51,7 @@ from spaseq.core.events.columns import (
 from spaseq.core.events.growing import GrowingFile
 from spaseq.core.events.options import Duration, EventOptions, TimeOptions, TupleWords
 from spaseq.core.events.readers import frame_of, source_name, tables
-from spaseq.core.events.seen import Seen, closest
+from spaseq.core.events.seen import Seen
 from spaseq.core.events.streams import EventCounters, EventFeed, EventStream
 from spaseq.core.events.time import format_duration, format_time, parse_duration, parse_time
 
@@ -74,7 +74,6 @@ __all__ = [
     "TimeOptions",
     "TruthColumn",
     "TupleWords",
-    "closest",
     "column_of",
     "format_duration",
     "format_time",
