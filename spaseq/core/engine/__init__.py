@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spaseq.core.engine.opening import open_evaluator, restore_evaluator
+from spaseq.core.engine.opening import open_evaluator
 from spaseq.core.engine.program.matches import CodedRows, MatchBatch
 from spaseq.core.engine.program.partitions import Partitions
 from spaseq.core.engine.program.program import Program, compile_program, ends_only
@@ -55,7 +55,6 @@ __all__ = [
     "ends_only",
     "open_evaluator",
     "progress_of",
-    "restore_evaluator",
     "stuck",
 ]
 

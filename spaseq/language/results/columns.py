@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spaseq.core.engine import CodedRows, MatchBatch
 from spaseq.core.engine.program.register_ops import NOTHING
-from spaseq.core.integers import apart, different
+from spaseq.core.integers import apart, different, ranges
 from spaseq.gpm import ROUNDS, Mapping
 from spaseq.gpm.serialise import key_parts, nquads_of_key, nquads_of_keys, nquads_term
 from spaseq.language.guards.encoding import TermCodes
@@ -227,8 +227,7 @@ def columns_of(found: MatchBatch, selected: frozenset[str], history: History) ->
     places = rows.firsts
     if len(rows) and rows.counts.max() > 1:
         match = np.repeat(match, rows.counts)
-        within = np.arange(len(match)) - np.repeat(np.cumsum(rows.counts) - rows.counts, rows.counts)
-        places = rows.firsts[match] + within
+        places = ranges(rows.firsts, rows.counts)
     codes = {name: rows.codes[places, registers[name]] for name in sorted(registers)}
     if len(match) > len(found):
         if any((column == NOTHING).any() for column in codes.values()):
@@ -291,9 +290,7 @@ def taken(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """Of lists that lie behind one another, those at `rows`: their own offsets, and the places of their items;
     int64."""
     lengths = (offsets[1:] - offsets[:-1])[rows]
-    begins = np.cumsum(lengths) - lengths
-    count = int(lengths.sum())
-    return np.append(begins, count), np.arange(count) - np.repeat(begins - offsets[:-1][rows], lengths)
+    return np.append(0, np.cumsum(lengths)), ranges(offsets[:-1][rows], lengths)
 
 
 def _solution_ranks(codes: np.ndarray, terms: CodedTerms) -> np.ndarray:
