@@ -20,14 +20,15 @@ FLOORS = ("core", "tools")
 """Packages of `spaseq` that are known by what is in them."""
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"comparisons", "errors", "events", "held", "integers", "snapshot", "watch"}
+_BASE = {"comparisons", "errors", "events", "held", "integers", "slips", "snapshot", "watch"}
 _COMPILE = _BASE | {"pattern", "trees"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "snapshot": {"errors"},
-    "events": {"errors", "held", "integers", "measure", "snapshot", "watch"},
+    "slips": set(),
+    "events": {"errors", "held", "integers", "measure", "slips", "snapshot", "watch"},
     "held": set(),
     "integers": set(),
     "comparisons": set(),
@@ -53,7 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     "text": {"errors"},
     "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure", "sessions", "compiled", "protocols"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language"},
-    "command": {"errors", "engine", "events", "measure", "start", "version", "watch", "words"},
+    "command": {"errors", "engine", "events", "measure", "slips", "start", "version", "watch", "words"},
     "version": set(),
     "lazy_names": set(),
     "compiled": {"automata", "engine", "errors", "pattern"},
@@ -67,7 +68,7 @@ ALLOWED: dict[str, set[str]] = {
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
-    "comparisons", "trees", "compiled", "protocols",
+    "comparisons", "trees", "compiled", "protocols", "slips",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

@@ -187,7 +187,7 @@ class Endings:
         born = -1 if batch.born is None else int(batch.born[row])
         mappings = batch.value(conjunction, row)
         names = [name for variable in self._shared[conjunction] for name in _names_by(variable, conjunction, mappings)]
-        for number in {number for name in names for number in self._open.named(name)}:
+        for number in {number for name in names for number in self._open.numbers_under(name)}:
             match = self._open[number]
             if match.start < born:
                 continue  # of the key before it was forgotten, or of another

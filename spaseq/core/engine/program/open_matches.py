@@ -23,7 +23,7 @@ class OpenMatches(Generic[_M]):
         self._least = self._next = 0
 
     def add(self, match: _M, names: tuple[Hashable, ...], bound: int | None = None, windows: Hashable = None) -> None:
-        """Enter a match under the `names` by which events find those that they may call off (`named`).
+        """Enter a match under the `names` by which events find those that they may call off (`numbers_under`).
 
         Its window closes behind `bound` (`due`), None for never. `windows`: one of the names, if its matches have
         windows of their own.
@@ -36,7 +36,7 @@ class OpenMatches(Generic[_M]):
         if bound is not None:
             heappush(self._bounds.setdefault(windows, []), (bound, number))
 
-    def named(self, name: Hashable) -> list[int]:
+    def numbers_under(self, name: Hashable) -> list[int]:
         """The matches under a name."""
         return list(self._named.get(name, ()))
 

@@ -76,14 +76,14 @@ class WaitingOnes:
 
     def forbid(self, key: int) -> None:
         """An event of partition `key` that must follow none of its matches."""
-        for number in self._open.named(key):
+        for number in self._open.numbers_under(key):
             self._open.drop(number)
 
     def call_off(self, found: MatchBatch) -> None:
         """Matches with an event behind them that they must not have."""
         bounds = found.offsets.tolist()
         for i, start in enumerate(found.start.tolist()):
-            for number in self._open.named((start, found.positions[bounds[i] : bounds[i + 1] - 1].tobytes())):
+            for number in self._open.numbers_under((start, found.positions[bounds[i] : bounds[i + 1] - 1].tobytes())):
                 self._open.drop(number)
 
     @property
