@@ -48,7 +48,7 @@ from spaseq.gpm.comparison import (
     order_code,
 )
 from spaseq.gpm.evaluate import Closed, EventGraph, Knowledge, PatternEvaluator, event_graph, holds, value_of
-from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, bound_everywhere, freeze, join, project, restrict
+from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, bound_everywhere, freeze, join, project
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
 from spaseq.gpm.result_clauses import (
     ROUNDS,
@@ -95,6 +95,5 @@ __all__ = [
     "number_program",
     "order_code",
     "project",
-    "restrict",
     "value_of",
 ]

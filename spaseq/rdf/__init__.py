@@ -39,7 +39,6 @@ from __future__ import annotations
 from spaseq.rdf.columns import (
     GraphBatch,
     GraphColumns,
-    KeptKnowledge,
     SchemaColumns,
     TermTable,
     build_knowledge,
@@ -98,7 +97,6 @@ __all__ = [
     "GraphEvent",
     "Grouped",
     "Instant",
-    "KeptKnowledge",
     "SchemaColumns",
     "Statement",
     "StreamOptions",

@@ -24,16 +24,14 @@ from spaseq.core.drawing.html import (
     matches_html,
     query_html,
     step_html,
-    table_html,
     text_html,
     time_text,
 )
-from spaseq.core.drawing.layout import LARGEST, to_svg
+from spaseq.core.drawing.layout import to_svg
 from spaseq.core.drawing.picture import Picture
 from spaseq.core.drawing.timeline import Mark, Span, Timeline, timeline_of
 
 __all__ = [
-    "LARGEST",
     "Diagram",
     "Edge",
     "Lit",
@@ -49,7 +47,6 @@ __all__ = [
     "node_class",
     "query_html",
     "step_html",
-    "table_html",
     "text_html",
     "time_text",
     "timeline_of",

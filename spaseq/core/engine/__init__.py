@@ -29,7 +29,7 @@ from spaseq.core.engine.program.program import Program, compile_program, ends_on
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.program.settings import Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.window import Window
-from spaseq.core.engine.progress import Progress, progress_of, stuck
+from spaseq.core.engine.progress import Progress, stuck
 from spaseq.core.lazy_names import loader
 from spaseq.core.pattern import Batch
 
@@ -54,7 +54,6 @@ __all__ = [
     "compile_program",
     "ends_only",
     "open_evaluator",
-    "progress_of",
     "stuck",
 ]
 

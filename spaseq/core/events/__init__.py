@@ -49,15 +49,14 @@ from spaseq.core.events.columns import (
     truths_of,
 )
 from spaseq.core.events.growing import GrowingFile
-from spaseq.core.events.options import Duration, EventOptions, TimeOptions, TupleWords
-from spaseq.core.events.readers import frame_of, source_name, tables
+from spaseq.core.events.options import EventOptions, TimeOptions, TupleWords
+from spaseq.core.events.readers import frame_of, tables
 from spaseq.core.events.seen import Seen
 from spaseq.core.events.streams import EventCounters, EventFeed, EventStream
-from spaseq.core.events.time import format_duration, format_time, parse_duration, parse_time
+from spaseq.core.events.time import format_duration, format_time, parse_time
 
 __all__ = [
     "Column",
-    "Duration",
     "EventBatch",
     "EventCounters",
     "EventFeed",
@@ -78,9 +77,7 @@ __all__ = [
     "format_duration",
     "format_time",
     "frame_of",
-    "parse_duration",
     "parse_time",
-    "source_name",
     "tables",
     "text_array",
     "truths_of",

@@ -27,13 +27,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spaseq.core.engine.program.guard_conditions import Conditions, HasConditions, Memory
-from spaseq.core.engine.program.lazy_plan import LazyPlan, plan_of
+from spaseq.core.engine.program.lazy_plan import plan_of
 from spaseq.core.lazy_names import loader
 
 if TYPE_CHECKING:
     from spaseq.core.engine.lazy.evaluator import LazyEvaluator
 
-__all__ = ["Conditions", "HasConditions", "LazyEvaluator", "LazyPlan", "Memory", "plan_of"]
+__all__ = ["Conditions", "HasConditions", "LazyEvaluator", "Memory", "plan_of"]
 
 
 __getattr__, __dir__ = loader(__name__, {"spaseq.core.engine.lazy.evaluator": ("LazyEvaluator",)})
