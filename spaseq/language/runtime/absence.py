@@ -178,7 +178,8 @@ class Endings:
 
     def _hold(self, numbers: Iterable[int]) -> None:
         """Nothing can take these matches off any more."""
-        for match in map(self._open.drop, numbers):
+        for number in numbers:
+            match = self._open.drop(number)
             match.sure |= mappings_of(match.rows)
             match.rows = []
 
@@ -201,6 +202,8 @@ class Endings:
 
     def _settle(self) -> list[Waiting]:
         first = self._open.first
+        if first is not None and self._matches[0].end == first.end:
+            return []
         count = len(self._matches) if first is None else bisect_left(self._matches, first.end, key=attrgetter("end"))
         settled = self._matches[:count]
         del self._matches[:count]
