@@ -3,8 +3,8 @@
 `lower` gives the pattern ([CORE] Figure 2), the window, the partition and the registers for conditions over several
 variables. Features of CEQL that this version does not run raise `UnsupportedFeature`, with their name and place.
 
-NOT. Between two parts of a sequence (`A; NOT B; C`), and at the end of the query, NOT ψ means that no event satisfies ψ
-there. Anywhere else it stands for one event that does not satisfy ψ.
+NOT. Between two parts of a sequence (`A; NOT B; C`, `A -> NOT B -> C`), and at the end of the query, NOT ψ means that
+no event satisfies ψ there. Anywhere else it stands for one event that does not satisfy ψ.
 
 Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR
 (φ FILTER b)` ([CORE] §2.2), unless that would be many alternatives (`ceql.lowering.disjunctions`). NOT moves inward to
@@ -31,13 +31,13 @@ from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, c
 from ceql.lowering.partition_keys import infer_keys
 from ceql.lowering.repeat import repeat, size, taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
-from ceql.semantics.scopes import without_ending
+from ceql.semantics.scopes import is_between, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of
 from spaseq.core import pattern as algebra
 from spaseq.core.engine import Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
-from spaseq.core.pattern import NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
+from spaseq.core.pattern import NoneOf, Pattern, Predicate, Preference, Skip, all_shown, told_by_positions
 from spaseq.core.trees import mapped, walk
 
 _DEFAULT: Final = Settings()
@@ -65,6 +65,8 @@ class Lowered:
     against_registers: GuardRegisters | None = None
 
 
+_NESTED: Final = 100
+"""Optional rounds, each inside the one before, are built by functions that are recursive."""
 _ALTERNATIVES: Final = 16
 """States tell apart at most so many alternatives of a FILTER, which is quick; conditions with registers take the place
 of more. (Two events under n ORs: 2ⁿ + 1 states.)"""
@@ -87,6 +89,12 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
         pattern = algebra.Project(pattern, frozenset(i.variable for i in query.selection.items))
     window, attribute = _window(query.within)
     choice, strict = _choice(query), query.selection.strategy is ast.Strategy.STRICT
+    if strict and _skips_till_next(pattern):
+        raise lowering.refused(
+            "SELECT STRICT of a formula with ->: it wants events in a row, and -> passes over events",
+            "write : for events in a row",
+            query.selection.span,
+        )
     pattern, keys = infer_keys(pattern, window, choice, strict, absent is not None)
     partition = tuple(tuple(name.text for name in bracket) for bracket in query.partition)
     guards = tuple(dict.fromkeys(_guards(pattern)))
@@ -205,27 +213,17 @@ class _Lowering:
             case ast.Either(left, right):
                 first, second = self.formula(left), self.formula(right)
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
-            case ast.Sequence(ast.Sequence(left, ast.Without(absent), False), right, False):
-                return self.without(left, absent, right)
-            case ast.Sequence(ast.Without(), _, False):
+            case ast.Sequence(ast.Sequence(left, ast.Without(absent), before), right, skip) if is_between(before, skip):
+                return self.without(left, absent, right, skip)
+            case ast.Sequence(ast.Without(), _, Skip.ANY | Skip.NEXT):
                 raise self.misplaced(node.left, "at the start of a sequence")
-            case ast.Sequence(_, ast.Without(), False):
+            case ast.Sequence(_, ast.Without(), Skip.ANY | Skip.NEXT):
                 raise self.misplaced(node.right, "at the end of a part of the formula")
-            case ast.Sequence(left, right, contiguous):
+            case ast.Sequence(left, right, skip):
                 first, second = self.formula(left), self.formula(right)
-                skip = Skip.NONE if contiguous else Skip.ANY
                 return self.joined(algebra.Sequence(first.pattern, second.pattern, skip), first, second)
-            case ast.Iterate(child, contiguous):
-                part = self.formula(child)
-                self.refuse_across_rounds(part)
-                rounds = algebra.Iterate(part.pattern, Skip.NONE if contiguous else Skip.ANY)
-                return dataclasses.replace(part, pattern=rounds)
-            case ast.Repeat(child, low, high):
-                part = self.formula(child)
-                if high != 1:
-                    self.refuse_across_rounds(part)
-                self.refuse_large(size(part.pattern) * (high or low), "repetitions", node.span)
-                return dataclasses.replace(part, pattern=repeat(part.pattern, low, high))
+            case ast.Repeat():
+                return self.rounds(node)
             case ast.Without(child):
                 alternatives, _ = self.alternatives(child, frozenset())
                 none_of = NoneOf(frozenset(a.predicates for a in alternatives))
@@ -233,6 +231,36 @@ class _Lowering:
             case ast.Conjunction((first_child, *rest)):
                 return self.conjunction(first_child, rest, node.span)
         raise InternalError(f"no pattern for {type(node).__name__}")
+
+    def rounds(self, node: ast.Repeat) -> _Part:
+        part = self.formula(node.child)
+        low, high = node.low, node.high
+        if high != 1:
+            self.refuse_across_rounds(part)
+        self.refuse_large(size(part.pattern) * max(1, high or low), "repetitions", node.span)
+        until: frozenset[frozenset[Predicate]] = frozenset()
+        if node.until is not None:
+            if high is not None or low > 1:
+                raise self.refused("UNTIL ends φ+ and φ*, and this repetition is counted", "leave UNTIL out", node.span)
+            alternatives, _ = self.alternatives(node.until.child, frozenset())
+            until = frozenset(alternative.predicates for alternative in alternatives)
+        preference = node.preference
+        if node.skip is not Skip.NEXT and (low, high) != (0, 1):
+            if preference is not Preference.GREEDY:
+                raise self.refused(
+                    "a run does not choose here: rounds joined by ; or : are taken in every way",
+                    "a loop that prefers is joined by ->: φ->+? or φ->{2,5}?",
+                    node.span,
+                )
+            preference = Preference.EACH
+        if preference is not Preference.EACH and (high or low) - low > _NESTED:
+            raise self.refused(
+                f"more than {_NESTED} rounds that may be left out, each of which is preferred to what follows",
+                "φ->{2,} has no bound, and φ->{2,500} ALL prefers nothing",
+                node.span,
+            )
+        pattern = repeat(part.pattern, low, high, node.skip, preference, until)
+        return dataclasses.replace(part, pattern=pattern)
 
     def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> _Part:
         part = self.one_of_several(first)
@@ -281,8 +309,8 @@ class _Lowering:
             "NOT stands between two parts (A; NOT B; C) or at the end of the query; (NOT B) AS n is one event, not a B",
         )
 
-    def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula) -> _Part:
-        """`left ; NOT absent ; right`."""
+    def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> _Part:
+        """`left ; NOT absent ; right`, or joined by `->`."""
         first, second = self.formula(left), self.formula(right)
         alternatives, number = self.alternatives(absent, first.defined)
         atoms, guards = [], []
@@ -291,7 +319,7 @@ class _Lowering:
             guard = self.guard_of(alternative, mark, first.pattern)
             atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
             guards += [] if guard is None else [guard]
-        pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, Skip.ANY, tuple(atoms))
+        pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, skip, tuple(atoms))
         for guard in dict.fromkeys(guards):
             pattern = algebra.Correlate(pattern, guard.variables, guard)
         return self.joined(pattern, first, second)
@@ -411,9 +439,10 @@ class _Lowering:
         if not outside <= known:
             names = ", ".join(sorted(outside - known))
             raise self.unsupported(
-                f"a condition on {names} in this NOT",
+                f"a condition on {names} in this NOT or UNTIL",
                 leaf.span,
-                "in A; NOT B; C the B that must not come may be compared with A, which came before it, and no other",
+                "in A; NOT B; C the B that must not come may be compared with A, which came before it, and no other; "
+                "what ends a repetition is compared with no other event",
             )
         if any(True for _ in aggregates_of(leaf.condition)):
             raise self.unsupported("an aggregate in a NOT", leaf.span)
@@ -461,6 +490,15 @@ class _Lowering:
         test = as_single_events(test, scope)
         if part.alternatives * count(test) > min(_ALTERNATIVES, self.settings.filter_alternatives):
             test = as_conditions(test, scope)
+        if _skips_till_next(part.pattern):
+            test = as_conditions(test, scope)
+            if count(test) > 1:
+                raise self.refused(
+                    "an OR of conditions on a variable of several events, around a part with ->: each side would take "
+                    "its own next event",
+                    "an OR about one event stands in its brackets: x[price > 3 OR price < 1]",
+                    span,
+                )
         self.refuse_alternatives(part.alternatives * count(test), span)
         return self.filtered(part, test)
 
@@ -502,6 +540,12 @@ class _Lowering:
                 pattern = _mark(pattern, variable, mark)
         pending = _Pending(rename(condition, marks), outside, frozenset(marks.values()), span)
         return dataclasses.replace(part, pattern=pattern, pending=(*part.pending, pending))
+
+
+def _skips_till_next(pattern: Pattern) -> bool:
+    return any(
+        isinstance(node, algebra.Sequence | algebra.Iterate) and node.skip is Skip.NEXT for node in walk(pattern)
+    )
 
 
 def _atom(name: str, stream: ast.Name | None) -> _Part:

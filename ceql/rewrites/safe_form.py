@@ -23,6 +23,7 @@ from ceql.semantics.scopes import Scopes, defined_names, rebuild, scope_of, taki
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, with_variables
 from spaseq.core.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
+from spaseq.core.pattern import Skip
 from spaseq.core.trees import children, fold
 
 
@@ -69,7 +70,7 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     return dataclasses.replace(
         query,
         selection=dataclasses.replace(query.selection, items=items),
-        where=formula if ending is None else ast.Sequence(formula, ending, False),
+        where=formula if ending is None else ast.Sequence(formula, ending, Skip.ANY),
     )
 
 
@@ -81,7 +82,7 @@ def _bind(node: ast.Formula, taken: frozenset[str], again: Callable[[ast.As], st
         case ast.As(child, variable):
             inner = down(child)
             return inner | {again(node) if variable.text in taken else variable.text}
-        case ast.Iterate(child, _) | ast.Repeat(child, _, _):
+        case ast.Repeat(child):
             _bind(child, frozenset(), again)
             return frozenset()
         case ast.Without():

@@ -10,6 +10,7 @@ import enum
 from dataclasses import dataclass, field
 
 from spaseq.core.errors import Span
+from spaseq.core.pattern import Preference, Skip
 
 NOWHERE = Span(0, 0, 1, 1)
 """The span of nodes that were not read from a text."""
@@ -194,28 +195,28 @@ class Either(Formula):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Formula):
-    """`left ; right`, or `left : right` if `contiguous`."""
+    """`left ; right`, `left -> right` or `left : right`: `skip` says which events may lie between the two."""
 
     left: Formula
     right: Formula
-    contiguous: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Iterate(Formula):
-    """`child+`, or `child:+` if `contiguous`."""
-
-    child: Formula
-    contiguous: bool
+    skip: Skip
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Formula):
-    """`child{low,high}`; `high` None is no bound."""
+    """`child{low,high}`: so many rounds; `high` None is no bound. `child+` is `child{1,}`, `child*` is `child{0,}`, and
+    `child?` is `child{0,1}`.
+
+    Rounds are joined by `;`, `->` or `:`, as `skip` says: `child+`, `child->+`, `child:+`. `preference` is the choice
+    of a run that waits for one more round and for what follows. No round begins with or behind an event of `until`.
+    """
 
     child: Formula
     low: int
     high: int | None
+    skip: Skip = Skip.ANY
+    preference: Preference = Preference.GREEDY
+    until: Without | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ if a condition or a value is needed, so that the error can name the missing one.
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import functools
 import re
 from collections.abc import Callable
@@ -20,8 +21,9 @@ from ceql.operators.arithmetic import ARITHMETIC
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from ceql.syntax.diagnostics import syntax_error
-from spaseq.core.errors import QuerySyntaxError, Span
+from spaseq.core.errors import InternalError, QuerySyntaxError, Span
 from spaseq.core.events.time import duration_nanoseconds
+from spaseq.core.pattern import Preference, Skip
 from spaseq.core.text import WholeWords, check_characters
 
 _LINE_END: Final = re.compile("\n")
@@ -169,7 +171,6 @@ class _Builder:
 
     def formula(self, tree: Tree[Token]) -> ast.Formula:
         span = self.span(tree)
-        children = tree.children
         match str(tree.data):
             case "event_type":
                 return ast.EventType(self.name(_child(tree, 0)).text, span=span)
@@ -182,29 +183,47 @@ class _Builder:
                 return ast.Filter(self.formula(_child(tree, 0)), condition, span=span)
             case "either":
                 return ast.Either(self.formula(_child(tree, 0)), self.formula(_child(tree, 1)), span=span)
-            case "then" | "next" as kind:
+            case "then" | "next" | "follow" as kind:
                 left, right = self.formula(_child(tree, 0)), self.formula(_child(tree, 1))
-                return ast.Sequence(left, right, kind == "next", span=span)
-            case "iterate" | "iterate_contiguous" as kind:
-                return ast.Iterate(self.formula(_child(tree, 0)), kind == "iterate_contiguous", span=span)
+                return ast.Sequence(left, right, _JOINS[kind], span=span)
+            case "optional":
+                return ast.Repeat(self.formula(_child(tree, 0)), 0, 1, span=span)
+            case "reluctant" | "each" as kind:
+                chosen = self.repeat(_child(tree, 0))
+                return dataclasses.replace(chosen, preference=Preference(kind), span=span)
+            case "until":
+                until = _child(tree, 1)
+                ending = ast.Without(self.formula(until), span=self.span(until))
+                return dataclasses.replace(self.repeat(_child(tree, 0)), until=ending, span=span)
             case "without":
                 return ast.Without(self.formula(_child(tree, 0)), span=span)
             case "conjunction":
                 return ast.Conjunction(tuple(self.formula(c) for c in _trees(tree)), span=span)
-            case kind:
-                bounds = [self.integer(c, "a number of rounds") for c in children[1:] if isinstance(c, Token)]
-                return self.repeat(kind, self.formula(_child(tree, 0)), bounds, span)
+            case kind if kind in _REPEATS:
+                return self.rounds(tree)
+        raise InternalError(f"no formula for {tree.data}")
 
-    def repeat(self, kind: str, child: ast.Formula, bounds: list[int], span: Span) -> ast.Repeat:
-        low = 1 if kind == "repeat_to" else bounds[0]
-        high = None if kind == "repeat_from" else bounds[-1]
-        if low < 1 or (high is not None and high < low):
+    def repeat(self, tree: Tree[Token]) -> ast.Repeat:
+        found = self.formula(tree)
+        assert isinstance(found, ast.Repeat)
+        return found
+
+    def rounds(self, tree: Tree[Token]) -> ast.Repeat:
+        """`φ+`, `φ:*`, `φ->{2,3}` and the like."""
+        span, sign = self.span(tree), str(_token(_child(tree, 1)))
+        child, skip = self.formula(_child(tree, 0)), _SIGNS[sign[:-1]]
+        if tree.data == "repeat_signed":
+            return ast.Repeat(child, int(sign[-1] == "+"), None, skip, span=span)
+        bounds = [self.integer(c, "a number of rounds") for c in tree.children if isinstance(c, Token)]
+        low = 0 if tree.data == "repeat_to" else bounds[0]
+        high = None if tree.data == "repeat_from" else bounds[-1]
+        if high is not None and high < max(low, 1):
             raise self.error(
-                f"{{{low},{'' if high is None else high}}} allows no number of rounds",
+                f"{{{low},{high}}} allows no number of rounds",
                 span,
-                "the least number of rounds is 1 or more, the greatest not below it",
+                "the greatest number of rounds is 1 or more, and not below the least",
             )
-        return ast.Repeat(child, low, high, span=span)
+        return ast.Repeat(child, low, high, skip, span=span)
 
     # Conditions: what is true, false or unknown
 
@@ -360,6 +379,9 @@ class _Builder:
         return ast.Call(name, tuple(build(a) for a in arguments), span=self.span(tree))
 
 
+_SIGNS: Final = {"": Skip.ANY, "->": Skip.NEXT, ":": Skip.NONE}
+_JOINS: Final = {"then": Skip.ANY, "next": Skip.NEXT, "follow": Skip.NONE}
+_REPEATS: Final = ("repeat_signed", "repeat_exactly", "repeat_from", "repeat_to", "repeat")
 _CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT"}
 
 

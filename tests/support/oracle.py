@@ -94,7 +94,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """`left ; NOT absent ; right`: no valuation of `absent` lies strictly between the two.
+    """`left ; NOT absent ; right`: no valuation of `absent` lies strictly between the two. `join`: `;` or `->`.
 
     A condition in `absent` on variables of `left` is about the positions they took there.
     """
@@ -102,6 +102,7 @@ class Without:
     left: Formula
     absent: Formula
     right: Formula
+    join: str = ";"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,41 @@ class Project:
     variables: frozenset[str]
 
 
-Formula = Type | As | Filter | Or | Then | And | Without | Other | Repeat | Plus | Project
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`left -> right`; see `oracle_steps`."""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """`child{low,high}` joined by `;`, `->` or `:`, of which the first may be 0. `preference` is greedy, reluctant or
+    each; no round is taken from an event of `until` on. `entered`: a run is in it."""
+
+    child: Formula
+    low: int
+    high: int | None
+    join: str = ";"
+    preference: str = "greedy"
+    until: Formula | None = None
+    entered: bool = False
+
+
+Formula = Type | As | Filter | Or | Then | And | Without | Other | Repeat | Plus | Project | Step | Rounds
+
+
+def has_steps(formula: Formula) -> bool:
+    """True if the valuations of a formula are those of `oracle_steps`."""
+    match formula:
+        case Step() | Rounds() | Without(join="->"):
+            return True
+        case As(child) | Filter(child) | Repeat(child) | Plus(child) | Project(child):
+            return has_steps(child)
+        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right):
+            return has_steps(left) or has_steps(right)
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +243,8 @@ def _hull(left: Valuation, right: Valuation) -> Valuation:
 
 def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
     """⌈φ⌋(S) of [CORE] Figure 2, one clause per case; positions are indices of `stream`."""
+    if has_steps(formula) and not isinstance(formula, And | Project):
+        return oracle_steps.valuations(formula, stream)
     match formula:
         case Type(name, source):
             return {
@@ -227,17 +264,20 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
             pairs = _pairs(valuations(left, stream), valuations(right, stream), adjacent)
             return _settle(pairs, variables_of(formula), stream)
         case And(left, right):
-            both = {_hull(v, w) for v in valuations(left, stream) for w in valuations(right, stream)}
+            first, second = valuations(left, stream), valuations(right, stream)
+            both = {_hull(v, w) for v in first for w in second}
             _check(len(both))
+            both |= first if oracle_steps.may_be_empty(right) else set()
+            both |= second if oracle_steps.may_be_empty(left) else set()
             return _settle(both, variables_of(formula), stream)
-        case Without(left, absent, right):
+        case Without(left, absent, right, _):
             spoilers = valuations(absent, stream)
             pairs = {
                 _merge(v, w)
                 for v in valuations(left, stream)
                 for w in valuations(right, stream)
                 if v.end < w.start
-                and not any(v.end < u.start and u.end < w.start and _meets(u, v, stream) for u in spoilers)
+                and not any(v.end < u.start and u.end < w.start and meets(u, v, stream) for u in spoilers)
             }
             return _settle(pairs, variables_of(formula), stream)
         case Other(child):
@@ -270,7 +310,7 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
     raise AssertionError(formula)
 
 
-def _meets(absent: Valuation, left: Valuation, stream: Sequence[Event]) -> bool:
+def meets(absent: Valuation, left: Valuation, stream: Sequence[Event]) -> bool:
     """True if an absent event satisfies its conditions on the variables of `left`."""
     return all(holds(condition, _knowing(left, own), stream) for condition, own in absent.owed)
 
@@ -300,11 +340,11 @@ def variables_of(formula: Formula) -> frozenset[str]:
             return frozenset({name} if source is None else {name, f"{source}>{name}"})
         case As(child, variable):
             return variables_of(child) | {variable}
-        case Filter(child) | Plus(child) | Repeat(child):
+        case Filter(child) | Plus(child) | Repeat(child) | Rounds(child):
             return variables_of(child)
         case Other():
             return frozenset()
-        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right):
+        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right) | Step(left, right):
             return variables_of(left) | variables_of(right)
         case Project(child, variables):
             return variables_of(child) & variables
@@ -607,7 +647,7 @@ def _not_followed(
         v
         for v in found
         if not any(
-            v.end < w.start and inside(query.within, v.start, w.start, positions, stream) and _meets(w, v, events)
+            v.end < w.start and inside(query.within, v.start, w.start, positions, stream) and meets(w, v, events)
             for w in spoilers
         )
     ]
@@ -713,3 +753,6 @@ def compare_choice(query: Query, everything: Sequence[Match], reported: Sequence
         if len(found) != len(starts) or (query.strategy != "ANY" and found != starts):
             wrong.missing.extend(m for m in everything if m[1] == end and m not in reported)
     return wrong
+
+
+from tests.support import oracle_steps  # noqa: E402 - it needs the formulas

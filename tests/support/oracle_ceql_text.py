@@ -6,9 +6,10 @@ It reads well-formed queries of the cases and of the random tests, no more: wron
              [PARTITION BY [a], …] [WITHIN …] [CONSUME BY …] [LIMIT n]
     formula  choice (FILTER condition)*
     choice   sequence (OR sequence)*
-    sequence element ((";" | ":") element)*
+    sequence element ((";" | "->" | ":") element)*
     element  NOT element | postfix
-    postfix  (type | stream>type | "(" formula ")" | AND "(" formula, … ")") ("+" | ":+" | "{" l, m "}" | AS v)*
+    postfix  (type | stream>type | "(" formula ")" | AND "(" formula, … ")") (loop | AS v)*
+    loop     ("?" | ["->" | ":"] ("+" | "*" | "{" l, m "}")) ["?" | ALL] [UNTIL postfix]
 
 A word is read whole and then looked up among the keywords; no letter or digit follows a number at once.
 A NOT joined by ";" on both sides, or behind a ";" at the end of the query, is an absence; any other is one event.
@@ -31,6 +32,8 @@ from tests.support.oracle import (
     Plus,
     Query,
     Repeat,
+    Rounds,
+    Step,
     Then,
     Type,
     Within,
@@ -46,7 +49,7 @@ _TOKEN = re.compile(
     | (?P<number>(?:\d+\.\d+ | \.\d+ | \d+)(?!\w))
     | (?P<string>'[^']*' | "[^"]*")
     | (?P<name>`[^`]*` | [^\W\d]\w*)
-    | (?P<sign>:\+ | \.\. | == | != | <> | <= | >= | [][(){}<>=;:+*/%,.-])
+    | (?P<sign>->[+*{]? | :[+*{] | \.\. | == | != | <> | <= | >= | [][(){}<>=;:+*/%,.?-])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -84,9 +87,9 @@ def shown(formula: Formula, named: bool = False) -> frozenset[str]:
             return frozenset() if named else frozenset({name})
         case As(child, variable):
             return shown(child, True) | {variable}
-        case Filter(child) | Plus(child) | Repeat(child):
+        case Filter(child) | Plus(child) | Repeat(child) | Rounds(child):
             return shown(child, named)
-        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right):
+        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right) | Step(left, right):
             return shown(left, named) | shown(right, named)
     return frozenset()
 
@@ -198,18 +201,21 @@ class _Reader(Tokens):
 
     def sequence(self) -> Formula:
         parts, signs = [self.element()], []
-        while self.ahead(";", ":"):
-            signs.append(":" if self.take(":") else self.tokens[self.at][1])
-            self.take(";")
+        while self.ahead(";", ":", "->"):
+            signs.append(self.tokens[self.at][1])
+            self.at += 1
             parts.append(self.element())
         left, at = _single(*parts[0]), 1
         while at < len(parts):
             negated, part = parts[at]
-            if negated and signs[at - 1] == ";" and at + 1 == len(parts):
+            if negated and signs[at - 1] != ":" and at + 1 == len(parts):
                 return _Ending(left, part)  # type: ignore[return-value]
-            if negated and signs[at - 1 : at + 1] == [";", ";"]:
-                left = Without(left, part, _single(*parts[at + 1]))
+            if negated and signs[at - 1 : at + 1] in ([";", ";"], ["->", "->"]):
+                left = Without(left, part, _single(*parts[at + 1]), signs[at])
                 at += 2
+            elif signs[at - 1] == "->":
+                left = Step(left, _single(negated, part))
+                at += 1
             else:
                 left = Then(left, _single(negated, part), signs[at - 1] == ":")
                 at += 1
@@ -231,15 +237,29 @@ class _Reader(Tokens):
                 formula = Plus(formula, adjacent=True)
             elif self.take("AS"):
                 formula = As(formula, self.next("name"))
-            elif self.take("{"):
-                low = 1 if self.ahead(",") else int(self.next("number"))
-                high: int | None = low
-                if self.take(","):
-                    high = None if self.ahead("}") else int(self.next("number"))
-                self.need("}")
-                formula = Repeat(formula, low, high)
+            elif self.ahead("?", "*", ":*", "->*", "->+", "{", ":{", "->{"):
+                formula = self.rounds(formula)
             else:
                 return formula
+
+    def rounds(self, child: Formula) -> Formula:
+        sign = self.tokens[self.at][1]
+        self.at += 1
+        low, join = int(sign[-1] == "+"), sign[:-1] or ";"
+        high: int | None = 1 if sign == "?" else None
+        if sign[-1] == "{":
+            low = 0 if self.ahead(",") else int(self.next("number"))
+            high = low
+            if self.take(","):
+                high = None if self.ahead("}") else int(self.next("number"))
+            self.need("}")
+            if join == ";" and low:
+                return Repeat(child, low, high)
+        preference = "reluctant" if self.take("?") else "each" if self.take("ALL") else "greedy"
+        if join != "->" and (low, high) != (0, 1):
+            preference = "each"
+        until = self.primary() if self.take("UNTIL") else None
+        return Rounds(child, low, high, join, preference, until)
 
     def primary(self) -> Formula:
         if self.ahead("AND") and self.ahead("(", offset=1):

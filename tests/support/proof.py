@@ -29,7 +29,7 @@ from typing import Any
 
 import ceql
 from spaseq.core.errors import UnsupportedFeature
-from tests.support import drawn_rounds, graph_patterns, harness, oracle, roads, strategies
+from tests.support import drawn_rounds, drawn_steps, graph_patterns, harness, oracle, roads, strategies
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case
 from tests.support.roads import Ride, Road
@@ -354,6 +354,12 @@ KINDS = {
     ),
     "long ceql": _ceql(
         _long_ceql, oracle.evaluate_long, frozenset({"batch", "cuts", "snapshot", "alerts", "pushed alerts"})
+    ),
+    "steps": Kind(
+        drawn_steps.steps_case, lambda drawn: Case("a random query", drawn.text, drawn.stream),
+        lambda drawn: oracle.evaluate(oracle.replace(drawn.query, limit=None), drawn.stream), _ceql_problem,
+        drawn_steps.smaller_steps, strategies.ceql_toml,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "auto", "alerts", "pushed alerts"}),
     ),
     "endings": _ceql(
         _ending, oracle.evaluate,

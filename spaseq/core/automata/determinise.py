@@ -58,7 +58,7 @@ class Stepper:
 
     def __init__(self, cea: CEA) -> None:
         self._out = [
-            [(_bits(t.predicates), t.otherwise, (t.label if t.marks else SKIP, t.target)) for t in out]
+            [(_bits(t.predicates), t.rank, (t.label if t.marks else SKIP, t.target)) for t in out]
             for out in cea.transitions
         ]
         self._acts = [[_bits(t.predicates) for t in out if t.actions] for out in cea.transitions]
@@ -70,8 +70,9 @@ class Stepper:
 
     def enabled(self, state: int, vector: int) -> list[tuple[int, int]]:
         """(label or SKIP, target) of the transitions of `state` that fire on `vector`."""
-        able = [(otherwise, way) for need, otherwise, way in self._out[state] if need & vector == need]
-        return [way for otherwise, way in able if not otherwise] or [way for _, way in able]
+        able = [(rank, way) for need, rank, way in self._out[state] if need & vector == need]
+        first = min([rank for rank, _ in able], default=0)
+        return [way for rank, way in able if rank == first]
 
     def step(self, states: frozenset[int], vector: int) -> Step:
         """One step of the subset construction. O(transitions leaving `states`)."""

@@ -114,12 +114,12 @@ class GuardedAutomaton:
         return alive
 
     def _flatten(self) -> tuple[np.ndarray, np.ndarray]:
-        arcs: list[tuple[int, int, bool, int, int, int]] = []
+        arcs: list[tuple[int, int, int, int, int, int]] = []
         rows: list[tuple[int, int, int, int]] = []
         for t, ops in zip(self._all, self._ops, strict=True):
             first = len(rows)
             rows += [row for op in ops for row in _rows(op)]
-            arcs.append((t.label if t.marks else SKIP, t.target, t.otherwise, first, len(rows), t.source))
+            arcs.append((t.label if t.marks else SKIP, t.target, t.rank, first, len(rows), t.source))
         return np.array(arcs, np.int64).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
 
     def _index(self, states: frozenset[int]) -> tuple[int, int]:
@@ -191,15 +191,16 @@ class GuardedAutomaton:
         return known
 
     def _able(self, state: int, vector: int) -> list[int]:
-        """The transitions of a state whose predicates hold, `otherwise` ones last."""
+        """The transitions of a state whose predicates hold, by rank."""
         found = [i for i in self._out[state] if self._needs[i] & vector == self._needs[i]]
-        return sorted(found, key=lambda i: self._all[i].otherwise)
+        return sorted(found, key=lambda i: self._all[i].rank)
 
     def _only_ends(self, arcs: list[list[int]]) -> bool:
         """True if runs of a set wait where they are, whatever else they do, and all else is to complete."""
         for mine in arcs:
             moving = [self._all[i] for i in mine if not _is_loop(self._all[i], self._ops[i])]
-            if len(moving) == len(mine) or any(t.target != ACCEPT for t in moving):
+            stays = len(moving) < len(mine) and not any(self._all[i].rank for i in mine)
+            if not stays or any(t.target != ACCEPT for t in moving):
                 return False
         return True
 

@@ -50,7 +50,7 @@ class RegisterRun(Run):
         self._budget = program.settings.live_runs
         self._most_moved = program.settings.event_runs if program.registers is not None else None
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
-        self._enabled: dict[tuple[int, int], tuple[list[Transition], list[Transition]]] = {}
+        self._enabled: dict[tuple[int, int], list[list[Transition]]] = {}
         self._moves_on: dict[tuple[frozenset[int], int], bool] = {}
         self._live: dict[int, _Live] = {}
         self._count = 0
@@ -207,13 +207,13 @@ class RegisterRun(Run):
     def _fire(self, q: int, row: Hashable, event: int, c: int) -> list[tuple[Transition, Hashable]]:
         """The transitions that a configuration takes, with its rows after them.
 
-        `otherwise` transitions fire if no other one does, guards included.
+        A transition fires if none of a lower rank does, guards included.
         """
         enabled = self._enabled.get((q, c))
         if enabled is None:
             vector = self._vectors[c]
             able = [t for need, t in self._out[q] if need & vector == need]
-            enabled = [t for t in able if not t.otherwise], [t for t in able if t.otherwise]
+            enabled = [[t for t in able if t.rank == rank] for rank in sorted({t.rank for t in able})]
             self._enabled[q, c] = enabled
         for transitions in enabled:
             fired = []

@@ -80,7 +80,7 @@ HUGE = 9e18  # from where on a sum of whole numbers may be too great for a langu
 # columns of `arcs`, the automaton's transitions
 ARC_LABEL = 0  # or -1: does not mark
 ARC_TARGET = 1
-ARC_OTHERWISE = 2
+ARC_RANK = 2
 ARC_OPS = 3
 ARC_OPS_END = 4
 ARC_MEMBER = 5  # the state it leaves
