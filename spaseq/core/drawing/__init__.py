@@ -10,8 +10,7 @@ Modules:
 * `layout`: A diagram as SVG, laid out by Graphviz.
 * `picture`: A drawing of an automaton, for a notebook or a file.
 * `html`: Queries, matches and steps as HTML for notebooks: of bounded size, with all text escaped.
-* `timeline`: Matches on a time axis, as SVG: a row for each match, a line from its start to its end, a mark for each
-  event it took.
+* `timeline`: Matches on a time axis, as SVG: a row for each match, a mark for each event.
 """
 
 from __future__ import annotations

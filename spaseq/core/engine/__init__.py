@@ -5,12 +5,10 @@
 
 Rooms, each of which imports only from those before it:
 
-* `kernels`: Kernels that run an automaton over events. Those of the structure that holds its runs are in
-  `spaseq.core.tecs.kernels`, which also describes the arrays that both share.
+* `kernels`: Kernels that run an automaton over events; those of its runs are in `spaseq.core.tecs.kernels`.
 * `program`: Programs: their parts, their input and their output.
 * `runs`: The compact structure's evaluation of a program.
-* `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same
-  programs.
+* `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer.
 * `choice`: Which evaluator suits a stream, and changing it while the stream runs.
 * `recognition`: An evaluation in progress, as both languages have it.
 

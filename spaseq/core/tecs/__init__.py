@@ -6,8 +6,7 @@ Modules:
 
 * `kernels/`: Kernels of the compact structure tECS ([CORE] §4).
 * `arena`: The arrays of a compact structure and how they grow.
-* `roots`: Nodes whose matches wait, and the matches below them that start in a range
-  (`spaseq.core.tecs.kernels.roots`).
+* `roots`: Nodes whose matches wait, and the matches below them that start in a range.
 """
 
 from __future__ import annotations

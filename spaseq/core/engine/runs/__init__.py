@@ -1,22 +1,12 @@
 """The compact structure's evaluation of a program.
 
-`evaluator` turns batches into symbol classes and hands them to one of the runs:
-
-* `deterministic` for automata without registers;
-* `coded` for guards that are operations on codes; its kernel reads the automaton as `coded_automaton`;
-* `row_sets` for all other guards;
-* `maximal` for MAX.
-
-The first two hand over to `row_sets` at events that are beyond them; `base` has the hand-over and the parts common to
-all. `ending` holds back matches until their windows close. `single_event`, with `waiting`, is the short way of events
-that come one by one.
+`evaluator` turns batches into symbol classes and hands them to one of the runs: `deterministic`, `coded`, `maximal` or,
+for all other guards, `row_sets`. The first two hand over to `row_sets` at events that are beyond them.
 
 * `base`: The common part of the runs, and the change from one to another.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
-* `deterministic`: The run of an automaton without registers: deterministic states made when first reached, and one
-  kernel over them.
-* `row_sets`: Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s
-  structure).
+* `deterministic`: The run of an automaton without registers: deterministic states made when first reached.
+* `row_sets`: The run of an automaton with registers, whose contents are rows ([RMA] on [CORE]'s structure).
 * `maximal`: Selection MAX: only matches whose positions are not a proper subset of another's with the same end.
 * `coded_automaton`: Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 * `coded`: Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
