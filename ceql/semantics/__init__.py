@@ -8,6 +8,7 @@ once the attributes of the events are known.
 * `check`: Checks names, streams, functions and regular expressions of a query, before anything is compiled.
 * `streams`: Variables of one stream: with `FROM S, T`, `S>R` holds the events of type R on S.
 * `scopes`: The variables that a formula defines, the scope of a condition, and copies with parts changed.
+* `rounds`: Conditions on each round of a loop: FIRST and LAST inside a loop are of the events before the one at hand.
 * `ambiguities`: Parts of a query that can be read in two ways, each with the spelling of both readings.
 * `contradictions`: Contradictions between conditions, which no event satisfies together.
 * `schemas`: Schemas: the kind of value of each attribute, given by the user or by the input.

@@ -16,5 +16,6 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
 * `normal_form`: A pattern as a disjunction of branches, conjunctions to be evaluated in any order ([Lazy] §5.2).
 * `lazy_plan`: The parts of a program that lazy evaluation needs, decided once, when the program is compiled.
 * `program`: A compiled pattern, ready to be evaluated any number of times.
+* `simpler`: A choice among matches that costs less than the one asked for and gives the same matches.
 * `selection`: The meaning of a `Choice` for the kernels.
 """
