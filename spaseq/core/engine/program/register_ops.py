@@ -244,7 +244,6 @@ class Codes(Protocol):
     def twin(self, row: Any, number: int) -> Any:
         """A row that means the same as `row`, but is not equal to it, nor to its twins of other numbers: codes tell
         values apart that are equal as values."""
-        ...
 
     @property
     def full(self) -> bool:
