@@ -13,5 +13,3 @@
 * `passing`: The events that each step and loop of a query passes over, in words.
 * `advice`: Parts of a query that are probably not meant, though they can be run.
 """
-
-__all__ = ["advice", "disjunctions", "lower", "partition_keys", "passing", "repeat", "rounds"]

@@ -15,7 +15,6 @@ unsafe have a meaning here.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Final
 
@@ -28,6 +27,7 @@ from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, reads_earlier, variables_of
 from spaseq.core.errors import QuerySemanticsError, Span
 from spaseq.core.events import text_array
+from spaseq.core.slips import did_you_mean
 from spaseq.core.trees import children, walk
 
 _NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
@@ -141,7 +141,7 @@ class _Checker:
             return
         for atom in event_types(query.where):
             if atom.stream is not None and atom.stream.text not in names:
-                hint = _closest(atom.stream.text, names) or f"FROM names {', '.join(names)}"
+                hint = did_you_mean(atom.stream.text, names) or f"FROM names {', '.join(names)}"
                 raise self.error(f"unknown stream {atom.stream.text}", atom.stream.span, hint)
 
     def known(self, name: str, span: Span, clause: str) -> None:
@@ -157,7 +157,7 @@ class _Checker:
             )
         if clause == "SELECT" and name.upper() in ast.Strategy.__members__:
             raise self.error(f"SELECT {name.upper()} of what?", span, f"write SELECT {name.upper()} *")
-        hint = _closest(name, self.variables) or f"the variables of the formula are {', '.join(self.variables)}"
+        hint = did_you_mean(name, self.variables) or f"the variables of the formula are {', '.join(self.variables)}"
         raise self.error(f"unknown variable {name} in {clause}", span, hint)
 
     def formula(self, node: ast.Formula) -> None:
@@ -205,7 +205,7 @@ class _Checker:
                 case ast.Call("PREV", arguments):
                     raise self.earlier(part, arguments)
                 case ast.Call(function, _) if function not in FUNCTIONS:
-                    hint = _FUNCTION_HINTS.get(function) or _closest(function, sorted(FUNCTIONS), 0.75)
+                    hint = _FUNCTION_HINTS.get(function) or did_you_mean(function, FUNCTIONS, least=0.75)
                     hint = hint or f"functions are {', '.join(sorted(FUNCTIONS))}"
                     raise self.error(f"unknown function {function}", part.span, hint)
                 case ast.Call():
@@ -276,10 +276,3 @@ class _Checker:
 def _negations(node: ast.Formula) -> Iterator[ast.Formula]:
     """The formulas that stand directly under a NOT."""
     return (part.child for part in formulas(node) if isinstance(part, ast.Without))
-
-
-def _closest(name: str, names: list[str], least: float = 0.6) -> str:
-    """The hint "did you mean …?"; "" if no name is similar."""
-    lower = {n.lower(): n for n in names}
-    found = difflib.get_close_matches(name.lower(), lower, 1, least)
-    return f"did you mean {lower[found[0]]}?" if found else ""

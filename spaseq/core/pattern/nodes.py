@@ -45,7 +45,6 @@ class Predicate(Protocol):
 
     def evaluate(self, batch: Any) -> np.ndarray:
         """The truth of the predicate for each event of `batch`: bool (n,), False for NULL."""
-        ...
 
     def __hash__(self) -> int: ...
 

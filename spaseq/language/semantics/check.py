@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from spaseq.core.errors import OptionError, QuerySemanticsError, Span, UnsupportedFeature
@@ -18,7 +17,7 @@ from spaseq.core.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
 from spaseq.gpm.legal import check_labels
 from spaseq.gpm.scope import hidden_variables
-from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses
+from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses, name_hint
 from spaseq.language.semantics.expand import Conjunction, Element, Variant, expand
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.parse import KNOWN_PREFIXES
@@ -129,7 +128,7 @@ class _Checker:
                 self._fail(f"GPM {definition.name} is defined twice", definition.span)
             for name in definition.streams:
                 if name.text not in streams:
-                    hint = _did_you_mean(name.text, streams) or f"declare it: FROM STREAM {name.text} <iri>"
+                    hint = name_hint(name.text, streams) or f"declare it: FROM STREAM {name.text} <iri>"
                     self._fail(f"GPM {definition.name} reads the unknown stream {name.text}", name.span, hint)
             definitions[definition.name] = definition
         return definitions
@@ -187,7 +186,7 @@ class _Checker:
         match element:
             case ast.Reference(name, span):
                 if name not in definitions:
-                    hint = _did_you_mean(name, definitions) or f"define it: DEFINE GPM {name} ON stream {{ … }}"
+                    hint = name_hint(name, definitions) or f"define it: DEFINE GPM {name} ON stream {{ … }}"
                     self._fail(f"SEQ names the unknown GPM {name}", span, hint)
                 return [(name,)]
             case ast.Either(parts):
@@ -288,7 +287,7 @@ class _Checker:
         self._fail(
             f"GPM {pattern.name} names the unknown variable ?{name}: neither it nor a GPM before it binds ?{name}",
             span,
-            _did_you_mean(name, known, "?") or "bind it in a triple pattern",
+            name_hint(name, known, "?") or "bind it in a triple pattern",
         )
 
     def _only_negated(self, name: str) -> str:
@@ -315,7 +314,7 @@ class _Checker:
                 self._fail(
                     f"PARTITION BY names the unknown variable ?{variable.text}: no GPM in SEQ binds it",
                     variable.span,
-                    _did_you_mean(variable.text, _binds(patterns.values()), "?"),
+                    name_hint(variable.text, _binds(patterns.values()), "?"),
                 )
             if missing:
                 self._fail(
@@ -351,14 +350,3 @@ def _undefined_functions(patterns: Mapping[str, GraphPattern]) -> Iterator[str]:
 
 def _binds(patterns: Iterable[GraphPattern]) -> frozenset[str]:
     return frozenset().union(*(p.binds for p in patterns))
-
-
-def _did_you_mean(name: str, known: Iterable[str], sigil: str = "") -> str:
-    """A hint with the name that is closest to `name`, or with all names if they are few; else ""."""
-    candidates = sorted(known)
-    close = get_close_matches(name, candidates, n=1, cutoff=0.5)
-    if close:
-        return f"did you mean {sigil}{close[0]}?"
-    if 0 < len(candidates) <= 8:
-        return "there is " + ", ".join(sigil + c for c in candidates)
-    return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -14,6 +13,7 @@ from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
 from spaseq.core.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span
+from spaseq.core.slips import did_you_mean
 from spaseq.core.text import ESCAPE, WholeWords, check_characters, check_escapes, file_hint, foreign_hint, unescape
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.scan import Skeleton, mask, skeleton
@@ -421,6 +421,5 @@ def _is(child: object, kind: str) -> bool:
 
 def unknown_prefix(label: str, known: Iterable[str], text: str, span: Span, source: str) -> QuerySemanticsError:
     """The error for a prefixed name whose label is not declared."""
-    close = get_close_matches(label, list(known), n=1)
-    hint = f"did you mean {close[0]}:?" if close else f"declare it: PREFIX {label}: <…>"
+    hint = did_you_mean(label, known, "{}:") or f"declare it: PREFIX {label}: <…>"
     return QuerySemanticsError(f"the prefix {label}: is not declared", text=text, span=span, source=source, hint=hint)

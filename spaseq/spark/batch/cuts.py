@@ -66,7 +66,6 @@ class TupleQuery(Protocol):
 
     def open(self, *arguments: Any, **words: Any) -> Any:
         """A session; `streams` and the options of the language by their names."""
-        ...
 
     @property
     def identity(self) -> Mapping[str, str]: ...
@@ -75,7 +74,6 @@ class TupleQuery(Protocol):
 
     def run(self, *arguments: Any, **words: Any) -> Any:
         """Matches; `streams` and the options of the language by their names."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,7 +226,7 @@ class _Slice:
             parts += self._of_chain(list(files), solver.wanted, behind)
         chunks = merge_batches([solved(part, solver.solve_ahead) for part in parts], apart=options.apart)
         pushed = (match for chunk in chunks for match in recogniser.push_chunk(self._counted(chunk)))
-        for match in chain(pushed, _closing(recogniser)):
+        for match in chain(pushed, matches_at_the_end(recogniser)):
             if self._is_own(match.times[-1]):
                 yield self._placed(match)
 
@@ -295,6 +295,6 @@ def _chunks(start: int, stop: int, path: str) -> Iterator[bytes]:
     return part_chunks(path, start, stop)
 
 
-def _closing(recogniser: Recogniser) -> Iterator[Match]:
+def matches_at_the_end(recogniser: Recogniser) -> Iterator[Match]:
     """What the end completes, asked when all else is done."""
     yield from recogniser.close()

@@ -20,11 +20,14 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+import numpy as np
+
 from spaseq.core.errors import UnsupportedFeature
 from spaseq.core.pattern import (
     And,
     As,
     Atom,
+    Batch,
     Correlate,
     Filter,
     Iterate,
@@ -349,3 +352,15 @@ def tests_of(branch: Branch) -> Iterator[Test]:
     for rounds in branch.rounds:
         for inner in rounds.branches:
             yield from tests_of(inner)
+
+
+def membership(kinds: tuple[frozenset[Predicate], ...], batch: Batch) -> np.ndarray:
+    """The membership of events in kinds, sets of predicates: bool (kinds, n), false without a partition."""
+    holds = {p: p.evaluate(batch) for p in dict.fromkeys(p for kind in kinds for p in kind)}
+    truth = np.ones((len(kinds), len(batch)), bool)
+    for own, kind in zip(truth, kinds, strict=True):
+        for predicate in kind:
+            own &= holds[predicate]
+    if batch.keys is not None:
+        truth[:, np.asarray(batch.keys) < 0] = False
+    return truth

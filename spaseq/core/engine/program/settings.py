@@ -193,21 +193,16 @@ class Registers(Protocol):
     @property
     def empty(self) -> Any:
         """The row of a run that has taken nothing."""
-        ...
 
     def load(self, batch: Any) -> None:
         """`event` below counts in `batch` from now on."""
-        ...
 
     def take(self, row: Any, guard: Any, variables: frozenset[str], event: int) -> Any | None:
         """The row once a run with `row` takes the event for `variables`, or None if `guard` rejects it."""
-        ...
 
     def leave(self, row: Any, guard: Any) -> Any | None:
         """The row without the values that `guard` needed, or None if the guard, with all its values, rejects the
         run."""
-        ...
 
     def again(self, row: Any, action: Any) -> Any:
         """The row as another round of an iteration begins."""
-        ...

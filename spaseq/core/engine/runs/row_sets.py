@@ -11,7 +11,7 @@ Cost per event: the live configurations whose state can move on the event's symb
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -371,18 +371,16 @@ class _NoRegisters:
         return row
 
 
+@dataclass(slots=True, eq=False)
 class Step:
     """The ways of a set of configurations on one event: by marking, by skipping, and the rows it accepts with.
 
     `marks`: (label, target, rows) for each label under which the event can be marked.
     """
 
-    __slots__ = ("marks", "skip", "skip_rows")
-
-    def __init__(self, marks: tuple[tuple[int, Any, _Rows], ...], skip: Any, skip_rows: _Rows) -> None:
-        self.marks: tuple[tuple[int, Any, _Rows], ...] = marks
-        self.skip: Any = skip
-        self.skip_rows: _Rows = skip_rows
+    marks: tuple[tuple[int, Any, _Rows], ...]
+    skip: Any
+    skip_rows: _Rows
 
     @property
     def mark(self) -> list[Any]:

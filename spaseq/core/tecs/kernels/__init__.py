@@ -38,5 +38,3 @@ Scalars:
 * `limit`: of matches per event, 0 for none; `consume`: one of CONSUME_NONE and so on;
 * `dead_before`: the position before which no node is read again.
 """
-
-__all__: list[str] = []
