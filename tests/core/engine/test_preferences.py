@@ -306,7 +306,7 @@ def depth(arena: Arena, node: int) -> int:
 
 
 def test_steps_follow_the_laws_of_the_orders() -> None:
-    """`A ; B ; C` behind A, on B: with NEXT the run that marks B is in front of the one that does not. With LAST the two
+    """`A ; B ; C` behind A, on B: with NEXT the run that marks B comes first. With LAST the two
     never meet, so their order is fixed. C changes nothing behind A, and accepts the run that marked B."""
     program = compile_program(lower(SHAPES["A ; B ; C"]))
     letters = [p.name for p in program.cea.predicates if isinstance(p, HasType)]
