@@ -32,7 +32,7 @@ FOREIGN: Final = {
 OURS: Final = [
     (ceql, "SELECT WHERE A"),
     (ceql, "SELECT * FROM Pattern WHERE"),
-    (ceql, "SELECT * WHERE every ; A -> B"),
+    (ceql, "SELECT * WHERE every ; A => B"),
     (spaseq, "SELECT ?x FROM STREAM S <http://e/s> [RANGE 10s] WHERE { }"),
 ]
 

@@ -24,7 +24,7 @@ def advice(tree: ast.Query, lowered: Lowered) -> list[str]:
 
 def _subsets(tree: ast.Query) -> Iterator[str]:
     for node in _outside_not(tree.where):
-        if isinstance(node, ast.Iterate) and not node.contiguous:
+        if isinstance(node, ast.Repeat) and node.skip is Skip.ANY and node.low <= 1 and node.high is None:
             line, column = node.span.line, node.span.column
             yield (
                 f"{line}:{column}: + takes every choice of events, 2^n - 1 of n: SELECT MAX reports the largest, NEXT "
@@ -80,7 +80,7 @@ def _read(
                 return False
             names.setdefault(variable, set()).update(range(first, len(atoms)))
             return True
-        case algebra.Filter(child) | algebra.Iterate(child) | algebra.Project(child):
+        case algebra.Filter(child) | algebra.Iterate(child) | algebra.Optional(child) | algebra.Project(child):
             return _read(child, atoms, links, names, skips=skips)
         case algebra.Correlate(child, variables):
             links.append(variables)

@@ -3,8 +3,8 @@
 `lower` gives the pattern ([CORE] Figure 2), the window, the partition and the registers for conditions over several
 variables. Features of CEQL that this version does not run raise `UnsupportedFeature`, with their name and place.
 
-NOT. Between two parts of a sequence (`A; NOT B; C`), and at the end of the query, NOT ψ means that no event satisfies ψ
-there. Anywhere else it stands for one event that does not satisfy ψ.
+NOT. Between two parts of a sequence (`A; NOT B; C`, `A -> NOT B -> C`), and at the end of the query, NOT ψ means that
+no event satisfies ψ there. Anywhere else it stands for one event that does not satisfy ψ.
 
 Conditions. FILTER distributes: `φ FILTER a AND b` is `(φ FILTER a) FILTER b`, and `φ FILTER a OR b` is `(φ FILTER a) OR
 (φ FILTER b)` ([CORE] §2.2), unless that would be many alternatives (`ceql.lowering.disjunctions`). NOT moves inward to
@@ -30,14 +30,15 @@ from ceql.guards.registers import GuardRegisters
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
 from ceql.lowering.partition_keys import infer_keys
 from ceql.lowering.repeat import repeat, size, taken
+from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
-from ceql.semantics.scopes import without_ending
+from ceql.semantics.scopes import defined_names, is_between, without_ending
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of
+from ceql.syntax.walk import aggregates_of, is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.engine import Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
-from spaseq.core.pattern import NoneOf, Pattern, Predicate, Skip, all_shown, told_by_positions
+from spaseq.core.pattern import NoneOf, Pattern, Predicate, Preference, Skip, all_shown, told_by_positions
 from spaseq.core.trees import mapped, walk
 
 _DEFAULT: Final = Settings()
@@ -65,6 +66,8 @@ class Lowered:
     against_registers: GuardRegisters | None = None
 
 
+_NESTED: Final = 100
+"""Optional rounds, each inside the one before, are built by functions that are recursive."""
 _ALTERNATIVES: Final = 16
 """States tell apart at most so many alternatives of a FILTER, which is quick; conditions with registers take the place
 of more. (Two events under n ORs: 2ⁿ + 1 states.)"""
@@ -78,7 +81,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     """
     lowering = _Lowering(text, source, settings)
     formula, ending = without_ending(query.where)
-    part = lowering.formula(formula)
+    part = lowering.with_rounds(lowering.formula(formula))
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
     if part.pending:
         raise InternalError("a condition found no scope")
@@ -87,6 +90,12 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
         pattern = algebra.Project(pattern, frozenset(i.variable for i in query.selection.items))
     window, attribute = _window(query.within)
     choice, strict = _choice(query), query.selection.strategy is ast.Strategy.STRICT
+    if strict and _skips_till_next(pattern):
+        raise lowering.refused(
+            "SELECT STRICT of a formula with ->: it wants events in a row, and -> passes over events",
+            "write : for events in a row",
+            query.selection.span,
+        )
     pattern, keys = infer_keys(pattern, window, choice, strict, absent is not None)
     partition = tuple(tuple(name.text for name in bracket) for bracket in query.partition)
     guards = tuple(dict.fromkeys(_guards(pattern)))
@@ -178,6 +187,7 @@ class _Lowering:
         self.source = source
         self.settings = settings
         self.fresh = itertools.count(1)
+        self.before: dict[Guard, Span] = {}  # conditions that read earlier events
 
     def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
         return UnsupportedFeature(
@@ -192,8 +202,8 @@ class _Lowering:
 
     def formula(self, node: ast.Formula) -> _Part:
         match node:
-            case ast.EventType(name, stream):
-                return _atom(name, stream)
+            case ast.EventType():
+                return _atom(node)
             case ast.As(child, variable):
                 part = self.formula(child)
                 named = algebra.As(part.pattern, variable.text)
@@ -205,27 +215,17 @@ class _Lowering:
             case ast.Either(left, right):
                 first, second = self.formula(left), self.formula(right)
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
-            case ast.Sequence(ast.Sequence(left, ast.Without(absent), False), right, False):
-                return self.without(left, absent, right)
-            case ast.Sequence(ast.Without(), _, False):
+            case ast.Sequence(ast.Sequence(left, ast.Without(absent), before), right, skip) if is_between(before, skip):
+                return self.without(left, absent, right, skip)
+            case ast.Sequence(ast.Without(), _, Skip.ANY | Skip.NEXT):
                 raise self.misplaced(node.left, "at the start of a sequence")
-            case ast.Sequence(_, ast.Without(), False):
+            case ast.Sequence(_, ast.Without(), Skip.ANY | Skip.NEXT):
                 raise self.misplaced(node.right, "at the end of a part of the formula")
-            case ast.Sequence(left, right, contiguous):
+            case ast.Sequence(left, right, skip):
                 first, second = self.formula(left), self.formula(right)
-                skip = Skip.NONE if contiguous else Skip.ANY
                 return self.joined(algebra.Sequence(first.pattern, second.pattern, skip), first, second)
-            case ast.Iterate(child, contiguous):
-                part = self.formula(child)
-                self.refuse_across_rounds(part)
-                rounds = algebra.Iterate(part.pattern, Skip.NONE if contiguous else Skip.ANY)
-                return dataclasses.replace(part, pattern=rounds)
-            case ast.Repeat(child, low, high):
-                part = self.formula(child)
-                if high != 1:
-                    self.refuse_across_rounds(part)
-                self.refuse_large(size(part.pattern) * (high or low), "repetitions", node.span)
-                return dataclasses.replace(part, pattern=repeat(part.pattern, low, high))
+            case ast.Repeat():
+                return self.rounds(node)
             case ast.Without(child):
                 alternatives, _ = self.alternatives(child, frozenset())
                 none_of = NoneOf(frozenset(a.predicates for a in alternatives))
@@ -233,6 +233,36 @@ class _Lowering:
             case ast.Conjunction((first_child, *rest)):
                 return self.conjunction(first_child, rest, node.span)
         raise InternalError(f"no pattern for {type(node).__name__}")
+
+    def rounds(self, node: ast.Repeat) -> _Part:
+        part = self.formula(node.child)
+        low, high = node.low, node.high
+        if high != 1:
+            self.refuse_across_rounds(part)
+        self.refuse_large(size(part.pattern) * max(1, high or low), "repetitions", node.span)
+        until: frozenset[frozenset[Predicate]] = frozenset()
+        if node.until is not None:
+            if high is not None or low > 1:
+                raise self.refused("UNTIL ends φ+ and φ*, and this repetition is counted", "leave UNTIL out", node.span)
+            alternatives, _ = self.alternatives(node.until.child, frozenset())
+            until = frozenset(alternative.predicates for alternative in alternatives)
+        preference = node.preference
+        if node.skip is not Skip.NEXT and (low, high) != (0, 1):
+            if preference is not Preference.GREEDY:
+                raise self.refused(
+                    "a run does not choose here: rounds joined by ; or : are taken in every way",
+                    "a loop that prefers is joined by ->: φ->+? or φ->{2,5}?",
+                    node.span,
+                )
+            preference = Preference.EACH
+        if preference is not Preference.EACH and (high or low) - low > _NESTED:
+            raise self.refused(
+                f"more than {_NESTED} rounds that may be left out, each of which is preferred to what follows",
+                "φ->{2,} has no bound, and φ->{2,500} ALL prefers nothing",
+                node.span,
+            )
+        pattern = repeat(part.pattern, low, high, node.skip, preference, until)
+        return dataclasses.replace(part, pattern=pattern)
 
     def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> _Part:
         part = self.one_of_several(first)
@@ -281,8 +311,8 @@ class _Lowering:
             "NOT stands between two parts (A; NOT B; C) or at the end of the query; (NOT B) AS n is one event, not a B",
         )
 
-    def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula) -> _Part:
-        """`left ; NOT absent ; right`."""
+    def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> _Part:
+        """`left ; NOT absent ; right`, or joined by `->`."""
         first, second = self.formula(left), self.formula(right)
         alternatives, number = self.alternatives(absent, first.defined)
         atoms, guards = [], []
@@ -291,7 +321,7 @@ class _Lowering:
             guard = self.guard_of(alternative, mark, first.pattern)
             atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
             guards += [] if guard is None else [guard]
-        pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, Skip.ANY, tuple(atoms))
+        pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, skip, tuple(atoms))
         for guard in dict.fromkeys(guards):
             pattern = algebra.Correlate(pattern, guard.variables, guard)
         return self.joined(pattern, first, second)
@@ -367,8 +397,8 @@ class _Lowering:
     def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], frozenset[str]]:
         """The alternatives that a NOT forbids, and the variables that they define together."""
         match node:
-            case ast.EventType(name, stream):
-                atom = _atom(name, stream).pattern
+            case ast.EventType():
+                atom = _atom(node).pattern
                 assert isinstance(atom, algebra.Atom)
                 return [_Alternative(atom.predicates, atom.variables)], atom.variables
             case ast.As(child, variable):
@@ -411,12 +441,14 @@ class _Lowering:
         if not outside <= known:
             names = ", ".join(sorted(outside - known))
             raise self.unsupported(
-                f"a condition on {names} in this NOT",
+                f"a condition on {names} in this NOT or UNTIL",
                 leaf.span,
-                "in A; NOT B; C the B that must not come may be compared with A, which came before it, and no other",
+                "in A; NOT B; C the B that must not come may be compared with A, which came before it, and no other; "
+                "what ends a repetition is compared with no other event",
             )
-        if any(True for _ in aggregates_of(leaf.condition)):
-            raise self.unsupported("an aggregate in a NOT", leaf.span)
+        if not is_plain(leaf.condition):
+            what = "PREV" if reads_earlier(leaf.condition) else "an aggregate"
+            raise self.unsupported(f"{what} in a NOT", leaf.span)
         if not leaf.variables & defined <= event.names:
             return event  # it names a variable of another alternative, which is empty in this one
         if outside:
@@ -461,6 +493,15 @@ class _Lowering:
         test = as_single_events(test, scope)
         if part.alternatives * count(test) > min(_ALTERNATIVES, self.settings.filter_alternatives):
             test = as_conditions(test, scope)
+        if _skips_till_next(part.pattern):
+            test = as_conditions(test, scope)
+            if count(test) > 1:
+                raise self.refused(
+                    "an OR of conditions on a variable of several events, around a part with ->: each side would take "
+                    "its own next event",
+                    "an OR about one event stands in its brackets: x[price > 3 OR price < 1]",
+                    span,
+                )
         self.refuse_alternatives(part.alternatives * count(test), span)
         return self.filtered(part, test)
 
@@ -478,13 +519,44 @@ class _Lowering:
 
     def restricted(self, part: _Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> _Part:
         outside = variables - part.defined
+        if not outside and not _skips_till_next(part.pattern):
+            condition = decided_in_order(condition, part.pattern)
+        if reads_earlier(condition):
+            return self.at_events(part, condition, span)
         if outside:
             return self.deferred(part, condition, variables & part.defined, outside, span)
-        if len(variables) == 1 and not any(True for _ in aggregates_of(condition)):
+        if len(variables) == 1 and is_plain(condition):
             (variable,) = variables
             predicate = Satisfies(owned(condition, None))
             return dataclasses.replace(part, pattern=algebra.Filter(part.pattern, variable, predicate))
         pattern = algebra.Correlate(part.pattern, variables, Guard(condition, variables))
+        return dataclasses.replace(part, pattern=pattern)
+
+    def at_events(self, part: _Part, condition: ast.Condition, span: Span) -> _Part:
+        """Gives the events at which a condition that reads earlier events is tested a fresh name, and takes note of
+        it."""
+        anchor = tested_at(condition)
+        if isinstance(anchor, str) and anchor not in part.defined:
+            anchor = Refusal(
+                f"a condition with PREV that names {anchor}, in a part of the formula that does not take it",
+                f"it is tested at the event that it names: put the FILTER on the part with {anchor}",
+            )
+        if isinstance(anchor, Refusal):
+            raise self.unsupported(anchor.problem, span, anchor.hint)
+        mark = f"{anchor}#{next(self.fresh)}"
+        self.before[at_events(condition, anchor, mark)] = span
+        return dataclasses.replace(part, pattern=_mark(part.pattern, anchor, mark))
+
+    def with_rounds(self, part: _Part) -> _Part:
+        """The whole formula under its conditions that read earlier events."""
+        pattern = part.pattern
+        both = [n for n in walk(pattern) if isinstance(n, algebra.And) and _skips_till_next(n)]
+        for guard, span in self.before.items():
+            for node in both:
+                if guard.variables & algebra.variables(node.left) and guard.variables & algebra.variables(node.right):
+                    what = "a condition with PREV on both parts of an AND with ->"
+                    raise self.unsupported(what, span, "each part takes its own next events, whatever the other takes")
+            pattern = algebra.Correlate(pattern, guard.variables, guard)
         return dataclasses.replace(part, pattern=pattern)
 
     def deferred(
@@ -504,12 +576,18 @@ class _Lowering:
         return dataclasses.replace(part, pattern=pattern, pending=(*part.pending, pending))
 
 
-def _atom(name: str, stream: ast.Name | None) -> _Part:
-    if stream is None:
-        variables, predicates = frozenset((name,)), frozenset((TypeIs(name),))
-        return _Part(algebra.Atom(predicates, variables), variables)
-    variables = frozenset((name, f"{stream.text}>{name}"))
-    return _Part(algebra.Atom(frozenset((TypeIs(name), StreamIs(stream.text))), variables), variables)
+def _skips_till_next(pattern: Pattern) -> bool:
+    return any(
+        isinstance(node, algebra.Sequence | algebra.Iterate) and node.skip is Skip.NEXT for node in walk(pattern)
+    )
+
+
+def _atom(node: ast.EventType) -> _Part:
+    name, stream = node.name, node.stream
+    variables, predicates = defined_names(node), frozenset[Predicate](() if node.every else (TypeIs(name),))
+    if stream is not None:
+        predicates |= {StreamIs(stream.text)}
+    return _Part(algebra.Atom(predicates, variables), variables)
 
 
 def _mark(node: Pattern, variable: str, mark: str) -> Pattern:

@@ -14,6 +14,7 @@ from ceql.semantics.scopes import rebuild, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, replace
 from spaseq.core.errors import EventError, InternalError
+from spaseq.core.pattern import Skip
 
 
 def fold_constants(formula: ast.Formula) -> ast.Formula:
@@ -28,7 +29,7 @@ def fold_constants(formula: ast.Formula) -> ast.Formula:
     found = rebuild(rest, lambda leaf, child, scopes: _fold(leaf))
     if found is None:
         raise InternalError("folding constants left nothing of a formula")
-    return found if ending is None else formula if found is rest else ast.Sequence(found, ending, False)
+    return found if ending is None else formula if found is rest else ast.Sequence(found, ending, Skip.ANY)
 
 
 def _fold(leaf: Leaf) -> ast.Condition | None:

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 from ceql.rewrites.pop_filters import borrow, is_defined_here, pop_filters
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned, write
-from ceql.semantics.scopes import defined_names, fresh, size, without_ending
+from ceql.semantics.scopes import defined_names, fresh, is_between, size, skips_till_next, without_ending
 from ceql.syntax import ast
-from spaseq.core.errors import BudgetExceeded
+from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
+from spaseq.core.pattern import Skip
 from spaseq.core.trees import children, with_children
 
 
@@ -29,6 +30,12 @@ def lp_normal_form(formula: ast.Formula, limit: int) -> ast.Formula:
     Raises `BudgetExceeded` (`rewrite_size`) if it would have more than `limit` nodes.
     """
     rest, ending = without_ending(formula)
+    if skips_till_next(rest):
+        raise UnsupportedFeature(
+            "LP normal form of a formula with ->: it writes an OR of conditions as an OR of formulas, each of which "
+            "would take its own next event",
+            span=formula.span,
+        )
     popped = pop_filters(rest, limit)
     for _, leaf, scope in borrow(popped):
         (variable,) = leaf.variables
@@ -36,7 +43,7 @@ def lp_normal_form(formula: ast.Formula, limit: int) -> ast.Formula:
         why = f"the condition on {variable} at {where}, which doubles the formula that defines {variable}"
         raise _too_large(limit, size(popped) + size(scope), why)
     found = _push(popped, _Above(), limit)
-    return found if ending is None else ast.Sequence(found, ending, False)
+    return found if ending is None else ast.Sequence(found, ending, Skip.ANY)
 
 
 def _too_large(limit: int, used: int, why: str) -> BudgetExceeded:
@@ -75,7 +82,7 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
             return dataclasses.replace(node, child=_push(child, above.under(variable.text), limit))
         case ast.Filter(child, condition):
             return _pushed(node, child, as_test(condition), above, limit)
-        case ast.Sequence(ast.Sequence(left, ast.Without(), False) as both, right, False):
+        case ast.Sequence(ast.Sequence(left, ast.Without(), before) as both, right, after) if is_between(before, after):
             return dataclasses.replace(node, left=dataclasses.replace(both, left=down(left)), right=down(right))
     new = []
     for part in children(node):

@@ -12,10 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, leaves, write
-from ceql.semantics.scopes import Scopes, defined_names, fresh, rebuild, scope_of, size, taking, without, without_ending
+from ceql.semantics.scopes import (
+    Scopes,
+    defined_names,
+    fresh,
+    rebuild,
+    scope_of,
+    size,
+    skips_till_next,
+    taking,
+    without,
+    without_ending,
+)
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of
+from ceql.syntax.walk import is_plain
 from spaseq.core.errors import InternalError
+from spaseq.core.pattern import Skip
 
 
 def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
@@ -32,7 +44,7 @@ def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
         found = popped
     if found is rest:
         return formula
-    return found if ending is None else ast.Sequence(found, ending, False)
+    return found if ending is None else ast.Sequence(found, ending, Skip.ANY)
 
 
 Place = tuple[ast.Filter, Leaf, ast.Formula]
@@ -45,7 +57,7 @@ def borrow(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
         case ast.Filter(child, condition):
             for leaf in leaves(as_test(condition)):
                 scope = scope_of(leaf, child, around)
-                if scope is not None and scope is not child and _is_single(leaf):
+                if scope is not None and scope is not child and _is_single(leaf) and not skips_till_next(scope):
                     yield node, leaf, scope
             yield from borrow(child, around)
         case ast.Without():
@@ -56,7 +68,7 @@ def borrow(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
 
 
 def _is_single(leaf: Leaf) -> bool:
-    return len(leaf.variables) == 1 and not any(True for _ in aggregates_of(leaf.condition))
+    return len(leaf.variables) == 1 and is_plain(leaf.condition)
 
 
 def _pop(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) -> ast.Formula:
@@ -96,6 +108,6 @@ def _same(found: ast.Formula | None) -> ast.Formula:
 
 
 def is_defined_here(leaf: Leaf, child: ast.Formula) -> bool:
-    """True if a condition without aggregates is on one variable that its own formula defines, so that it can move down
+    """True if a condition on single events is on one variable that its own formula defines, so that it can move down
     to that variable's events."""
     return _is_single(leaf) and leaf.variables <= defined_names(child)

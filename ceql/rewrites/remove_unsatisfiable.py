@@ -15,8 +15,9 @@ from ceql.semantics.filters import All, Any, Leaf, Test, as_test, conjuncts, own
 from ceql.semantics.scopes import defined_names, taking, without, without_ending
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression, print_formula
-from ceql.syntax.walk import aggregates_of
+from ceql.syntax.walk import is_plain
 from spaseq.core.errors import Span
+from spaseq.core.pattern import Skip
 
 WORK = 100_000
 """The number of parts that are tested, over all alternatives of FILTERs; parts beyond that are kept untested."""
@@ -48,7 +49,7 @@ def remove_unsatisfiable(formula: ast.Formula) -> tuple[ast.Formula | None, tupl
     if not search.dead and not search.tests:
         return formula, ()
     found = without(rest, search.dead, search.tests)
-    return found if found is None or ending is None else ast.Sequence(found, ending, False), search.reasons()
+    return found if found is None or ending is None else ast.Sequence(found, ending, Skip.ANY), search.reasons()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class _Search:
             case ast.Either(left, right):
                 one, two = self.prune(left, facts), self.prune(right, facts)
                 return one or two
+            case ast.Repeat(_, 0):
+                return True  # without a round, if none can match
         alive = True
         for part in taking(node):
             alive &= self.prune(part, facts)
@@ -162,8 +165,8 @@ class _Search:
 
 
 def _more(facts: _Facts, test: Test, variables: frozenset[str]) -> _Facts:
-    """`facts`, and `test` if it is a single condition without aggregates on one of `variables`."""
-    if not isinstance(test, Leaf) or len(test.variables) != 1 or any(True for _ in aggregates_of(test.condition)):
+    """`facts`, and `test` if it is a single condition on single events of one of `variables`."""
+    if not isinstance(test, Leaf) or len(test.variables) != 1 or not is_plain(test.condition):
         return facts
     (variable,) = test.variables
     if variable not in variables:

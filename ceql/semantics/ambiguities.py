@@ -14,7 +14,7 @@ from typing import Final
 
 from ceql.semantics.check import conditions, event_types, formulas
 from ceql.semantics.filters import Leaf, as_test, leaves
-from ceql.semantics.scopes import defined_names, without_ending
+from ceql.semantics.scopes import defined_names, is_between, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, parts
 
@@ -38,7 +38,7 @@ def _absences(where: ast.Formula, text: str) -> Iterator[tuple[ast.Node, str]]:
     absent = []
     for node in formulas(where):
         match node:
-            case ast.Sequence(ast.Sequence(_, ast.Without() as between, False), _, False):
+            case ast.Sequence(ast.Sequence(_, ast.Without() as between, before), _, after) if is_between(before, after):
                 absent.append(between)
     _, ending = without_ending(where)
     for node in [*absent, *([] if ending is None else [ending])]:

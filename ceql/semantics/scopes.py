@@ -16,6 +16,8 @@ from types import MappingProxyType
 
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written
 from ceql.syntax import ast
+from ceql.syntax.walk import reads_earlier
+from spaseq.core.pattern import Skip
 from spaseq.core.trees import children, fold, mapped, walk, with_children
 
 Scopes = tuple[ast.Formula, ...]
@@ -53,11 +55,25 @@ def size(node: ast.Formula) -> int:
 
 
 def taking(node: ast.Formula) -> tuple[ast.Formula, ...]:
-    """The children of a formula that take events: all but the NOT between two parts, in `left ; NOT … ; right`."""
+    """The children of a formula that take events: all but the NOT between two parts, in `left ; NOT … ; right`, and
+    what ends a repetition."""
     match node:
-        case ast.Sequence(ast.Sequence(left, ast.Without(), False), right, False):
+        case ast.Sequence(ast.Sequence(left, ast.Without(), before), right, after) if is_between(before, after):
             return left, right
+        case ast.Repeat(child):
+            return (child,)
     return children(node)
+
+
+def is_between(before: Skip, after: Skip) -> bool:
+    """True if a NOT that is joined so to the parts on its two sides says that nothing of it lies between them."""
+    return before is after and after is not Skip.NONE
+
+
+def skips_till_next(node: ast.Formula) -> bool:
+    """True if some part of a formula takes the next event that fits. Then a part of it has an effect on the events that
+    other parts take."""
+    return any(isinstance(part, ast.Sequence | ast.Repeat) and part.skip is Skip.NEXT for part in walk(node))
 
 
 def is_deeper(node: ast.Formula, limit: int) -> bool:
@@ -74,7 +90,7 @@ def without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
     """A query's formula without the NOT at its end, and that NOT, or None. A FILTER or AS around the whole applies to
     the formula without it."""
     match node:
-        case ast.Sequence(left, ast.Without() as ending, False):
+        case ast.Sequence(left, ast.Without() as ending, Skip.ANY | Skip.NEXT):
             return left, ending
         case ast.Filter(child, _) | ast.As(child, _):
             rest, found = without_ending(child)
@@ -119,7 +135,9 @@ def rebuild(
         case ast.Either(left, right):
             one, two = down(left, scopes=around), down(right, scopes=around)
             return two if one is None else one if two is None else _with(node, left=one, right=two)
-        case ast.Sequence(ast.Sequence(left, ast.Without(absent), False) as both, right, False):
+        case ast.Sequence(ast.Sequence(left, ast.Without(absent), before) as both, right, after) if is_between(
+            before, after
+        ):
             one, two, none = down(left, scopes=around), down(right, scopes=around), down(absent, scopes=(left,))
             if one is None or two is None or none is None:
                 return None
@@ -153,6 +171,8 @@ def without(
 
     def change(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Condition | None:
         own, scope = defined_names(child), scope_of(leaf, child, scopes)
+        if reads_earlier(leaf.condition):  # of events of any part: it goes only if the events that it is about do
+            return leaf.condition if leaf.variables & own & defines(child) else None
         if not leaf.variables & own <= defines(child):
             return None
         return leaf.condition if scope is None or leaf.variables - own <= defines(scope) else None

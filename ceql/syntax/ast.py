@@ -10,7 +10,12 @@ import enum
 from dataclasses import dataclass, field
 
 from spaseq.core.errors import Span
+from spaseq.core.pattern import Preference, Skip
 
+MOST_BACK = 16
+"""The most events that `PREV` looks back: each is a register of the automaton."""
+EVERY = "ANY"
+"""The word that stands for an event of whatever type, in place of a type."""
 NOWHERE = Span(0, 0, 1, 1)
 """The span of nodes that were not read from a text."""
 
@@ -73,6 +78,15 @@ class Call(Expression):
 
     function: str
     arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier(Expression):
+    """`PREV(b.price, back)`: the attribute of an event that its variable took before the event at hand, `back` events
+    before; of the first one, `b[0].price`, if `back` is 0."""
+
+    attribute: Attribute
+    back: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +180,14 @@ class Formula(Node):
 
 @dataclass(frozen=True, slots=True)
 class EventType(Formula):
-    """`R`, or `s>R`: one event of type R (on stream s), taken by the variables `R` and `s>R`."""
+    """`R`, or `s>R`: one event of type R (on stream s), taken by the variables `R` and `s>R`.
+
+    With `every`, the name is the word ANY: one event of whatever type.
+    """
 
     name: str
     stream: Name | None = None
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,28 +212,28 @@ class Either(Formula):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Formula):
-    """`left ; right`, or `left : right` if `contiguous`."""
+    """`left ; right`, `left -> right` or `left : right`: `skip` says which events may lie between the two."""
 
     left: Formula
     right: Formula
-    contiguous: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Iterate(Formula):
-    """`child+`, or `child:+` if `contiguous`."""
-
-    child: Formula
-    contiguous: bool
+    skip: Skip
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Formula):
-    """`child{low,high}`; `high` None is no bound."""
+    """`child{low,high}`: so many rounds; `high` None is no bound. `child+` is `child{1,}`, `child*` is `child{0,}`, and
+    `child?` is `child{0,1}`.
+
+    Rounds are joined by `;`, `->` or `:`, as `skip` says: `child+`, `child->+`, `child:+`. `preference` is the choice
+    of a run that waits for one more round and for what follows. No round begins with or behind an event of `until`.
+    """
 
     child: Formula
     low: int
     high: int | None
+    skip: Skip = Skip.ANY
+    preference: Preference = Preference.GREEDY
+    until: Without | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,12 @@ _WORDS: Final[dict[str, str]] = {
     "LBRACE": "{",
     "VALUES": "{",
     "RBRACE": "}",
-    "__ANON_0": ":+",
+    "BOUNDS": "a repetition (? + * {2,5}, with -> or : before it)",
+    "ARROW": "->",
+    "QMARK": "?",
     "UNIT": "a unit of time (DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS)",
     "EVENT": "EVENTS",
-    "__ANON_1": "..",
+    "DOTS": "..",
     "PARTITION": "PARTITION BY",
     "CONSUME": "CONSUME BY",
     "POLICY": "ANY, PARTITION or NONE",
@@ -66,7 +68,7 @@ _WORD_HINTS: Final[dict[str, str]] = {
     "MEASURES": "SELECT lists the variables to report: SELECT a, b",
     "EVERY": "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer",
     "HAVING": "conditions are a FILTER after the formula",
-    "UNTIL": "write the end of the pattern as its last event: A; B+; C",
+    "UNTIL": "UNTIL stands behind a loop: B+ UNTIL C",
     "EVENT": "a window over events is WITHIN 100 EVENTS",
     "BETWEEN": "write price IN {10..20}, or price >= 10 AND price <= 20",
     "IS": "a comparison with a missing attribute never holds; there is no IS NULL",
@@ -88,7 +90,7 @@ _SLIPS: Final = tuple(
         ),
         (r"SELECT\s+COUNT", r"\(", "matches are counted with --format count, or .count(); COUNT(x) >= 3 is a FILTER"),
         (
-            rf"(?:SELECT|,)\s*(?:{'|'.join(FUNCTIONS)})",
+            rf"(?:SELECT|,)\s*(?:{'|'.join((*FUNCTIONS, 'PREV'))})",
             r"\(",
             "aggregates are conditions, FILTER AVG(x.v) > 3; SELECT x[v] reports the values that they are made of",
         ),
@@ -124,6 +126,12 @@ _SLIPS: Final = tuple(
         (r"\w+\s*\(\s*DISTINCT", r"", "aggregates range over all events of a variable; there is no DISTINCT"),
         (r"={2,}", r"=", "write = or =="),
         (r"CONSUME", r"(?:ANY|PARTITION|NONE)\b", "write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE"),
+        (
+            r"\w+\s*\.\s*\w+",
+            r"\[",
+            "PREV(b.price) is the price of the event that b took before, b[0].price that of its first event",
+        ),
+        (r"\bPREV", r"[^\W\d]", "what is read stands in parentheses: PREV(b.price)"),
         (r"\w+\s*\.\s*\w+", r"\.", "an attribute is x.price: one variable, one attribute"),
         (r"WITHIN", r"", _WINDOW),
         (r"", r"WHERE\s+TIMER\b", "a window is WITHIN 10 SECONDS, at the end"),
@@ -132,7 +140,7 @@ _SLIPS: Final = tuple(
         (r"", r"OFFSET\b", "there is no OFFSET; LIMIT n reports at most n matches for each event that completes some"),
     )
 )
-_BETWEEN: Final = "; lets anything lie between them, : nothing"
+_BETWEEN: Final = "; lets anything lie between them, -> what the next does not fit, : nothing"
 # The same, for positions where an operator of a formula is expected.
 _FORMULA_SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
@@ -145,8 +153,6 @@ _FORMULA_SLIPS: Final = tuple(
         (r"", r"=", "a variable stands behind its type, A AS a, and conditions in a FILTER: A[price = 3]"),
         (r"", r"AND\s+NOT\b", "A without a B behind it is A; NOT B, at the end or with more behind it: A; NOT B; C"),
         (r"", r"AND\b", "A and B in any order is AND(A, B); conditions are a FILTER"),
-        (r"", r"\*", "A+ is one A or more; where there may be none write (A; B+; C) OR (A; C)"),
-        (r"", r"\?", "what may be missing is an OR: (A; B; C) OR (A; C)"),
         (r"", r",", "in order: A; B; C. In any order: AND(A, B, C)"),
         (r"[\w+)}`]", r"[^\W\d]|`", _BETWEEN),
     )
@@ -201,7 +207,7 @@ def syntax_error(error: UnexpectedInput, text: str, source: str) -> QuerySyntaxE
         problem = f"unexpected {found}"
     hint = _hint(text, start, found, expected)
     if hint == _BETWEEN:
-        problem = f"two events want ';' between them: nothing stands before {found}"
+        problem = f"two events want ';', '->' or ':' between them: nothing stands before {found}"
     return QuerySyntaxError(
         problem, text=text, span=Span.at(text, start, end), source=source, expected=expected_words, hint=hint
     )
@@ -239,7 +245,12 @@ def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
 
 
 def _words(terminals: Iterable[str]) -> tuple[str, ...]:
-    words = {_WORDS.get(t, t) for t in terminals if t != "MORETHAN"}
+    found = set(terminals) - {"MORETHAN"}
+    if "BOUNDS" in found:
+        found -= {"PLUS", "STAR", "LOOP", "LBRACE", "QMARK"}
+    if "LSQB" not in found:  # behind x[…], of which few mean x[0].price
+        found.discard("DOT")
+    words = {_WORDS.get(t, t) for t in found}
     if "an arithmetic operator" in words:
         words -= {"+", "*"}
     return tuple(sorted(words, key=lambda w: (not w.startswith("a "), w)))
@@ -292,8 +303,8 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
     before, rest = text[:start].rstrip(), text[start:]
     word = found.upper()
     last = re.search(r"(\S+)$", before)
-    if rest.startswith("->") or (found == ">" and before.endswith("-")) or rest.startswith("=>"):
-        return "CEQL writes 'followed by' as ; (anything between) or : (immediately)"
+    if rest.startswith("=>"):
+        return "CEQL writes 'followed by' as -> (the next that fits), ; (anything between) or : (immediately)"
     if found == ")" and re.search(r"\b(now|current_\w+|today|sysdate)\s*\($", before, re.IGNORECASE):
         return "a query has no clock: events have their own times, and WITHIN says how far apart they may be"
     if found == ")" and re.search(r"\w\s*\($", before) and "LPAR" in expected:
@@ -337,7 +348,7 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
         for slip_before, slip_behind, hint in _FORMULA_SLIPS:
             if slip_before.search(before) and slip_behind.match(rest):
                 return hint
-    if found in (";", ":", "+", ":+") and "AND" in expected:
+    if found in (";", ":", "->", "+", ":+", "->+") and "AND" in expected:
         return "FILTER reaches to the end of its formula; put (φ FILTER …) in parentheses to go on after it"
     if found and re.fullmatch(r"\w+", found) and expected & {"IDENT"} and found.isupper():
         return f"to use {found} as a name, write it in back-quotes: `{found}`"

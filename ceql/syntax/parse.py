@@ -7,6 +7,7 @@ if a condition or a value is needed, so that the error can name the missing one.
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import functools
 import re
 from collections.abc import Callable
@@ -20,8 +21,9 @@ from ceql.operators.arithmetic import ARITHMETIC
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from ceql.syntax.diagnostics import syntax_error
-from spaseq.core.errors import QuerySyntaxError, Span
+from spaseq.core.errors import InternalError, QuerySyntaxError, Span
 from spaseq.core.events.time import duration_nanoseconds
+from spaseq.core.pattern import Preference, Skip
 from spaseq.core.text import WholeWords, check_characters
 
 _LINE_END: Final = re.compile("\n")
@@ -169,12 +171,11 @@ class _Builder:
 
     def formula(self, tree: Tree[Token]) -> ast.Formula:
         span = self.span(tree)
-        children = tree.children
         match str(tree.data):
             case "event_type":
-                return ast.EventType(self.name(_child(tree, 0)).text, span=span)
+                return self.event_type(_child(tree, 0), None, span)
             case "stream_event_type":
-                return ast.EventType(self.name(_child(tree, 1)).text, self.name(_child(tree, 0)), span=span)
+                return self.event_type(_child(tree, 1), self.name(_child(tree, 0)), span)
             case "as_name":
                 return ast.As(self.formula(_child(tree, 0)), self.name(_child(tree, 1)), span=span)
             case "filter":
@@ -182,29 +183,51 @@ class _Builder:
                 return ast.Filter(self.formula(_child(tree, 0)), condition, span=span)
             case "either":
                 return ast.Either(self.formula(_child(tree, 0)), self.formula(_child(tree, 1)), span=span)
-            case "then" | "next" as kind:
+            case "then" | "next" | "follow" as kind:
                 left, right = self.formula(_child(tree, 0)), self.formula(_child(tree, 1))
-                return ast.Sequence(left, right, kind == "next", span=span)
-            case "iterate" | "iterate_contiguous" as kind:
-                return ast.Iterate(self.formula(_child(tree, 0)), kind == "iterate_contiguous", span=span)
+                return ast.Sequence(left, right, _JOINS[kind], span=span)
+            case "optional":
+                return ast.Repeat(self.formula(_child(tree, 0)), 0, 1, span=span)
+            case "reluctant" | "each" as kind:
+                chosen = self.repeat(_child(tree, 0))
+                return dataclasses.replace(chosen, preference=Preference(kind), span=span)
+            case "until":
+                until = _child(tree, 1)
+                ending = ast.Without(self.formula(until), span=self.span(until))
+                return dataclasses.replace(self.repeat(_child(tree, 0)), until=ending, span=span)
             case "without":
                 return ast.Without(self.formula(_child(tree, 0)), span=span)
             case "conjunction":
                 return ast.Conjunction(tuple(self.formula(c) for c in _trees(tree)), span=span)
-            case kind:
-                bounds = [self.integer(c, "a number of rounds") for c in children[1:] if isinstance(c, Token)]
-                return self.repeat(kind, self.formula(_child(tree, 0)), bounds, span)
+            case kind if kind in _REPEATS:
+                return self.rounds(tree)
+        raise InternalError(f"no formula for {tree.data}")
 
-    def repeat(self, kind: str, child: ast.Formula, bounds: list[int], span: Span) -> ast.Repeat:
-        low = 1 if kind == "repeat_to" else bounds[0]
-        high = None if kind == "repeat_from" else bounds[-1]
-        if low < 1 or (high is not None and high < low):
+    def event_type(self, tree: Tree[Token], stream: ast.Name | None, span: Span) -> ast.EventType:
+        name, every = self.name(tree).text, str(_token(tree)).upper() == ast.EVERY
+        return ast.EventType(ast.EVERY if every else name, stream, every, span=span)
+
+    def repeat(self, tree: Tree[Token]) -> ast.Repeat:
+        found = self.formula(tree)
+        assert isinstance(found, ast.Repeat)
+        return found
+
+    def rounds(self, tree: Tree[Token]) -> ast.Repeat:
+        """`φ+`, `φ:*`, `φ->{2,3}` and the like."""
+        span, sign = self.span(tree), str(_token(_child(tree, 1)))
+        child, skip = self.formula(_child(tree, 0)), _SIGNS[sign[:-1]]
+        if tree.data == "repeat_signed":
+            return ast.Repeat(child, int(sign[-1] == "+"), None, skip, span=span)
+        bounds = [self.integer(c, "a number of rounds") for c in tree.children if isinstance(c, Token)]
+        low = 0 if tree.data == "repeat_to" else bounds[0]
+        high = None if tree.data == "repeat_from" else bounds[-1]
+        if high is not None and high < max(low, 1):
             raise self.error(
-                f"{{{low},{'' if high is None else high}}} allows no number of rounds",
+                f"{{{low},{high}}} allows no number of rounds",
                 span,
-                "the least number of rounds is 1 or more, the greatest not below it",
+                "the greatest number of rounds is 1 or more, and not below the least",
             )
-        return ast.Repeat(child, low, high, span=span)
+        return ast.Repeat(child, low, high, skip, span=span)
 
     # Conditions: what is true, false or unknown
 
@@ -321,6 +344,11 @@ class _Builder:
                 return ast.Attribute(attribute.text, variable.text, span=span)
             case "call":
                 return self.call(tree, in_brackets)
+            case "indexed":
+                return self.first_event(tree, in_brackets)
+            case "holds" if _child(tree, 1).data == "number":
+                event = self.text[span.start : span.end]
+                raise self.error(f"{event} of which attribute?", span, f"write {event}.price")
             case "grouped" | "unchanged":
                 return down(_child(tree, 0))
             case "negate":
@@ -349,17 +377,40 @@ class _Builder:
         function = FUNCTIONS.get(self.name(_child(call, 0)).text.upper())
         return function is not None and function.gives == "truth"
 
-    def call(self, tree: Tree[Token], in_brackets: bool) -> ast.Call:
+    def first_event(self, tree: Tree[Token], in_brackets: bool) -> ast.Earlier:
+        """`b[0].price`."""
+        variable, index, attribute = _trees(tree)
+        span, name = self.span(tree), f"{self.name(variable).text}.{self.name(attribute).text}"
+        if in_brackets:
+            hint = f"write {name} > {self.name(variable).text}[0].{self.name(attribute).text} outside of the brackets"
+            raise self.error("brackets inside brackets", span, hint)
+        number = self.value(index, True) if index.data in ("number", "negate") else None
+        if number != ast.Number(0):
+            hint = f"the first event is {self.name(variable).text}[0], the last one before is PREV({name}), and the "
+            raise self.error("only [0], the first event, can be named by its number", self.span(index),
+                             hint + f"second last one PREV({name}, 2)")  # fmt: skip
+        read = ast.Attribute(self.name(attribute).text, self.name(variable).text, span=span)
+        return ast.Earlier(read, 0, span=span)
+
+    def call(self, tree: Tree[Token], in_brackets: bool) -> ast.Call | ast.Earlier:
         function, *arguments = _trees(tree)
         build: Callable[[Tree[Token]], ast.Expression] = lambda node: (  # noqa: E731
             ast.Variable(self.name(_child(node, 0)).text, span=self.span(node))
             if node.data == "bare" and not in_brackets
             else self.value(node, in_brackets)
         )
-        name = self.name(function).text.upper()
-        return ast.Call(name, tuple(build(a) for a in arguments), span=self.span(tree))
+        name, built, span = self.name(function).text.upper(), tuple(build(a) for a in arguments), self.span(tree)
+        match built if name == "PREV" else ():
+            case (ast.Attribute() as read,):
+                return ast.Earlier(read, 1, span=span)
+            case (ast.Attribute() as read, ast.Number(int(back))) if 0 < back <= ast.MOST_BACK:
+                return ast.Earlier(read, back, span=span)
+        return ast.Call(name, built, span=span)
 
 
+_SIGNS: Final = {"": Skip.ANY, "->": Skip.NEXT, ":": Skip.NONE}
+_JOINS: Final = {"then": Skip.ANY, "next": Skip.NEXT, "follow": Skip.NONE}
+_REPEATS: Final = ("repeat_signed", "repeat_exactly", "repeat_from", "repeat_to", "repeat")
 _CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT"}
 
 

@@ -8,11 +8,12 @@ from typing import Final
 from ceql.operators.arithmetic import ARITHMETIC
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
+from spaseq.core.pattern import Preference, Skip
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
     "all|and|any|as|by|consume|events?|false|filter|from|in|last|like|limit|max|next|none|not|or|partition|range"
-    "|select|strict|true|where|within",
+    "|select|strict|true|until|where|within",
     re.IGNORECASE,
 )
 
@@ -99,6 +100,8 @@ def _formula(node: ast.Formula, level: int) -> str:
 
 def _formula_text(node: ast.Formula) -> tuple[str, int]:
     match node:
+        case ast.EventType(_, stream, True):
+            return "ANY" if stream is None else f"{_name(stream.text)}>ANY", 5
         case ast.EventType(name, None):
             return _name(name), 5
         case ast.EventType(name, ast.Name(stream)):
@@ -107,20 +110,35 @@ def _formula_text(node: ast.Formula) -> tuple[str, int]:
             return "AND(" + ", ".join(print_formula(c) for c in children) + ")", 5
         case ast.As(child, variable):
             return f"{_formula(child, 4)} AS {_name(variable.text)}", 4
-        case ast.Iterate(child, contiguous):
-            return _formula(child, 4) + (":+" if contiguous else "+"), 4
-        case ast.Repeat(child, low, high):
-            bounds = f"{low}" if low == high else f"{low},{'' if high is None else high}"
-            return f"{_formula(child, 4)}{{{bounds}}}", 4
+        case ast.Repeat(child, low, high, skip, preference, until):
+            sign, choice = _rounds(low, high, skip), _CHOICES[preference]
+            # A "?" behind a loop is its choice.
+            inside = 5 if sign == "?" and isinstance(child, ast.Repeat) else 4
+            ending = "" if until is None else f" UNTIL {_formula(until.child, 5)}"
+            return f"{_formula(child, inside)}{sign}{choice}{ending}", 4
         case ast.Without(child):
             return f"NOT {_formula(child, 3)}", 3
-        case ast.Sequence(left, right, contiguous):
-            return f"{_formula(left, 2)} {':' if contiguous else ';'} {_formula(right, 3)}", 2
+        case ast.Sequence(left, right, skip):
+            return f"{_formula(left, 2)} {_JOINS[skip]} {_formula(right, 3)}", 2
         case ast.Either(left, right):
             return f"{_formula(left, 1)} OR {_formula(right, 2)}", 1
         case ast.Filter(child, condition):
             return f"{_formula(child, 0)} FILTER {print_expression(condition)}", 0
     raise InternalError(f"no text for {type(node).__name__}")
+
+
+_JOINS: Final = {Skip.ANY: ";", Skip.NEXT: "->", Skip.NONE: ":"}
+_CHOICES: Final = {Preference.GREEDY: "", Preference.RELUCTANT: "?", Preference.EACH: " ALL"}
+
+
+def _rounds(low: int, high: int | None, skip: Skip) -> str:
+    """The sign of a repetition: `?`, `+`, `:*`, `->{2,3}`."""
+    join = "" if skip is Skip.ANY else _JOINS[skip]
+    if high is None and low <= 1:
+        return join + "*+"[low]
+    if (low, high, join) == (0, 1, ""):
+        return "?"
+    return f"{join}{{{low}}}" if low == high else f"{join}{{{low},{'' if high is None else high}}}"
 
 
 # Expressions: OR 0, AND 1, NOT 2, condition 3, sum 4, product 5, unary 6, primary 7
@@ -158,6 +176,14 @@ def _expression_text(node: ast.Expression) -> tuple[str, int]:
             return _value_text(node)
 
 
+def _earlier(attribute: ast.Attribute, back: int) -> str:
+    if back:
+        return f"PREV({print_expression(attribute)}{'' if back == 1 else f', {back}'})"
+    if attribute.variable is None:
+        return f"FIRST({print_expression(attribute)})"
+    return f"{_name(attribute.variable)}[0].{_name(attribute.name)}"
+
+
 def _range(low: ast.Expression | None, high: ast.Expression | None) -> str:
     if low is not None and high is not None:
         return f"RANGE({_expression(low, 4)}, {_expression(high, 4)})"
@@ -178,6 +204,8 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return f"{_name(variable)}.{_name(name)}", 7
         case ast.Variable(name):
             return _name(name), 7
+        case ast.Earlier(attribute, back):
+            return _earlier(attribute, back), 7
         case ast.Call(function, arguments):
             return f"{_name(function)}({', '.join(print_expression(a) for a in arguments)})", 7
         case ast.Negate(child):

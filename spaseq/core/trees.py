@@ -1,8 +1,8 @@
 """Walks over trees of both languages, formulas and patterns: the children of a node, and copies with others.
 
-Nodes are frozen dataclasses with their children in the fields `child`, `left`, `right`, or in a tuple `parts`. A
-function over a tree names the nodes to which it gives a meaning, and passes the others by with these functions. `walk`,
-`fold` and `mapped` are not recursive, so that any depth can be walked.
+Nodes are frozen dataclasses with their children in the fields `child`, `left`, `right`, and `until`, which may be
+None, or in a tuple `parts`. A function over a tree names the nodes to which it gives a meaning, and passes the others
+by with these functions. `walk`, `fold` and `mapped` are not recursive, so that any depth can be walked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _fields_of(node: object) -> tuple[str, ...]:
     kind: Any = type(node)
     if kind not in _fields:
         known = kind.__dataclass_fields__
-        _fields[kind] = tuple(name for name in ("child", "left", "right", "parts") if name in known)
+        _fields[kind] = tuple(name for name in ("child", "left", "right", "until", "parts") if name in known)
     return _fields[kind]
 
 
@@ -30,7 +30,7 @@ def children(node: N) -> tuple[N, ...]:
     fields = _fields_of(node)
     if fields == ("parts",):
         return node.parts  # type: ignore[attr-defined]
-    return tuple([getattr(node, name) for name in fields])
+    return tuple([child for name in fields if (child := getattr(node, name)) is not None])
 
 
 def with_children(node: N, new: Iterable[N]) -> N:
@@ -38,8 +38,8 @@ def with_children(node: N, new: Iterable[N]) -> N:
     found = tuple(new)
     if all([one is other for one, other in zip(children(node), found, strict=True)]):
         return node
-    fields = _fields_of(node)
-    changes = {"parts": found} if fields == ("parts",) else dict(zip(fields, found, strict=True))
+    fields = [name for name in _fields_of(node) if getattr(node, name) is not None]
+    changes = {"parts": found} if fields == ["parts"] else dict(zip(fields, found, strict=True))
     return dataclasses.replace(node, **changes)  # type: ignore[type-var]
 
 

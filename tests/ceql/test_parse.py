@@ -10,6 +10,7 @@ import ceql
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from spaseq.core.errors import QueryError, QuerySyntaxError
+from spaseq.core.pattern import Skip
 
 
 def where(text: str) -> ast.Formula:
@@ -28,20 +29,20 @@ A, B, C = (ast.EventType(name) for name in "ABC")
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("A ; B : C", ast.Sequence(ast.Sequence(A, B, False), C, True)),
-        ("A OR B ; C", ast.Either(A, ast.Sequence(B, C, False))),
-        ("A ; B OR C", ast.Either(ast.Sequence(A, B, False), C)),
+        ("A ; B : C", ast.Sequence(ast.Sequence(A, B, Skip.ANY), C, Skip.NONE)),
+        ("A OR B ; C", ast.Either(A, ast.Sequence(B, C, Skip.ANY))),
+        ("A ; B OR C", ast.Either(ast.Sequence(A, B, Skip.ANY), C)),
         ("A OR B AS x", ast.Either(A, ast.As(B, ast.Name("x")))),
         ("(A OR B) AS x", ast.As(ast.Either(A, B), ast.Name("x"))),
-        ("A AS x+", ast.Iterate(ast.As(A, ast.Name("x")), False)),
-        ("A+ AS x :+", ast.Iterate(ast.As(ast.Iterate(A, False), ast.Name("x")), True)),
+        ("A AS x+", ast.Repeat(ast.As(A, ast.Name("x")), 1, None)),
+        ("A+ AS x :+", ast.Repeat(ast.As(ast.Repeat(A, 1, None), ast.Name("x")), 1, None, Skip.NONE)),
         ("A{2,3} ; B{2,} : C{,4}", ast.Sequence(
-            ast.Sequence(ast.Repeat(A, 2, 3), ast.Repeat(B, 2, None), False), ast.Repeat(C, 1, 4), True)),
-        ("A ; NOT B ; C", ast.Sequence(ast.Sequence(A, ast.Without(B), False), C, False)),
-        ("AND(A, B ; C)", ast.Conjunction((A, ast.Sequence(B, C, False)))),
+            ast.Sequence(ast.Repeat(A, 2, 3), ast.Repeat(B, 2, None), Skip.ANY), ast.Repeat(C, 0, 4), Skip.NONE)),
+        ("A ; NOT B ; C", ast.Sequence(ast.Sequence(A, ast.Without(B), Skip.ANY), C, Skip.ANY)),
+        ("AND(A, B ; C)", ast.Conjunction((A, ast.Sequence(B, C, Skip.ANY)))),
         ("s>A", ast.EventType("A", ast.Name("s"))),
-        ("`AND` ; and_", ast.Sequence(ast.EventType("AND"), ast.EventType("and_"), False)),
-        ("A -- comment ; B\n ; /* C */ B", ast.Sequence(A, B, False)),
+        ("`AND` ; and_", ast.Sequence(ast.EventType("AND"), ast.EventType("and_"), Skip.ANY)),
+        ("A -- comment ; B\n ; /* C */ B", ast.Sequence(A, B, Skip.ANY)),
     ],
 )  # fmt: skip
 def test_formulas(text: str, tree: ast.Formula) -> None:
@@ -132,12 +133,13 @@ def test_spans_count_code_points() -> None:
 
 
 GOLDEN = {
-    "SELECT * WHERE A -> B": """\
-<query>:1:18: unexpected -
-  SELECT * WHERE A -> B
+    "SELECT * WHERE A => B": """\
+<query>:1:18: unexpected =
+  SELECT * WHERE A => B
                    ^
-expected: +, :, :+, ;, AS, CONSUME BY, FILTER, LIMIT, OR, PARTITION BY, WITHIN, the end of the query, {
-hint: CEQL writes 'followed by' as ; (anything between) or : (immediately)""",
+expected: a repetition (? + * {2,5}, with -> or : before it), ->, :, ;, AS, CONSUME BY, FILTER, LIMIT, OR, \
+PARTITION BY, WITHIN, the end of the query
+hint: CEQL writes 'followed by' as -> (the next that fits), ; (anything between) or : (immediately)""",
     "SELECT *\nWHERE (A ; B\nWITHIN 3 EVENTS": """\
 <query>:2:7: '(' is not closed
   WHERE (A ; B
@@ -202,7 +204,7 @@ hint: compare it with something: p > 3""",
 <query>:1:16: {3,2} allows no number of rounds
   SELECT * WHERE A{3,2}
                  ^^^^^^
-hint: the least number of rounds is 1 or more, the greatest not below it""",
+hint: the greatest number of rounds is 1 or more, and not below the least""",
     "": """\
 <query>:1:1: the query is empty
 expected: SELECT

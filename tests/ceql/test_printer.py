@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_expression, print_query
+from spaseq.core.pattern import Preference, Skip
 
 names = st.sampled_from(["A", "b", "x1", "Größe", "select", "Like", "max", "with space", "1st", "and", "true"])
 name_nodes = names.map(ast.Name)
@@ -55,16 +56,24 @@ def conditions(in_brackets: bool) -> st.SearchStrategy[ast.Condition]:
     )
 
 
+def repetition(
+    child: ast.Formula, low: int, more: int | None, skip: Skip, preference: Preference, until: ast.Formula | None
+) -> ast.Formula:
+    high = None if more is None else max(1, low + more)
+    if (low, high) == (0, 1):
+        skip = Skip.ANY  # `?`
+    return ast.Repeat(child, low, high, skip, preference, None if until is None else ast.Without(until))
+
+
 formulas = st.recursive(
     st.builds(ast.EventType, names, st.none() | name_nodes),
     lambda inner: (
         st.builds(ast.As, inner, name_nodes)
         | st.builds(ast.Filter, inner, conditions(False))
         | st.builds(ast.Either, inner, inner)
-        | st.builds(ast.Sequence, inner, inner, st.booleans())
-        | st.builds(ast.Iterate, inner, st.booleans())
-        | st.builds(lambda c, low, more: ast.Repeat(c, low, None if more is None else low + more), inner,
-                    st.integers(1, 5), st.none() | st.integers(0, 5))
+        | st.builds(ast.Sequence, inner, inner, st.sampled_from(Skip))
+        | st.builds(repetition, inner, st.integers(0, 5), st.none() | st.integers(0, 5), st.sampled_from(Skip),
+                    st.sampled_from(Preference), st.none() | inner)
         | st.builds(ast.Without, inner)
         | st.builds(ast.Conjunction, st.lists(inner, min_size=2, max_size=3).map(tuple))
     ),

@@ -6,9 +6,10 @@ It reads well-formed queries of the cases and of the random tests, no more: wron
              [PARTITION BY [a], …] [WITHIN …] [CONSUME BY …] [LIMIT n]
     formula  choice (FILTER condition)*
     choice   sequence (OR sequence)*
-    sequence element ((";" | ":") element)*
+    sequence element ((";" | "->" | ":") element)*
     element  NOT element | postfix
-    postfix  (type | stream>type | "(" formula ")" | AND "(" formula, … ")") ("+" | ":+" | "{" l, m "}" | AS v)*
+    postfix  (type | stream>type | "(" formula ")" | AND "(" formula, … ")") (loop | AS v)*
+    loop     ("?" | ["->" | ":"] ("+" | "*" | "{" l, m "}")) ["?" | ALL] [UNTIL postfix]
 
 A word is read whole and then looked up among the keywords; no letter or digit follows a number at once.
 A NOT joined by ";" on both sides, or behind a ";" at the end of the query, is an absence; any other is one event.
@@ -31,6 +32,8 @@ from tests.support.oracle import (
     Plus,
     Query,
     Repeat,
+    Rounds,
+    Step,
     Then,
     Type,
     Within,
@@ -46,7 +49,7 @@ _TOKEN = re.compile(
     | (?P<number>(?:\d+\.\d+ | \.\d+ | \d+)(?!\w))
     | (?P<string>'[^']*' | "[^"]*")
     | (?P<name>`[^`]*` | [^\W\d]\w*)
-    | (?P<sign>:\+ | \.\. | == | != | <> | <= | >= | [][(){}<>=;:+*/%,.-])
+    | (?P<sign>->[+*{]? | :[+*{] | \.\. | == | != | <> | <= | >= | [][(){}<>=;:+*/%,.?-])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -84,9 +87,9 @@ def shown(formula: Formula, named: bool = False) -> frozenset[str]:
             return frozenset() if named else frozenset({name})
         case As(child, variable):
             return shown(child, True) | {variable}
-        case Filter(child) | Plus(child) | Repeat(child):
+        case Filter(child) | Plus(child) | Repeat(child) | Rounds(child):
             return shown(child, named)
-        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right):
+        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right) | Step(left, right):
             return shown(left, named) | shown(right, named)
     return frozenset()
 
@@ -198,18 +201,21 @@ class _Reader(Tokens):
 
     def sequence(self) -> Formula:
         parts, signs = [self.element()], []
-        while self.ahead(";", ":"):
-            signs.append(":" if self.take(":") else self.tokens[self.at][1])
-            self.take(";")
+        while self.ahead(";", ":", "->"):
+            signs.append(self.tokens[self.at][1])
+            self.at += 1
             parts.append(self.element())
         left, at = _single(*parts[0]), 1
         while at < len(parts):
             negated, part = parts[at]
-            if negated and signs[at - 1] == ";" and at + 1 == len(parts):
+            if negated and signs[at - 1] != ":" and at + 1 == len(parts):
                 return _Ending(left, part)  # type: ignore[return-value]
-            if negated and signs[at - 1 : at + 1] == [";", ";"]:
-                left = Without(left, part, _single(*parts[at + 1]))
+            if negated and signs[at - 1 : at + 1] in ([";", ";"], ["->", "->"]):
+                left = Without(left, part, _single(*parts[at + 1]), signs[at])
                 at += 2
+            elif signs[at - 1] == "->":
+                left = Step(left, _single(negated, part))
+                at += 1
             else:
                 left = Then(left, _single(negated, part), signs[at - 1] == ":")
                 at += 1
@@ -225,21 +231,34 @@ class _Reader(Tokens):
     def postfix(self) -> Formula:
         formula = self.primary()
         while True:
-            if self.take("+"):
-                formula = Plus(formula)
-            elif self.take(":+"):
-                formula = Plus(formula, adjacent=True)
+            if self.ahead("+", ":+") and not self.ahead("UNTIL", offset=1):
+                formula = Plus(formula, self.ahead(":+"))
+                self.at += 1
             elif self.take("AS"):
                 formula = As(formula, self.next("name"))
-            elif self.take("{"):
-                low = 1 if self.ahead(",") else int(self.next("number"))
-                high: int | None = low
-                if self.take(","):
-                    high = None if self.ahead("}") else int(self.next("number"))
-                self.need("}")
-                formula = Repeat(formula, low, high)
+            elif self.ahead("+", ":+", "?", "*", ":*", "->*", "->+", "{", ":{", "->{"):
+                formula = self.rounds(formula)
             else:
                 return formula
+
+    def rounds(self, child: Formula) -> Formula:
+        sign = self.tokens[self.at][1]
+        self.at += 1
+        low, join = int(sign[-1] == "+"), sign[:-1] or ";"
+        high: int | None = 1 if sign == "?" else None
+        if sign[-1] == "{":
+            low = 0 if self.ahead(",") else int(self.next("number"))
+            high = low
+            if self.take(","):
+                high = None if self.ahead("}") else int(self.next("number"))
+            self.need("}")
+            if join == ";" and low:
+                return Repeat(child, low, high)
+        preference = "reluctant" if self.take("?") else "each" if self.take("ALL") else "greedy"
+        if join != "->" and (low, high) != (0, 1):
+            preference = "each"
+        until = self.primary() if self.take("UNTIL") else None
+        return Rounds(child, low, high, join, preference, until)
 
     def primary(self) -> Formula:
         if self.ahead("AND") and self.ahead("(", offset=1):
@@ -253,8 +272,15 @@ class _Reader(Tokens):
             formula = self.formula()
             self.need(")")
             return formula
-        name = self.next("name")
-        return Type(self.next("name"), name) if self.take(">") else self.plain(name)
+        every, name = self.every(), self.next("name")
+        if self.take(">"):
+            every, kind = self.every(), self.next("name")
+            return Type("ANY" if every else kind, name, every)
+        return Type("ANY", None, True) if every else self.plain(name)
+
+    def every(self) -> bool:
+        """True if the word ANY is next: any type."""
+        return self.tokens[self.at][1].upper() == "ANY"
 
     def plain(self, name: str) -> Formula:
         """`R`; as `S>R OR T>R` if the query names a variable `S>R`, in SELECT or before a bracket."""
@@ -287,7 +313,8 @@ class _Reader(Tokens):
         if self.take("NOT"):
             return _negate(self.single())
         streamed = self.ahead(">", offset=1) and self.ahead("[", offset=3)
-        if self.tokens[self.at][0] == "name" and (self.ahead("[", offset=1) or streamed):
+        first = self.ahead("[", offset=1) and self.ahead("]", offset=3) and self.ahead(".", offset=4)
+        if self.tokens[self.at][0] == "name" and (self.ahead("[", offset=1) or streamed) and not first:
             variable = self.next("name")
             if self.take(">"):
                 variable += ">" + self.next("name")
@@ -403,7 +430,24 @@ class _Reader(Tokens):
             return ("corr", first, second)
         if name.upper() in _FUNCTIONS and self.take("("):
             return self.aggregate(name.upper())
+        if name.upper() == "PREV" and self.take("("):
+            return self.previous()
+        if self.take("["):
+            if self.next("number") != "0":
+                raise ValueError("an event by its number")
+            self.need("]")
+            self.need(".")
+            return ("earlier", name, self.next("name"), 0)
         return ("of", name, self.next("name")) if self.take(".") else ("attribute", name)
+
+    def previous(self) -> tuple[Any, ...]:
+        """`x.a)`, or in brackets `a)`, perhaps with a number behind."""
+        variable, attribute = self.variable, self.next("name")
+        if self.take("."):
+            variable, attribute = attribute, self.next("name")
+        back = int(self.next("number")) if self.take(",") else 1
+        self.need(")")
+        return ("earlier", variable, attribute, back)
 
     def aggregate(self, function: str) -> tuple[Any, ...]:
         """COUNT(x), or a function of an expression over the attributes of one variable."""

@@ -24,6 +24,8 @@ from tests.support.oracle import (
     Project,
     Query,
     Repeat,
+    Rounds,
+    Step,
     Then,
     TooBig,
     Type,
@@ -414,7 +416,7 @@ def _print_window(within: Within | None) -> str:
     return f" WITHIN {within.size}" + (" EVENTS" if within.unit == "events" else f" [{within.attribute}]")
 
 
-_FILTER, _OR, _SEQUENCE, _POSTFIX = range(4)
+_FILTER, _OR, _SEQUENCE, _POSTFIX, _ATOM = range(5)
 
 
 def print_formula(formula: Formula, least: int = _FILTER) -> str:
@@ -425,7 +427,7 @@ def print_formula(formula: Formula, least: int = _FILTER) -> str:
 
 def _formula(formula: Formula) -> tuple[int, str]:
     match formula:
-        case Type(name, stream):
+        case Type(name, stream, _):
             return _POSTFIX, name if stream is None else f"{stream}>{name}"
         case As(child, variable):
             return _POSTFIX, f"{print_formula(child, _POSTFIX)} AS {variable}"
@@ -434,13 +436,23 @@ def _formula(formula: Formula) -> tuple[int, str]:
         case Repeat(child, low, high):
             bounds = f"{low}" if low == high else f"{low},{'' if high is None else high}"
             return _POSTFIX, f"{print_formula(child, _POSTFIX)}{{{bounds}}}"
+        case Rounds(child, low, high, join, preference, until):
+            sign = "?" if (low, high, join) == (0, 1, ";") else ("" if join == ";" else join) + _rounds(low, high)
+            choice = {"reluctant": "?", "each": " ALL"}.get(preference, "")
+            if preference == "each" and join != "->" and sign != "?":
+                choice = ""
+            ending = "" if until is None else f" UNTIL ({print_formula(until)})"
+            least = _ATOM if sign == "?" and isinstance(child, Rounds | Plus | Repeat) else _POSTFIX
+            return _POSTFIX, f"{print_formula(child, least)} {sign}{choice}{ending}"
         case And(left, right):
             return _POSTFIX, f"AND({print_formula(left)}, {print_formula(right)})"
         case Other(child):
             return _FILTER, f"NOT {print_formula(child, _POSTFIX)}"
-        case Without(left, absent, right):
+        case Without(left, absent, right, join):
             before, after = print_formula(left, _SEQUENCE), print_formula(right, _POSTFIX)
-            return _SEQUENCE, f"{before} ; NOT {print_formula(absent, _POSTFIX)} ; {after}"
+            return _SEQUENCE, f"{before} {join} NOT {print_formula(absent, _POSTFIX)} {join} {after}"
+        case Step(left, right):
+            return _SEQUENCE, f"{print_formula(left, _SEQUENCE)} -> {print_formula(right, _POSTFIX)}"
         case Then(left, right, adjacent):
             sign = ":" if adjacent else ";"
             return _SEQUENCE, f"{print_formula(left, _SEQUENCE)} {sign} {print_formula(right, _POSTFIX)}"
@@ -452,6 +464,12 @@ def _formula(formula: Formula) -> tuple[int, str]:
         case Project():
             raise ValueError("CEQL writes projection in SELECT alone")
     raise AssertionError(formula)
+
+
+def _rounds(low: int, high: int | None) -> str:
+    if high is None and low < 2:
+        return "*+"[low]
+    return f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
 
 
 def print_condition(condition: tuple[Any, ...]) -> str:
@@ -482,6 +500,9 @@ def print_expression(expression: tuple[Any, ...]) -> str:
             return str(name)
         case ("of", variable, name):
             return f"{variable}.{name}"
+        case ("earlier", variable, name, back):
+            more = f", {back}" if back > 1 else ""
+            return f"PREV({variable}.{name}{more})" if back else f"{variable}[0].{name}"
         case ("total", function, variable, inner):
             return f"{function}({variable if inner == ('value', 1) else _print_own(variable, inner)})"
         case ("not", inner):
@@ -545,24 +566,24 @@ def _free_variables(formula: Formula) -> frozenset[str]:
     match formula:
         case Filter(child, condition):
             return (named(condition) | _free_variables(child)) - variables_of(child)
-        case Then(left, right) | Or(left, right) | And(left, right):
+        case Then(left, right) | Or(left, right) | And(left, right) | Step(left, right):
             return (_free_variables(left) | _free_variables(right)) - variables_of(formula)
         case Without(left, absent, right):
             lost = frozenset(f"{name} of a NOT" for name in _free_variables(absent) - variables_of(left))
             return ((_free_variables(left) | _free_variables(right)) - variables_of(formula)) | lost
-        case As(child) | Plus(child) | Repeat(child) | Project(child):
+        case As(child) | Plus(child) | Repeat(child) | Project(child) | Rounds(child):
             return _free_variables(child)
     return frozenset()
 
 
 def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
     match formula:
-        case Without(left, absent, right):
-            yield Then(left, right)
+        case Without(left, absent, right, join):
+            yield Then(left, right) if join == ";" else Step(left, right)
             yield from (replace(formula, absent=f) for f in _smaller_formulas(absent) if not isinstance(f, Then))
             yield from (replace(formula, left=f) for f in _smaller_formulas(left))
             yield from (replace(formula, right=f) for f in _smaller_formulas(right))
-        case Then(left, right) | Or(left, right) | And(left, right):
+        case Then(left, right) | Or(left, right) | And(left, right) | Step(left, right):
             yield from (left, right)
             yield from (replace(formula, left=f) for f in _smaller_formulas(left))
             yield from (replace(formula, right=f) for f in _smaller_formulas(right))
@@ -582,7 +603,7 @@ def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
                 yield replace(formula, low=low - 1, high=None if high is None else high - 1)
             yield child
             yield from (replace(formula, child=f) for f in _smaller_formulas(child))
-        case Plus(child):
+        case Plus(child) | Rounds(child):
             yield child
             yield from (replace(formula, child=f) for f in _smaller_formulas(child))
 

@@ -62,9 +62,10 @@ Action = Take | Avoid | Leave | Again
 class Transition:
     """`source --predicates/marks--> target`; `actions` are its register actions, in order.
 
-    `predicates` are indices into `CEA.predicates` and must all hold. An `otherwise` transition fires only if no other
-    transition of its source does (skip-till-next, [SPAseq] Definition 11). `label` is an index into `CEA.labels`, for
-    the set of variables that take the event; 0 if matches are not valuations.
+    `predicates` are indices into `CEA.predicates` and must all hold. A transition fires only if no transition of its
+    source with a lower `rank` does. Skip-till-next ([SPAseq] Definition 11) passes over an event with the last rank,
+    and a run that prefers one of several ways has a rank for each. `label` is an index into `CEA.labels`, for the set
+    of variables that take the event; 0 if matches are not valuations.
     """
 
     source: int
@@ -72,7 +73,7 @@ class Transition:
     marks: bool
     target: int
     actions: tuple[Action, ...] = ()
-    otherwise: bool = False
+    rank: int = 0
     label: int = 0
 
 
@@ -110,8 +111,8 @@ class CEA:
         for out in self.transitions:
             for t in out:
                 condition = " & ".join(str(self.predicates[p]) for p in sorted(t.predicates)) or "true"
-                if t.otherwise:
-                    condition = "otherwise"
+                if t.rank:
+                    condition = "otherwise" if condition == "true" else f"otherwise {condition}"
                 target = "accept" if t.target == ACCEPT else str(t.target)
                 actions = "".join(f"  [{say(a)}]" for a in t.actions)
                 marks = "skip" if not t.marks else "mark"

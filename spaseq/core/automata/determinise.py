@@ -54,11 +54,13 @@ class Step(NamedTuple):
 
 
 class Stepper:
-    """The transitions of an automaton on bit vectors."""
+    """The transitions of an automaton on bit vectors. `greedy`: `step` skips no event that can be marked
+    (`inclusion.find_largest`)."""
 
-    def __init__(self, cea: CEA) -> None:
+    def __init__(self, cea: CEA, greedy: bool = False) -> None:
+        self._greedy = greedy
         self._out = [
-            [(_bits(t.predicates), t.otherwise, (t.label if t.marks else SKIP, t.target)) for t in out]
+            [(_bits(t.predicates), t.rank, (t.label if t.marks else SKIP, t.target)) for t in out]
             for out in cea.transitions
         ]
         self._acts = [[_bits(t.predicates) for t in out if t.actions] for out in cea.transitions]
@@ -70,8 +72,9 @@ class Stepper:
 
     def enabled(self, state: int, vector: int) -> list[tuple[int, int]]:
         """(label or SKIP, target) of the transitions of `state` that fire on `vector`."""
-        able = [(otherwise, way) for need, otherwise, way in self._out[state] if need & vector == need]
-        return [way for otherwise, way in able if not otherwise] or [way for _, way in able]
+        able = [(rank, way) for need, rank, way in self._out[state] if need & vector == need]
+        first = min([rank for rank, _ in able], default=0)
+        return [way for rank, way in able if rank == first]
 
     def step(self, states: frozenset[int], vector: int) -> Step:
         """One step of the subset construction. O(transitions leaving `states`)."""
@@ -81,7 +84,8 @@ class Stepper:
                 reached.setdefault(label, set()).add(target)
         skip = reached.pop(SKIP, set())
         marks = tuple((label, frozenset(to - {ACCEPT}), ACCEPT in to) for label, to in sorted(reached.items()))
-        return Step(marks, frozenset(skip - {ACCEPT}), ACCEPT in skip)
+        found = Step(marks, frozenset(skip - {ACCEPT}), ACCEPT in skip)
+        return greedy_step(found) if self._greedy else found
 
     def inert(self, vector: int) -> bool:
         """True if an event of this vector starts nothing, marks nothing, and leaves every state as it is."""
@@ -95,6 +99,13 @@ class Stepper:
         if self.enabled(state, vector) != [(SKIP, state)]:
             return False
         return not any(need & vector == need for need in self._acts[state])
+
+
+def greedy_step(step: Step) -> Step:
+    """The step of a run that does not skip an event which it can mark and go on, nor accepts without it if it can
+    accept with it."""
+    skip = frozenset[int]() if any(states for _, states, _ in step.marks) else step.skip
+    return Step(step.marks, skip, step.skip_accepts and not any(accepts for _, _, accepts in step.marks))
 
 
 def _bits(predicates: Iterable[int]) -> int:
@@ -125,8 +136,8 @@ class Cache:
     `pays` says whether it is worth its while.
     """
 
-    def __init__(self, cea: CEA, budget: int) -> None:
-        self._stepper = Stepper(cea)
+    def __init__(self, cea: CEA, budget: int, greedy: bool = False) -> None:
+        self._stepper = Stepper(cea, greedy)
         self._budget = budget
         self._vectors: list[int] = []
         self.clears: int = 0

@@ -122,9 +122,8 @@ def _name(q: int) -> str:
 
 
 def _condition(automaton: CEA, transition: Transition) -> str:
-    if transition.otherwise:
-        return "otherwise"
-    return " & ".join(str(automaton.predicates[p]) for p in sorted(transition.predicates)) or "true"
+    found = " & ".join(str(automaton.predicates[p]) for p in sorted(transition.predicates))
+    return f"otherwise {found}".rstrip() if transition.rank else found or "true"
 
 
 def automaton_text(automaton: CEA, form: str, about: Mapping[str, Any]) -> str:

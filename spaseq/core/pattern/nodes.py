@@ -79,9 +79,24 @@ class Skip(enum.Enum):
     ANY = "any"
     """Skip any event, also one that it could take: CEQL `;`, SPAseq `:` (skip-till-any)."""
     NEXT = "next"
-    """Skip only events that it cannot take: SPAseq `;` (skip-till-next, [SPAseq] Definition 11)."""
+    """Skip only events that it cannot take: CEQL `->`, SPAseq `;` (skip-till-next, [SPAseq] Definition 11)."""
     NONE = "none"
     """Skip nothing, the very next event must fit: CEQL `:`, SPAseq `,` (strict contiguity)."""
+
+
+class Preference(enum.Enum):
+    """The choice of a run that waits both for an optional part, or another round, and for what follows it.
+
+    A run chooses only if both are joined by `Skip.NEXT`, and at an event that fits both. It never takes a choice back.
+    """
+
+    GREEDY = "greedy"
+    """Prefer the part, or the round."""
+    RELUCTANT = "reluctant"
+    """Prefer what follows."""
+    EACH = "each"
+    """Prefer neither: the run goes on with the part and, as another run, without it. So it also passes over events that
+    fit the part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +183,23 @@ class And(Pattern):
 class Iterate(Pattern):
     """`child` once or more; `skip` gives the events that may lie between two rounds.
 
-    `again`, if given, is a register action taken between rounds (SPAseq frees the variables of the round before).
+    `again`, if given, is a register action taken between rounds (SPAseq frees the variables of the round before). An
+    event that satisfies one of `stops`, conjunctions of predicates, begins no round, nor does an event behind it.
     """
 
     child: Pattern
     skip: Skip
     again: Hashable | None = None
+    preference: Preference = Preference.EACH
+    stops: frozenset[frozenset[Predicate]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Optional(Pattern):
+    """`child` or no event at all. A sequence with it is its other side alone, or both; a match takes an event."""
+
+    child: Pattern
+    preference: Preference = Preference.EACH
 
 
 @dataclass(frozen=True, slots=True)

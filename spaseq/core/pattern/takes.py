@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.core.pattern.nodes import As, Atom, Correlate, Filter, Iterate, Or, Pattern, Sequence
+from spaseq.core.pattern.nodes import As, Atom, Correlate, Filter, Iterate, Optional, Or, Pattern, Sequence
 from spaseq.core.pattern.variables import variables
 from spaseq.core.trees import fold
 
@@ -33,7 +33,7 @@ def _events(pattern: Pattern, names: frozenset[str]) -> int:
             if _UNTOLD in (one, two) or one == two == _VARIES:
                 return _VARIES if not names & variables(pattern) else _UNTOLD
             return _VARIES if _VARIES in (one, two) else one + two
-        case Iterate(child, _, _):
+        case Iterate(child) | Optional(child):
             inside = _events(child, names)
             return _VARIES if inside > 0 or not names & variables(child) else _UNTOLD
         case Or(left, right):

@@ -39,6 +39,7 @@ from spaseq.core.pattern import (
     Correlate,
     Filter,
     Iterate,
+    Optional,
     Or,
     Pattern,
     Predicate,
@@ -189,7 +190,7 @@ class _Translation:
                 return self._correlate(self.expression(child), over, guard)
             case Or(left, right):
                 return Either(self.expression(left), self.expression(right))
-            case Sequence(_, _, Skip.NEXT, _) | Iterate(_, Skip.NEXT, _):
+            case Sequence(_, _, Skip.NEXT, _) | Iterate(_, Skip.NEXT):
                 raise _outside("skipping till the next match")
             case Sequence(_, _, _, absent) if absent:
                 raise _outside("a negation between two parts")
@@ -197,7 +198,11 @@ class _Translation:
                 return Then(self.expression(left), self.expression(right), skip is Skip.NONE)
             case Iterate(_, _, again) if again is not None:
                 raise _outside("an iteration that frees variables between rounds (SPAseq)")
-            case Iterate(child, skip, _):
+            case Optional():
+                raise _outside("an optional part")
+            case Iterate(_, _, _, _, until) if until:
+                raise _outside("a repetition with UNTIL")
+            case Iterate(child, skip):
                 return Plus(self.expression(child), skip is Skip.NONE)
             case Project(child, kept):
                 return _hide(self.expression(child), kept)

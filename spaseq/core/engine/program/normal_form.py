@@ -28,6 +28,7 @@ from spaseq.core.pattern import (
     Correlate,
     Filter,
     Iterate,
+    Optional,
     Or,
     Pattern,
     Predicate,
@@ -198,9 +199,13 @@ class _Normal:
                 return self._product(left, right, _both)
             case Sequence(left, right, skip, absent):
                 if skip is Skip.NEXT:
-                    raise _refusal("skip-till-next (SPAseq's ';')")
+                    raise _refusal("skip-till-next (CEQL's '->', SPAseq's ';')")
                 return self._product(left, right, lambda a, b: self._join(a, b, skip, absent, around))
-            case Iterate(child, skip, again):
+            case Optional():
+                raise _refusal("optional parts")
+            case Iterate(child, skip, again, _, until):
+                if until:
+                    raise _refusal("repetitions with UNTIL")
                 if skip is Skip.NEXT or again is not None:
                     raise _refusal("iterations that skip till the next match or free variables (SPAseq's '+')")
                 return self._iterate(self.of(child, frozenset()), skip is Skip.NONE)

@@ -23,6 +23,8 @@ def kernel_order(program: Program) -> int:
             return k.BEST_EARLIEST if all(t.marks for t in program.cea.transitions[INITIAL]) else k.BEST_NEXT
         case Selection.LAST:
             return k.BEST_LAST
+        case Selection.LARGEST:
+            return k.EARLIEST
         case Selection.ENDS:
             return k.ENDS
 
@@ -35,5 +37,7 @@ def prefers_places(program: Program) -> bool:
 
 def kernel_limit(choice: Choice) -> int:
     """At most so many matches per event; 0 for no limit. ANY reports one: the one with the most recent start."""
+    if choice.selection is Selection.LARGEST:  # there is only one
+        return 0
     limits = [n for n in (choice.limit, 1 if choice.selection is Selection.ANY else None) if n is not None]
     return min(limits, default=0)

@@ -103,6 +103,8 @@ class Run(ABC):
     nodes are dropped only between batches (`Evaluator.compact`).
     """
 
+    reads: ClassVar[bool] = True
+    """True if `advance` looks at the events in their batch again, and not at their symbol classes alone."""
     block: ClassVar[int] = 1 << 62
     """So many events `advance` is given at a time."""
 

@@ -40,7 +40,7 @@ class DeterministicRun(ClassRun):
 
     def __init__(self, program: Program, arena: Arena) -> None:
         super().__init__(program, arena)
-        self._cache = Cache(program.cea, program.settings.automaton_bytes)
+        self._cache = Cache(program.cea, program.settings.automaton_bytes, greedy=self._order == k.EARLIEST)
         self.kernel: Kernel = Bound(run_classes)
         self.width: int = 4
 

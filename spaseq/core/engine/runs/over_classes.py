@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ class ClassRun(Run):
     `kernel` goes over events; its other arguments are `arguments`.
     """
 
+    reads: ClassVar[bool] = False
     kernel: Kernel
 
     @abstractmethod

@@ -50,7 +50,7 @@ class RegisterRun(Run):
         self._budget = program.settings.live_runs
         self._most_moved = program.settings.event_runs if program.registers is not None else None
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in program.cea.transitions]
-        self._enabled: dict[tuple[int, int], tuple[list[Transition], list[Transition]]] = {}
+        self._enabled: dict[tuple[int, int], list[list[Transition]]] = {}
         self._moves_on: dict[tuple[frozenset[int], int], bool] = {}
         self._live: dict[int, _Live] = {}
         self._count = 0
@@ -131,6 +131,8 @@ class RegisterRun(Run):
                 raise BudgetExceeded("event_runs", self._most_moved, moved, "runs", hint)
         # Targets get their cells only once all steps are known: one of them may be a set that another move leaves.
         steps = self._steps(moving, event, c, live, position, low)
+        if self._order == k.EARLIEST:
+            steps = [(cell, source, step.greedy()) for cell, source, step in steps]
         arena.add_moves(sum(max(1, len(step.marks)) for _, _, step in steps))
         count = 0
         for cell, source, step in steps:
@@ -207,13 +209,13 @@ class RegisterRun(Run):
     def _fire(self, q: int, row: Hashable, event: int, c: int) -> list[tuple[Transition, Hashable]]:
         """The transitions that a configuration takes, with its rows after them.
 
-        `otherwise` transitions fire if no other one does, guards included.
+        A transition fires if none of a lower rank does, guards included.
         """
         enabled = self._enabled.get((q, c))
         if enabled is None:
             vector = self._vectors[c]
             able = [t for need, t in self._out[q] if need & vector == need]
-            enabled = [t for t in able if not t.otherwise], [t for t in able if t.otherwise]
+            enabled = [[t for t in able if t.rank == rank] for rank in sorted({t.rank for t in able})]
             self._enabled[q, c] = enabled
         for transitions in enabled:
             fired = []
@@ -388,6 +390,11 @@ class Step:
     def completes(self) -> bool:
         """True if it accepts by marking, under any label."""
         return any(rows for _, _, rows in self.marks)
+
+    def greedy(self) -> Step:
+        """As `spaseq.core.automata.determinise.greedy_step`."""
+        skip = frozenset() if any(where for _, where, _ in self.marks) else self.skip
+        return Step(self.marks, skip, _NO_ROWS if self.completes else self.skip_rows)
 
     @staticmethod
     def union(steps: list[Step]) -> Step:

@@ -25,7 +25,6 @@ from spaseq.core.engine.program.matches import MatchBatch, within
 from spaseq.core.engine.program.window import Lows, LowsOfOne
 from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.engine.runs.evaluator import Evaluator, check_partitions
-from spaseq.core.engine.runs.over_classes import ClassRun
 from spaseq.core.engine.runs.waiting import WaitingOnes
 from spaseq.core.errors import InternalError
 from spaseq.core.jit import attempt, interprets
@@ -65,7 +64,7 @@ class Single:
         self._arena = evaluator._arena
         self._state = self._arena.st.data
         self.symbols: _Symbols = _Symbols(self._learn)
-        self.reads: bool = True  # unless the run is a `ClassRun`
+        self.reads: bool = True  # as of the run
         self.counts: bool = False
         buffer = np.zeros(k.EVENT_COLUMNS, np.int64)
         self._pack = struct.Struct("=6q").pack_into
@@ -156,7 +155,7 @@ class Single:
     def _take_run(self) -> None:
         """The evaluator's run, which may be another one now."""
         self._run = self._evaluator.run
-        self.reads = not isinstance(self._run, ClassRun)
+        self.reads = self._run.reads
         self.refresh()
 
     def refresh(self) -> None:

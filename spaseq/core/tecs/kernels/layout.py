@@ -81,7 +81,8 @@ BEST_EARLIEST = 3  # BEST_NEXT if every run marks its start
 FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST)
 ENDS = 4  # only whether there is one: a cell holds the greatest start of its runs and no list
 KEEP_OPEN = 5  # all, as roots: their matches are enumerated once it is known which of them hold
-PREFERRED = 6  # the best run of each place, in groups of starts (`run_lists`)
+EARLIEST = 6  # all, one run a start, each cell with neighbouring starts: the earliest one is reported
+PREFERRED = 7  # the best run of each place, in groups of starts (`run_lists`)
 
 # columns of `groups`, one row per group of starts in one list of places
 G_LIST = 0  # NIL if the row is free
@@ -143,7 +144,7 @@ FLUSH = 5
 NEED_STATES = 6
 GROW_RUNS = 7
 GROW_TODO = 16  # those from 8 to 15 are of `engine.kernels.registers.layout`
-GROW_GROUPS = 17
+GROW_GROUPS = 20  # those from 17 to 19 are of `engine.kernels.rivals`
 
 CHECKPOINTS = 1024
 

@@ -16,7 +16,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     ARC_MEMBER,
     ARC_OPS,
     ARC_OPS_END,
-    ARC_OTHERWISE,
+    ARC_RANK,
     ARC_TARGET,
     CLASH,
     COLUMN,
@@ -69,21 +69,21 @@ def group_arcs(registers, first, last, automaton, values, effects, asking, chain
     """The effects of an event on a configuration of one row, by label: the number of groups, or minus a status, or
     IN_SETS if the event has several values.
 
-    `able[first:last]` are the transitions of its states on the event's class, state by state, `otherwise` ones last:
-    they fire if no other one of their state does, guards included.
+    `able[first:last]` are the transitions of its states on the event's class, state by state and by rank. A
+    transition fires if none of its state with a lower rank does, guards included.
     """
     able, arcs, ops, alive, outputs = automaton.able, automaton.arcs, automaton.ops, automaton.alive, automaton.outputs
     groups, out = effects.groups, effects.out[0]
     width = registers.shape[0]
     count = 0
     member = -1
-    fired = False
+    fired = np.int64(-1)
     for a in range(first, last):
         arc = arcs[able[a]]
         if arc[ARC_MEMBER] != member:
             member = arc[ARC_MEMBER]
-            fired = False
-        if arc[ARC_OTHERWISE] and fired:
+            fired = np.int64(-1)
+        if 0 <= fired < arc[ARC_RANK]:
             continue
         for r in range(width):
             out[r] = registers[r]
@@ -94,8 +94,7 @@ def group_arcs(registers, first, last, automaton, values, effects, asking, chain
             return -NEED_SETS
         if status != 1:
             continue
-        if not arc[ARC_OTHERWISE]:
-            fired = True
+        fired = arc[ARC_RANK]
         g = find_group(groups, count, arc[ARC_LABEL])
         count = max(count, g + 1)
         group = groups[g]
@@ -251,21 +250,20 @@ def group_sets(
     top = rows
     count = 0
     member = -1
-    fired = False
+    fired = np.int64(-1)
     for a in range(first, last):
         arc = arcs[able[a]]
         if arc[ARC_MEMBER] != member:
             member = arc[ARC_MEMBER]
-            fired = False
-        if arc[ARC_OTHERWISE] and fired:
+            fired = np.int64(-1)
+        if 0 <= fired < arc[ARC_RANK]:
             continue
         source, found = fire_each(ops, arc[ARC_OPS], arc[ARC_OPS_END], values, extras, sets, rows, top, asking, chains)
         if found < 0:
             return found
         if found == 0:
             continue
-        if not arc[ARC_OTHERWISE]:
-            fired = True
+        fired = arc[ARC_RANK]
         g = find_group(groups, count, arc[ARC_LABEL])
         count = max(count, g + 1)
         group = groups[g]
