@@ -169,9 +169,9 @@ FLUSH = 5
 NEED_STATES = 6
 GROW_RUNS = 7
 GROW_TODO = 16  # those from 8 to 15 are of `engine.kernels.registers.layout`
-GROW_GROUPS = 17
-GROW_LISTED = 18
-GROW_DEAD = 19
+GROW_GROUPS = 20  # those from 17 to 19 are of `engine.kernels.rivals`
+GROW_LISTED = 21
+GROW_DEAD = 22
 
 CHECKPOINTS = 1024
 
