@@ -13,6 +13,7 @@ Modules:
 * `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
 * `inclusion`: Inclusion between matches with one end, decided on the automaton: proofs that make a selection cheaper.
 * `diagram`: A complex event automaton as DOT, SVG and JSON, perhaps lit by a run.
+* `preference`: Lists of places: the deterministic states of NEXT and LAST ([CEL] Theorems 4 and 6, Appendix C.3.2).
 * `states`: States of an automaton of any kind: the reachable ones, and those with the same future.
 * `rma/`: Register match automata ([RMA]): expressions, constructions, runs.
 """

@@ -3,6 +3,7 @@
 
 * `drivers`: automata without registers; moves that the caller worked out; how every event ends;
 * `rivals`: selection MAX over automata without registers;
+* `preference`: the best runs of NEXT and LAST, in lists of places;
 * `registers`: configurations of automata whose guards are operations on registers;
 * `windows`: first live starts.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spaseq.core.automata.cea import INITIAL
+from spaseq.core.automata.preference import has_places
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.settings import Choice, Consume, Selection
 from spaseq.core.tecs.kernels import layout as k
@@ -26,6 +27,12 @@ def kernel_order(program: Program) -> int:
             return k.EARLIEST
         case Selection.ENDS:
             return k.ENDS
+
+
+def prefers_places(program: Program) -> bool:
+    """True if the runs of NEXT or LAST are kept by places, in lists (`spaseq.core.automata.preference`), instead of in
+    frontiers."""
+    return program.choice.selection in (Selection.NEXT, Selection.LAST) and has_places(program.cea)
 
 
 def kernel_limit(choice: Choice) -> int:

@@ -3,18 +3,21 @@
 `evaluator` turns batches into symbol classes and hands them to one of the runs:
 
 * `deterministic` for automata without registers;
+* `preferred` for NEXT and LAST without registers;
 * `coded` for guards that are operations on codes; its kernel reads the automaton as `coded_automaton`;
 * `row_sets` for all other guards;
 * `shaped` for MAX without registers, `maximal` for MAX with them.
 
-The first two hand over to `row_sets` at events that are beyond them, and `shaped` to `maximal`. `base` has the
-hand-over and the parts common to all. `ending` holds back matches until their windows close. `single_event`, with
+`deterministic` and `coded` hand over to `row_sets` at events that are beyond them, and `shaped` to `maximal`. `base` has
+the hand-over and the parts common to all. `ending` holds back matches until their windows close. `single_event`, with
 `waiting`, is the short way of events that come one by one.
 
 * `base`: The common part of the runs, and the change from one to another.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
 * `deterministic`: The run of an automaton without registers: deterministic states made when first reached, and one
   kernel over them.
+* `over_classes`: The common part of the runs of automata without registers: a kernel over symbol classes.
+* `preferred`: The run of NEXT and LAST over lists of places, for automata without registers.
 * `row_sets`: Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s
   structure).
 * `rivals`: Runs beside the runs that are better, for selection MAX: the construction of [CEL], with windows.
@@ -39,6 +42,8 @@ __all__ = [
     "evaluation",
     "evaluator",
     "maximal",
+    "over_classes",
+    "preferred",
     "rivals",
     "row_sets",
     "shape_tables",

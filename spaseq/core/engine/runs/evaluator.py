@@ -23,6 +23,7 @@ from spaseq.core.engine.program.batch_order import check_order, last_place
 from spaseq.core.engine.program.matches import Emit, MatchBatch, label_bits
 from spaseq.core.engine.program.needed import Needed
 from spaseq.core.engine.program.program import Program, codes_of
+from spaseq.core.engine.program.selection import prefers_places
 from spaseq.core.engine.program.settings import Selection
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.engine.runs.base import HandOver, Run
@@ -31,6 +32,7 @@ from spaseq.core.engine.runs.deterministic import DeterministicRun
 from spaseq.core.engine.runs.ending import OpenRoots
 from spaseq.core.engine.runs.evaluation import Evaluation
 from spaseq.core.engine.runs.maximal import MaxRun
+from spaseq.core.engine.runs.preferred import PreferredRun
 from spaseq.core.engine.runs.row_sets import RegisterRun
 from spaseq.core.engine.runs.shape_tables import Shapes
 from spaseq.core.engine.runs.shaped import ShapedRun
@@ -76,6 +78,8 @@ class Evaluator(Evaluation):
         elif program.cea.has_registers:
             codes = codes_of(program)
             self.run = RegisterRun(program, self._arena) if codes is None else GuardRun(program, self._arena, codes)
+        elif prefers_places(program):
+            self.run = PreferredRun(program, self._arena)
         else:
             self.run = DeterministicRun(program, self._arena)
         if self.ending is not None and program.keeps_roots:

@@ -163,7 +163,6 @@ class Single:
         classes, or by batches."""
         if not self.reads:
             self._run.fit()
-            self._run.add_moves()
         self._kernel = self._attempt
         self._arrange()
 
