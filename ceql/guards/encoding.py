@@ -11,6 +11,7 @@ import numpy as np
 from ceql.guards.comparisons import Comparison, Texts, comparison_of
 from ceql.guards.guard import Guard
 from ceql.guards.questions import Question, question_of
+from ceql.guards.rounds import RoundComparison, rounds_of
 from ceql.guards.totals import Threshold, Totals, totals_of
 from spaseq.core.automata import Action, Again, Transition
 from spaseq.core.engine.program.register_ops import NOTHING, UNKNOWN, Op
@@ -19,16 +20,16 @@ from spaseq.core.events import EventBatch
 from spaseq.core.snapshot import expect
 
 _TEXTS: Final = 1 << 16
-_Form = Comparison | Question | Threshold | Totals
+Form = Comparison | Question | RoundComparison | Threshold | Totals
 
 
 def value_codes(guards: Sequence[Guard]) -> ValueCodes | None:
     """The codes of a new evaluation; None if some guard has CORR, or an aggregate that registers do not keep."""
     found = [
-        comparison_of(guard) or question_of(guard, number) or totals_of(guard, number)
+        rounds_of(guard, number) or comparison_of(guard) or question_of(guard, number) or totals_of(guard, number)
         for number, guard in enumerate(guards)
     ]
-    forms = [form for form in found if form is not None]
+    forms: list[Form] = [form for form in found if form is not None]
     return ValueCodes(guards, forms) if len(forms) == len(guards) else None
 
 
@@ -38,7 +39,7 @@ class ValueCodes:
     outputs: tuple[int, ...] = ()
     chains: None = None
 
-    def __init__(self, guards: Sequence[Guard], forms: Sequence[_Form]) -> None:
+    def __init__(self, guards: Sequence[Guard], forms: Sequence[Form]) -> None:
         self._guards = tuple(guards)
         self._forms = tuple(forms)
         self._first = [0, *itertools.accumulate(form.width for form in forms)]
@@ -81,13 +82,13 @@ class ValueCodes:
         """True if guard `number`, a `Question` or `Totals`, holds of these codes at a row of the batch loaded last.
         Raises `EventError` if its condition cannot be computed."""
         form = self._forms[number]
-        assert not isinstance(form, Comparison)
+        assert isinstance(form, Question | Totals)
         try:
             return form.answer(codes, self._texts.names)
         except EventError as error:
             events = self._events
             assert events is not None
-            raise EventError(f"{self._guards[number]}: {error.problem}", source=events.source,
+            raise EventError(f"{self._guards[number].query_text}: {error.problem}", source=events.source,
                              record=int(events.positions[row]) + 1, counted="event",
                              hint=error.hint) from None  # fmt: skip
 
@@ -105,14 +106,14 @@ class ValueCodes:
         """Drops the texts whose numbers are in none of these registers: int64 (runs, registers). See `Codes.evict`."""
         self._texts.evict(set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()))
         self._full = 2 * len(self._texts.numbers) + _TEXTS
-        columns = self._columns(lambda form: form.ordered())
+        columns = self._columns(lambda form: form.labels())
         if not columns:
             return None
         held = held.copy()
         held[:, columns] = self._texts.order.keep(held[:, columns])
         return held
 
-    def _columns(self, of: Callable[[_Form], tuple[int, ...]]) -> list[int]:
+    def _columns(self, of: Callable[[Form], tuple[int, ...]]) -> list[int]:
         """The columns of all forms; `of` gives those of one form."""
         return [a + i for form, a in zip(self._forms, self._first, strict=False) for i in of(form)]
 
@@ -141,5 +142,5 @@ class ValueCodes:
             form.restore(kept)
         named = set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()) - {NOTHING, UNKNOWN}
         expect(named <= self._texts.names.keys(), "a text for each number of one")
-        labels = np.unique(held[:, self._columns(lambda form: form.ordered())])
+        labels = np.unique(held[:, self._columns(lambda form: form.labels())])
         expect(self._texts.order.has(labels[labels > UNKNOWN]), "a text for each label of one")

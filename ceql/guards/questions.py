@@ -123,11 +123,11 @@ class Question:
         """The registers that hold numbers of texts."""
         return tuple(i for i, kind in enumerate(self._kinds) if kind == "text")
 
-    def ordered(self) -> tuple[int, ...]:
+    def labels(self) -> tuple[int, ...]:
         """As of `Comparison`."""
         return ()
 
-    def values(self, held: list[int], texts: Texts) -> tuple[frozenset[Any], ...]:
+    def values(self, held: list[int], texts: Texts) -> tuple[Any, ...]:
         """The values of each variable, as `Comparison.values` gives them."""
         taken = {variable for (variable, _), code in zip(self._places, held, strict=False) if code != NOTHING}
         known = [UNKNOWN if code == NOTHING else code for code in held[: self.asked]]

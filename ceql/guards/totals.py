@@ -97,7 +97,7 @@ class _OfNumbers:
         """No register holds the number of a text, nor its label."""
         return ()
 
-    ordered = texts
+    labels = texts
 
     def snapshot(self) -> Any:
         """None: there is nothing to keep."""

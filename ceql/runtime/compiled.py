@@ -20,6 +20,7 @@ from ceql.results.bindings import Bindings, Shown, lists_attributes
 from ceql.rewrites import DEPTH, Rewritten, rewrite
 from ceql.semantics.ambiguities import ambiguities
 from ceql.semantics.check import check, conditions, event_types
+from ceql.semantics.rounds import with_rounds
 from ceql.semantics.schemas import Schema, read_schema
 from ceql.semantics.scopes import is_deeper
 from ceql.semantics.streams import with_streams
@@ -46,7 +47,8 @@ class CompiledQuery(compiled.CompiledQuery):
         check(self.tree, self.text, self.source)
         settings = self.settings
         lazy = settings.evaluator in ("chain", "tree")  # which take few events, and count rounds by themselves
-        self.rewritten: Rewritten = rewrite(self.tree, settings.rewrite_size, 0 if lazy else settings.repeated_events)
+        most = 0 if lazy else settings.repeated_events
+        self.rewritten: Rewritten = rewrite(with_rounds(self.tree), settings.rewrite_size, most)
         self.lowered: Lowered = lower(self.rewritten.query, self.text, self.source, self.settings)
         self._expect_keys(self.lowered.partition)
         within = self.rewritten.query.within

@@ -247,12 +247,12 @@ def _satisfies(scope: _Scope, now: _Taken, stream: Sequence[Event]) -> bool:
     own = oracle.variables_of(scope.formula.child)
     outside = now.all if scope.around < 0 else now.scopes[scope.around].taken
     mapping = _mapping((*(pair for pair in outside if pair[0] not in own), *scope.taken))
-    valuation = Valuation(0, 0, frozenset(mapping.items()))
+    own_events, whole = (Valuation(0, 0, frozenset(m.items())) for m in (mapping, _mapping(now.all)))
     for part in _parts(scope.formula.condition):
         if not _has_total(part):
-            if not oracle.holds(part, valuation, stream):
+            if not oracle.holds_so_far(part, own_events, whole, stream):
                 return False
-        elif _is_too_many(part, valuation, stream):
+        elif _is_too_many(part, own_events, stream):
             return False
     return True
 

@@ -51,6 +51,7 @@ class MergeRule(Enum):
     GREATEST = "the greater of both"
     LEAST = "the lesser of both"
     SAME = "the code, if both are the same, else UNKNOWN"
+    OLD = "the code that it holds already"
     ONE = "the code, if both are the same; else the evaluation goes on with sets of register rows"
 
 
@@ -107,6 +108,14 @@ class Drop:
     """The register holds nothing any more."""
 
     register: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The register holds what another one holds."""
+
+    register: int
+    source: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +186,7 @@ class ForEachValue:
     first: int
 
 
-Op = Test | ColumnTest | TotalTest | ResidualTest | Keep | Gather | Drop | Append | Unless | ForEachValue
+Op = Test | ColumnTest | TotalTest | ResidualTest | Keep | Gather | Drop | Copy | Append | Unless | ForEachValue
 
 
 class Chains(Protocol):

@@ -24,6 +24,7 @@ from spaseq.core.engine.program.register_ops import (
     Append,
     Codes,
     ColumnTest,
+    Copy,
     Drop,
     ForEachValue,
     Gather,
@@ -43,6 +44,7 @@ from spaseq.core.jit import attempt
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {
     MergeRule.SAME: k.KEEP_SAME,
+    MergeRule.OLD: k.KEEP_OLD,
     MergeRule.ONE: k.KEEP_ONE,
     MergeRule.GREATEST: k.KEEP_GREATEST,
     MergeRule.LEAST: k.KEEP_LEAST,
@@ -155,7 +157,7 @@ class GuardedAutomaton:
                 case Test(symbol, register, _, _):
                     if symbol in _REACH and register in self._alive[state] - written:
                         found.append((op, each))
-                case Keep() | Gather() | Drop() | Append():
+                case Keep() | Gather() | Drop() | Copy() | Append():
                     written.add(op.register)
         return found
 
@@ -247,8 +249,8 @@ def _bits(numbers: set[int] | frozenset[int]) -> int:
     return sum(1 << n for n in numbers)
 
 
-def _overwrites(op: Op) -> TypeGuard[Drop | Keep]:
-    return isinstance(op, Drop) or (isinstance(op, Keep) and op.rule is MergeRule.SET)
+def _overwrites(op: Op) -> TypeGuard[Drop | Copy | Keep]:
+    return isinstance(op, Drop | Copy) or (isinstance(op, Keep) and op.rule is MergeRule.SET)
 
 
 def _reads(ops: tuple[Op, ...]) -> set[int]:
@@ -256,7 +258,8 @@ def _reads(ops: tuple[Op, ...]) -> set[int]:
     tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
     asked = {o.register for t in tests if isinstance(t, ResidualTest) for o in t.operands if o.register is not None}
     totals = {r for t in tests if isinstance(t, TotalTest) for r in t.registers}
-    return {t.register for t in tests if isinstance(t, Test | Append)} | asked | totals
+    copied = {op.source for op in ops if isinstance(op, Copy)}
+    return {t.register for t in tests if isinstance(t, Test | Append)} | asked | totals | copied
 
 
 def _rows(op: Op) -> list[tuple[int, int, int, int]]:
@@ -277,6 +280,8 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
             return [(k.GATHER, register, column, _TOTALS[rule] + 8 * most)]
         case Drop(register):
             return [(k.DROP, register, 0, 0)]
+        case Copy(register, source):
+            return [(k.COPY, register, source, 0)]
         case Append(register, column):
             return [(k.APPEND, register, column, 0)]
         case Unless(tests):

@@ -27,6 +27,7 @@ KEEP_ONE = 1  # two different ones are a CLASH
 KEEP_GREATEST = 2
 KEEP_LEAST = 3
 KEEP_NEW = 4  # unless there is none
+KEEP_OLD = 5
 
 # columns of `ops`, what a transition does to the registers
 OP = 0
@@ -52,6 +53,7 @@ GATHER_COUNT = 0
 GATHER_SUM = 1
 GATHER_GREATEST = 2
 GATHER_LEAST = 3
+COPY = 10  # the register holds what the register COLUMN does
 
 # columns of `chains`, a list in each row but the first; row 0 has how many there are, and the number of the next
 CHAIN_PARENT = 0  # the number of the list without its last element, or NOTHING where that is its only one

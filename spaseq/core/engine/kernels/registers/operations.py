@@ -25,6 +25,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     COLUMN,
     COMPARE,
     CONSTANT,
+    COPY,
     DIFFERENT,
     DROP,
     EITHER,
@@ -38,6 +39,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     KEEP,
     KEEP_GREATEST,
     KEEP_NEW,
+    KEEP_OLD,
     KEEP_ONE,
     KEEP_SAME,
     LENIENT,
@@ -104,6 +106,8 @@ def remember(registers, at, rule, value):
         return DONE
     if old in (NOTHING, value) or rule == KEEP_NEW:
         registers[at] = value
+    elif rule == KEEP_OLD:
+        return DONE
     elif rule == KEEP_ONE:
         return CLASH
     elif old == UNKNOWN or value == UNKNOWN or rule == KEEP_SAME:
@@ -400,6 +404,8 @@ def follow(ops, first, last, values, row, asking, chains):
             o += 1
         elif kind == DROP:
             row[ops[o, REGISTER]] = NOTHING
+        elif kind == COPY:
+            row[ops[o, REGISTER]] = row[ops[o, COLUMN]]
         elif chains is not None and kind == APPEND:
             row[ops[o, REGISTER]] = append(chains, row[ops[o, REGISTER]], values[ops[o, COLUMN]])
         elif values[ops[o, COLUMN]] != 0:
