@@ -22,6 +22,7 @@ SHARE = {
     "long spaseq": 12,
     "rounds": 24,
     "totals": 24,
+    "totals in steps": 24,
     "earlier": 40,
     "earlier steps": 24,
     "after": 60,
