@@ -16,10 +16,12 @@ from tests.support import graph_patterns, harness, oracle, oracle_ceql_text, ora
 SHARE = {
     "patterns": 24,
     "ceql": 60,
+    "steps": 60,
     "spaseq": 40,
     "long ceql": 24,
     "long spaseq": 12,
     "rounds": 24,
+    "totals": 24,
     "earlier": 40,
     "earlier steps": 24,
 }

@@ -12,6 +12,7 @@ from ceql.guards.comparisons import Comparison, Texts, comparison_of
 from ceql.guards.guard import Guard
 from ceql.guards.questions import Question, question_of
 from ceql.guards.rounds import RoundComparison, rounds_of
+from ceql.guards.totals import Threshold, Totals, totals_of
 from spaseq.core.automata import Action, Again, Transition
 from spaseq.core.engine.program.register_ops import NOTHING, UNKNOWN, Op
 from spaseq.core.errors import EventError, InternalError
@@ -19,13 +20,13 @@ from spaseq.core.events import EventBatch
 from spaseq.core.snapshot import expect
 
 _TEXTS: Final = 1 << 16
-Form = Comparison | Question | RoundComparison
+Form = Comparison | Question | RoundComparison | Threshold | Totals
 
 
 def value_codes(guards: Sequence[Guard]) -> ValueCodes | None:
-    """The codes of a new evaluation; None if some guard has an aggregate or CORR."""
+    """The codes of a new evaluation; None if some guard has CORR, or an aggregate that registers do not keep."""
     found = [
-        rounds_of(guard, number) or comparison_of(guard) or question_of(guard, number)
+        rounds_of(guard, number) or comparison_of(guard) or question_of(guard, number) or totals_of(guard, number)
         for number, guard in enumerate(guards)
     ]
     forms: list[Form] = [form for form in found if form is not None]
@@ -78,10 +79,10 @@ class ValueCodes:
         return out
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:
-        """True if guard `number`, a `Question`, holds of these codes at a row of the batch loaded last. Raises
-        `EventError` if its condition cannot be computed."""
+        """True if guard `number`, a `Question` or `Totals`, holds of these codes at a row of the batch loaded last.
+        Raises `EventError` if its condition cannot be computed."""
         form = self._forms[number]
-        assert isinstance(form, Question)
+        assert isinstance(form, Question | Totals)
         try:
             return form.answer(codes, self._texts.names)
         except EventError as error:
@@ -123,6 +124,10 @@ class ValueCodes:
         bounds = itertools.pairwise(self._first)
         found = [form.values(held[a:b], self._texts) for form, (a, b) in zip(self._forms, bounds, strict=True)]
         return tuple((g, values) for g, values in enumerate(found) if any(values))
+
+    def twin(self, row: Any, number: int) -> Any:
+        """As of `Codes.twin`: 3 and 3.0 have two codes and are one value. The last entry is of a guard there is not."""
+        return (*row, (len(self._guards), number))
 
     def snapshot(self) -> Any:
         """The kinds of values so far, and the texts with their numbers, as plain values."""

@@ -148,7 +148,8 @@ class GuardRegisters:
             compiled.forget()
 
     def codes(self, cea: CEA) -> ValueCodes | None:
-        """The guards in the form of the kernels, for one evaluation; None if a guard has an aggregate or CORR."""
+        """The guards in the form of the kernels, for one evaluation; None if a guard has CORR, or an aggregate that
+        registers do not keep."""
         return value_codes(self.guards)
 
     def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:

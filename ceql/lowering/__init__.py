@@ -10,7 +10,8 @@
 * `disjunctions`: The ORs of a FILTER: the number of alternatives they stand for, and conditions that take the place of
   many.
 * `lower`: Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
+* `passing`: The events that each step and loop of a query passes over, in words.
 * `advice`: Parts of a query that are probably not meant, though they can be run.
 """
 
-__all__ = ["advice", "disjunctions", "lower", "partition_keys", "repeat", "rounds"]
+__all__ = ["advice", "disjunctions", "lower", "partition_keys", "passing", "repeat", "rounds"]

@@ -170,3 +170,14 @@ def test_live_runs_are_those_that_differ_in_what_can_matter() -> None:
     session = query.open()
     session.push([{"type": "AB"[i % 2], "p": i} for i in range(400)])
     assert session._run.statistics["live_runs"] <= 52
+
+
+def test_equal_values_that_codes_tell_apart_are_handed_over() -> None:
+    """3 and 3.0 have two codes and are one value; the second B has the kernel give up."""
+    stream: list[dict[str, Any]] = [{"type": "A", "p": p} for p in (3, 3.0, 2.5)]
+    stream += [{"type": "B", "p": 1}, {"type": "B", "p": 2}, {"type": "C", "p": 4}]
+    text = "SELECT * WHERE (A AS x ; B+ AS y ; C AS z) FILTER x.p + y.p >= z.p"
+    assert handed_over(text, stream)
+    either = [(0, 5, (0, *b, 5)) for b in ((3,), (4,), (3, 4))]
+    expected = sorted([*either, *((1, 5, (1, *p[1:])) for _, _, p in either), (2, 5, (2, 4, 5))])
+    assert reported(ceql.compile(text), stream) == reported(ceql.compile(text), stream, random.Random(1)) == expected

@@ -231,13 +231,12 @@ class _Reader(Tokens):
     def postfix(self) -> Formula:
         formula = self.primary()
         while True:
-            if self.take("+"):
-                formula = Plus(formula)
-            elif self.take(":+"):
-                formula = Plus(formula, adjacent=True)
+            if self.ahead("+", ":+") and not self.ahead("UNTIL", offset=1):
+                formula = Plus(formula, self.ahead(":+"))
+                self.at += 1
             elif self.take("AS"):
                 formula = As(formula, self.next("name"))
-            elif self.ahead("?", "*", ":*", "->*", "->+", "{", ":{", "->{"):
+            elif self.ahead("+", ":+", "?", "*", ":*", "->*", "->+", "{", ":{", "->{"):
                 formula = self.rounds(formula)
             else:
                 return formula

@@ -29,7 +29,17 @@ from typing import Any
 
 import ceql
 from spaseq.core.errors import UnsupportedFeature
-from tests.support import drawn_earlier, drawn_rounds, drawn_steps, graph_patterns, harness, oracle, roads, strategies
+from tests.support import (
+    drawn_earlier,
+    drawn_rounds,
+    drawn_steps,
+    drawn_totals,
+    graph_patterns,
+    harness,
+    oracle,
+    roads,
+    strategies,
+)
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case
 from tests.support.roads import Ride, Road
@@ -383,6 +393,14 @@ KINDS = {
     "endings": _ceql(
         _ending, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "totals": _ceql(
+        drawn_totals.totals_case, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "totals in steps": _ceql(
+        drawn_totals.steps_with_totals_case, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "earlier": _ceql(
         _earlier, oracle.evaluate,
