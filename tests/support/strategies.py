@@ -715,7 +715,7 @@ def _opens_with_negation(sequence: str) -> bool:
     for element in re.split(" [,;:] ", sequence):
         if element.endswith("!"):
             return True
-        if not element.endswith("?"):
+        if not (element.endswith("?") or re.search(r"\{0?,", element)):
             break
     return False
 
@@ -735,7 +735,13 @@ def long_spaseq_case(rng: random.Random) -> SpaseqCase:
 
 
 def _draw_suffix(rng: random.Random, several: bool) -> str:
-    return rng.choice(("", "", "", "+", "?", "+?") if several else ("", "", "", "", "+", "+", "?", "?", "+?"))
+    suffix = rng.choice(("", "", "", "+", "?", "+?") if several else ("", "", "", "", "+", "+", "?", "?", "+?"))
+    if "+" not in suffix or rng.random() < 0.5:
+        return suffix
+    low, more = rng.randint(0, 3), rng.randint(0, 2)
+    least = max(low, 1)
+    bounds = rng.choice(("+", f"{{{least}}}", f"{{{low},}}", f"{{{low},{least + more}}}", "{,2}"))
+    return rng.choice(("", "", ",", ";", ":", ":")) + suffix.replace("+", bounds)
 
 
 def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[str, list[str]]:
@@ -807,9 +813,11 @@ def smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
         plain = re.sub(r" FILTER \((?:[^()]|\([^()]*\)|!\((?:[^()]|\([^()]*\))*\))*\)", "", body)
         if plain != body:
             yield replace(case, gpms=(*case.gpms[:i], (name, plain), *case.gpms[i + 1 :]))
-    for suffix in "+?!":
-        if suffix in case.sequence:
-            yield replace(case, sequence=case.sequence.replace(suffix, "", 1))
+    for suffix in (r"[,;:]?(\+|\{[^}]*\})", r"\?", "!"):
+        for found in re.finditer(suffix, case.sequence):
+            yield replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
+    for found in re.finditer(r"[,;:](?=[+{])", case.sequence):
+        yield replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
     first, *others = re.split("( [,;:] )", case.sequence)
     for i in range(0, len(others), 2):
         yield replace(case, sequence=first + "".join(others[:i] + others[i + 2 :]))

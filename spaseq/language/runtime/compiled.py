@@ -38,7 +38,10 @@ class CompiledQuery(compiled.CompiledQuery):
 
     def _compile(self) -> None:
         tree = parse(self.text, self.source)
-        self.checked: CheckedQuery = check(tree, self.text, self.source, variants=self.settings.variants)
+        settings = self.settings
+        self.checked: CheckedQuery = check(
+            tree, self.text, self.source, variants=settings.variants, repeated=settings.repeated_events
+        )
         self.variables: tuple[str, ...] = self.checked.select
         self.streams: tuple[tuple[str, str], ...] = self.checked.streams
         self._expect_keys(self.checked.partition)

@@ -9,17 +9,17 @@ need.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final, NoReturn
 
-from spaseq.core.errors import OptionError, QuerySemanticsError, Span, UnsupportedFeature
+from spaseq.core.errors import BudgetExceeded, OptionError, QuerySemanticsError, Span, UnsupportedFeature
 from spaseq.core.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
 from spaseq.gpm.legal import check_labels
 from spaseq.gpm.scope import hidden_variables
 from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses
-from spaseq.language.semantics.expand import Conjunction, Element, Variant, expand
+from spaseq.language.semantics.expand import Conjunction, Element, Rounds, Variant, expand
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.parse import KNOWN_PREFIXES
 from spaseq.language.syntax.scan import mask
@@ -56,18 +56,22 @@ class CheckedQuery:
         return self.clauses.select
 
 
-def check(tree: ast.Query, text: str, source: str = "<query>", *, variants: int = 256) -> CheckedQuery:
+def check(
+    tree: ast.Query, text: str, source: str = "<query>", *, variants: int = 256, repeated: int = 1_000
+) -> CheckedQuery:
     """Checks a query; errors quote `text` and name `source`.
 
-    Raises `QuerySemanticsError`, `UnsupportedFeature`, the errors of `compile_pattern`, and `BudgetExceeded`
-    (`variants`) if optional and negated elements make more than `variants` sequences.
+    Raises `QuerySemanticsError`, `UnsupportedFeature`, the errors of `compile_pattern`, and `BudgetExceeded`: of
+    `variants` if optional and negated elements make more than `variants` sequences, of `repeated_events` if the
+    sequence takes more than `repeated` instants once bounded repetition is written out.
     """
-    return _Checker(tree, text, source, variants).run()
+    return _Checker(tree, text, source, variants, repeated).run()
 
 
 class _Checker:
-    def __init__(self, tree: ast.Query, text: str, source: str, most: int) -> None:
+    def __init__(self, tree: ast.Query, text: str, source: str, most: int, repeated: int) -> None:
         self._most = most
+        self._repeated = repeated
         self._tree = tree
         self._text = text
         self._source = source
@@ -78,6 +82,7 @@ class _Checker:
         streams = self._streams()
         definitions = self._definitions(streams)
         elements = tuple(self._elements(definitions))
+        self._check_length(elements)
         used = {name for e in elements for conjunction in e.alternatives for name in conjunction}
         patterns = self._patterns(definitions, streams)
         sequence_patterns = {name: p for name, p in patterns.items() if name in used}
@@ -154,20 +159,41 @@ class _Checker:
         if isinstance(sequence, ast.Chain):
             links = [(None, sequence.first), *sequence.rest]
         for operator, element in links:
-            written = element
-            suffixes: set[type[ast.Element]] = set()
+            written, rounds, optional, negated = element, None, False, False
             while isinstance(element, ast.Repeated | ast.Optional | ast.Negated):
-                suffixes.add(type(element))
+                match element:
+                    case ast.Repeated():
+                        rounds = self._rounds(rounds, element)
+                        optional = optional or element.low == 0
+                    case ast.Optional():
+                        # Of rounds that may each be left out, any number may be.
+                        rounds, optional = rounds and replace(rounds, low=1), True
+                    case ast.Negated():
+                        negated = True
                 element = element.child
-            negated = ast.Negated in suffixes
-            if negated and len(suffixes) > 1:
+            if negated and (rounds or optional):
                 self._fail(
-                    "'!' stands together with '+' or '?'",
+                    "'!' stands together with a repetition or '?'",
                     written.span,
                     "what must not occur cannot be repeated or left out: write '!' alone",
                 )
             alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
-            yield Element(operator, alternatives, ast.Repeated in suffixes, ast.Optional in suffixes, negated)
+            yield Element(operator, alternatives, rounds, optional, negated)
+
+    def _rounds(self, around: Rounds | None, element: ast.Repeated) -> Rounds:
+        """The rounds of a repetition; `around`: those of one around it, which must be the same `+`."""
+        found = Rounds(max(1, element.low), element.high, element.operator)
+        if around is not None and (around != found or found != Rounds(operator=found.operator)):
+            self._fail("a repetition of a repetition", element.span, "write one: A+ or A{2,4}")
+        return found
+
+    def _check_length(self, elements: tuple[Element, ...]) -> None:
+        """Checks the number of instants of the longest sequence, with bounded repetition written out."""
+        times = [e.rounds.high or e.rounds.low if e.rounds else 1 for e in elements]
+        length = sum(times)
+        if length > max(self._repeated, len(elements)):
+            hint = "A+ takes any number of rounds; write fewer, or raise repeated_events"
+            raise BudgetExceeded("repeated_events", self._repeated, length, "instants in a row", hint)
 
     def _variants(self, elements: tuple[Element, ...]) -> tuple[Variant, ...]:
         variants = expand(elements, self._most)
@@ -302,7 +328,7 @@ class _Checker:
         before: frozenset[str] = frozenset()
         for element in elements:
             own = _binds(patterns[name] for c in element.alternatives for name in c)
-            if element.repeated:
+            if element.rounds is not None:
                 iterated |= own - before
             before |= frozenset() if element.negated else own
         source = self._source_of("the query", 0, len(self._text))

@@ -103,9 +103,15 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """`child+`"""
+    """`child+`, `child{low,high}`, `child:+`: `low` to `high` rounds, None for no bound.
+
+    `operator` is the sign that joins the rounds; None if none is written.
+    """
 
     child: Element
+    low: int = 1
+    high: int | None = None
+    operator: Operator | None = None
     span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
