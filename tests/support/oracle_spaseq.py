@@ -289,13 +289,15 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class SpaseqQuery:
-    """`window` in nanoseconds, None for none; `partition` the variables of PARTITION BY; `select` None is `*`. `pause`:
-    nanoseconds without an instant after which the next one of a key is the first of another partition."""
+    """`window` in nanoseconds, or with `counted` in instants, None for none; `partition` the variables of PARTITION BY;
+    `select` None is `*`. `pause`: nanoseconds without an instant after which the next one of a key is the first of
+    another partition."""
 
     sequence: tuple[Element, ...]
     select: tuple[str, ...] | None
     window: int | None = None
     sliding: bool = False
+    counted: bool = False
     origin: int = 0
     partition: tuple[str, ...] = ()
     pause: int | None = None
@@ -582,10 +584,13 @@ def _project(solution: Solution, select: tuple[str, ...] | None) -> Solution:
 
 
 def _window(query: SpaseqQuery, times: Sequence[int]) -> Inside:
-    """Tumbling and half-open `[t0 + kω, t0 + (k+1)ω)`, or sliding and closed; see `docs/semantics.md`."""
+    """Tumbling and half-open `[t0 + kω, t0 + (k+1)ω)`, or sliding and closed, also of instants; see
+    `docs/semantics.md`."""
     size, origin = query.window, query.origin
     if size is None:
         return lambda i, j: True
+    if query.counted:
+        return lambda i, j: j - i <= size
     if query.sliding:
         return lambda i, j: times[j] - times[i] <= size
     return lambda i, j: (times[i] - origin) // size == (times[j] - origin) // size

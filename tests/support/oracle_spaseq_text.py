@@ -103,7 +103,9 @@ class _Reader(Tokens):
     def clause(self, options: dict[str, Any]) -> None:
         if self.take("WITHIN"):
             number = self.next("number")
-            options["window"] = round(float(number) * _UNITS[self.next("name").upper().removesuffix("S")])
+            unit = self.next("name").upper().removesuffix("S")
+            options["counted"] = unit == "EVENT"
+            options["window"] = int(number) if unit == "EVENT" else round(float(number) * _UNITS[unit])
             options["sliding"] = self.take("SLIDING")
             if self.take("STARTING"):
                 self.need("AT")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -683,7 +683,10 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
     clauses = rng.choice((
         "", "", "", "", "", "WITHIN 5 SECONDS", "WITHIN 9 SECONDS", "WITHIN 4 SECONDS SLIDING",
         "WITHIN 1500 MILLISECONDS", "WITHIN 2500 MILLISECONDS SLIDING", "WITHIN 4 SECONDS STARTING AT 1.5",
+        "WITHIN 3 EVENTS", "WITHIN 2 EVENTS SLIDING",
     ))  # fmt: skip
+    if "EVENTS" in clauses and (partition or _opens_with_negation(sequence) or _ends_with_negation(sequence)):
+        clauses = "WITHIN 9 SECONDS"
     if _opens_with_negation(sequence):
         clauses = clauses.removesuffix(" SLIDING")
     if partition:
@@ -712,7 +715,16 @@ def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str
 
 def _opens_with_negation(sequence: str) -> bool:
     """True if some negated element need not have anything before it: impossible with a sliding window."""
-    for element in re.split(" [,;:] ", sequence):
+    return _begin_with_negation(re.split(" [,;:] ", sequence))
+
+
+def _ends_with_negation(sequence: str) -> bool:
+    """True if some negated element need not have anything behind it: impossible with a window of events."""
+    return _begin_with_negation(reversed(re.split(" [,;:] ", sequence)))
+
+
+def _begin_with_negation(elements: Iterable[str]) -> bool:
+    for element in elements:
         if element.endswith("!"):
             return True
         if not (element.endswith("?") or re.search(r"\{0?,", element)):
@@ -731,6 +743,8 @@ def long_spaseq_case(rng: random.Random) -> SpaseqCase:
     if _opens_with_negation(case.sequence):
         windows = [window for window in windows if "SLIDING" not in window]
     partition = " PARTITION BY (?s)" if "PARTITION" in case.clauses else ""
+    if not (partition or _opens_with_negation(case.sequence) or _ends_with_negation(case.sequence)):
+        windows.append("4 EVENTS")
     return replace(case, events=tuple(events), clauses=f"WITHIN {rng.choice(windows)}{partition}")
 
 

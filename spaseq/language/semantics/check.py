@@ -35,8 +35,8 @@ class CheckedQuery:
 
     `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written; `variants`: as sequences without
     `?` and `!`. `streams`: (name, IRI) in order of the FROM clauses. `partition`: the variables of PARTITION BY.
-    `window`: nanoseconds, None without WITHIN. `schema`: a text that identifies the RDFS schema by which the GPMs were
-    rewritten, "none" without entailment. `warnings`: messages for the user.
+    `window`: nanoseconds, or a number of instants; None without WITHIN. `schema`: a text that identifies the RDFS
+    schema by which the GPMs were rewritten, "none" without entailment. `warnings`: messages for the user.
     """
 
     tree: ast.Query
@@ -61,9 +61,9 @@ def check(
 ) -> CheckedQuery:
     """Checks a query; errors quote `text` and name `source`.
 
-    Raises `QuerySemanticsError`, `UnsupportedFeature`, the errors of `compile_pattern`, and `BudgetExceeded`: of
-    `variants` if optional and negated elements make more than `variants` sequences, of `repeated_events` if the
-    sequence takes more than `repeated` instants once bounded repetition is written out.
+    Raises `QuerySemanticsError`, `UnsupportedFeature` and the errors of `compile_pattern`. Raises `BudgetExceeded` of
+    `variants` if optional and negated elements make more sequences than that; and of `repeated_events` if the sequence
+    takes more than `repeated` instants, with bounded repetition written out.
     """
     return _Checker(tree, text, source, variants, repeated).run()
 
@@ -143,6 +143,8 @@ class _Checker:
         within = self._tree.within
         if within is None:
             return None
+        if within.by_events:
+            return self._window_of_events(within)
         try:
             size = parse_duration(f"{within.amount} {within.unit.lower()}")
         except OptionError:
@@ -150,6 +152,20 @@ class _Checker:
         if size <= 0:
             self._fail("the window holds no time", within.span, "WITHIN needs a duration above zero")
         return size
+
+    def _window_of_events(self, within: ast.Within) -> int:
+        if not within.amount.isdecimal() or len(within.amount) > 19 or not 0 < int(within.amount) < 1 << 63:
+            self._fail("a number of events is a whole one, from 1 to 2^63 - 1", within.span, "WITHIN 10 EVENTS")
+        if within.start is not None:
+            hint = "each match has a window of its own, which begins with it"
+            self._fail("STARTING AT stands with a window of events", within.span, hint)
+        if self._tree.partition:
+            self._refuse(
+                "WITHIN … EVENTS with PARTITION BY",
+                within.span,
+                "take a window of time, or leave out PARTITION BY and give the GPMs the variable",
+            )
+        return int(within.amount)
 
     # -- the sequence expression
 
@@ -200,11 +216,18 @@ class _Checker:
         if not variants:
             self._fail("SEQ holds nothing that must occur", self._tree.sequence.span, "name a GPM without '!'")
         within = self._tree.within
-        if within is not None and within.sliding and any(variant.before for variant in variants):
+        if within is not None and within.slides and any(variant.before for variant in variants):
+            kind, other = ("EVENTS", "take one of time") if within.by_events else ("SLIDING", "leave out SLIDING")
             self._refuse(
-                "a negation at the start of SEQ with WITHIN … SLIDING",
+                f"a negation at the start of SEQ with WITHIN … {kind}",
                 self._tree.sequence.span,
-                "a sliding window opens at no one time: leave out SLIDING, or put a GPM before the negation",
+                f"a sliding window opens at no one time: {other}, or put a GPM before the negation",
+            )
+        if within is not None and within.by_events and any(variant.after for variant in variants):
+            self._refuse(
+                "a negation at the end of SEQ with WITHIN … EVENTS",
+                self._tree.sequence.span,
+                "take a window of time, or put a GPM behind the negation",
             )
         return variants
 

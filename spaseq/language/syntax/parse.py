@@ -49,7 +49,7 @@ _READABLE: Final = {
     "VAR": "a ?variable",
     "NUMBER": "a number",
     "STAR": "'*'",
-    "UNIT": "SECONDS, MINUTES or HOURS",
+    "UNIT": "SECONDS, MINUTES, HOURS or EVENTS",
     "DATETIME": "a dateTime",
     "STRING": "a quoted literal",
     "SET_QUANTIFIER": "DISTINCT",
@@ -161,7 +161,7 @@ def _hint(found: str, before: str) -> str:
     if re.search(r"\bFROM\s*$", before, re.IGNORECASE):
         return "streams are named with FROM STREAM name <iri>"
     if re.search(r"\bWITHIN\s+[\d.]+\s*$", before, re.IGNORECASE):
-        return "a window is WITHIN n SECONDS, MINUTES or HOURS"
+        return "a window is WITHIN n SECONDS, MINUTES, HOURS or EVENTS"
     if found.upper() in ("PARTITION", "WITHIN", "FROM") and re.search(r"\bSEQ\s*\(", before, re.IGNORECASE):
         return f"{found.upper()} stands between SELECT and WHERE"
     if re.search(r"\bSEQ\s*\([^{}]*$", before, re.IGNORECASE):
