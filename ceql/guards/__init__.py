@@ -10,9 +10,21 @@ events of a variable; `tuple_conditions` evaluate guards on tables of events, fo
 * `encoding`: The guards of one evaluation in the form of the kernels: CEQL's
   `spaseq.core.engine.program.register_ops.Codes`.
 * `aggregates`: Guards that use aggregates over the events of a variable: `AVG(b.price) < c.price`, `COUNT(b) >= 3`.
+* `rounds`: Guards that read events before the one at hand: `b.price < PREV(b.price)`, `c.price > b[0].price`.
+* `totals`: Guards with aggregates, in the form of the kernels: COUNT, SUM, AVG, MIN and MAX in registers.
 * `tuple_conditions`: Guards evaluated on tables of events, one column a variable, for the lazy evaluators
   (`spaseq.core.engine.program.guard_conditions`).
 * `registers`: Register rows that decide guards event by event.
 """
 
-__all__ = ["aggregates", "comparisons", "encoding", "guard", "questions", "registers", "tuple_conditions"]
+__all__ = [
+    "aggregates",
+    "comparisons",
+    "encoding",
+    "guard",
+    "questions",
+    "registers",
+    "rounds",
+    "totals",
+    "tuple_conditions",
+]

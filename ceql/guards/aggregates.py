@@ -19,7 +19,8 @@ from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, replace
 from spaseq.core.comparisons import COMPARISONS
 
-_CALLS: Final = "#aggregates"
+CALLS: Final = "#aggregates"
+"""The variable of which the aggregates of `AggregateGuard.body` are attributes, by their numbers."""
 _Read = Callable[[int], Any]
 _State = tuple[frozenset[str], tuple[frozenset[Any], ...], tuple[Hashable, ...]]
 """The variables that have taken an event; the set of value tuples of each variable that stands outside of aggregates;
@@ -43,13 +44,14 @@ def named_by(call: ast.Call) -> str:
 class AggregateGuard:
     """A compiled guard with aggregates. As with every guard, it holds if one of its variables is empty.
 
-    `read` gives for an attribute the function from an event's row to its value.
+    `read` gives for an attribute the function from an event's row to its value. `calls` are the aggregates, `plain` the
+    attributes outside of them, by variable, and `body` the condition in which `calls` are attributes of `CALLS`.
     """
 
     def __init__(self, condition: ast.Condition, variables: frozenset[str], read: Callable[[ast.Attribute], _Read]):
         self.variables = variables
         self._most = _most(condition)
-        calls = tuple(dict.fromkeys(aggregates_of(condition)))
+        self.calls = calls = tuple(dict.fromkeys(aggregates_of(condition)))
         over = [named_by(call) for call in calls]
         functions = [FUNCTIONS[call.function] for call in calls]
         self._adds = [function.add for function in functions if function.add is not None]
@@ -63,14 +65,15 @@ class AggregateGuard:
             assert a.variable is not None
             slots[a.variable] = tuple(dict.fromkeys((*slots.get(a.variable, ()), a.name)))
         self._order = tuple(sorted(slots))
+        self.plain = {v: slots[v] for v in self._order}
         self._keep = [[read(ast.Attribute(name)) for name in slots[v]] for v in self._order]
         places = {v: i for i, v in enumerate(self._order)}
         numbers = {call: i for i, call in enumerate(calls)}
-        body = replace(condition, lambda node: _standing_for(node, numbers))
+        self.body = body = replace(condition, lambda node: _standing_for(node, numbers))
 
         def lookup(a: ast.Attribute) -> Callable[[Any], Any]:
             assert a.variable is not None
-            if a.variable == _CALLS:
+            if a.variable == CALLS:
                 index = int(a.name)
                 return lambda choice: choice[-1][index]
             variable, place = places[a.variable], slots[a.variable].index(a.name)
@@ -144,18 +147,20 @@ def _plain(condition: ast.Condition) -> list[ast.Attribute]:
 
 
 def _standing_for(node: ast.Expression, numbers: dict[ast.Call, int]) -> ast.Expression | None:
-    return ast.Attribute(str(numbers[node]), _CALLS) if is_aggregate(node) else None
+    return ast.Attribute(str(numbers[node]), CALLS) if is_aggregate(node) else None
 
 
 def _most(condition: ast.Condition) -> tuple[float, int] | None:
     """For `COUNT(…) symbol n`: the greatest count that satisfies it, and the one at which to stop; None for others."""
-    match condition:
+    negated = isinstance(condition, ast.Not)
+    match condition.child if isinstance(condition, ast.Not) else condition:
         case ast.Compare(symbol, ast.Call("COUNT", _), ast.Number(bound)):
             pass
         case ast.Compare(symbol, ast.Number(bound), ast.Call("COUNT", _)):
             symbol = COMPARISONS[symbol].mirror
         case _:
             return None
+    symbol = COMPARISONS[symbol].negation if negated else symbol
     stop = max(0, math.floor(bound) + 1)
     match symbol:
         case "=" | "<=":

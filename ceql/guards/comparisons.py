@@ -193,7 +193,7 @@ class Comparison:
         """The registers that hold numbers of texts."""
         return (0, 1) if self._kind == "text" and not self._is_order else ()
 
-    def ordered(self) -> tuple[int, ...]:
+    def labels(self) -> tuple[int, ...]:
         """The registers that hold labels of texts."""
         return (0, 1) if self._kind == "text" and self._is_order else ()
 
@@ -207,10 +207,14 @@ class Comparison:
     def _side(self, code: int, texts: Texts) -> frozenset[Any]:
         if code == NOTHING:
             return frozenset()
-        if code != UNKNOWN and self.ordered():
-            return frozenset((texts.order.text(code),))
-        value = decode(code, self._kind, texts.names)
+        value = self.value(code, texts)
         return frozenset(((value,),)) if self._symbol == "!=" else frozenset((value,))
+
+    def value(self, code: int, texts: Texts) -> Any:
+        """The value that a code stands for, which is not `NOTHING`."""
+        if code != UNKNOWN and self.labels():
+            return texts.order.text(code)
+        return decode(code, self._kind, texts.names)
 
     def snapshot(self) -> Any:
         """The kind of the values so far."""

@@ -11,6 +11,8 @@ import numpy as np
 from ceql.guards.comparisons import Comparison, Texts, comparison_of
 from ceql.guards.guard import Guard
 from ceql.guards.questions import Question, question_of
+from ceql.guards.rounds import RoundComparison, rounds_of
+from ceql.guards.totals import Threshold, Totals, totals_of
 from spaseq.core.automata import Action, Again, Transition
 from spaseq.core.engine.program.register_ops import NOTHING, UNKNOWN, Op
 from spaseq.core.errors import EventError, InternalError
@@ -18,12 +20,16 @@ from spaseq.core.events import EventBatch
 from spaseq.core.snapshot import expect
 
 _TEXTS: Final = 1 << 16
+Form = Comparison | Question | RoundComparison | Threshold | Totals
 
 
 def value_codes(guards: Sequence[Guard]) -> ValueCodes | None:
-    """The codes of a new evaluation; None if some guard has an aggregate or CORR."""
-    found = [comparison_of(guard) or question_of(guard, number) for number, guard in enumerate(guards)]
-    forms = [form for form in found if form is not None]
+    """The codes of a new evaluation; None if some guard has CORR, or an aggregate that registers do not keep."""
+    found = [
+        rounds_of(guard, number) or comparison_of(guard) or question_of(guard, number) or totals_of(guard, number)
+        for number, guard in enumerate(guards)
+    ]
+    forms: list[Form] = [form for form in found if form is not None]
     return ValueCodes(guards, forms) if len(forms) == len(guards) else None
 
 
@@ -33,7 +39,7 @@ class ValueCodes:
     outputs: tuple[int, ...] = ()
     chains: None = None
 
-    def __init__(self, guards: Sequence[Guard], forms: Sequence[Comparison | Question]) -> None:
+    def __init__(self, guards: Sequence[Guard], forms: Sequence[Form]) -> None:
         self._guards = tuple(guards)
         self._forms = tuple(forms)
         self._first = [0, *itertools.accumulate(form.width for form in forms)]
@@ -73,16 +79,16 @@ class ValueCodes:
         return out
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:
-        """True if guard `number`, a `Question`, holds of these codes at a row of the batch loaded last. Raises
-        `EventError` if its condition cannot be computed."""
+        """True if guard `number`, a `Question` or `Totals`, holds of these codes at a row of the batch loaded last.
+        Raises `EventError` if its condition cannot be computed."""
         form = self._forms[number]
-        assert isinstance(form, Question)
+        assert isinstance(form, Question | Totals)
         try:
             return form.answer(codes, self._texts.names)
         except EventError as error:
             events = self._events
             assert events is not None
-            raise EventError(f"{self._guards[number]}: {error.problem}", source=events.source,
+            raise EventError(f"{self._guards[number].query_text}: {error.problem}", source=events.source,
                              record=int(events.positions[row]) + 1, counted="event",
                              hint=error.hint) from None  # fmt: skip
 
@@ -100,14 +106,14 @@ class ValueCodes:
         """Drops the texts whose numbers are in none of these registers: int64 (runs, registers). See `Codes.evict`."""
         self._texts.evict(set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()))
         self._full = 2 * len(self._texts.numbers) + _TEXTS
-        columns = self._columns(lambda form: form.ordered())
+        columns = self._columns(lambda form: form.labels())
         if not columns:
             return None
         held = held.copy()
         held[:, columns] = self._texts.order.keep(held[:, columns])
         return held
 
-    def _columns(self, of: Callable[[Comparison | Question], tuple[int, ...]]) -> list[int]:
+    def _columns(self, of: Callable[[Form], tuple[int, ...]]) -> list[int]:
         """The columns of all forms; `of` gives those of one form."""
         return [a + i for form, a in zip(self._forms, self._first, strict=False) for i in of(form)]
 
@@ -118,6 +124,10 @@ class ValueCodes:
         bounds = itertools.pairwise(self._first)
         found = [form.values(held[a:b], self._texts) for form, (a, b) in zip(self._forms, bounds, strict=True)]
         return tuple((g, values) for g, values in enumerate(found) if any(values))
+
+    def twin(self, row: Any, number: int) -> Any:
+        """As of `Codes.twin`: 3 and 3.0 have two codes and are one value. The last entry is of a guard there is not."""
+        return (*row, (len(self._guards), number))
 
     def snapshot(self) -> Any:
         """The kinds of values so far, and the texts with their numbers, as plain values."""
@@ -132,5 +142,5 @@ class ValueCodes:
             form.restore(kept)
         named = set(np.unique(held[:, self._columns(lambda form: form.texts())]).tolist()) - {NOTHING, UNKNOWN}
         expect(named <= self._texts.names.keys(), "a text for each number of one")
-        labels = np.unique(held[:, self._columns(lambda form: form.ordered())])
+        labels = np.unique(held[:, self._columns(lambda form: form.labels())])
         expect(self._texts.order.has(labels[labels > UNKNOWN]), "a text for each label of one")

@@ -6,14 +6,17 @@ It holds for a match if every choice of one event for each of its variables sati
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from ceql.expressions.scalar import compile_condition
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
-from ceql.syntax.walk import aggregates_of, attributes_of
+from ceql.syntax.walk import attributes_of, is_plain
+
+_MARKED: Final = re.compile(r"`([^`#]+)#\d+`")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +49,11 @@ class Guard:
     def __str__(self) -> str:
         return print_expression(self.condition)
 
+    @property
+    def query_text(self) -> str:
+        """Its condition as the query has it: without the marks of the names that lowering gives to events."""
+        return _MARKED.sub(r"\1", str(self))
+
     def sides(self) -> tuple[str, str] | None:
         """The variables of the left and of the right side of a comparison that has exactly one on each; else None."""
         if not isinstance(self.condition, ast.Compare) or len(self.variables) != 2:
@@ -57,12 +65,13 @@ class Guard:
         return (first, second) if first is not None and second is not None else None
 
     def on_single_events(self) -> tuple[dict[str, tuple[str, ...]], Callable[[Any], bool | None]] | None:
-        """The attributes that the condition reads of each variable, and its test; None if it has aggregates.
+        """The attributes that the condition reads of each variable, and its test; None if it has aggregates or
+        reads earlier events.
 
         The test takes a tuple with an element for each variable, in order of names: the tuple of its attributes'
         values. It returns True, False or None (unknown).
         """
-        if any(True for _ in aggregates_of(self.condition)):
+        if not is_plain(self.condition):
             return None
         slots, index = slots_of(self), {v: i for i, v in enumerate(sorted(self.variables))}
         return slots, compile_condition(self.condition, lambda a: slot_of(a, index, slots))

@@ -57,7 +57,7 @@ class Question:
         slots, self._test = found
         self._order = sorted(guard.variables)
         self._places: list[_Place] = [(v, name) for v in self._order for name in slots[v]]
-        self._program = tuple(_program(guard.condition) or ())
+        self._program = tuple(program_of(guard.condition) or ())
         self._numbers = [place for place in self._places if place in self._program]
         self._kinds: list[str | None] = [None] * len(self._places)
         self.asked: int = len(self._places)
@@ -123,11 +123,11 @@ class Question:
         """The registers that hold numbers of texts."""
         return tuple(i for i, kind in enumerate(self._kinds) if kind == "text")
 
-    def ordered(self) -> tuple[int, ...]:
+    def labels(self) -> tuple[int, ...]:
         """As of `Comparison`."""
         return ()
 
-    def values(self, held: list[int], texts: Texts) -> tuple[frozenset[Any], ...]:
+    def values(self, held: list[int], texts: Texts) -> tuple[Any, ...]:
         """The values of each variable, as `Comparison.values` gives them."""
         taken = {variable for (variable, _), code in zip(self._places, held, strict=False) if code != NOTHING}
         known = [UNKNOWN if code == NOTHING else code for code in held[: self.asked]]
@@ -155,16 +155,16 @@ _Program = list[float | str | _Place]
 _LOGIC: Final = {ast.And: "and", ast.Or: "or"}
 
 
-def _program(node: ast.Expression) -> _Program | None:
+def program_of(node: ast.Expression) -> _Program | None:
     """A condition in the postfix notation of `ResidualTest.program`, over attributes; None if it has parts that kernels
     do not compute (LIKE, IN, %, texts)."""
     match node:
         case ast.Compare(symbol, left, right):
             return _postfix((_number(left), _number(right)), symbol)
         case ast.And(left, right) | ast.Or(left, right):
-            return _postfix((_program(left), _program(right)), _LOGIC[type(node)])
+            return _postfix((program_of(left), program_of(right)), _LOGIC[type(node)])
         case ast.Not(child):
-            return _postfix((_program(child),), "not")
+            return _postfix((program_of(child),), "not")
     return None
 
 

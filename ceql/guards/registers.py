@@ -3,7 +3,7 @@
 A guard holds for a match if every choice of one event for each of its variables satisfies its condition. If a variable
 is empty there is no choice, and it holds. A register row keeps, per guard and variable, the values of the events taken
 so far. An event is taken only if the condition is true, not unknown, for all choices that contain it. Guards with
-aggregates are decided in `ceql.guards.aggregates`.
+aggregates are decided in `ceql.guards.aggregates`, those that read earlier events in `ceql.guards.rounds`.
 
 A row keeps no more than its guards need, because runs in one state with equal rows are one run. For most guards that is
 the set of tuples of the attributes that the guard reads of a variable. For a comparison with one variable on each side
@@ -21,10 +21,11 @@ from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.guards.aggregates import AggregateGuard
 from ceql.guards.encoding import ValueCodes, value_codes
 from ceql.guards.guard import Guard, slot_of, slots_of
+from ceql.guards.rounds import RoundGuard
 from ceql.guards.tuple_conditions import GuardConditions
 from ceql.operators import values
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of
+from ceql.syntax.walk import aggregates_of, reads_earlier
 from spaseq.core.automata import CEA
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError
@@ -147,7 +148,8 @@ class GuardRegisters:
             compiled.forget()
 
     def codes(self, cea: CEA) -> ValueCodes | None:
-        """The guards in the form of the kernels, for one evaluation; None if a guard has an aggregate or CORR."""
+        """The guards in the form of the kernels, for one evaluation; None if a guard has CORR, or an aggregate that
+        registers do not keep."""
         return value_codes(self.guards)
 
     def attribute(self, node: ast.Attribute) -> Callable[[int], Any]:
@@ -202,10 +204,14 @@ class GuardRegisters:
         events = self._events
         record = None if event is None or events is None else int(events.positions[event]) + 1
         source = "" if events is None else events.source
-        return EventError(f"{guard}: {error.problem}", source=source, record=record, counted="event", hint=error.hint)
+        return EventError(
+            f"{guard.query_text}: {error.problem}", source=source, record=record, counted="event", hint=error.hint
+        )
 
 
-def _compile(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateGuard:
+def _compile(guard: Guard, registers: GuardRegisters) -> _Compiled | AggregateGuard | RoundGuard:
+    if reads_earlier(guard.condition):
+        return RoundGuard(guard, registers.attribute)
     if any(True for _ in aggregates_of(guard.condition)):
         return AggregateGuard(guard.condition, guard.variables, registers.attribute)
     return _Compiled(guard, registers)

@@ -18,8 +18,9 @@ from ceql.expressions.scalar import compile_condition
 from ceql.expressions.vectorized import evaluate
 from ceql.guards.aggregates import AggregateGuard
 from ceql.guards.guard import Guard
+from ceql.guards.rounds import RoundGuard
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of, attributes_of, parts, replace
+from ceql.syntax.walk import aggregates_of, attributes_of, is_plain, parts, reads_earlier, replace
 from spaseq.core.errors import EventError, InternalError
 from spaseq.core.events import (
     Column,
@@ -50,10 +51,11 @@ class GuardConditions:
         self._guards = guards
 
     def kind(self, guard: Hashable) -> str | None:
-        """ "tuples"; "whole" for a guard with aggregates; None for guards that are not CEQL's (`Conditions.kind`)."""
+        """ "tuples"; "whole" for a guard with aggregates or on earlier events; None for guards that are not CEQL's
+        (`Conditions.kind`)."""
         if not isinstance(guard, Guard):
             return None
-        return "whole" if any(True for _ in aggregates_of(guard.condition)) else "tuples"
+        return "tuples" if is_plain(guard.condition) else "whole"
 
     def memory(self) -> GuardMemory:
         """An empty memory."""
@@ -228,9 +230,11 @@ class GuardMemory:
 
     def _prepare(self) -> None:
         self._tuples: dict[Guard, _Tuples] = {}
-        self._whole: dict[Guard, AggregateGuard] = {}
+        self._whole: dict[Guard, AggregateGuard | RoundGuard] = {}
         for guard in self._guards:
-            if any(True for _ in aggregates_of(guard.condition)):
+            if reads_earlier(guard.condition):
+                self._whole[guard] = RoundGuard(guard, self._reader)
+            elif any(True for _ in aggregates_of(guard.condition)):
                 self._whole[guard] = AggregateGuard(guard.condition, guard.variables, self._reader)
             else:
                 self._tuples[guard] = _Tuples(guard)
@@ -284,7 +288,7 @@ class GuardMemory:
                 return condition.one_by_one(self._attributes, events)
             return evaluate(condition.node, _Gathered(condition.reads, self._attributes, events))  # type: ignore[arg-type]
         except EventError as error:
-            raise EventError(f"{guard}: {error.problem}", source=self._source, hint=error.hint) from None
+            raise EventError(f"{guard.query_text}: {error.problem}", source=self._source, hint=error.hint) from None
 
     def test_whole(self, guard: Hashable, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
         """True if a guard with aggregates holds of a match: its events in order, each with the variables it takes."""
@@ -298,7 +302,7 @@ class GuardMemory:
                     return False
             return aggregate.leave(state)
         except EventError as error:
-            raise EventError(f"{guard}: {error.problem}", source=self._source, hint=error.hint) from None
+            raise EventError(f"{guard.query_text}: {error.problem}", source=self._source, hint=error.hint) from None
 
     def _reader(self, attribute: ast.Attribute) -> Callable[[int], Any]:
         column = self._attributes[attribute.name]

@@ -5,10 +5,12 @@
 * `taken`: The numbers of events that patterns and their variables take.
 * `partition_keys`: Equalities over all events of a match become a partition: `x.id = y.id AND y.id = z.id` is PARTITION
   BY [id].
+* `rounds`: Conditions that read events before the one at hand: `b.price < PREV(b.price)`, `c.price > b[0].price`.
 * `disjunctions`: The ORs of a FILTER: the number of alternatives they stand for, and conditions that take the place of
   many.
 * `lower`: Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
+* `passing`: The events that each step and loop of a query passes over, in words.
 * `advice`: Parts of a query that are probably not meant, though they can be run.
 """
 
-__all__ = ["advice", "disjunctions", "lower", "partition_keys", "taken"]
+__all__ = ["advice", "disjunctions", "lower", "partition_keys", "passing", "rounds", "taken"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ceql.semantics.filters import All, Any, Leaf, Test, conjuncts, leaves, merge, only_variable
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of
+from ceql.syntax.walk import is_plain, reads_earlier
 from spaseq.core.pattern import balance
 from spaseq.core.trees import fold
 
@@ -37,6 +37,8 @@ def as_single_events(test: Test, scope: Scope) -> Test:
     if isinstance(test, Leaf):
         return test
     variable = only_variable(test) if isinstance(test, Any) else None
+    if any(reads_earlier(leaf.condition) for leaf in leaves(test)):
+        variable = None  # each holds by itself if the event that it reads is not there
     if variable is not None and variable in scope.defined and scope.is_single(variable):
         return Leaf(merge(test), frozenset((variable,)), ast.NOWHERE)
     left, right = as_single_events(test.left, scope), as_single_events(test.right, scope)
@@ -53,12 +55,12 @@ def _key(test: Test) -> object:
 
 
 def is_on(test: Test, variables: frozenset[str]) -> bool:
-    """True if all conditions are on these variables, and none has an aggregate."""
+    """True if all conditions are on single events of these variables."""
     return all(_is_plain(leaf, variables) for leaf in leaves(test))
 
 
 def _is_plain(leaf: Leaf, variables: frozenset[str]) -> bool:
-    return leaf.variables <= variables and not any(True for _ in aggregates_of(leaf.condition))
+    return leaf.variables <= variables and is_plain(leaf.condition)
 
 
 def of_one_event(test: Test, names: frozenset[str]) -> Leaf | None:

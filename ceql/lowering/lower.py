@@ -29,11 +29,12 @@ from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
 from ceql.lowering.partition_keys import infer_keys
+from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
 from ceql.lowering.taken import size, taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
-from ceql.semantics.scopes import is_between, without_ending
+from ceql.semantics.scopes import defined_names, is_between, without_ending
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of
+from ceql.syntax.walk import aggregates_of, is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.engine import Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
@@ -80,7 +81,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     """
     lowering = _Lowering(text, source, settings)
     formula, ending = without_ending(query.where)
-    part = lowering.formula(formula)
+    part = lowering.with_rounds(lowering.formula(formula))
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
     if part.pending:
         raise InternalError("a condition found no scope")
@@ -186,6 +187,7 @@ class _Lowering:
         self.source = source
         self.settings = settings
         self.fresh = itertools.count(1)
+        self.before: dict[Guard, Span] = {}  # conditions that read earlier events
 
     def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
         return UnsupportedFeature(
@@ -200,8 +202,8 @@ class _Lowering:
 
     def formula(self, node: ast.Formula) -> _Part:
         match node:
-            case ast.EventType(name, stream):
-                return _atom(name, stream)
+            case ast.EventType():
+                return _atom(node)
             case ast.As(child, variable):
                 part = self.formula(child)
                 named = algebra.As(part.pattern, variable.text)
@@ -395,8 +397,8 @@ class _Lowering:
     def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], frozenset[str]]:
         """The alternatives that a NOT forbids, and the variables that they define together."""
         match node:
-            case ast.EventType(name, stream):
-                atom = _atom(name, stream).pattern
+            case ast.EventType():
+                atom = _atom(node).pattern
                 assert isinstance(atom, algebra.Atom)
                 return [_Alternative(atom.predicates, atom.variables)], atom.variables
             case ast.As(child, variable):
@@ -444,8 +446,9 @@ class _Lowering:
                 "in A; NOT B; C the B that must not come may be compared with A, which came before it, and no other; "
                 "what ends a repetition is compared with no other event",
             )
-        if any(True for _ in aggregates_of(leaf.condition)):
-            raise self.unsupported("an aggregate in a NOT", leaf.span)
+        if not is_plain(leaf.condition):
+            what = "PREV" if reads_earlier(leaf.condition) else "an aggregate"
+            raise self.unsupported(f"{what} in a NOT", leaf.span)
         if not leaf.variables & defined <= event.names:
             return event  # it names a variable of another alternative, which is empty in this one
         if outside:
@@ -516,13 +519,44 @@ class _Lowering:
 
     def restricted(self, part: _Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> _Part:
         outside = variables - part.defined
+        if not outside and not _skips_till_next(part.pattern):
+            condition = decided_in_order(condition, part.pattern)
+        if reads_earlier(condition):
+            return self.at_events(part, condition, span)
         if outside:
             return self.deferred(part, condition, variables & part.defined, outside, span)
-        if len(variables) == 1 and not any(True for _ in aggregates_of(condition)):
+        if len(variables) == 1 and is_plain(condition):
             (variable,) = variables
             predicate = Satisfies(owned(condition, None))
             return dataclasses.replace(part, pattern=algebra.Filter(part.pattern, variable, predicate))
         pattern = algebra.Correlate(part.pattern, variables, Guard(condition, variables))
+        return dataclasses.replace(part, pattern=pattern)
+
+    def at_events(self, part: _Part, condition: ast.Condition, span: Span) -> _Part:
+        """Gives the events at which a condition that reads earlier events is tested a fresh name, and takes note of
+        it."""
+        anchor = tested_at(condition)
+        if isinstance(anchor, str) and anchor not in part.defined:
+            anchor = Refusal(
+                f"a condition with PREV that names {anchor}, in a part of the formula that does not take it",
+                f"it is tested at the event that it names: put the FILTER on the part with {anchor}",
+            )
+        if isinstance(anchor, Refusal):
+            raise self.unsupported(anchor.problem, span, anchor.hint)
+        mark = f"{anchor}#{next(self.fresh)}"
+        self.before[at_events(condition, anchor, mark)] = span
+        return dataclasses.replace(part, pattern=_mark(part.pattern, anchor, mark))
+
+    def with_rounds(self, part: _Part) -> _Part:
+        """The whole formula under its conditions that read earlier events."""
+        pattern = part.pattern
+        both = [n for n in walk(pattern) if isinstance(n, algebra.And) and _skips_till_next(n)]
+        for guard, span in self.before.items():
+            for node in both:
+                if guard.variables & algebra.variables(node.left) and guard.variables & algebra.variables(node.right):
+                    what = "a condition with PREV on both parts of an AND with ->"
+                    raise self.unsupported(what, span, "each part takes its own next events, whatever the other takes")
+            pattern = algebra.Correlate(pattern, guard.variables, guard)
         return dataclasses.replace(part, pattern=pattern)
 
     def deferred(
@@ -548,12 +582,12 @@ def _skips_till_next(pattern: Pattern) -> bool:
     )
 
 
-def _atom(name: str, stream: ast.Name | None) -> _Part:
-    if stream is None:
-        variables, predicates = frozenset((name,)), frozenset((TypeIs(name),))
-        return _Part(algebra.Atom(predicates, variables), variables)
-    variables = frozenset((name, f"{stream.text}>{name}"))
-    return _Part(algebra.Atom(frozenset((TypeIs(name), StreamIs(stream.text))), variables), variables)
+def _atom(node: ast.EventType) -> _Part:
+    name, stream = node.name, node.stream
+    variables, predicates = defined_names(node), frozenset[Predicate](() if node.every else (TypeIs(name),))
+    if stream is not None:
+        predicates |= {StreamIs(stream.text)}
+    return _Part(algebra.Atom(predicates, variables), variables)
 
 
 def _mark(node: Pattern, variable: str, mark: str) -> Pattern:

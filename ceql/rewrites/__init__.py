@@ -2,6 +2,7 @@
 
 ======================  ====================================================================  ==================
 `fold_constants`        `x.v > 1 + 2` is `x.v > 3`                                            compiled with
+`count_rounds`          `F+ FILTER COUNT(F) >= 3` is `F{3,}`                                  compiled with
 `pop_filters`           a condition on one variable of a wider scope moves out to it          compiled with
 `remove_unsatisfiable`  branches that no stream matches are left out                          compiled with
 `lp_normal_form`        [CEL] Theorem 2: conditions on one variable at their events       offered
@@ -24,6 +25,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Final
 
+from ceql.rewrites.count_rounds import count_rounds
 from ceql.rewrites.fold_constants import fold_constants
 from ceql.rewrites.lp_normal_form import lp_normal_form
 from ceql.rewrites.never import NEVER
@@ -39,6 +41,7 @@ __all__ = [
     "DEPTH",
     "Removed",
     "Rewritten",
+    "count_rounds",
     "fold_constants",
     "lp_normal_form",
     "pop_filters",
@@ -68,8 +71,9 @@ class Rewritten:
     unsafe: tuple[tuple[str, Span], ...] = ()
 
 
-def rewrite(query: ast.Query, limit: int) -> Rewritten:
-    """Applies the rewrites that a query is compiled with. `limit`: how many nodes its formula may grow to.
+def rewrite(query: ast.Query, limit: int, events: int = 0) -> Rewritten:
+    """Applies the rewrites that a query is compiled with. `limit`: how many nodes its formula may grow to. `events`:
+    how many events it may take, repetitions written out, for conditions on COUNT to become repetitions.
 
     Constants are folded first, because contradictions are found between constants. Conditions are moved out before
     branches are removed, because only in its own scope does a condition meet the others on its variable. If nothing is
@@ -81,7 +85,7 @@ def rewrite(query: ast.Query, limit: int) -> Rewritten:
     if is_deeper(query.where, DEPTH):
         return Rewritten(query)
     unsafe = unsafe_variables(query.where)
-    folded = fold_constants(query.where)
+    folded = count_rounds(fold_constants(query.where), events)
     left, removed = remove_unsatisfiable(pop_filters(folded, limit))
     if removed and left is not None:
         removed = _missing(removed, folded, left)

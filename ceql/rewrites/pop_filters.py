@@ -25,7 +25,7 @@ from ceql.semantics.scopes import (
     without_ending,
 )
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of
+from ceql.syntax.walk import is_plain
 from spaseq.core.errors import InternalError
 from spaseq.core.pattern import Skip
 
@@ -68,7 +68,7 @@ def borrow(node: ast.Formula, scopes: Scopes = ()) -> Iterator[Place]:
 
 
 def _is_single(leaf: Leaf) -> bool:
-    return len(leaf.variables) == 1 and not any(True for _ in aggregates_of(leaf.condition))
+    return len(leaf.variables) == 1 and is_plain(leaf.condition)
 
 
 def _pop(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) -> ast.Formula:
@@ -108,6 +108,6 @@ def _same(found: ast.Formula | None) -> ast.Formula:
 
 
 def is_defined_here(leaf: Leaf, child: ast.Formula) -> bool:
-    """True if a condition without aggregates is on one variable that its own formula defines, so that it can move down
+    """True if a condition on single events is on one variable that its own formula defines, so that it can move down
     to that variable's events."""
     return _is_single(leaf) and leaf.variables <= defined_names(child)

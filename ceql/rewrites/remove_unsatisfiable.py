@@ -15,7 +15,7 @@ from ceql.semantics.filters import All, Any, Leaf, Test, as_test, conjuncts, own
 from ceql.semantics.scopes import defined_names, taking, without, without_ending
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression, print_formula
-from ceql.syntax.walk import aggregates_of
+from ceql.syntax.walk import is_plain
 from spaseq.core.errors import Span
 from spaseq.core.pattern import Skip
 
@@ -165,8 +165,8 @@ class _Search:
 
 
 def _more(facts: _Facts, test: Test, variables: frozenset[str]) -> _Facts:
-    """`facts`, and `test` if it is a single condition without aggregates on one of `variables`."""
-    if not isinstance(test, Leaf) or len(test.variables) != 1 or any(True for _ in aggregates_of(test.condition)):
+    """`facts`, and `test` if it is a single condition on single events of one of `variables`."""
+    if not isinstance(test, Leaf) or len(test.variables) != 1 or not is_plain(test.condition):
         return facts
     (variable,) = test.variables
     if variable not in variables:

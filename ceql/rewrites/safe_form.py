@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from ceql.semantics.filters import Leaf, as_written
 from ceql.semantics.scopes import Scopes, defined_names, rebuild, scope_of, taking, without_ending
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of, with_variables
+from ceql.syntax.walk import is_plain, reads_earlier, with_variables
 from spaseq.core.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import Skip
 from spaseq.core.trees import children, fold
@@ -43,7 +43,7 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     """An equivalent query whose formula is safe: further bindings of a variable x are named x_2, x_3 and so on.
 
     Raises `BudgetExceeded` (`rewrite_size`) if one condition would become more than `limit` conditions: it is repeated
-    for every combination of the new names. Raises `UnsupportedFeature` for an aggregate over a renamed variable.
+    for every combination of the new names. Raises `UnsupportedFeature` for an aggregate or PREV of a renamed one.
     """
     rest, ending = without_ending(query.where)
     taken = set(_names(query))
@@ -122,13 +122,14 @@ def _said_of_all(
     if all(found == (v,) for v, found in names.items()):
         return leaf.condition
     count = math.prod(map(len, names.values()))
-    several = ", ".join(f"{v} ({len(found)} names)" for v, found in names.items() if len(found) > 1)
+    several = ", ".join(f"{v} ({len(found)} names)" for v, found in names.items() if found != (v,))
     if count > limit:
         hint = f"this comes of {several} in the condition at line {leaf.span.line}, column {leaf.span.column}"
         raise BudgetExceeded("rewrite_size", limit, count, "conditions", hint)
-    if count > 1 and any(True for _ in aggregates_of(leaf.condition)):
+    if reads_earlier(leaf.condition) or (count > 1 and not is_plain(leaf.condition)):
         raise UnsupportedFeature(
-            f"an aggregate together with {several}, bound on both sides of a sequence, has no safe form", span=leaf.span
+            f"an aggregate or PREV together with {several}, bound on both sides of a sequence, has no safe form",
+            span=leaf.span,
         )
     choices = [dict(zip(names, choice, strict=True)) for choice in itertools.product(*names.values())]
     return functools.reduce(ast.And, [as_written(_rename(leaf, choice)) for choice in choices])

@@ -12,12 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ceql.guards.totals import contents_of
 from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
+from ceql.lowering.passing import explain_steps
 from ceql.results.bindings import Bindings, Shown, lists_attributes
 from ceql.rewrites import DEPTH, Rewritten, rewrite
 from ceql.semantics.ambiguities import ambiguities
 from ceql.semantics.check import check, conditions, event_types
+from ceql.semantics.rounds import with_rounds
 from ceql.semantics.schemas import Schema, read_schema
 from ceql.semantics.scopes import is_deeper
 from ceql.semantics.streams import with_streams
@@ -42,7 +45,10 @@ class CompiledQuery(compiled.CompiledQuery):
         self._programs: dict[bool, Program] = {}
         self.tree: ast.Query = with_streams(parse(self.text, self.source))
         check(self.tree, self.text, self.source)
-        self.rewritten: Rewritten = rewrite(self.tree, self.settings.rewrite_size)
+        settings = self.settings
+        lazy = settings.evaluator in ("chain", "tree")  # which take few events, and count rounds by themselves
+        most = 0 if lazy else settings.repeated_events
+        self.rewritten: Rewritten = rewrite(with_rounds(self.tree), settings.rewrite_size, most)
         self.lowered: Lowered = lower(self.rewritten.query, self.text, self.source, self.settings)
         self._expect_keys(self.lowered.partition)
         within = self.rewritten.query.within
@@ -204,6 +210,14 @@ class CompiledQuery(compiled.CompiledQuery):
         if lowered.absent is not None:
             behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
             yield f"at the end: {lowered.absent}{behind}; matches are reported as their windows close"
+        steps = list(explain_steps(self.tree.where))
+        if steps:
+            yield "steps:"
+            yield from ("  " + line for line in steps)
+        for guard in () if lowered.registers is None else lowered.registers.guards:
+            contents = contents_of(guard)
+            if contents:
+                yield f"{guard}: {contents}"
         yield "automaton:"
         yield from ("  " + line for line in self.program().explain().splitlines())
 

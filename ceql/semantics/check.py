@@ -24,13 +24,16 @@ import pyarrow.compute as pc
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import whole_string
 from ceql.syntax import ast
-from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, variables_of
+from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, reads_earlier, variables_of
 from spaseq.core.errors import QuerySemanticsError, Span
 from spaseq.core.events import text_array
 from spaseq.core.trees import children, walk
 
 _NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
-_FUNCTION_HINTS: Final = {"PREV": _NEIGHBOURS, "PREVIOUS": _NEIGHBOURS, "LAG": _NEIGHBOURS, "LEAD": _NEIGHBOURS}
+_EARLIER: Final = "PREV(b.price) is the price of the event that b took before, PREV(b.price, 2) of the one before that"
+_FUNCTION_HINTS: Final = {
+    "PREVIOUS": _EARLIER, "LAG": _EARLIER, "PRIOR": _EARLIER, "LEAD": _NEIGHBOURS, "NEXT": _NEIGHBOURS,
+}  # fmt: skip
 
 
 def check(query: ast.Query, text: str = "", source: str = "<query>") -> None:
@@ -159,6 +162,8 @@ class _Checker:
             match part:
                 case ast.Like(_, pattern):
                     self.pattern(pattern, part.span)
+                case ast.Call("PREV", arguments):
+                    raise self.earlier(part, arguments)
                 case ast.Call(function, _) if function not in FUNCTIONS:
                     hint = _FUNCTION_HINTS.get(function) or _closest(function, sorted(FUNCTIONS), 0.75)
                     hint = hint or f"functions are {', '.join(sorted(FUNCTIONS))}"
@@ -180,6 +185,8 @@ class _Checker:
                 raise self.error(f"{name} is of {function.count} attributes that are lists", argument.span, example)
             if is_aggregate(call) and any(True for _ in calls_of(argument)):
                 raise self.error("an aggregate inside an aggregate", argument.span, example)
+            if is_aggregate(call) and reads_earlier(argument):
+                raise self.error("PREV inside an aggregate", argument.span, example)
             if isinstance(argument, ast.Variable):
                 if "event" not in function.takes:
                     raise self.error(
@@ -189,6 +196,21 @@ class _Checker:
                     )
             elif is_aggregate(call):
                 self.aggregated(name, argument, example)
+
+    def earlier(self, call: ast.Call, arguments: tuple[ast.Expression, ...]) -> QuerySemanticsError:
+        """The error of a PREV that is not of an attribute, or looks back by no number of events."""
+        match arguments:
+            case (ast.Variable(name), *_):
+                return self.error(f"PREV of which attribute of {name}?", call.span, f"write PREV({name}.price)")
+            case (ast.Attribute(), back):
+                problem = f"PREV looks back by 1 to {ast.MOST_BACK} events"
+                return self.error(problem, back.span, "b[0].price is the price of the first event of b")
+            case (ast.Attribute(), _, *_):
+                return self.error("PREV takes an attribute, and how far it looks back", call.span, _EARLIER)
+            case (ast.Earlier() as inner, *_):
+                return self.error("PREV inside PREV", inner.span, _EARLIER)
+        hint = "compute with it outside: 2 * PREV(b.price)"
+        return self.error("PREV is of one attribute", arguments[0].span, hint)
 
     def aggregated(self, name: str, argument: ast.Expression, example: str) -> None:
         over = set(variables_of(argument))

@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written
 from ceql.syntax import ast
+from ceql.syntax.walk import reads_earlier
 from spaseq.core.pattern import Skip
 from spaseq.core.trees import children, fold, mapped, walk, with_children
 
@@ -170,6 +171,8 @@ def without(
 
     def change(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Condition | None:
         own, scope = defined_names(child), scope_of(leaf, child, scopes)
+        if reads_earlier(leaf.condition):  # of events of any part: it goes only if the events that it is about do
+            return leaf.condition if leaf.variables & own & defines(child) else None
         if not leaf.variables & own <= defines(child):
             return None
         return leaf.condition if scope is None or leaf.variables - own <= defines(scope) else None

@@ -146,6 +146,8 @@ class _Types:
                 self.known(name, node.span)
                 of = own or variable
                 return self.schema.kind(name, None if of is None else self.types.get(of))
+            case ast.Earlier(attribute):
+                return self.kind(attribute, variable)
             case ast.Negate(child):
                 self.number(child, node, variable)
                 return "number"
@@ -185,6 +187,8 @@ def _types(formula: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
     too."""
     for node in walk(formula):
         match node:
+            case ast.EventType(every=True):
+                yield from ((name, None) for name in defined_names(node))
             case ast.EventType():
                 yield from ((name, defined_names(node)) for name in defined_names(node))
             case ast.As(child, variable):
@@ -194,9 +198,9 @@ def _types(formula: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
 def _together(node: ast.Formula, below: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
     """The types of all events that a formula takes, from those of its parts; None for any type."""
     match node:
-        case ast.EventType():
+        case ast.EventType(every=False):
             return defined_names(node)
-        case ast.Without():
+        case ast.EventType() | ast.Without():
             return None
     known = [types for types in below if types is not None]
     return frozenset[str]().union(*known) if len(known) == len(below) else None

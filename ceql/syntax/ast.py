@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from spaseq.core.errors import Span
 from spaseq.core.pattern import Preference, Skip
 
+MOST_BACK = 16
+"""The most events that `PREV` looks back: each is a register of the automaton."""
+EVERY = "ANY"
+"""The word that stands for an event of whatever type, in place of a type."""
 NOWHERE = Span(0, 0, 1, 1)
 """The span of nodes that were not read from a text."""
 
@@ -74,6 +78,15 @@ class Call(Expression):
 
     function: str
     arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier(Expression):
+    """`PREV(b.price, back)`: the attribute of an event that its variable took before the event at hand, `back` events
+    before; of the first one, `b[0].price`, if `back` is 0."""
+
+    attribute: Attribute
+    back: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +180,14 @@ class Formula(Node):
 
 @dataclass(frozen=True, slots=True)
 class EventType(Formula):
-    """`R`, or `s>R`: one event of type R (on stream s), taken by the variables `R` and `s>R`."""
+    """`R`, or `s>R`: one event of type R (on stream s), taken by the variables `R` and `s>R`.
+
+    With `every`, the name is the word ANY: one event of whatever type.
+    """
 
     name: str
     stream: Name | None = None
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ _SLIPS: Final = tuple(
         ),
         (r"SELECT\s+COUNT", r"\(", "matches are counted with --format count, or .count(); COUNT(x) >= 3 is a FILTER"),
         (
-            rf"(?:SELECT|,)\s*(?:{'|'.join(FUNCTIONS)})",
+            rf"(?:SELECT|,)\s*(?:{'|'.join((*FUNCTIONS, 'PREV'))})",
             r"\(",
             "aggregates are conditions, FILTER AVG(x.v) > 3; SELECT x[v] reports the values that they are made of",
         ),
@@ -126,6 +126,12 @@ _SLIPS: Final = tuple(
         (r"\w+\s*\(\s*DISTINCT", r"", "aggregates range over all events of a variable; there is no DISTINCT"),
         (r"={2,}", r"=", "write = or =="),
         (r"CONSUME", r"(?:ANY|PARTITION|NONE)\b", "write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE"),
+        (
+            r"\w+\s*\.\s*\w+",
+            r"\[",
+            "PREV(b.price) is the price of the event that b took before, b[0].price that of its first event",
+        ),
+        (r"\bPREV", r"[^\W\d]", "what is read stands in parentheses: PREV(b.price)"),
         (r"\w+\s*\.\s*\w+", r"\.", "an attribute is x.price: one variable, one attribute"),
         (r"WITHIN", r"", _WINDOW),
         (r"", r"WHERE\s+TIMER\b", "a window is WITHIN 10 SECONDS, at the end"),
@@ -239,10 +245,12 @@ def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
 
 
 def _words(terminals: Iterable[str]) -> tuple[str, ...]:
-    found = set(terminals)
+    found = set(terminals) - {"MORETHAN"}
     if "BOUNDS" in found:
         found -= {"PLUS", "STAR", "LOOP", "LBRACE", "QMARK"}
-    words = {_WORDS.get(t, t) for t in found if t != "MORETHAN"}
+    if "LSQB" not in found:  # behind x[…], of which few mean x[0].price
+        found.discard("DOT")
+    words = {_WORDS.get(t, t) for t in found}
     if "an arithmetic operator" in words:
         words -= {"+", "*"}
     return tuple(sorted(words, key=lambda w: (not w.startswith("a "), w)))

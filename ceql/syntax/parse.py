@@ -173,9 +173,9 @@ class _Builder:
         span = self.span(tree)
         match str(tree.data):
             case "event_type":
-                return ast.EventType(self.name(_child(tree, 0)).text, span=span)
+                return self.event_type(_child(tree, 0), None, span)
             case "stream_event_type":
-                return ast.EventType(self.name(_child(tree, 1)).text, self.name(_child(tree, 0)), span=span)
+                return self.event_type(_child(tree, 1), self.name(_child(tree, 0)), span)
             case "as_name":
                 return ast.As(self.formula(_child(tree, 0)), self.name(_child(tree, 1)), span=span)
             case "filter":
@@ -202,6 +202,10 @@ class _Builder:
             case kind if kind in _REPEATS:
                 return self.rounds(tree)
         raise InternalError(f"no formula for {tree.data}")
+
+    def event_type(self, tree: Tree[Token], stream: ast.Name | None, span: Span) -> ast.EventType:
+        name, every = self.name(tree).text, str(_token(tree)).upper() == ast.EVERY
+        return ast.EventType(ast.EVERY if every else name, stream, every, span=span)
 
     def repeat(self, tree: Tree[Token]) -> ast.Repeat:
         found = self.formula(tree)
@@ -340,6 +344,11 @@ class _Builder:
                 return ast.Attribute(attribute.text, variable.text, span=span)
             case "call":
                 return self.call(tree, in_brackets)
+            case "indexed":
+                return self.first_event(tree, in_brackets)
+            case "holds" if _child(tree, 1).data == "number":
+                event = self.text[span.start : span.end]
+                raise self.error(f"{event} of which attribute?", span, f"write {event}.price")
             case "grouped" | "unchanged":
                 return down(_child(tree, 0))
             case "negate":
@@ -368,15 +377,35 @@ class _Builder:
         function = FUNCTIONS.get(self.name(_child(call, 0)).text.upper())
         return function is not None and function.gives == "truth"
 
-    def call(self, tree: Tree[Token], in_brackets: bool) -> ast.Call:
+    def first_event(self, tree: Tree[Token], in_brackets: bool) -> ast.Earlier:
+        """`b[0].price`."""
+        variable, index, attribute = _trees(tree)
+        span, name = self.span(tree), f"{self.name(variable).text}.{self.name(attribute).text}"
+        if in_brackets:
+            hint = f"write {name} > {self.name(variable).text}[0].{self.name(attribute).text} outside of the brackets"
+            raise self.error("brackets inside brackets", span, hint)
+        number = self.value(index, True) if index.data in ("number", "negate") else None
+        if number != ast.Number(0):
+            hint = f"the first event is {self.name(variable).text}[0], the last one before is PREV({name}), and the "
+            raise self.error("only [0], the first event, can be named by its number", self.span(index),
+                             hint + f"second last one PREV({name}, 2)")  # fmt: skip
+        read = ast.Attribute(self.name(attribute).text, self.name(variable).text, span=span)
+        return ast.Earlier(read, 0, span=span)
+
+    def call(self, tree: Tree[Token], in_brackets: bool) -> ast.Call | ast.Earlier:
         function, *arguments = _trees(tree)
         build: Callable[[Tree[Token]], ast.Expression] = lambda node: (  # noqa: E731
             ast.Variable(self.name(_child(node, 0)).text, span=self.span(node))
             if node.data == "bare" and not in_brackets
             else self.value(node, in_brackets)
         )
-        name = self.name(function).text.upper()
-        return ast.Call(name, tuple(build(a) for a in arguments), span=self.span(tree))
+        name, built, span = self.name(function).text.upper(), tuple(build(a) for a in arguments), self.span(tree)
+        match built if name == "PREV" else ():
+            case (ast.Attribute() as read,):
+                return ast.Earlier(read, 1, span=span)
+            case (ast.Attribute() as read, ast.Number(int(back))) if 0 < back <= ast.MOST_BACK:
+                return ast.Earlier(read, back, span=span)
+        return ast.Call(name, built, span=span)
 
 
 _SIGNS: Final = {"": Skip.ANY, "->": Skip.NEXT, ":": Skip.NONE}

@@ -100,6 +100,8 @@ def _formula(node: ast.Formula, level: int) -> str:
 
 def _formula_text(node: ast.Formula) -> tuple[str, int]:
     match node:
+        case ast.EventType(_, stream, True):
+            return "ANY" if stream is None else f"{_name(stream.text)}>ANY", 5
         case ast.EventType(name, None):
             return _name(name), 5
         case ast.EventType(name, ast.Name(stream)):
@@ -174,6 +176,14 @@ def _expression_text(node: ast.Expression) -> tuple[str, int]:
             return _value_text(node)
 
 
+def _earlier(attribute: ast.Attribute, back: int) -> str:
+    if back:
+        return f"PREV({print_expression(attribute)}{'' if back == 1 else f', {back}'})"
+    if attribute.variable is None:
+        return f"FIRST({print_expression(attribute)})"
+    return f"{_name(attribute.variable)}[0].{_name(attribute.name)}"
+
+
 def _range(low: ast.Expression | None, high: ast.Expression | None) -> str:
     if low is not None and high is not None:
         return f"RANGE({_expression(low, 4)}, {_expression(high, 4)})"
@@ -194,6 +204,8 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return f"{_name(variable)}.{_name(name)}", 7
         case ast.Variable(name):
             return _name(name), 7
+        case ast.Earlier(attribute, back):
+            return _earlier(attribute, back), 7
         case ast.Call(function, arguments):
             return f"{_name(function)}({', '.join(print_expression(a) for a in arguments)})", 7
         case ast.Negate(child):

@@ -51,9 +51,22 @@ def is_aggregate(node: ast.Expression) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and FUNCTIONS[node.function].add is not None
 
 
+def reads_earlier(node: ast.Expression) -> bool:
+    """True if a condition reads an event that one of its variables took before the event at hand."""
+    return any(isinstance(part, ast.Earlier) for part in parts(node))
+
+
+def is_plain(node: ast.Expression) -> bool:
+    """True if one event of each of its variables decides a condition: it has no aggregate and reads no earlier
+    event."""
+    return not reads_earlier(node) and not any(True for _ in aggregates_of(node))
+
+
 def has_uncoded(node: ast.Expression) -> bool:
-    """True if a condition has an aggregate or reads lists, for which kernels have no codes."""
-    return any(is_aggregate(call) or "list" in FUNCTIONS[call.function].takes for call in calls_of(node))
+    """True if a condition has an aggregate or reads lists, for which kernels have no codes; or earlier events, which
+    have codes of their own (`ceql.guards.rounds`)."""
+    reads_lists = any("list" in FUNCTIONS[call.function].takes for call in calls_of(node))
+    return reads_lists or not is_plain(node)
 
 
 def variables_of(node: ast.Expression) -> Iterator[str]:

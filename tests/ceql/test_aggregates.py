@@ -137,11 +137,11 @@ def test_what_one_event_may_move_has_a_budget() -> None:
     """Each distinct sum is a register row, and an event moves them all."""
     events = [{"type": "A", "v": 1 << i} for i in range(9)]
     for text in ("A+ AS x ; B FILTER SUM(x.v) > 3", "A+ AS x FILTER AVG(x.v) > 3"):
-        query = ceql.compile(f"SELECT * WHERE {text}", settings=Settings(event_runs=100))
-        with query.open() as session, pytest.raises(BudgetExceeded, match=r"event_runs is 100 runs and \d+ are needed"):
+        query = ceql.compile(f"SELECT * WHERE {text}", settings=Settings(live_runs=100))
+        with query.open() as session, pytest.raises(BudgetExceeded, match=r"live_runs is 100 runs and \d+ are needed"):
             for event in events:
                 session.push(event)
-        with pytest.raises(BudgetExceeded, match="raise event_runs"):
+        with pytest.raises(BudgetExceeded, match="raise live_runs"):
             query.run(events).count()
 
 

@@ -202,6 +202,19 @@ def test_explain_and_parts() -> None:
     assert query.pattern is not None and query.program().window.size == 5
 
 
+def test_explain_says_which_events_are_passed_over() -> None:
+    text = ceql.compile("SELECT * WHERE A -> B->+? UNTIL X -> NOT Y -> C? : D").explain()
+    said = text[text.index("steps:\n") : text.index("automaton:")]
+    assert said.splitlines()[1:] == [
+        "  1:21 before B->+? UNTIL X: the next event that fits is taken, others are passed over",
+        "  1:21 rounds of B->+? UNTIL X: the next event that fits is taken, others are passed over; if an event also "
+        "fits what follows, it is taken there; X ends it",
+        "  1:47 before C?: the next event that fits is taken, others are passed over; none may be Y",
+        "  1:47 C?: C may be missing; between steps with ->, an event that also fits what follows is taken here",
+        "  1:52 before D: the very next event must fit",
+    ]
+
+
 def test_examples_in_docstrings() -> None:
     for module in (ceql, ceql.query):
         assert doctest.testmod(module).failed == 0

@@ -19,15 +19,17 @@ and an expression is one of
     ("=" | "!=" | "<" | "<=" | ">" | ">=", e, f)  ("and", e, f)  ("or", e, f)  ("not", e)
     ("in", e, (v, …))  ("between", e, low or None, high or None)  ("like", e, regular expression)
     ("total", function, variable, e)  an aggregate of e, an expression over `attribute`s, over the events of a variable
+    ("earlier", variable, a, k)  a of the k-th last event that the variable took before this one; of the first if k is 0
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -51,10 +53,11 @@ LIMIT = 30_000
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """An event of type `name`; with `stream`, of that stream alone."""
+    """An event of type `name`, or with `every` of whatever type; with `stream`, of that stream alone."""
 
     name: str
     stream: str | None = None
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,14 +249,21 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
     if has_steps(formula) and not isinstance(formula, And | Project):
         return oracle_steps.valuations(formula, stream)
     match formula:
-        case Type(name, source):
+        case Type(name, source, every):
             return {
                 Valuation(i, i, frozenset((x, frozenset({i})) for x in variables_of(formula)))
                 for i, event in enumerate(stream)
-                if event["type"] == name and source in (None, event.get("stream"))
+                if (every or event["type"] == name) and source in (None, event.get("stream"))
             }
         case As(child, variable):
             return {_name(v, variable) for v in valuations(child, stream)}
+        case Filter(child, condition) if reads_earlier(condition):
+            match condition:
+                case ("any", *parts):
+                    return set().union(*(valuations(Filter(child, part), stream) for part in parts))
+                case ("all", *parts):
+                    return valuations(functools.reduce(Filter, parts, child), stream)
+            return {_owe(v, condition) for v in valuations(child, stream)}
         case Filter(child, condition):
             defined = variables_of(child)
             kept = (_filter(v, condition, defined, stream) for v in valuations(child, stream))
@@ -336,7 +346,7 @@ def _name(v: Valuation, variable: str) -> Valuation:
 def variables_of(formula: Formula) -> frozenset[str]:
     """The variables a formula defines, type names among them (T ⊆ X)."""
     match formula:
-        case Type(name, source):
+        case Type(name, source, _):
             return frozenset({name} if source is None else {name, f"{source}>{name}"})
         case As(child, variable):
             return variables_of(child) | {variable}
@@ -359,7 +369,7 @@ def named(condition: Any) -> frozenset[str]:
     if not isinstance(condition, tuple) or not condition:
         return frozenset()
     match condition:
-        case ("on" | "of", variable, *_):
+        case ("on" | "of" | "earlier", variable, *_):
             return frozenset({variable})
         case ("total", _, variable, _):
             return frozenset({variable})
@@ -450,7 +460,7 @@ def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Eve
     """Check the owed conditions that can be decided now: each whose variables are all in `defined`."""
     result = set()
     for v in found:
-        due = {(condition, own) for condition, own in v.owed if named(condition) <= defined}
+        due = {(c, own) for c, own in v.owed if named(c) <= defined and not reads_earlier(c)}
         if all(holds(condition, _knowing(v, own), stream) for condition, own in due):
             result.add(Valuation(v.start, v.end, v.mapping, v.owed - due))
     return result
@@ -459,6 +469,133 @@ def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Eve
 def _knowing(v: Valuation, own: frozenset[tuple[str, Positions]]) -> Valuation:
     """`v` with the variables of `own` as they were at the condition."""
     return Valuation(v.start, v.end, frozenset({**dict(v.mapping), **dict(own)}.items()))
+
+
+# ----------------------------------------------------------------------------------- conditions on each round of a loop
+
+
+def of_rounds(formula: Formula, in_loop: bool = False) -> Formula:
+    """The formula with FIRST(v.a) and LAST(v.a) in conditions inside a loop as the earlier events that they mean there:
+    if a condition names an event, and aggregates nothing else."""
+    match formula:
+        case Filter(child, condition):
+            inner = of_rounds(child, in_loop)
+            return Filter(inner, _condition_of_rounds(condition) if in_loop else condition)
+        case Plus(child):
+            return replace(formula, child=of_rounds(child, True))
+        case Repeat(child, _, high) | Rounds(child, _, high):
+            return replace(formula, child=of_rounds(child, in_loop or high != 1))
+        case As(child) | Project(child):
+            return replace(formula, child=of_rounds(child, in_loop))
+        case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right) | Step(left, right):
+            return replace(formula, left=of_rounds(left, in_loop), right=of_rounds(right, in_loop))
+    return formula
+
+
+def _condition_of_rounds(condition: tuple[Any, ...]) -> tuple[Any, ...]:
+    match condition:
+        case ("all" | "any" as word, *parts):
+            return (word, *map(_condition_of_rounds, parts))
+        case ("on", variable, ("and", left, right)):
+            return ("on", variable, ("and", *(_condition_of_rounds(("on", variable, e))[2] for e in (left, right))))
+    aggregates = {part[1] for part in _parts(condition) if part[0] == "total"}
+    if aggregates and aggregates <= {"FIRST", "LAST"} and (_plain(condition[-1]) or reads_earlier(condition)):
+        return (*condition[:-1], _as_earlier(condition[-1]))
+    return condition
+
+
+def _as_earlier(expression: Any) -> Any:
+    match expression:
+        case ("total", function, variable, inner):
+            return _of_earlier(inner, variable, 0 if function == "FIRST" else 1)
+        case (sign, *parts) if sign not in ("value", "of", "attribute", "earlier"):
+            return (sign, *map(_as_earlier, parts))
+    return expression
+
+
+def _of_earlier(inner: Any, variable: str, back: int) -> Any:
+    match inner:
+        case ("attribute", name):
+            return ("earlier", variable, name, back)
+        case ("value", _):
+            return inner
+        case (sign, *parts):
+            return (sign, *(_of_earlier(part, variable, back) for part in parts))
+    raise AssertionError(inner)
+
+
+def _parts(expression: Any) -> Iterator[tuple[Any, ...]]:
+    """A condition or an expression, and all in it but the arguments of aggregates."""
+    if isinstance(expression, tuple) and expression and isinstance(expression[0], str):
+        yield expression
+        for part in expression[1:] if expression[0] != "total" else ():
+            yield from _parts(part)
+
+
+def reads_earlier(condition: Any) -> bool:
+    """True if a condition reads events before the one at hand."""
+    return any(part[0] == "earlier" for part in _parts(condition))
+
+
+def _plain(expression: Any) -> frozenset[str]:
+    """The variables of the events at hand, "" for that of the brackets."""
+    named_here = (part for part in _parts(expression) if part[0] in ("of", "attribute"))
+    return frozenset(part[1] if part[0] == "of" else "" for part in named_here)
+
+
+def _owe(v: Valuation, condition: tuple[Any, ...]) -> Valuation:
+    """A condition on each round is decided once the whole match is known, at the events that its variable has now."""
+    anchor = anchor_of(condition)
+    return replace(v, owed=v.owed | {(condition, frozenset({(anchor, v.of(anchor))}))})
+
+
+def anchor_of(condition: tuple[Any, ...]) -> str:
+    """The variable at whose events a condition on each round is tested."""
+    if condition[0] == "on":
+        return str(condition[1])
+    earlier = {part[1] for part in _parts(condition) if part[0] == "earlier"}
+    (anchor,) = _plain(condition[-1]) or earlier
+    return str(anchor)
+
+
+def holds_so_far(condition: tuple[Any, ...], v: Valuation, whole: Valuation, stream: Sequence[Event]) -> bool:
+    """`holds` for the positions `v` of a FILTER's formula, of a match that is `whole` so far: conditions on each round
+    read events before of any part of it."""
+    match condition:
+        case ("all", *parts):
+            return all(holds_so_far(part, v, whole, stream) for part in parts)
+        case ("any", *parts):
+            return any(holds_so_far(part, v, whole, stream) for part in parts)
+    if not reads_earlier(condition):
+        return holds(condition, v, stream)
+    return all(_holds_at(condition, p, whole, stream) for p in v.of(anchor_of(condition)))
+
+
+def with_rounds(found: Iterable[Valuation], stream: Sequence[Event]) -> Iterator[Valuation]:
+    """The valuations of a whole formula that satisfy their conditions on each round."""
+    for v in found:
+        rounds = {(condition, own) for condition, own in v.owed if reads_earlier(condition)}
+        if all(_holds_at(condition, p, v, stream) for condition, own in rounds for _, at in own for p in at):
+            yield replace(v, owed=v.owed - rounds)
+
+
+def _holds_at(condition: tuple[Any, ...], position: int, v: Valuation, stream: Sequence[Event]) -> bool:
+    """True if the condition holds at an event, or one of the earlier events that it reads is not there."""
+    body = condition[-1]
+    for part in [part for part in _parts(body) if part[0] == "earlier"]:
+        _, variable, name, back = part
+        before = sorted(p for p in v.of(variable) if p < position)
+        if not before or len(before) < back:
+            return True
+        body = _put(body, part, ("value", stream[before[-back if back else 0]].get(name)))
+    at_hand = {variable: stream[position] for variable in _plain(body)}
+    return value_of(body, stream[position], at_hand) is True
+
+
+def _put(expression: Any, part: Any, value: Any) -> Any:
+    if expression == part:
+        return value
+    return tuple(_put(e, part, value) for e in expression) if isinstance(expression, tuple) else expression
 
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -671,7 +808,8 @@ def _report(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -
 
 def _in_window(query: Query, positions: Sequence[int], stream: Sequence[Event]) -> Iterator[Valuation]:
     """⌈φ WITHIN ε⌋ over a substream."""
-    for v in valuations(query.formula, [stream[p] for p in positions]):
+    events = [stream[p] for p in positions]
+    for v in with_rounds(valuations(of_rounds(query.formula), events), events):
         if inside(query.within, v.start, v.end, positions, stream):
             yield v
 
@@ -681,7 +819,8 @@ def _in_each_window(query: Query, positions: Sequence[int], stream: Sequence[Eve
         end = start
         while end < len(positions) and inside(query.within, start, end, positions, stream):
             end += 1
-        for v in valuations(query.formula, [stream[p] for p in positions[start:end]]):
+        events = [stream[p] for p in positions[start:end]]
+        for v in with_rounds(valuations(of_rounds(query.formula), events), events):
             if v.start == 0:
                 mapping = ((x, frozenset(start + i for i in taken)) for x, taken in v.mapping)
                 yield Valuation(start, start + v.end, frozenset(mapping), v.owed)

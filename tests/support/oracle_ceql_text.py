@@ -231,13 +231,12 @@ class _Reader(Tokens):
     def postfix(self) -> Formula:
         formula = self.primary()
         while True:
-            if self.take("+"):
-                formula = Plus(formula)
-            elif self.take(":+"):
-                formula = Plus(formula, adjacent=True)
+            if self.ahead("+", ":+") and not self.ahead("UNTIL", offset=1):
+                formula = Plus(formula, self.ahead(":+"))
+                self.at += 1
             elif self.take("AS"):
                 formula = As(formula, self.next("name"))
-            elif self.ahead("?", "*", ":*", "->*", "->+", "{", ":{", "->{"):
+            elif self.ahead("+", ":+", "?", "*", ":*", "->*", "->+", "{", ":{", "->{"):
                 formula = self.rounds(formula)
             else:
                 return formula
@@ -273,8 +272,15 @@ class _Reader(Tokens):
             formula = self.formula()
             self.need(")")
             return formula
-        name = self.next("name")
-        return Type(self.next("name"), name) if self.take(">") else self.plain(name)
+        every, name = self.every(), self.next("name")
+        if self.take(">"):
+            every, kind = self.every(), self.next("name")
+            return Type("ANY" if every else kind, name, every)
+        return Type("ANY", None, True) if every else self.plain(name)
+
+    def every(self) -> bool:
+        """True if the word ANY is next: any type."""
+        return self.tokens[self.at][1].upper() == "ANY"
 
     def plain(self, name: str) -> Formula:
         """`R`; as `S>R OR T>R` if the query names a variable `S>R`, in SELECT or before a bracket."""
@@ -307,7 +313,8 @@ class _Reader(Tokens):
         if self.take("NOT"):
             return _negate(self.single())
         streamed = self.ahead(">", offset=1) and self.ahead("[", offset=3)
-        if self.tokens[self.at][0] == "name" and (self.ahead("[", offset=1) or streamed):
+        first = self.ahead("[", offset=1) and self.ahead("]", offset=3) and self.ahead(".", offset=4)
+        if self.tokens[self.at][0] == "name" and (self.ahead("[", offset=1) or streamed) and not first:
             variable = self.next("name")
             if self.take(">"):
                 variable += ">" + self.next("name")
@@ -423,7 +430,24 @@ class _Reader(Tokens):
             return ("corr", first, second)
         if name.upper() in _FUNCTIONS and self.take("("):
             return self.aggregate(name.upper())
+        if name.upper() == "PREV" and self.take("("):
+            return self.previous()
+        if self.take("["):
+            if self.next("number") != "0":
+                raise ValueError("an event by its number")
+            self.need("]")
+            self.need(".")
+            return ("earlier", name, self.next("name"), 0)
         return ("of", name, self.next("name")) if self.take(".") else ("attribute", name)
+
+    def previous(self) -> tuple[Any, ...]:
+        """`x.a)`, or in brackets `a)`, perhaps with a number behind."""
+        variable, attribute = self.variable, self.next("name")
+        if self.take("."):
+            variable, attribute = attribute, self.next("name")
+        back = int(self.next("number")) if self.take(",") else 1
+        self.need(")")
+        return ("earlier", variable, attribute, back)
 
     def aggregate(self, function: str) -> tuple[Any, ...]:
         """COUNT(x), or a function of an expression over the attributes of one variable."""

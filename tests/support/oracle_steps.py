@@ -6,7 +6,8 @@ event; ways that want the very next event are lost. A way joined by `;`, or by `
 preferred there. With `;` a run that takes an event also passes over it.
 
 An event fits if it is of the type, and the valuation with it satisfies every FILTER around. Variables that have no
-event yet satisfy all.
+event yet satisfy all. A condition with an aggregate is decided when the run leaves the formula of its FILTER: if it
+does not hold then, no event fits what follows. Only COUNT against a number also rejects an event too many.
 
 `NEXT` stands for `->`. Definitions: docs/semantics.md, CEQL, *Steps*.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tests.support import oracle
 from tests.support.oracle import Event, Formula, TooBig, Valuation
@@ -120,10 +122,12 @@ def _begin(
         case oracle.Type() | oracle.Other():
             fits = any(v.start == 0 for v in oracle.valuations(formula, [stream[position]]))
             now = _with(taken, position, oracle.variables_of(formula) or {"an event that is no …"}, stream)
-            return [(now, then(now))] if fits and now is not None else []
+            following = then(now) if fits and now is not None else []
+            return [(now, following)] if now is not None and following else []
         case oracle.Filter(child) | oracle.As(child):
             inner = _enter(taken, formula)
-            return _begin(child, position, inner, lambda now: then(_leave(now)), stream, chooses=chooses)
+            decide: Callable[[_Taken], list[_Next]] = lambda now: then(_leave(now)) if _ends_well(now, stream) else []  # noqa: E731
+            return _begin(child, position, inner, decide, stream, chooses=chooses)
         case oracle.Or(left, right):
             return [*_begin(left, position, taken, then, stream), *_begin(right, position, taken, then, stream)]
         case oracle.Then(left, right) | oracle.Step(left, right) | oracle.Without(left, _, right):
@@ -137,7 +141,11 @@ def _begin(
         case oracle.Repeat(child, low, high):
             return _begin(oracle.Rounds(child, low, high), position, taken, then, stream, chooses=chooses)
         case oracle.Rounds():
-            return _begin(formula.child, position, taken, _after_round(formula, then, 1), stream, chooses=chooses)
+            after = _after_round(formula, then, 1)
+            first = _Way(formula, formula.join, taken, after, formula.until)
+            if _ends(first, position, stream):
+                return []
+            return _begin(formula.child, position, taken, after, stream, chooses=chooses)
     raise TooBig(f"no steps in {type(formula).__name__}")
 
 
@@ -174,7 +182,7 @@ def _optional(formula: Formula, join: str, way: _Way, without: list[_Next]) -> l
 
 
 def _prefer(way: _Way, without: list[_Next], preference: str) -> list[_Next]:
-    found: list[_Next] = []
+    found: list[_Next] = [] if without else [_Next((way,))]
     for other in without:
         if preference == "each" or any(w.join != NEXT for w in other.ways):
             found += [_Next((way,)), other]
@@ -239,7 +247,48 @@ def _satisfies(scope: _Scope, now: _Taken, stream: Sequence[Event]) -> bool:
     own = oracle.variables_of(scope.formula.child)
     outside = now.all if scope.around < 0 else now.scopes[scope.around].taken
     mapping = _mapping((*(pair for pair in outside if pair[0] not in own), *scope.taken))
-    return oracle.holds(scope.formula.condition, Valuation(0, 0, frozenset(mapping.items())), stream)
+    own_events, whole = (Valuation(0, 0, frozenset(m.items())) for m in (mapping, _mapping(now.all)))
+    for part in _parts(scope.formula.condition):
+        if not _has_total(part):
+            if not oracle.holds_so_far(part, own_events, whole, stream):
+                return False
+        elif _is_too_many(part, own_events, stream):
+            return False
+    return True
+
+
+def _ends_well(now: _Taken, stream: Sequence[Event]) -> bool:
+    """True if the conditions with aggregates hold of the FILTER that the run leaves."""
+    last = now.scopes[-1]
+    if not isinstance(last.formula, oracle.Filter):
+        return True
+    valuation = Valuation(0, 0, frozenset(_mapping(last.taken).items()))
+    return all(oracle.holds(part, valuation, stream) for part in _parts(last.formula.condition) if _has_total(part))
+
+
+def _parts(condition: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    if condition[0] == "all":
+        for part in condition[1:]:
+            yield from _parts(part)
+    else:
+        yield condition
+
+
+def _has_total(expression: Any) -> bool:
+    return isinstance(expression, tuple) and (expression[:1] == ("total",) or any(map(_has_total, expression)))
+
+
+def _is_too_many(condition: tuple[Any, ...], v: Valuation, stream: Sequence[Event]) -> bool:
+    """True if a count exceeds the number that it may have at most: no event more makes the condition true."""
+    match condition:
+        case ("for all", ("<" | "<=" | "=" as sign, ("total", "COUNT", name, inner), ("value", most))):
+            pass
+        case ("for all", (">" | ">=" | "=" as sign, ("value", most), ("total", "COUNT", name, inner))):
+            sign = {">": "<", ">=": "<="}.get(sign, sign)
+        case _:
+            return False
+    count = oracle.total("COUNT", [oracle.value_of(inner, stream[i], {}) for i in sorted(v.of(name))])
+    return bool(v.of(name)) and (count >= most if sign == "<" else count > most)
 
 
 def _mapping(taken: Iterable[tuple[str, int]]) -> dict[str, frozenset[int]]:

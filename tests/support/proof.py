@@ -29,7 +29,17 @@ from typing import Any
 
 import ceql
 from spaseq.core.errors import UnsupportedFeature
-from tests.support import drawn_rounds, drawn_steps, graph_patterns, harness, oracle, roads, strategies
+from tests.support import (
+    drawn_earlier,
+    drawn_rounds,
+    drawn_steps,
+    drawn_totals,
+    graph_patterns,
+    harness,
+    oracle,
+    roads,
+    strategies,
+)
 from tests.support.graph_patterns import PatternCase
 from tests.support.harness import Case
 from tests.support.roads import Ride, Road
@@ -245,6 +255,25 @@ def ceql_with_matches(rng: random.Random) -> strategies.CeqlCase:
     return strategies.interesting(strategies.ceql_case, lambda case: len(oracle.evaluate(case.query, case.stream)), rng)
 
 
+def _earlier(rng: random.Random) -> strategies.CeqlCase:
+    return strategies.interesting(
+        drawn_earlier.earlier_case, lambda case: len(oracle.evaluate(case.query, case.stream)), rng
+    )
+
+
+def _earlier_steps(rng: random.Random) -> strategies.CeqlCase:
+    """A query that is not refused: a condition with two variables in place of an aggregate's has no event."""
+    while True:
+        case = strategies.interesting(
+            drawn_earlier.earlier_steps_case, lambda case: len(oracle.evaluate(case.query, case.stream)), rng
+        )
+        try:
+            ceql.compile(case.text)
+        except UnsupportedFeature:
+            continue
+        return case
+
+
 def _long_ceql(rng: random.Random) -> strategies.CeqlCase:
     return strategies.interesting(
         strategies.long_ceql_case, lambda case: len(oracle.evaluate_long(case.query, case.stream)), rng
@@ -364,6 +393,22 @@ KINDS = {
     "endings": _ceql(
         _ending, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "totals": _ceql(
+        drawn_totals.totals_case, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "totals in steps": _ceql(
+        drawn_totals.steps_with_totals_case, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
+    ),
+    "earlier": _ceql(
+        _earlier, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "auto", "alerts", "pushed alerts"}),
+    ),
+    "earlier steps": _ceql(
+        _earlier_steps, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "valuations": Kind(
         ceql_with_matches, lambda drawn: Case("a random query", drawn.text, drawn.stream, valuations=True), _bindings,

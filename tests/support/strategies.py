@@ -427,7 +427,7 @@ def print_formula(formula: Formula, least: int = _FILTER) -> str:
 
 def _formula(formula: Formula) -> tuple[int, str]:
     match formula:
-        case Type(name, stream):
+        case Type(name, stream, _):
             return _POSTFIX, name if stream is None else f"{stream}>{name}"
         case As(child, variable):
             return _POSTFIX, f"{print_formula(child, _POSTFIX)} AS {variable}"
@@ -500,6 +500,9 @@ def print_expression(expression: tuple[Any, ...]) -> str:
             return str(name)
         case ("of", variable, name):
             return f"{variable}.{name}"
+        case ("earlier", variable, name, back):
+            more = f", {back}" if back > 1 else ""
+            return f"PREV({variable}.{name}{more})" if back else f"{variable}[0].{name}"
         case ("total", function, variable, inner):
             return f"{function}({variable if inner == ('value', 1) else _print_own(variable, inner)})"
         case ("not", inner):

@@ -11,7 +11,9 @@ Modules:
 * `cea`: Complex event automata: a pattern compiled to states and transitions ([CORE] §3, [CEL] §6).
 * `compile`: Compile a pattern to a complex event automaton ([CORE], proof of Theorem 2; [CEL] Theorem 3).
 * `determinise`: Lazy I/O-determinisation of an automaton without registers ([CORE] §4.4, "on the fly").
+* `inclusion`: Inclusion between matches with one end, decided on the automaton: proofs that make a selection cheaper.
 * `diagram`: A complex event automaton as DOT, SVG and JSON, perhaps lit by a run.
+* `preference`: Lists of places: the deterministic states of NEXT and LAST ([CEL] Theorems 4 and 6, Appendix C.3.2).
 * `states`: States of an automaton of any kind: the reachable ones, and those with the same future.
 * `rma/`: Register match automata ([RMA]): expressions, constructions, runs.
 """

@@ -308,7 +308,8 @@ class _Builder:
         absent = tuple(Atom(stop, frozenset()) for stop in stops)
         none = frozenset({NoneOf(node.stops)}) if stops else frozenset[Predicate]()
         child = child if prefers else self.settle(child)
-        rounds = tuple(replace(e, predicates=e.predicates | none) for e in child.starts)
+        child = replace(child, starts=tuple(replace(e, predicates=e.predicates | none) for e in child.starts))
+        rounds = child.starts
         if prefers and node.preference is not Preference.EACH:
             rounds = tuple(replace(e, actions=again + e.actions) for e in rounds)
             wait, waiting = self._wait(rounds, node.skip, absent)

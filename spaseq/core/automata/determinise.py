@@ -54,9 +54,11 @@ class Step(NamedTuple):
 
 
 class Stepper:
-    """The transitions of an automaton on bit vectors."""
+    """The transitions of an automaton on bit vectors. `greedy`: `step` skips no event that can be marked
+    (`inclusion.find_largest`)."""
 
-    def __init__(self, cea: CEA) -> None:
+    def __init__(self, cea: CEA, greedy: bool = False) -> None:
+        self._greedy = greedy
         self._out = [
             [(_bits(t.predicates), t.rank, (t.label if t.marks else SKIP, t.target)) for t in out]
             for out in cea.transitions
@@ -82,7 +84,8 @@ class Stepper:
                 reached.setdefault(label, set()).add(target)
         skip = reached.pop(SKIP, set())
         marks = tuple((label, frozenset(to - {ACCEPT}), ACCEPT in to) for label, to in sorted(reached.items()))
-        return Step(marks, frozenset(skip - {ACCEPT}), ACCEPT in skip)
+        found = Step(marks, frozenset(skip - {ACCEPT}), ACCEPT in skip)
+        return greedy_step(found) if self._greedy else found
 
     def inert(self, vector: int) -> bool:
         """True if an event of this vector starts nothing, marks nothing, and leaves every state as it is."""
@@ -96,6 +99,13 @@ class Stepper:
         if self.enabled(state, vector) != [(SKIP, state)]:
             return False
         return not any(need & vector == need for need in self._acts[state])
+
+
+def greedy_step(step: Step) -> Step:
+    """The step of a run that does not skip an event which it can mark and go on, nor accepts without it if it can
+    accept with it."""
+    skip = frozenset[int]() if any(states for _, states, _ in step.marks) else step.skip
+    return Step(step.marks, skip, step.skip_accepts and not any(accepts for _, _, accepts in step.marks))
 
 
 def _bits(predicates: Iterable[int]) -> int:
@@ -126,8 +136,8 @@ class Cache:
     `pays` says whether it is worth its while.
     """
 
-    def __init__(self, cea: CEA, budget: int) -> None:
-        self._stepper = Stepper(cea)
+    def __init__(self, cea: CEA, budget: int, greedy: bool = False) -> None:
+        self._stepper = Stepper(cea, greedy)
         self._budget = budget
         self._vectors: list[int] = []
         self.clears: int = 0

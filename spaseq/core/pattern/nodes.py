@@ -185,8 +185,8 @@ class And(Pattern):
 class Iterate(Pattern):
     """`child` once or more; `skip` gives the events that may lie between two rounds.
 
-    `again`, if given, is a register action taken between rounds (SPAseq frees the variables of the round before). No
-    round begins with or behind an event that satisfies one of `stops`, conjunctions of predicates.
+    `again`, if given, is a register action taken between rounds (SPAseq frees the variables of the round before). An
+    event that satisfies one of `stops`, conjunctions of predicates, begins no round, nor does an event behind it.
     """
 
     child: Pattern

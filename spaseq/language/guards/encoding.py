@@ -21,6 +21,7 @@ import numpy as np
 
 from spaseq.core.automata import INITIAL
 from spaseq.core.engine.program.register_ops import NOTHING, UNKNOWN
+from spaseq.core.errors import InternalError
 from spaseq.core.integers import apart
 from spaseq.core.snapshot import expect
 from spaseq.gpm import ROUNDS, Side, freeze, holds
@@ -261,6 +262,10 @@ class TermCodes:
         omega = frozenset(freeze(self._pairs(row)) for row in codes)
         bound, pending, owed = self._bound.get(state, (frozenset(), frozenset(), ()))
         return bound, pending, omega, None if state == INITIAL else owed
+
+    def twin(self, row: Any, number: int) -> Any:
+        """As of `Codes.twin`: every term has one code."""
+        raise InternalError("two runs with the same mappings")
 
     def _pairs(self, row: list[int]) -> list[tuple[str, Any]]:
         """The terms in a row of registers by their variables, and the list of rounds by its name."""

@@ -2,6 +2,8 @@
 `spaseq.core.tecs.kernels`, which also describes their common arrays.
 
 * `drivers`: automata without registers; moves that the caller worked out; how every event ends;
+* `rivals`: selection MAX over automata without registers;
+* `preference`: the best runs of NEXT and LAST, in lists of places;
 * `registers`: configurations of automata whose guards are operations on registers;
 * `windows`: first live starts.
 """

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from spaseq.core.jit import hot, inline, kernel
-from spaseq.core.tecs.kernels.frontiers import apply_best, enumerate_recent, reserve_runs
+from spaseq.core.tecs.kernels.frontiers import apply_best, enumerate_earliest, enumerate_recent, reserve_runs
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_ANY,
     CONSUME_PARTITION,
@@ -17,6 +17,7 @@ from spaseq.core.tecs.kernels.layout import (
     E_LOW,
     E_POSITION,
     E_ROW,
+    EARLIEST,
     END,
     ENDS,
     FLOOR,
@@ -179,13 +180,16 @@ def run_moves(structure, runs, output, recent, count, position, low, dead_before
 
 @kernel
 def finish_event(structure, output, recent):
-    """Enumerate the matches of the current event: all, with LIMIT the most recent, only if any, or the roots of all."""
+    """Enumerate the matches of the current event: all, with LIMIT the most recent, that of the earliest start, only if
+    any, or the roots of all."""
     nodes, st, outs = structure.nodes, structure.st, structure.outs
     matches, places, write = output.matches, output.places, output.write
     if output.order == ENDS:
         return write_end(st, outs, matches, write)
     if output.order == KEEP_OPEN:
         return write_roots(nodes, st, outs, matches, places)
+    if output.order == EARLIEST:
+        return enumerate_earliest(nodes, st, outs, output.path, matches, places, write)
     if recent is not None:
         return enumerate_recent(nodes, st, outs, recent.heap, recent.links, matches, places, write, output.limit)
     return enumerate_outs(nodes, st, outs, output.stack, output.path, matches, places, write, None)

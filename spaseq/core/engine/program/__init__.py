@@ -20,6 +20,7 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
   §5.2).
 * `lazy_plan`: The parts of a program that lazy evaluation needs, decided once, when the program is compiled.
 * `program`: A compiled pattern, ready to be evaluated any number of times.
+* `simpler`: A choice among matches that costs less than the one asked for and gives the same matches.
 * `selection`: The meaning of a `Choice` for the kernels.
 """
 
@@ -35,6 +36,7 @@ __all__ = [
     "register_ops",
     "selection",
     "settings",
+    "simpler",
     "text_order",
     "window",
 ]

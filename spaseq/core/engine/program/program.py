@@ -9,6 +9,7 @@ from spaseq.core.automata import CEA, compile_pattern, say_action
 from spaseq.core.engine.program.lazy_plan import LazyPlan, planned
 from spaseq.core.engine.program.register_ops import MOST, Codes
 from spaseq.core.engine.program.settings import Choice, Consume, Registers, Selection, Settings
+from spaseq.core.engine.program.simpler import cheaper_choice
 from spaseq.core.engine.program.window import Window
 from spaseq.core.errors import InternalError
 from spaseq.core.pattern import NoneOf, Pattern
@@ -29,6 +30,8 @@ class Program:
     """For the lazy evaluators: a plan; or the reason why "auto" has none; None if they are not requested."""
     against: Program | None = None
     """Of matches that wait for their windows to close, those with one event more which calls them off."""
+    asked: str = ""
+    """The selection that `choice` stands for and the reason for it, if it is not the one that was asked for."""
 
     @property
     def ends_by_key(self) -> bool:
@@ -61,7 +64,7 @@ class Program:
                 window += f" {self.window.size:,}"
             else:
                 window += f" {self.window.size / per_second:,.12g} s"
-        chosen = [f"selection: {self.choice.selection.name}"]
+        chosen = [f"selection: {self.asked or self.choice.selection.name}"]
         if self.choice.consume is not Consume.NONE:
             chosen.append(f"consume by: {self.choice.consume.name}")
         if self.choice.limit is not None:
@@ -130,4 +133,5 @@ def compile_program(
                    valuations=valuations)  # fmt: skip
     if against is not None and settings.evaluator == "auto":
         lazy = "what must not come at the end has conditions on what came before"
-    return Program(cea, window, choice, registers, settings, absent, lazy, against)
+    choice, asked = cheaper_choice(cea, choice)
+    return Program(cea, window, choice, registers, settings, absent, lazy, against, asked)

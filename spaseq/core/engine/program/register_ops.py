@@ -51,6 +51,7 @@ class MergeRule(Enum):
     GREATEST = "the greater of both"
     LEAST = "the lesser of both"
     SAME = "the code, if both are the same, else UNKNOWN"
+    OLD = "the code that it holds already"
     ONE = "the code, if both are the same; else the evaluation goes on with sets of register rows"
 
 
@@ -63,11 +64,58 @@ class Keep:
     column: int
 
 
+class Total(Enum):
+    """The total that a register gathers of the columns of several events. UNKNOWN columns add nothing. A register that
+    has met no other column holds UNKNOWN."""
+
+    COUNT = "the sum of the codes themselves, up to `Gather.most`"
+    SUM = "the sum of the numbers; if it has no exact code, the evaluation goes on with sets of register rows"
+    GREATEST = "the greatest of the numbers"
+    LEAST = "the least of the numbers"
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """The register takes the column in, as a part of a total. Codes of numbers are typed, see
+    `spaseq.core.engine.kernels.registers.totals`; those that COUNT adds are counts. `most`: the greatest count
+    that differs from others, at most 2^27; 0 for no bound."""
+
+    rule: Total
+    register: int
+    column: int
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TotalTest:
+    """The run goes on only if `left symbol right`, compared as numbers. A side is a register with a typed code
+    (`Gather`), or two for their quotient, a mean; or a double.
+
+    It also goes on if a register holds nothing, else not if one is UNKNOWN.
+    """
+
+    symbol: str
+    left: tuple[int, ...]
+    right: tuple[int, ...] | float
+
+    @property
+    def registers(self) -> tuple[int, ...]:
+        return self.left if isinstance(self.right, float) else (*self.left, *self.right)
+
+
 @dataclass(frozen=True, slots=True)
 class Drop:
     """The register holds nothing any more."""
 
     register: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The register holds what another one holds."""
+
+    register: int
+    source: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +129,19 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """The code in a column, or in a register; of both, the register's if the column holds nothing."""
+    """The code in a column, or in a register; of both, the register's if the column holds nothing. `exact`: in a
+    program, the code is typed (`Gather`) and stands for the value itself."""
 
     register: int | None = None
     column: int | None = None
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number in a program that is exactly this double."""
+
+    number: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +150,14 @@ class ResidualTest:
 
     The question is asked once about the same codes, and not at all if `program` can answer it. `program` is in postfix
     notation over operands (codes in the order of doubles, as close as doubles are to the value), numbers, `+ - * / neg
-    abs`, comparisons, `not`, `and`, `or`. `lenient`: the run also goes on if some operand holds nothing.
+    abs`, comparisons, `not`, `and`, `or`. `mean` is a quotient of doubles, and `exact <` and so on compare operands
+    that are the values (`Operand.exact`, `Value`) or such quotients. `lenient`: the run also goes on if some operand
+    holds nothing.
     """
 
     number: int
     about: tuple[Operand, ...]
-    program: tuple[Operand | float | str, ...] = ()
+    program: tuple[Operand | Value | float | str, ...] = ()
     lenient: bool = False
 
     @property
@@ -127,7 +186,7 @@ class ForEachValue:
     first: int
 
 
-Op = Test | ColumnTest | ResidualTest | Keep | Drop | Append | Unless | ForEachValue
+Op = Test | ColumnTest | TotalTest | ResidualTest | Keep | Gather | Drop | Copy | Append | Unless | ForEachValue
 
 
 class Chains(Protocol):
@@ -185,6 +244,11 @@ class Codes(Protocol):
     def row(self, codes: list[list[int]], state: int) -> Any:
         """The register row (as of `Registers`) of a run in a state of the automaton, or ACCEPT, with these rows of
         codes: one, unless events have several values."""
+        ...
+
+    def twin(self, row: Any, number: int) -> Any:
+        """A row that means the same as `row`, but is not equal to it, nor to its twins of other numbers: codes tell
+        values apart that are equal as values."""
         ...
 
     @property

@@ -22,6 +22,9 @@ class Selection(enum.Enum):
     """The one that holds the greatest."""
     MAX = "max"
     """Those whose positions are not a proper subset of another's."""
+    LARGEST = "largest"
+    """The one that holds the positions of all others, of an automaton that always has one
+    (`spaseq.core.automata.inclusion.find_largest`, with `single`). NEXT, LAST and MAX are then that."""
     ENDS = "ends"
     """Only the existence of a match: one without positions, with the start of one of the matches. A configuration then
     holds the latest start of its runs, one number, instead of the compact structure."""

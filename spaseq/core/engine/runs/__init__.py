@@ -3,21 +3,27 @@
 `evaluator` turns batches into symbol classes and hands them to one of the runs:
 
 * `deterministic` for automata without registers;
+* `preferred` for NEXT and LAST without registers;
 * `coded` for guards that are operations on codes; its kernel reads the automaton as `coded_automaton`;
 * `row_sets` for all other guards;
-* `maximal` for MAX.
+* `shaped` for MAX without registers, `maximal` for MAX with them.
 
-The first two hand over to `row_sets` at events that are beyond them; `base` has the hand-over and the parts common to
-all. `ending` holds back matches until their windows close. `single_event`, with `waiting`, is the short way of events
-that come one by one.
+`deterministic` and `coded` hand over to `row_sets` at events that are beyond them, and `shaped` to `maximal`. `base` has
+the hand-over and the parts common to all. `ending` holds back matches until their windows close. `single_event`, with
+`waiting`, is the short way of events that come one by one.
 
 * `base`: The common part of the runs, and the change from one to another.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
 * `deterministic`: The run of an automaton without registers: deterministic states made when first reached, and one
   kernel over them.
+* `over_classes`: The common part of the runs of automata without registers: a kernel over symbol classes.
+* `preferred`: The run of NEXT and LAST over lists of places, for automata without registers.
 * `row_sets`: Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s
   structure).
-* `maximal`: Selection MAX: only matches whose positions are not a proper subset of another's with the same end.
+* `rivals`: Runs beside the runs that are better, for selection MAX: the construction of [CEL], with windows.
+* `maximal`: Selection MAX, live set by live set.
+* `shape_tables`: The shapes of selection MAX and their steps, made when first needed.
+* `shaped`: The run of selection MAX over an automaton without registers: shapes, and one kernel.
 * `coded_automaton`: Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 * `coded`: Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
 * `evaluation`: The common part of this evaluator and the lazy ones: the output of matches.
@@ -36,7 +42,12 @@ __all__ = [
     "evaluation",
     "evaluator",
     "maximal",
+    "over_classes",
+    "preferred",
+    "rivals",
     "row_sets",
+    "shape_tables",
+    "shaped",
     "single_event",
     "waiting",
     "ways",

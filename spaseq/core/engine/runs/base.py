@@ -2,11 +2,11 @@
 
 A `Run` moves the live runs of an automaton over the events that may move any. There is one for each kind of automaton:
 `DeterministicRun` without registers, `GuardRun` if guards are operations on codes. `RegisterRun` is for the others, and
-for all automata if a state is not enough.
+for all automata if a state is not enough. `MaxRun` and `PreferredRun` are for selections.
 
-The first two may come upon an event that is beyond them. They stop in front of it by `HandOver`, and `RegisterRun` goes
-on from `LiveSets`, the runs that are alive then. The structure stays as it is, and so does every cell; only the sets of
-a cell's runs get another form. Snapshots hold the same `LiveSets`.
+`DeterministicRun` and `GuardRun` may come upon an event that is beyond them. They stop in front of it by `HandOver`,
+and `RegisterRun` goes on from `LiveSets`, the runs that are alive then. The structure stays as it is, and so does every
+cell; only the sets of a cell's runs get another form. Snapshots hold the same `LiveSets`.
 """
 
 from __future__ import annotations
@@ -103,6 +103,8 @@ class Run(ABC):
     nodes are dropped only between batches (`Evaluator.compact`).
     """
 
+    reads: ClassVar[bool] = True
+    """True if `advance` looks at the events in their batch again, and not at their symbol classes alone."""
     block: ClassVar[int] = 1 << 62
     """So many events `advance` is given at a time."""
 

@@ -14,6 +14,7 @@ then holds a set of rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -314,13 +315,19 @@ class GuardRun(Run):
     def _configurations(self) -> LiveSets:
         """The live runs, in sets of configurations."""
         live = []
+        twins: Counter[Any] = Counter()
         for cell, conf in enumerate(self._confs.tolist()):
             if conf[reg.CONF_STATE] >= 0 and self._arena.cells[cell, k.HEAD] >= 0:
                 rows = self._rows(conf)
                 read = {q: [self._automaton.read_in(q, held) for held in rows]
                         for q in self._automaton.sets[conf[reg.CONF_STATE]]}  # fmt: skip
-                sets = frozenset((q, self._codes.row(held, q)) for q, held in read.items())
-                live.append((cell, conf[reg.CONF_KEY], sets))
+                found = [(q, self._codes.row(held, q)) for q, held in read.items()]
+                key = conf[reg.CONF_KEY]
+                number = twins[key, frozenset(found)]
+                twins[key, frozenset(found)] += 1
+                if number:  # two configurations that codes tell apart, and values do not
+                    found = [(q, self._codes.twin(row, number)) for q, row in found]
+                live.append((cell, key, frozenset(found)))
         return LiveSets.of(live, *self._bounds())
 
     def _rows(self, conf: list[int]) -> list[list[int]]:

@@ -24,26 +24,38 @@ from spaseq.core.engine.program.register_ops import (
     Append,
     Codes,
     ColumnTest,
+    Copy,
     Drop,
     ForEachValue,
+    Gather,
     Keep,
     MergeRule,
     Op,
     Operand,
     ResidualTest,
     Test,
+    Total,
+    TotalTest,
     Unless,
+    Value,
 )
 from spaseq.core.jit import attempt
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {
     MergeRule.SAME: k.KEEP_SAME,
+    MergeRule.OLD: k.KEEP_OLD,
     MergeRule.ONE: k.KEEP_ONE,
     MergeRule.GREATEST: k.KEEP_GREATEST,
     MergeRule.LEAST: k.KEEP_LEAST,
     MergeRule.OVERWRITE: k.KEEP_NEW,
     MergeRule.SET: k.KEEP_NEW,
+}
+_TOTALS = {
+    Total.COUNT: k.GATHER_COUNT,
+    Total.SUM: k.GATHER_SUM,
+    Total.GREATEST: k.GATHER_GREATEST,
+    Total.LEAST: k.GATHER_LEAST,
 }
 _STEPS = {
     "+": k.ADD,
@@ -55,6 +67,7 @@ _STEPS = {
     "not": k.NOT,
     "and": k.AND,
     "or": k.OR,
+    "mean": k.MEAN,
 }
 _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
@@ -144,7 +157,7 @@ class GuardedAutomaton:
                 case Test(symbol, register, _, _):
                     if symbol in _REACH and register in self._alive[state] - written:
                         found.append((op, each))
-                case Keep() | Drop() | Append():
+                case Keep() | Gather() | Drop() | Copy() | Append():
                     written.add(op.register)
         return found
 
@@ -236,15 +249,17 @@ def _bits(numbers: set[int] | frozenset[int]) -> int:
     return sum(1 << n for n in numbers)
 
 
-def _overwrites(op: Op) -> TypeGuard[Drop | Keep]:
-    return isinstance(op, Drop) or (isinstance(op, Keep) and op.rule is MergeRule.SET)
+def _overwrites(op: Op) -> TypeGuard[Drop | Copy | Keep]:
+    return isinstance(op, Drop | Copy) or (isinstance(op, Keep) and op.rule is MergeRule.SET)
 
 
 def _reads(ops: tuple[Op, ...]) -> set[int]:
     """The registers that a transition reads."""
     tests = [t for op in ops for t in (op.tests if isinstance(op, Unless) else (op,))]
     asked = {o.register for t in tests if isinstance(t, ResidualTest) for o in t.operands if o.register is not None}
-    return {t.register for t in tests if isinstance(t, Test | Append)} | asked
+    totals = {r for t in tests if isinstance(t, TotalTest) for r in t.registers}
+    copied = {op.source for op in ops if isinstance(op, Copy)}
+    return {t.register for t in tests if isinstance(t, Test | Append)} | asked | totals | copied
 
 
 def _rows(op: Op) -> list[tuple[int, int, int, int]]:
@@ -256,8 +271,17 @@ def _rows(op: Op) -> list[tuple[int, int, int, int]]:
             return [(k.BOTH, left, right, _SYMBOLS[symbol])]
         case Keep(rule, register, column):
             return [(k.KEEP, register, column, _RULES[rule])]
+        case TotalTest(symbol, left, right):
+            first = (k.TOTAL, left[0], left[1] if len(left) > 1 else -1, _SYMBOLS[symbol])
+            if isinstance(right, float):
+                return [first, _constant(right, 0)]
+            return [first, (k.HELD, right[0], right[1] if len(right) > 1 else -1, 0)]
+        case Gather(rule, register, column, most):
+            return [(k.GATHER, register, column, _TOTALS[rule] + 8 * most)]
         case Drop(register):
             return [(k.DROP, register, 0, 0)]
+        case Copy(register, source):
+            return [(k.COPY, register, source, 0)]
         case Append(register, column):
             return [(k.APPEND, register, column, 0)]
         case Unless(tests):
@@ -277,18 +301,25 @@ def _operand(operand: Operand, role: int) -> tuple[int, int, int, int]:
     return kind, register or 0, column or 0, role
 
 
-def _height(program: tuple[Operand | float | str, ...]) -> int:
+def _height(program: tuple[Operand | Value | float | str, ...]) -> int:
     """The most values that there are at a time."""
     changes = (1 if not isinstance(s, str) else 0 if s in ("neg", "abs", "not") else -1 for s in program)
     return max(accumulate(changes), default=0)
 
 
-def _step(step: Operand | float | str) -> tuple[int, int, int, int]:
+def _step(step: Operand | Value | float | str) -> tuple[int, int, int, int]:
     match step:
         case Operand():
-            return _operand(step, k.NUMBER)
+            return _operand(step, k.EXACT if step.exact else k.NUMBER)
         case str():
-            return (_STEPS[step], 0, 0, 0) if step in _STEPS else (k.COMPARE, 0, 0, _SYMBOLS[step])
+            if step in _STEPS:
+                return _STEPS[step], 0, 0, 0
+            symbol = step.removeprefix("exact ")
+            return k.COMPARE, 0, 0 if symbol == step else k.EXACT, _SYMBOLS[symbol]
         case _:
-            low, high = np.array([step], np.float64).view(np.int32).tolist()
-            return k.CONSTANT, low, high, 0
+            return _constant(step.number, k.EXACT) if isinstance(step, Value) else _constant(step, 0)
+
+
+def _constant(number: float, role: int) -> tuple[int, int, int, int]:
+    low, high = np.array([number], np.float64).view(np.int32).tolist()
+    return k.CONSTANT, low, high, role

@@ -8,7 +8,6 @@ no table of it is kept.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
@@ -16,13 +15,12 @@ import numpy as np
 
 from spaseq.core.automata.determinise import Cache
 from spaseq.core.engine.kernels.drivers import run_classes
-from spaseq.core.engine.program.matches import Emit
 from spaseq.core.engine.program.program import Program
-from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
+from spaseq.core.engine.runs.base import HandOver, LiveSets
+from spaseq.core.engine.runs.over_classes import ClassRun
 from spaseq.core.engine.runs.row_sets import registers_of
 from spaseq.core.errors import BudgetExceeded
-from spaseq.core.jit import Bound, Kernel, attempt_events, attempt_rows, interprets
-from spaseq.core.pattern import Batch
+from spaseq.core.jit import Bound, Kernel, attempt_rows
 from spaseq.core.snapshot import expect
 from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
@@ -31,7 +29,7 @@ from spaseq.core.tecs.kernels.structure import clear_cells
 _LOG: Final = logging.getLogger("spaseq.core.engine")
 
 
-class DeterministicRun(Run):
+class DeterministicRun(ClassRun):
     """An automaton without registers: lazy determinisation and the kernel over symbol classes.
 
     Cell `key * width + state` holds the runs of deterministic state `state` in partition `key`.
@@ -42,7 +40,7 @@ class DeterministicRun(Run):
 
     def __init__(self, program: Program, arena: Arena) -> None:
         super().__init__(program, arena)
-        self._cache = Cache(program.cea, program.settings.automaton_bytes)
+        self._cache = Cache(program.cea, program.settings.automaton_bytes, greedy=self._order == k.EARLIEST)
         self.kernel: Kernel = Bound(run_classes)
         self.width: int = 4
 
@@ -56,52 +54,24 @@ class DeterministicRun(Run):
         keys = [self._arena.cells] if self.partitions > 1 else []
         return found | {"keys": found["keys"] + keys, "automaton": [*found["automaton"], self._cache]}
 
-    @property
-    def reached(self) -> frozenset[int] | None:
+    def _sets(self) -> list[frozenset[int]] | None:
         if self._cache.clears:
             return None
-        states = self._cache.states
-        return frozenset().union(*(states[i] for i in {*self._cache.learnt, *self._active()}))
+        return [self._cache.states[i] for i in {*self._cache.learnt, *self._active()}]
 
     def add_classes(self, vectors: list[int]) -> None:
         super().add_classes(vectors)
         self._cache.add_classes(vectors)
 
-    def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
-        arena = self._arena
-        self._admit(events)
-        self.fit()
-
-        def kernel() -> int:
-            writes = write or interprets(self.kernel)  # see `base.Run.advance`
-            return attempt_events(self.kernel, arena.st, k.ROW, k.DONE, events, *self.arguments(writes))
-
-        while True:
-            self.add_moves()
-            status = self._run_kernel(kernel, emit, events)
-            yield
-            if status == k.FLUSH:
-                continue
-            self._note_lows(events)
-            if status == k.DONE:
-                return
-            if status == k.NEED_STATES:
-                self._learn(events)
-                self.fit()
-
-    def add_moves(self) -> None:
-        """Make room for the moves of any event."""
-        tables = self._cache.tables()
-        ways = np.diff(tables.init_from) + np.diff(tables.affected_from)
-        self._arena.add_moves(int(ways.max(initial=0)))
-
     def arguments(self, write: bool) -> tuple[Any, ...]:
-        """Those of `run_classes` behind the events, until an array grows or there are new transitions."""
         arena, output = self._arena, self._arena.output(self._order, self._limit, write)
         return arena.structure, self._cache.tables(), self.width, self.floors, self._consume, *output
 
     def fit(self) -> None:
-        """Cells for every partition and deterministic state."""
+        """A cell for every partition and deterministic state."""
+        tables = self._cache.tables()
+        ways = np.diff(tables.init_from) + np.diff(tables.affected_from)
+        self._arena.add_moves(int(ways.max(initial=0)))
         width = self.width
         while width < len(self._cache):
             width *= 2
@@ -125,7 +95,7 @@ class DeterministicRun(Run):
         heads = self._arena.cells[:, k.HEAD].reshape(-1, self.width)
         return [int(s) for s in np.flatnonzero((heads >= 0).any(axis=0))]
 
-    def _learn(self, events: np.ndarray) -> None:
+    def _provide(self, status: int, events: np.ndarray) -> None:
         """Give the states that became active their transitions; forget the others if the budget is spent.
 
         Raises `HandOver` if that is not enough, or no longer pays.

@@ -23,6 +23,7 @@ from spaseq.core.engine.program.batch_order import check_order, last_place
 from spaseq.core.engine.program.matches import Emit, MatchBatch, label_bits
 from spaseq.core.engine.program.needed import Needed
 from spaseq.core.engine.program.program import Program, codes_of
+from spaseq.core.engine.program.selection import prefers_places
 from spaseq.core.engine.program.settings import Selection
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.engine.runs.base import HandOver, Run
@@ -31,7 +32,10 @@ from spaseq.core.engine.runs.deterministic import DeterministicRun
 from spaseq.core.engine.runs.ending import OpenRoots
 from spaseq.core.engine.runs.evaluation import Evaluation
 from spaseq.core.engine.runs.maximal import MaxRun
+from spaseq.core.engine.runs.preferred import PreferredRun
 from spaseq.core.engine.runs.row_sets import RegisterRun
+from spaseq.core.engine.runs.shape_tables import Shapes
+from spaseq.core.engine.runs.shaped import ShapedRun
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.jit import attempt_rows
 from spaseq.core.pattern import Batch
@@ -69,10 +73,13 @@ class Evaluator(Evaluation):
         self._met = [0, 0]  # the number of symbol classes looked at, and the predicates that held in them
         self.run: Run
         if program.choice.selection is Selection.MAX:
-            self.run = MaxRun(program, self._arena)
+            shaped = program.registers is None and Shapes.applies(program.cea)
+            self.run = ShapedRun(program, self._arena) if shaped else MaxRun(program, self._arena)
         elif program.cea.has_registers:
             codes = codes_of(program)
             self.run = RegisterRun(program, self._arena) if codes is None else GuardRun(program, self._arena, codes)
+        elif prefers_places(program):
+            self.run = PreferredRun(program, self._arena)
         else:
             self.run = DeterministicRun(program, self._arena)
         if self.ending is not None and program.keeps_roots:
@@ -201,11 +208,16 @@ class Evaluator(Evaluation):
             yield from self.run.advance(batch, events, emit, write)
         except HandOver as over:
             yield from self.flush(emit)
-            following = RegisterRun(self.program, self._arena)
+            following = self._set_by_set()
             following.follow(over.live, self.alphabet.vectors)
             self.run, self._handed_over = following, True
             if over.done < len(events):
                 yield from self.run.advance(batch, events[over.done :], emit, write)
+
+    def _set_by_set(self) -> RegisterRun:
+        """The run that goes on if another cannot."""
+        of_max = self.program.choice.selection is Selection.MAX
+        return MaxRun(self.program, self._arena) if of_max else RegisterRun(self.program, self._arena)
 
     def forget(self, numbers: np.ndarray, low: int | None = None) -> int:
         """As of `Pushed`. `low`: the first live start by now, if it is not that of the last batch."""
@@ -272,7 +284,7 @@ class Evaluator(Evaluation):
         expect(state["arena"]["last"] <= last, "the structure is as old as the stream")
         restore_ending(evaluator, state["ending"])
         if state["handed_over"]:
-            evaluator._handed_over, evaluator.run = True, RegisterRun(program, evaluator._arena)
+            evaluator._handed_over, evaluator.run = True, evaluator._set_by_set()
         evaluator.run.restore(state["run"], evaluator.alphabet.vectors)
         return evaluator
 

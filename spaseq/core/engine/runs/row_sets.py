@@ -131,6 +131,8 @@ class RegisterRun(Run):
                 raise BudgetExceeded("event_runs", self._most_moved, moved, "runs", hint)
         # Targets get their cells only once all steps are known: one of them may be a set that another move leaves.
         steps = self._steps(moving, event, c, live, position, low)
+        if self._order == k.EARLIEST:
+            steps = [(cell, source, step.greedy()) for cell, source, step in steps]
         arena.add_moves(sum(max(1, len(step.marks)) for _, _, step in steps))
         count = 0
         for cell, source, step in steps:
@@ -388,6 +390,11 @@ class Step:
     def completes(self) -> bool:
         """True if it accepts by marking, under any label."""
         return any(rows for _, _, rows in self.marks)
+
+    def greedy(self) -> Step:
+        """As `spaseq.core.automata.determinise.greedy_step`."""
+        skip = frozenset() if any(where for _, where, _ in self.marks) else self.skip
+        return Step(self.marks, skip, _NO_ROWS if self.completes else self.skip_rows)
 
     @staticmethod
     def union(steps: list[Step]) -> Step:

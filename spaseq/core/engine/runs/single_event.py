@@ -24,7 +24,6 @@ import numpy as np
 from spaseq.core.engine.program.matches import MatchBatch, within
 from spaseq.core.engine.program.window import Lows, LowsOfOne
 from spaseq.core.engine.runs.coded import GuardRun
-from spaseq.core.engine.runs.deterministic import DeterministicRun
 from spaseq.core.engine.runs.evaluator import Evaluator, check_partitions
 from spaseq.core.engine.runs.waiting import WaitingOnes
 from spaseq.core.errors import InternalError
@@ -65,7 +64,7 @@ class Single:
         self._arena = evaluator._arena
         self._state = self._arena.st.data
         self.symbols: _Symbols = _Symbols(self._learn)
-        self.reads: bool = True  # unless the run is a `DeterministicRun`
+        self.reads: bool = True  # as of the run
         self.counts: bool = False
         buffer = np.zeros(k.EVENT_COLUMNS, np.int64)
         self._pack = struct.Struct("=6q").pack_into
@@ -156,7 +155,7 @@ class Single:
     def _take_run(self) -> None:
         """The evaluator's run, which may be another one now."""
         self._run = self._evaluator.run
-        self.reads = type(self._run) is not DeterministicRun
+        self.reads = self._run.reads
         self.refresh()
 
     def refresh(self) -> None:
@@ -164,7 +163,6 @@ class Single:
         classes, or by batches."""
         if not self.reads:
             self._run.fit()
-            self._run.add_moves()
         self._kernel = self._attempt
         self._arrange()
 

@@ -3,6 +3,7 @@
 * `layout`: the columns and constants of the arrays, without numba;
 * `structure`: nodes, union lists, and the changes of one event; enumeration in depth;
 * `roots`: enumeration of the matches that start in a range, for matches that wait for their windows to close;
+* `choices`: choices by start instead of unions, of which a window asks for one run (NEXT and LAST);
 * `frontiers`: single runs instead of the structure of all (NEXT, LAST), and enumeration of the most recent first.
 
 Kernels take arrays and scalars; they return a status of `layout` and never raise. `spaseq.core.tecs.arena` owns the

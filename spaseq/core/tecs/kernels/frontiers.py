@@ -1,4 +1,5 @@
-"""Frontiers of single runs, for NEXT and LAST, and enumeration of the most recent starts first, for LIMIT.
+"""Frontiers of single runs, for NEXT and LAST. Enumeration of the most recent starts first, for LIMIT, and of the
+earliest start alone.
 
 With NEXT and LAST a cell holds a *frontier* instead of a union list: entries with one run each, the latest start first.
 No entry is *beaten*: none has worse marked positions than an entry that starts at the same position or later. HEAD and
@@ -384,4 +385,60 @@ def enumerate_recent(nodes, st, outs, heap, links, matches, places, write, limit
     st[OUTS] = 0
     st[OUT] = 0
     st[DEPTH] = 0
+    return DONE
+
+
+@kernel
+def enumerate_earliest(nodes, st, outs, path, matches, places, write):
+    """Writes the complex event of the earliest live start of the roots in `outs`, or only counts it.
+
+    The order is EARLIEST: there is one run a start, and the starts of each cell lie next to each other. Of two lists
+    that are united, all starts of one are then earlier than those of the other, so the right child of a union node has
+    the earlier ones. The root with the least maximum start has the earliest. O(positions of the match * states).
+    Arguments and statuses as of `enumerate_outs`; it begins anew after a status.
+    """
+    if st[OUTS] == 0:
+        return DONE
+    mask = nodes.shape[0] - 1
+    low = st[LOW]
+    bits = st[LABEL_BITS]
+    root = -1
+    for i in range(st[OUTS]):
+        start = nodes[outs[i, 0] & mask, MAX]
+        if start >= low and (root < 0 or start < nodes[outs[root, 0] & mask, MAX]):
+            root = i
+    if root >= 0 and not write:
+        st[COUNTED] += 1
+    elif root >= 0:
+        node = outs[root, 0]
+        size = 0
+        while True:
+            row = node & mask
+            right = nodes[row, RIGHT]
+            if right >= 0:
+                node = right if nodes[row, POS] >= low else nodes[row, LEFT]
+                continue
+            if right <= IS_OUTPUT:
+                if size >= path.shape[0]:
+                    return GROW_PATH
+                path[size] = (nodes[row, POS] << bits) | (IS_OUTPUT - right)
+                size += 1
+                if nodes[row, LEFT] >= 0:
+                    node = nodes[row, LEFT]
+                    continue
+            break
+        m = st[MATCHES]
+        at = st[PLACES]
+        if m + 1 >= matches.shape[1] or at + size > places.shape[0]:
+            st[NEEDED] = size
+            return FLUSH
+        for i in range(size):
+            places[at + i] = path[size - 1 - i]
+        matches[0, m] = nodes[row, MAX]
+        matches[1, m] = st[END]
+        matches[2, m + 1] = at + size
+        matches[3, m] = outs[root, 1]
+        st[PLACES] = at + size
+        st[MATCHES] = m + 1
+    st[OUTS] = 0
     return DONE

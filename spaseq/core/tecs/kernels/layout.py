@@ -81,6 +81,22 @@ BEST_EARLIEST = 3  # BEST_NEXT if every run marks its start
 FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST)
 ENDS = 4  # only whether there is one: a cell holds the greatest start of its runs and no list
 KEEP_OPEN = 5  # all, as roots: their matches are enumerated once it is known which of them hold
+EARLIEST = 6  # all, one run a start, each cell with neighbouring starts: the earliest one is reported
+PREFERRED = 7  # the best run of each place, in groups of starts (`run_lists`)
+
+# columns of `groups`, one row per group of starts in one list of places
+G_LIST = 0  # NIL if the row is free
+G_NEXT = 1  # the next group of the partition, or the next free row
+G_OLDEST = 2  # its least start, dead or alive
+G_KEY = 3  # partition
+GROUP_COLUMNS = 4
+
+# columns of `Steps.heads`, one row per step of a list on a class
+T_LIST = 0  # the list reached, NIL for none
+T_FROM = 1  # its first row in `Steps.ways`
+T_COUNT = 2  # the number of its places
+T_ACCEPTS = 3  # the way of the run that is accepted, NIL for none
+STEP_COLUMNS = 4
 
 # consumption: which runs end with an event that completes a match
 CONSUME_NONE = 0
@@ -111,7 +127,9 @@ FLOOR = 19  # runs that started before this position have been consumed
 LINKS = 20  # links in use by `enumerate_recent`
 LEFT_TO_WRITE = 21  # matches that LIMIT still allows at the current event
 LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label
-HIGH = 23  # with `reach`: only matches that start before it; slots from 24: `run_guarded`
+HIGH = 23  # with `reach`: only matches that start before it; slots from 24: `run_guarded`, or `run_lists`:
+FREE_GROUP = 24  # first free row of `groups`
+UNKNOWN_CLASS = 25  # the class on which the list UNKNOWN_STATE has no step yet
 SLOTS = 32
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
@@ -126,6 +144,7 @@ FLUSH = 5
 NEED_STATES = 6
 GROW_RUNS = 7
 GROW_TODO = 16  # those from 8 to 15 are of `engine.kernels.registers.layout`
+GROW_GROUPS = 17
 
 CHECKPOINTS = 1024
 
@@ -159,3 +178,12 @@ class Recent(NamedTuple):
 
     heap: np.ndarray
     links: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Scratch of `run_lists`, of what it does at one event."""
+
+    made: np.ndarray
+    moved: np.ndarray
+    fresh: np.ndarray
+    trail: np.ndarray

@@ -2,6 +2,7 @@
 
 * `layout`: columns and constants of its arrays, without numba;
 * `operations`: tests, questions and stores of values, on one row of registers;
+* `totals`: counts, sums and extremes, of typed codes of numbers;
 * `groups`: the moves of a configuration at an event, by label, for one row or a set of them;
 * `index`: the look-up of configurations: by contents, by set of states, by the value that a test looks up;
 * `machine`: the moves of an event, and the loop over events.

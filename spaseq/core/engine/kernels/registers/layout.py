@@ -9,6 +9,8 @@ import numpy as np
 NOTHING = -(1 << 63)  # nothing was taken or bound: all tests hold
 UNKNOWN = NOTHING + 1  # NULL, or an error: none holds
 GREATEST = (1 << 63) - 1  # of all codes
+INFINITE = 0x7FF << 52  # the code of the infinite double; typed codes beyond it are whole numbers
+WHOLE = 1 << 51  # the greatest whole number that has a typed code
 
 # symbols of tests
 EQUAL = 0
@@ -25,6 +27,7 @@ KEEP_ONE = 1  # two different ones are a CLASH
 KEEP_GREATEST = 2
 KEEP_LEAST = 3
 KEEP_NEW = 4  # unless there is none
+KEEP_OLD = 5
 
 # columns of `ops`, what a transition does to the registers
 OP = 0
@@ -41,6 +44,16 @@ EACH = 5  # what follows, up to the next EACH, is done for the event's own value
 ASK = 6  # go on only if question REGISTER, in the next COLUMN rows, has the answer yes; LENIENT ones have where
 # something was not taken or bound
 APPEND = 7  # the register's list, with the column's code behind it
+GATHER = 8  # the register takes the column in, as a part of a total: a rule, and 8 times the greatest count
+TOTAL = 9  # go on only if a total, REGISTER and unless -1 divided by COLUMN, compares by SYMBOL with the next row: HELD
+# for a total, CONSTANT for a double
+
+# rules of totals
+GATHER_COUNT = 0
+GATHER_SUM = 1
+GATHER_GREATEST = 2
+GATHER_LEAST = 3
+COPY = 10  # the register holds what the register COLUMN does
 
 # columns of `chains`, a list in each row but the first; row 0 has how many there are, and the number of the next
 CHAIN_PARENT = 0  # the number of the list without its last element, or NOTHING where that is its only one
@@ -66,10 +79,12 @@ COMPARE = 26  # of two numbers, by SYMBOL
 NOT = 27
 AND = 28
 OR = 29
+MEAN = 30  # a quotient of doubles, exactly that of the language
 
 # what HELD, GIVEN and EITHER are for
 NAMED = 0  # part of what the question is about
 NUMBER = 1  # an operand: a code in the order of doubles, close to the value
+EXACT = 2  # an operand: a typed code, the value itself; in the column COLUMN of COMPARE: both sides are values
 
 LENIENT = 1
 STACK = 32  # how high the stack of programs may grow

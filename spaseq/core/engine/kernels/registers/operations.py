@@ -25,10 +25,13 @@ from spaseq.core.engine.kernels.registers.layout import (
     COLUMN,
     COMPARE,
     CONSTANT,
+    COPY,
     DIFFERENT,
     DROP,
     EITHER,
     EQUAL,
+    EXACT,
+    GATHER,
     GIVEN,
     GREATER,
     HELD,
@@ -36,11 +39,13 @@ from spaseq.core.engine.kernels.registers.layout import (
     KEEP,
     KEEP_GREATEST,
     KEEP_NEW,
+    KEEP_OLD,
     KEEP_ONE,
     KEEP_SAME,
     LENIENT,
     LESS,
     MANY,
+    MEAN,
     MULTIPLY,
     NAMED,
     NEGATE,
@@ -55,9 +60,18 @@ from spaseq.core.engine.kernels.registers.layout import (
     SYMBOL,
     TEST,
     TINY,
+    TOTAL,
     ULP,
     UNKNOWN,
     UNLESS,
+)
+from spaseq.core.engine.kernels.registers.totals import (
+    admits_total,
+    compare_numbers,
+    constant_of,
+    double_of,
+    gather,
+    number_of,
 )
 from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import DONE
@@ -92,6 +106,8 @@ def remember(registers, at, rule, value):
         return DONE
     if old in (NOTHING, value) or rule == KEEP_NEW:
         registers[at] = value
+    elif rule == KEEP_OLD:
+        return DONE
     elif rule == KEEP_ONE:
         return CLASH
     elif old == UNKNOWN or value == UNKNOWN or rule == KEEP_SAME:
@@ -101,12 +117,6 @@ def remember(registers, at, rule, value):
     else:
         registers[at] = min(old, value)
     return DONE
-
-
-@hot
-def double_of(code):
-    """The double that a code stands for, of those in the order of doubles."""
-    return np.int64(code if code >= 0 else code ^ 0x7FFFFFFFFFFFFFFF).view(np.float64)
 
 
 @hot
@@ -145,15 +155,19 @@ def decide(ops, first, last, values, row, stack):
             if ops[o, SYMBOL] == NAMED:
                 continue
             code = operand_of(ops, o, values, row)
+            if ops[o, SYMBOL] == EXACT:
+                stack[0, depth] = number_of(code) if code > UNKNOWN else 0.0
+                stack[1, depth] = 0.0 if code > UNKNOWN else np.inf
+                depth += 1
+                continue
             value = double_of(code) if code > UNKNOWN else 0.0
             stack[0, depth] = value
             stack[1, depth] = abs(value) * 4 * ULP if code > UNKNOWN else np.inf
             depth += 1
         elif kind == CONSTANT:
-            bits = (np.int64(ops[o, COLUMN]) << 32) | (np.int64(ops[o, REGISTER]) & 0xFFFFFFFF)
-            value = np.int64(bits).view(np.float64)
+            value = constant_of(ops, o)
             stack[0, depth] = value
-            stack[1, depth] = abs(value) * 4 * ULP
+            stack[1, depth] = 0.0 if ops[o, SYMBOL] == EXACT else abs(value) * 4 * ULP
             depth += 1
         elif kind == NEGATE:
             stack[0, depth - 1] = -stack[0, depth - 1]
@@ -169,7 +183,12 @@ def decide(ops, first, last, values, row, stack):
             a_off = stack[1, depth - 1]
             b_off = stack[1, depth]
             off = 0.0
-            if kind == COMPARE:
+            if kind == MEAN:
+                a = a / b if b > 0 else a
+                off = max(a_off, b_off)
+            elif kind == COMPARE and ops[o, COLUMN] == EXACT and a_off + b_off == 0:
+                a = 1.0 if compare_numbers(ops[o, SYMBOL], a, b) else 0.0
+            elif kind == COMPARE:
                 a = compare(ops[o, SYMBOL], a, a_off, b, b_off)
             elif kind == AND:
                 a = 0.0 if a == 0 or b == 0 else min(a, b)
@@ -376,8 +395,17 @@ def follow(ops, first, last, values, row, asking, chains):
         elif kind == KEEP:
             if remember(row, ops[o, REGISTER], ops[o, SYMBOL], values[ops[o, COLUMN]]) == CLASH:
                 return CLASH
+        elif kind == GATHER:
+            if gather(row, ops[o, REGISTER], ops[o, SYMBOL], values[ops[o, COLUMN]]) == CLASH:
+                return CLASH
+        elif kind == TOTAL:
+            if not admits_total(ops, o, row):
+                return 0
+            o += 1
         elif kind == DROP:
             row[ops[o, REGISTER]] = NOTHING
+        elif kind == COPY:
+            row[ops[o, REGISTER]] = row[ops[o, COLUMN]]
         elif chains is not None and kind == APPEND:
             row[ops[o, REGISTER]] = append(chains, row[ops[o, REGISTER]], values[ops[o, COLUMN]])
         elif values[ops[o, COLUMN]] != 0:

@@ -1,0 +1,69 @@
+"""The events that each step and loop of a query passes over, in words: a part of `explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ceql.semantics.scopes import is_between
+from ceql.syntax import ast
+from ceql.syntax.printer import print_formula
+from spaseq.core.pattern import Preference, Skip
+from spaseq.core.trees import children
+
+_BETWEEN = {
+    Skip.ANY: "any events may lie between, and each that fits is taken in a match of its own",
+    Skip.NEXT: "the next event that fits is taken, others are passed over",
+    Skip.NONE: "the very next event must fit",
+}
+_CHOICES = {
+    Preference.GREEDY: "if an event also fits what follows, it is taken here",
+    Preference.RELUCTANT: "if an event also fits what follows, it is taken there",
+    Preference.EACH: "every number of rounds is a match of its own",
+}
+_OPTIONAL = {
+    Preference.GREEDY: "between steps with ->, an event that also fits what follows is taken here",
+    Preference.RELUCTANT: "between steps with ->, an event that also fits what follows is taken there",
+    Preference.EACH: "with it and without it are matches of their own",
+}
+_LONGEST = 40
+
+
+def explain_steps(node: ast.Formula) -> Iterator[str]:
+    """A line for each sequence and repetition, in the order of the text, with its place."""
+    for part in _outside_not(node):
+        match part:
+            case ast.Sequence(_, ast.Without(), Skip.ANY | Skip.NEXT):
+                continue
+            case ast.Sequence(ast.Sequence(_, ast.Without(absent), before), right, skip) if is_between(before, skip):
+                yield _line(right, f"before {_short(right)}", f"{_BETWEEN[skip]}; none may be {_short(absent)}")
+            case ast.Sequence(_, right, skip):
+                yield _line(right, f"before {_short(right)}", _BETWEEN[skip])
+            case ast.Repeat(child, 0, 1, _, preference):
+                yield _line(part, _short(part), f"{_short(child)} may be missing; {_OPTIONAL[preference]}")
+            case ast.Repeat(_, _, _, skip, preference, until):
+                ends = "" if until is None else f"; {_short(until.child)} ends it"
+                choice = "" if skip is not Skip.NEXT else f"; {_CHOICES[preference]}"
+                yield _line(part, f"rounds of {_short(part)}", f"{_BETWEEN[skip]}{choice}{ends}")
+
+
+def _outside_not(node: ast.Formula) -> Iterator[ast.Formula]:
+    """A formula and its parts, the sides of a sequence before the sequence."""
+    if isinstance(node, ast.Without):
+        return
+    if isinstance(node, ast.Sequence):
+        yield from _outside_not(node.left)
+        yield node
+        yield from _outside_not(node.right)
+        return
+    yield node
+    for child in children(node):
+        yield from _outside_not(child)
+
+
+def _line(place: ast.Formula, what: str, why: str) -> str:
+    return f"{place.span.line}:{place.span.column} {what}: {why}"
+
+
+def _short(node: ast.Formula) -> str:
+    text = print_formula(node)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
