@@ -29,8 +29,8 @@ from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
 from ceql.lowering.partition_keys import infer_keys
-from ceql.lowering.repeat import repeat, size, taken
 from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
+from ceql.lowering.taken import size, taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
 from ceql.semantics.scopes import defined_names, is_between, without_ending
 from ceql.syntax import ast
@@ -273,7 +273,7 @@ class _Lowering:
                 "φ->{2,} has no bound, and φ->{2,500} ALL prefers nothing",
                 node.span,
             )
-        pattern = repeat(part.pattern, low, high, node.skip, preference, until)
+        pattern = algebra.repeat(part.pattern, low, high, node.skip, preference, until)
         return dataclasses.replace(part, pattern=pattern)
 
     def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> _Part:

@@ -22,7 +22,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from ceql.guards.guard import Guard
-from ceql.lowering.repeat import taken
+from ceql.lowering.taken import taken
 from ceql.syntax import ast
 from spaseq.core.engine import After, Choice, Consume, Window
 from spaseq.core.pattern import Correlate, Filter, Iterate, Pattern, Project, Sequence, Skip, all_shown

@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "spaseq" / "tools" / "lsp" / "hovers.json"
 _LONGEST = 700
 _SIGNS = {
-    "ceql": {";": "Then, skipping", ":": "Then, directly", "+": "Repetition", ":+": "Repetition"},
+    "ceql": {";": "Then, skipping", "->": "Then, the next that fits", ":": "Then, directly"}
+    | dict.fromkeys(("?", "+", "*", ":+", ":*", "->+", "->*"), "Repetition"),
     "spaseq": {";": "Then, first", ":": "Then, every", ",": "Then, directly", "+": "Repetition", "?": "Optional",
                "!": "Negation", "&": "AND and OR", "|": "AND and OR"},
 }  # fmt: skip

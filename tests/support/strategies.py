@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -750,7 +750,10 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
     clauses = rng.choice((
         "", "", "", "", "", "WITHIN 5 SECONDS", "WITHIN 9 SECONDS", "WITHIN 4 SECONDS SLIDING",
         "WITHIN 1500 MILLISECONDS", "WITHIN 2500 MILLISECONDS SLIDING", "WITHIN 4 SECONDS STARTING AT 1.5",
+        "WITHIN 3 EVENTS", "WITHIN 2 EVENTS SLIDING",
     ))  # fmt: skip
+    if "EVENTS" in clauses and (partition or _opens_with_negation(sequence) or _ends_with_negation(sequence)):
+        clauses = "WITHIN 9 SECONDS"
     if _opens_with_negation(sequence):
         clauses = clauses.removesuffix(" SLIDING")
     if partition:
@@ -779,10 +782,19 @@ def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str
 
 def _opens_with_negation(sequence: str) -> bool:
     """True if some negated element need not have anything before it: impossible with a sliding window."""
-    for element in re.split(" [,;:] ", sequence):
+    return _begin_with_negation(re.split(" [,;:] ", sequence))
+
+
+def _ends_with_negation(sequence: str) -> bool:
+    """True if some negated element need not have anything behind it: impossible with a window of events."""
+    return _begin_with_negation(reversed(re.split(" [,;:] ", sequence)))
+
+
+def _begin_with_negation(elements: Iterable[str]) -> bool:
+    for element in elements:
         if element.endswith("!"):
             return True
-        if not element.endswith("?"):
+        if not (element.endswith("?") or re.search(r"\{0?,", element)):
             break
     return False
 
@@ -798,11 +810,19 @@ def long_spaseq_case(rng: random.Random) -> SpaseqCase:
     if _opens_with_negation(case.sequence):
         windows = [window for window in windows if "SLIDING" not in window]
     partition = " PARTITION BY (?s)" if "PARTITION" in case.clauses else ""
+    if not (partition or _opens_with_negation(case.sequence) or _ends_with_negation(case.sequence)):
+        windows.append("4 EVENTS")
     return replace(case, events=tuple(events), clauses=f"WITHIN {rng.choice(windows)}{partition}")
 
 
 def _draw_suffix(rng: random.Random, several: bool) -> str:
-    return rng.choice(("", "", "", "+", "?", "+?") if several else ("", "", "", "", "+", "+", "?", "?", "+?"))
+    suffix = rng.choice(("", "", "", "+", "?", "+?") if several else ("", "", "", "", "+", "+", "?", "?", "+?"))
+    if "+" not in suffix or rng.random() < 0.5:
+        return suffix
+    low, more = rng.randint(0, 3), rng.randint(0, 2)
+    least = max(low, 1)
+    bounds = rng.choice(("+", f"{{{least}}}", f"{{{low},}}", f"{{{low},{least + more}}}", "{,2}"))
+    return rng.choice(("", "", ",", ";", ":", ":")) + suffix.replace("+", bounds)
 
 
 def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[str, list[str]]:
@@ -874,9 +894,11 @@ def smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
         plain = re.sub(r" FILTER \((?:[^()]|\([^()]*\)|!\((?:[^()]|\([^()]*\))*\))*\)", "", body)
         if plain != body:
             yield replace(case, gpms=(*case.gpms[:i], (name, plain), *case.gpms[i + 1 :]))
-    for suffix in "+?!":
-        if suffix in case.sequence:
-            yield replace(case, sequence=case.sequence.replace(suffix, "", 1))
+    for suffix in (r"[,;:]?(\+|\{[^}]*\})", r"\?", "!"):
+        for found in re.finditer(suffix, case.sequence):
+            yield replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
+    for found in re.finditer(r"[,;:](?=[+{])", case.sequence):
+        yield replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
     first, *others = re.split("( [,;:] )", case.sequence)
     for i in range(0, len(others), 2):
         yield replace(case, sequence=first + "".join(others[:i] + others[i + 2 :]))

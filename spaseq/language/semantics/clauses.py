@@ -120,12 +120,13 @@ class _Clauses:
                 clauses = self._ask()
             case form:
                 raise InternalError(f"a query of the form {form}")
-        if clauses.by_window and tree.within is not None and tree.within.sliding:
+        if clauses.by_window and tree.within is not None and tree.within.slides:
             what = next(iter(self._modifiers), None) or ("DISTINCT" if clauses.distinct else "an aggregate")
             self._refuse(
-                f"{what} with WITHIN … SLIDING",
+                f"{what} with WITHIN … {'EVENTS' if tree.within.by_events else 'SLIDING'}",
                 tree.form_span,
-                "it ranges over the solutions of one window: leave out SLIDING",
+                "it ranges over the solutions of one window: "
+                + ("take a window of time" if tree.within.by_events else "leave out SLIDING"),
             )
         return clauses
 

@@ -75,6 +75,8 @@ def hindrance(query: CompiledQuery) -> str:
         return "an ASK has one answer for the whole run"
     if not window.is_bounded:
         return "without WITHIN a match may begin anywhere"
+    if window.by_position:
+        return "WITHIN … EVENTS counts the instants of the whole stream"
     if window.slides and clauses.by_window:
         return "a clause ranges over solutions of windows that overlap"
     return ""

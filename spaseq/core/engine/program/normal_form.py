@@ -200,9 +200,11 @@ class _Normal:
                 return self._check_number(self.of(left, frozenset()) + self.of(right, frozenset()))
             case And(left, right):
                 return self._product(left, right, _both)
-            case Sequence(left, right, skip, absent):
+            case Sequence(left, right, skip, absent, again):
                 if skip is Skip.NEXT:
                     raise _refusal("skip-till-next (CEQL's '->', SPAseq's ';')")
+                if again is not None:
+                    raise _refusal("rounds that free variables (SPAseq's '{l,m}')")
                 return self._product(left, right, lambda a, b: self._join(a, b, skip, absent, around))
             case Optional():
                 raise _refusal("optional parts")

@@ -62,7 +62,10 @@ class Program:
             how = f"no registers: determinised lazily over symbol classes, within {budget:,} bytes; beyond, set by set"
         window: str = self.window.kind
         if self.window.is_bounded:
-            window += f" {self.window.size:,}" if per_second is None else f" {self.window.size / per_second:,.12g} s"
+            if per_second is None or self.window.by_position:
+                window += f" {self.window.size:,}"
+            else:
+                window += f" {self.window.size / per_second:,.12g} s"
         chosen = [f"selection: {self.asked or self.choice.selection.name}"]
         if self.choice.consume is not Consume.NONE:
             chosen.append(f"consume by: {self.choice.consume.name}")
