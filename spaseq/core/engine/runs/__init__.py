@@ -8,9 +8,9 @@
 * `row_sets` for all other guards;
 * `shaped` for MAX without registers, `maximal` for MAX with them.
 
-`deterministic` and `coded` hand over to `row_sets` at events that are beyond them, and `shaped` to `maximal`. `base` has
-the hand-over and the parts common to all. `ending` holds back matches until their windows close. `single_event`, with
-`waiting`, is the short way of events that come one by one.
+`deterministic` and `coded` hand over to `row_sets` at events that are beyond them, and `shaped` to `maximal`. `base`
+has the hand-over and the parts common to all. `ending` holds back matches until their windows close. `single_event`,
+with `waiting`, is the short way of events that come one by one.
 
 * `base`: The common part of the runs, and the change from one to another.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
