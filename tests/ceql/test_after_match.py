@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ceql
-from spaseq.core.engine.program.settings import After
+from spaseq.core.engine.program.settings import After, AfterMatch
 from spaseq.core.engine.runs import evaluator as engine
 from spaseq.core.errors import UnsupportedFeature
 from tests.ceql.test_guarded import events, reported
@@ -83,7 +83,7 @@ def test_explain_names_the_rule() -> None:
     assert "after a match: TO LAST x" in text
     past = ceql.compile("SELECT * WHERE A ; B PARTITION BY [k] AFTER MATCH SKIP PAST LAST EVENT")
     assert "after a match: PAST LAST" in past.explain()
-    assert past.program().choice.after is not None and past.program().choice.after.rule is After.PAST_LAST
+    assert past.program().choice.after == AfterMatch(After.PAST_LAST)
     assert "consume by: PARTITION" in past.explain()
 
 
