@@ -25,6 +25,7 @@ SHARE = {
     "totals in steps": 24,
     "earlier": 40,
     "earlier steps": 24,
+    "after": 60,
 }
 """Queries of each kind in every run."""
 MORE = {"ceql": 240, "valuations": 200, "spaseq": 160}
@@ -77,7 +78,7 @@ def test_full_of_more(kind: str, block: int) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
-@pytest.mark.parametrize("kind", ["ceql", "spaseq", "rounds"])
+@pytest.mark.parametrize("kind", ["after", "ceql", "spaseq", "rounds"])
 def test_on_spark(kind: str, block: int, spark_session: Any) -> None:
     """The same answers from Spark, which cuts the streams into parts by window and by key, slices and micro-batches."""
     report = proof.check(kind, range(3 * block, 3 * block + 3), spark=spark_session)

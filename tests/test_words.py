@@ -10,7 +10,7 @@ from tests.support.prose import KINDS, Place, docstrings, paragraphs, places, se
 
 LIMITS = {
     "long sentence": 65,
-    "question": 113,
+    "question": 112,
     "where": 46,
     "whoever": 6,
     "who": 12,

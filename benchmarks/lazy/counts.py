@@ -48,7 +48,7 @@ def count(experiment: Experiment, way: str, prices: Prices) -> Counts:
 def kept_times(evaluator: LazyEvaluator, prices: Prices) -> np.ndarray:
     """The times of the events that were buffered, by handle."""
     kept = np.zeros(len(prices), bool)
-    for predicate in evaluator._predicates:
+    for predicate in {predicate for kind in evaluator._kinds for predicate in kind}:
         kept |= predicate.evaluate(prices)
     return prices.times[kept]
 

@@ -10,5 +10,3 @@
 * `main`: The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.cli.alerting`).
 * `studio`: CEQL in the studio (`spaseq.tools.studio`).
 """
-
-__all__ = ["alerting", "arguments", "formats", "main", "output", "studio"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from ceql.cli import arguments
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ceql.runtime.alerts import Alerts
+    from spaseq.core.events import EventBatch
     from spaseq.core.forecast import Evaluation, Forecasts
 
 _FOLLOW_HELP: Final = (
@@ -76,7 +79,9 @@ def _alert(options: argparse.Namespace) -> int:
     form = chosen_format(ALERTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
     alerts = query.alerts()
-    found = _Found(_alerts(alerts, options, _reading(options)), ("position", "time", "type"), _alert_text)
+    found = _Found(
+        _alerts(alerts, options, _reading(options)), options.limit, ("position", "time", "type"), _alert_text
+    )
     interrupted, written = _write(options, query, alerts, found, ALERTS[form])
     if interrupted:
         warn(held_back(alerts.held_back))
@@ -113,24 +118,18 @@ def _write(options: argparse.Namespace, query: Any, alerts: Alerts, found: _Foun
         return end_interrupted(error), found.written
 
 
-def _alerts(alerts: Alerts, options: argparse.Namespace, reading: dict[str, Any]) -> Iterator[list[Line]]:
+def _alerts(alerts: Alerts, options: argparse.Namespace, reading: dict[str, Any]) -> Iterator[Iterator[Line]]:
     """A line for each event at which a match ends, batch by batch."""
-    left = options.limit
-    if left == 0:
-        return
     for batch, found in alerts.answers(**reading):
-        show, types = _clock(alerts, options), batch.types
-        rows = found.nonzero()[0] if left is None else found.nonzero()[0][:left]
-        lines = []
-        for row in rows.tolist():
-            code = -1 if types is None else int(types.codes[row])
-            kind = None if types is None or code < 0 else types.texts[code].as_py()
-            lines.append({"position": int(batch.positions[row]), "time": show(int(batch.times[row])), "type": kind})
-        yield lines
-        if left is not None:
-            left -= len(rows)
-            if not left:
-                return
+        show = _clock(alerts, options)
+        yield (_alert_line(batch, row, show) for row in found.nonzero()[0].tolist())
+
+
+def _alert_line(batch: EventBatch, row: int, show: Callable[[int], Any]) -> Line:
+    types = batch.types
+    code = -1 if types is None else int(types.codes[row])
+    kind = None if types is None or code < 0 else types.texts[code].as_py()
+    return {"position": int(batch.positions[row]), "time": show(int(batch.times[row])), "type": kind}
 
 
 def _alert_text(line: Line) -> str:
@@ -161,7 +160,7 @@ def _forecast(options: argparse.Namespace) -> int:
     forecaster = Forecaster(model, threshold=options.threshold, horizon=options.horizon)
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
-    found = _Found(_forecasts(alerts, forecaster, options, reading, seen), names, _forecast_text)
+    found = _Found(_forecasts(alerts, forecaster, options, reading, seen), options.limit, names, _forecast_text)
     interrupted, _ = _write(options, query, alerts, found, FORECASTS[form])
     if options.evaluate:
         tell(str(_evaluation(seen)))
@@ -172,12 +171,11 @@ def _forecast(options: argparse.Namespace) -> int:
 def _forecasts(
     alerts: Alerts, forecaster: Any, options: argparse.Namespace, reading: dict[str, Any],
     seen: list[tuple[np.ndarray, Forecasts]],
-) -> Iterator[list[Line]]:  # fmt: skip
+) -> Iterator[Iterator[Line]]:  # fmt: skip
     """A line for each event, batch by batch; with `--evaluate`, `seen` receives the partition keys and the forecasts of
     each batch."""
     import numpy as np
 
-    left = options.limit
     batches: list[Any] = []
 
     def read() -> Iterator[Any]:
@@ -189,15 +187,10 @@ def _forecasts(
         rows = batches.pop()
         if options.evaluate:
             seen.append((np.zeros(len(rows), np.int64) if rows.keys is None else rows.keys, found))
-        show = _clock(alerts, options)
-        yield [_foretold(rows, found, row, show) for row in range(len(rows) if left is None else min(left, len(rows)))]
-        if left is not None:
-            left -= min(left, len(rows))
-            if not left:
-                return
+        yield map(partial(_foretold, rows, found, _clock(alerts, options)), range(len(rows)))
 
 
-def _foretold(rows: Any, found: Forecasts, row: int, show: Callable[[int], Any]) -> Line:
+def _foretold(rows: Any, found: Forecasts, show: Callable[[int], Any], row: int) -> Line:
     known = bool(found.first[row])
     return {
         "position": int(rows.positions[row]),
@@ -235,21 +228,28 @@ def _clock(alerts: Alerts, options: argparse.Namespace) -> Callable[[int], Any]:
 
 
 class _Found(Results):
-    """The lines of a command, each a value for each of `names`; the output is flushed after each batch of events."""
+    """The first `limit` lines of a command, each a value for each of `names`; the output is flushed after each batch of
+    events."""
 
-    def __init__(self, batches: Iterator[list[Line]], names: tuple[str, ...], text: Callable[[Line], str]) -> None:
+    def __init__(
+        self, batches: Iterator[Iterator[Line]], limit: int | None, names: tuple[str, ...], text: Callable[[Line], str]
+    ) -> None:
         self.text = text
         self.out: IO[str] = sys.stdout
         self._batches = batches
+        self._limit = limit
         self._names = names
 
     def objects(self) -> Iterator[Line]:
         """The lines."""
+        for line in islice(self._lines(), self._limit):
+            yield line
+            self.written += 1
+
+    def _lines(self) -> Iterator[Line]:
         self.out.flush()  # the head is out before the first event is waited for
         for lines in self._batches:
-            for line in lines:
-                yield line
-                self.written += 1
+            yield from lines
             self.out.flush()
 
     def cells(self) -> Iterator[Sequence[Any]]:
@@ -260,7 +260,7 @@ class _Found(Results):
 
     def count(self) -> int:
         """The number of lines."""
-        return sum(map(len, self._batches))
+        return sum(1 for _ in islice(self._lines(), self._limit))
 
 
 def write_text(found: _Found, out: IO[str]) -> int:

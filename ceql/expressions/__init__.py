@@ -11,5 +11,3 @@ automaton's transitions test; `codegen` compiles all predicates of an automaton 
 * `predicates`: Predicates on one event, evaluated on whole batches; equal conditions are one.
 * `codegen`: A generated function that gives an automaton's predicates on one event as the bits of an int.
 """
-
-__all__ = ["codegen", "exact", "members", "predicates", "scalar", "vectorized"]

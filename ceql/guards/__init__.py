@@ -16,15 +16,3 @@ events of a variable; `tuple_conditions` evaluate guards on tables of events, fo
   (`spaseq.core.engine.program.guard_conditions`).
 * `registers`: Register rows that decide guards event by event.
 """
-
-__all__ = [
-    "aggregates",
-    "comparisons",
-    "encoding",
-    "guard",
-    "questions",
-    "registers",
-    "rounds",
-    "totals",
-    "tuple_conditions",
-]

@@ -1,9 +1,8 @@
 """Syntax tree to pattern: a CEQL query in the pattern algebra of the engine.
 
-`lower` does it, with `repeat` for `{l,m}` and `partition_keys` for equalities that may partition the stream.
+`lower` does it, with `partition_keys` for equalities that may partition the stream.
 
-* `repeat`: Bounded repetition `φ{l,m}`, written out as l to m copies of φ; the numbers of events that a pattern and its
-  variables take.
+* `taken`: The numbers of events that patterns and their variables take.
 * `partition_keys`: Equalities over all events of a match become a partition: `x.id = y.id AND y.id = z.id` is PARTITION
   BY [id].
 * `rounds`: Conditions that read events before the one at hand: `b.price < PREV(b.price)`, `c.price > b[0].price`.
@@ -13,5 +12,3 @@
 * `passing`: The events that each step and loop of a query passes over, in words.
 * `advice`: Parts of a query that are probably not meant, though they can be run.
 """
-
-__all__ = ["advice", "disjunctions", "lower", "partition_keys", "passing", "repeat", "rounds"]

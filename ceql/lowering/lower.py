@@ -29,14 +29,14 @@ from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
 from ceql.lowering.partition_keys import infer_keys
-from ceql.lowering.repeat import repeat, size, taken
 from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
+from ceql.lowering.taken import size, taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
 from ceql.semantics.scopes import defined_names, is_between, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, is_plain, reads_earlier
 from spaseq.core import pattern as algebra
-from spaseq.core.engine import Choice, Consume, Selection, Settings, Window
+from spaseq.core.engine import After, AfterMatch, Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import NoneOf, Pattern, Predicate, Preference, Skip, all_shown, told_by_positions
 from spaseq.core.trees import mapped, walk
@@ -89,6 +89,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     if query.selection.items is not None:
         pattern = algebra.Project(pattern, frozenset(i.variable for i in query.selection.items))
     window, attribute = _window(query.within)
+    lowering.refuse_after(query)
     choice, strict = _choice(query), query.selection.strategy is ast.Strategy.STRICT
     if strict and _skips_till_next(pattern):
         raise lowering.refused(
@@ -118,10 +119,21 @@ def _choice(query: ast.Query) -> Choice:
     strategy = query.selection.strategy or ast.Strategy.ALL
     return Choice(
         # The automaton takes care of STRICT.
-        Selection.ALL if strategy is ast.Strategy.STRICT else Selection[strategy.value],
+        Selection.ALL if strategy in (ast.Strategy.STRICT, ast.Strategy.FIRST) else Selection[strategy.value],
         Consume.NONE if query.consume is None else Consume[query.consume.policy.value],
         None if query.limit is None else query.limit.count,
+        _after(query, bool(query.partition)),
     )
+
+
+def _after(query: ast.Query, keyed: bool) -> AfterMatch | None:
+    """The rule for what a match discards, of AFTER MATCH or SELECT FIRST; None if there is none."""
+    if query.selection.strategy is ast.Strategy.FIRST:
+        return AfterMatch(After.ONCE, keyed=keyed)
+    if query.after is None or query.after.rule is ast.After.NO_SKIP:
+        return None
+    variable = query.after.variable
+    return AfterMatch(After[query.after.rule.name], "" if variable is None else variable.text, keyed)
 
 
 def _window(within: ast.Within | None) -> tuple[Window, str | None]:
@@ -261,7 +273,7 @@ class _Lowering:
                 "φ->{2,} has no bound, and φ->{2,500} ALL prefers nothing",
                 node.span,
             )
-        pattern = repeat(part.pattern, low, high, node.skip, preference, until)
+        pattern = algebra.repeat(part.pattern, low, high, node.skip, preference, until)
         return dataclasses.replace(part, pattern=pattern)
 
     def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> _Part:
@@ -352,10 +364,34 @@ class _Lowering:
             raise self.unsupported(strategy, node.span, "leave the strategy out for ALL")
         if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
             raise self.unsupported(f"NOT at the end with CONSUME BY {query.consume.policy.value}", node.span)
+        if query.after is not None and query.after.rule is not ast.After.NO_SKIP:
+            raise self.unsupported("NOT at the end with AFTER MATCH", node.span, "its matches wait for their windows")
         if query.limit is not None:
             raise self.unsupported("NOT at the end with LIMIT", node.span, "--limit N stops after N matches in all")
         plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
         return plain, self.followed(part.pattern, related, f"#{number}") if related else None
+
+    def refuse_after(self, query: ast.Query) -> None:
+        """Refuse what has no meaning together with AFTER MATCH or SELECT FIRST, by its name."""
+        strategy = query.selection.strategy
+        clause = None if query.after is None or query.after.rule is ast.After.NO_SKIP else query.after
+        if strategy is not ast.Strategy.FIRST and clause is None:
+            return
+        named = "SELECT FIRST" if strategy is ast.Strategy.FIRST else "AFTER MATCH"
+        if clause is not None and strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
+            hint = "AFTER MATCH takes the matches of one end in the order of NEXT: leave the strategy out"
+            raise self.contradiction(f"SELECT {strategy.value} and AFTER MATCH", clause.span, hint)
+        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
+            hint = f"{named} says what a match forgets: leave CONSUME BY out"
+            raise self.contradiction(f"{named} and CONSUME BY {query.consume.policy.value}", query.consume.span, hint)
+        if query.limit is not None:
+            hint = "AFTER MATCH SKIP PAST LAST EVENT reports at most one match for each end"
+            raise self.contradiction(f"{named} and LIMIT", query.limit.span, hint)
+
+    def contradiction(self, what: str, span: Span, hint: str) -> UnsupportedFeature:
+        """The error for two clauses that have no meaning together."""
+        problem = f"{what} do not go together"
+        return UnsupportedFeature(problem, text=self.text, span=span, source=self.source, hint=hint)
 
     def followed(self, pattern: Pattern, related: Iterable[_Alternative], mark: str) -> Pattern:
         """`pattern`, and the first event behind it, of each of the alternatives, that the condition holds with: later

@@ -10,7 +10,8 @@ the same, so it is done only if all of these hold:
 * Nothing counts or excludes events by their place in the whole stream: no contiguity (`:`, `:+`, STRICT), no window in
   EVENTS, no NOT between parts or at the end.
 * CONSUME BY PARTITION is not used: with more partitions a match would delete fewer partial matches. CONSUME BY ANY
-  deletes those of all partitions.
+  deletes those of all partitions. For the same reason AFTER MATCH and SELECT FIRST are not used. TO NEXT EVENT may be:
+  it discards what began with the first event of the match, and that has its key.
 
 Selection and LIMIT compare only matches that end at the same event, which all have its key.
 """
@@ -21,9 +22,9 @@ import dataclasses
 from collections.abc import Iterator
 
 from ceql.guards.guard import Guard
-from ceql.lowering.repeat import taken
+from ceql.lowering.taken import taken
 from ceql.syntax import ast
-from spaseq.core.engine import Choice, Consume, Window
+from spaseq.core.engine import After, Choice, Consume, Window
 from spaseq.core.pattern import Correlate, Filter, Iterate, Pattern, Project, Sequence, Skip, all_shown
 from spaseq.core.trees import walk
 
@@ -35,7 +36,10 @@ def infer_keys(
 
     `strict`: the query selects STRICT; `waits`: the query has a NOT at the end.
     """
-    if strict or waits or window.per_partition or choice.consume is Consume.PARTITION or not _is_free(pattern):
+    discards = choice.after is not None and choice.after.rule is not After.TO_NEXT
+    if strict or waits or window.per_partition or choice.consume is Consume.PARTITION or discards:
+        return pattern, ()
+    if not _is_free(pattern):
         return pattern, ()
     keys: list[str] = []
     for attribute in reversed(dict.fromkeys(name for name, _, _ in _equalities(pattern))):  # as they were written

@@ -6,5 +6,3 @@
 
 The comparisons are those of both languages: `spaseq.core.comparisons`.
 """
-
-__all__ = ["arithmetic", "functions", "values"]

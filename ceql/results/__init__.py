@@ -7,5 +7,3 @@
 * `bindings`: The positions of a match that each variable took, and the attributes of its events: valuations as columns.
 * `matches`: Matches as objects, or in columns.
 """
-
-__all__ = ["bindings", "history", "matches"]

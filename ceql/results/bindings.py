@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ceql.semantics.check import defined_variables
+from ceql.semantics.check import shown_variables
 from ceql.syntax import ast
 from spaseq.core.engine import MatchBatch
 from spaseq.core.events.mixed import flatten
-from spaseq.core.trees import children
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Shown:
         """The variables and attributes that a query shows."""
         items = query.selection.items
         if items is None:
-            names = tuple(dict.fromkeys(_list_unnamed(query.where, False)))
+            names = shown_variables(query)
             return Shown(names, dict.fromkeys(names))
         attributes: dict[str, tuple[str, ...] | None] = {}
         for item in items:
@@ -47,22 +46,6 @@ class Shown:
 def lists_attributes(query: ast.Query) -> bool:
     """True if SELECT has a list of attributes."""
     return any(item.attributes for item in query.selection.items or ())
-
-
-def _list_unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
-    """The variables of AS, and the event types that are under none."""
-    match node:
-        case ast.EventType():
-            if not named:
-                yield next(name for name, _ in defined_variables(node))
-        case ast.As(child, variable):
-            yield from _list_unnamed(child, True)
-            yield variable.text
-        case ast.Without():
-            return
-        case _:
-            for child in children(node):
-                yield from _list_unnamed(child, named)
 
 
 class Bindings:

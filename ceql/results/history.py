@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
     from spaseq.core.engine.recognition.recognition import Recognition
 
-Held: TypeAlias = "dict[str, Any] | pa.Table | None"
-
 
 class Block:
     """Consecutive events that were pushed one by one, with the part of `EventBatch`'s interface that matches use.
 
-    `events` has None for events that moved no run, as no match contains them. An event from a snapshot with values
-    other than texts, numbers, truth values and None is a table of one row. `keys` has the partition of each if `Past`
-    needs it; `places` the positions, once some events are left out.
+    `events` has None for events that moved no run, as no match contains them. `keys` has the partition of each if
+    `Past` needs it; `places` the positions, once some events are left out.
     """
 
     __slots__ = ("events", "first", "keys", "places", "stamps", "type_column")
@@ -35,7 +32,7 @@ class Block:
     def __init__(self, first: int, type_column: str) -> None:
         self.first: int = first
         self.type_column: str = type_column
-        self.events: list[Held] = []
+        self.events: list[dict[str, Any] | None] = []
         self.stamps: list[int] = []
         self.keys: list[int] = []
         self.places: list[int] | None = None
@@ -64,45 +61,12 @@ class Block:
 
     def event(self, row: int) -> dict[str, Any]:
         """The attributes of one event that are not NULL, as Python values."""
-        zero = np.zeros(1, np.int64)
-        return EventBatch(self.table(row), self.type_column, zero, zero).event(0)
+        return self.take(np.array([row])).in_columns().event(0)
 
-    def table(self, row: int) -> pa.Table:
-        """One event as a table."""
-        held = self.events[row]
-        return held if isinstance(held, pa.Table) else from_dicts([held or {}])
-
-    def snapshot(self) -> tuple[Any, ...]:
-        """The events and their times, as plain values."""
-        return self.first, self.type_column, list(map(_plain, self.events)), self.stamps, self.places
-
-    @staticmethod
-    def restore(state: tuple[Any, ...]) -> Block:
-        """The opposite of `snapshot`."""
-        first, type_column, events, times, places = state
-        known = type(first) is int and first >= 0 and type(type_column) is str and len(events) == len(times)
-        expect(known and all(type(time) is int for time in times), "a time for each event")
-        expect({dict, bytes, type(None)}.issuperset(map(type, events)), "events of attributes")
-        block = Block(first, type_column)
-        block.events = [table_of_bytes(event) if type(event) is bytes else event for event in events]
-        block.stamps = times
-        if places is not None:
-            expect(
-                len(array(np.array(places), "positions", rows=len(times), low=0)) and places[0] == first, "positions"
-            )
-            expect((np.diff(places) > 0).all(), "events in order")
-            block.places = places
-        return block
-
-
-_PLAIN: Final = frozenset((str, int, float, bool, type(None)))
-
-
-def _plain(event: Held) -> dict[str, Any] | bytes | None:
-    """An event for a snapshot: the dict, if the snapshot's codec can hold its values; else the bytes of a table."""
-    if event is None or (type(event) is dict and _PLAIN.issuperset(map(type, event.values()))):
-        return event
-    return table_bytes(from_dicts([event]) if isinstance(event, dict) else event)
+    def in_columns(self) -> EventBatch:
+        """The events in columns, in which each value keeps its kind."""
+        table = from_dicts([event or {} for event in self.events])
+        return EventBatch(table, self.type_column, self.times, np.asarray(self.positions))
 
 
 class History(Blocks["EventBatch | Block"]):
@@ -143,10 +107,8 @@ class History(Blocks["EventBatch | Block"]):
 
 def events_of(batch: EventBatch | Block, rows: np.ndarray) -> EventBatch:
     """These rows, ascending, as events in columns."""
-    if isinstance(batch, EventBatch):
-        return batch.take(rows)
-    table = common_schema([batch.table(row) for row in rows.tolist()], "<events>")
-    return EventBatch(table, batch.type_column, batch.times[rows], np.asarray(batch.positions)[rows])
+    taken = batch.take(rows)
+    return taken.in_columns() if isinstance(taken, Block) else taken
 
 
 class Past(History):
@@ -236,26 +198,25 @@ class Past(History):
     def snapshot(self) -> list[tuple[Any, ...]]:
         """The batches with the partitions of their events, as plain values; `lasts`, which are numbers, are not
         included."""
-        return [
-            (*b.snapshot(), np.array(b.keys, np.int64))
-            if isinstance(b, Block)
-            else (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, keys)
+        held = (
+            (b.in_columns(), np.array(b.keys, np.int64) if b.keys else None) if isinstance(b, Block) else (b, keys)
             for b, keys in zip(self.blocks, self.keys, strict=True)
+        )
+        return [
+            (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, keys)
+            for b, keys in held
         ]
 
     def restore(self, batches: list[tuple[Any, ...]], lasts: list[int | float]) -> None:
         """The opposite of `snapshot`."""
         following = 0
         for (*parts, keys), last in zip(batches, lasts, strict=True):
-            batch = Block.restore(tuple(parts)) if len(parts) == 5 else _stored_batch(*parts)
-            expect(len(batch) and following <= batch.positions[0], "batches one behind the other")
+            batch = _stored_batch(*parts)
+            expect(following <= batch.positions[0], "batches one behind the other")
             expect(type(last) in (int, float), "a number for the end of each batch")
             following = int(batch.positions[-1]) + 1
             if keys is not None:
-                keys = array(keys, "keys", low=-1)
-                expect(len(keys) in (0, len(batch)), "a key for each event")
-                if isinstance(batch, Block):
-                    batch.keys = keys.tolist()
+                keys = array(keys, "keys", rows=len(batch), low=-1)
             self.append(batch, last, keys)
 
 

@@ -14,5 +14,3 @@ over events that are there, `session` over events that are pushed; those that co
 * `session`: One evaluation in progress that events are pushed to, and its snapshots.
 * `alerts`: ASK and alerts, answered event by event, in one pass, without enumerating matches.
 """
-
-__all__ = ["alerts", "batch", "compiled", "evaluation", "run", "session", "single_events", "unmatched", "ways"]

@@ -33,6 +33,7 @@ from spaseq.core.pattern import Predicate
 from spaseq.core.watch import check, limited_steps
 
 if TYPE_CHECKING:
+    from ceql.results.matches import Match
     from spaseq.core.events import EventBatch
 
 _Waiting: TypeAlias = "list[tuple[EventBatch, np.ndarray]]"
@@ -188,18 +189,16 @@ class AlertStream(Ending[int]):
     def push(self, events: Any, stream: str | None = None) -> list[int]:
         """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all
         events before. Arguments: those of `Session.push`."""
-        self._ends.update(match.end for match in self._session.push(events, stream))
-        return self._take(self._session.undecided)
+        return self._new_ends(self._session.push(events, stream))
 
     def advance(self, now: int) -> list[int]:
         """The positions that are decided because no event before `now` (ns) will come any more."""
-        self._ends.update(match.end for match in self._session.advance(now))
-        return self._take(self._session.undecided)
+        return self._new_ends(self._session.advance(now))
 
     def _complete(self) -> list[int]:
-        self._ends.update(match.end for match in self._session.close())
+        found = self._new_ends(self._session.close())  # nothing waits any more
         self._leave()
-        return self._take(None)
+        return found
 
     def _goes_on(self) -> bool:
         return False  # there are no snapshots of alerts
@@ -211,7 +210,10 @@ class AlertStream(Ending[int]):
         super()._leave()
         self._session._leave()
 
-    def _take(self, undecided: int | None) -> list[int]:
+    def _new_ends(self, matches: list[Match]) -> list[int]:
+        """The ends that are decided, among those of these matches and of earlier ones."""
+        self._ends.update(match.end for match in matches)
+        undecided = self._session.undecided
         ready = sorted(self._ends if undecided is None else (end for end in self._ends if end < undecided))
         self._ends.difference_update(ready)
         return ready
@@ -241,6 +243,8 @@ def _check(lowered: Lowered) -> None:
         raise _outside("SELECT STRICT")
     if lowered.absent is not None:
         raise _outside("NOT at the end")
+    if lowered.choice.after is not None:
+        raise _outside("AFTER MATCH or SELECT FIRST")
     choice = Choice(Selection.ALL, limit=lowered.choice.limit)
     if lowered.choice not in (choice, Choice(Selection.ANY, limit=lowered.choice.limit)):
         raise _outside("a selection that leaves matches out, or consumption,")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
@@ -15,6 +14,7 @@ from spaseq.core.engine.program.batch_order import first_backward
 from spaseq.core.errors import EventError
 from spaseq.core.events import EventBatch, ListColumn, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.core.integers import different
+from spaseq.core.slips import did_you_mean
 
 _ROWS: Final = 1 << 16
 """Of a batch, that are numbered before keys are forgotten."""
@@ -147,8 +147,8 @@ class Coordinate:
         if name is None:
             return batch.times
         if name not in batch.table.column_names:
-            close = difflib.get_close_matches(name, batch.table.column_names, 1, 0.6)
-            hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(batch.table.column_names[:20])}"
+            names = batch.table.column_names
+            hint = did_you_mean(name, names) or f"there are: {', '.join(names[:20])}"
             raise EventError(
                 f"no attribute {name}, which the window is measured in",
                 source=batch.source,

@@ -6,7 +6,6 @@ alerts (`ceql.runtime.alerts`) take a `CompiledQuery`.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -32,6 +31,7 @@ from ceql.syntax.walk import attributes_of
 from spaseq.core import compiled
 from spaseq.core.engine import Program, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
+from spaseq.core.slips import did_you_mean
 
 
 class CompiledQuery(compiled.CompiledQuery):
@@ -237,6 +237,4 @@ class CompiledQuery(compiled.CompiledQuery):
 
 
 def _unknown_stream(name: str, named: tuple[str, ...]) -> OptionError:
-    close = difflib.get_close_matches(name, named, 1, 0.6)
-    hint = f"did you mean {close[0]}?" if close else f"the query reads {', '.join(named)}"
-    return OptionError(f"unknown stream {name}", hint)
+    return OptionError(f"unknown stream {name}", did_you_mean(name, named) or f"the query reads {', '.join(named)}")

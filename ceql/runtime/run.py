@@ -11,7 +11,7 @@ import numpy as np
 from ceql.lowering.lower import Lowered
 from ceql.results.history import History, Past
 from ceql.runtime.batch import Coordinate, EngineBatch, Partition
-from spaseq.core.engine import open_evaluator, restore_evaluator
+from spaseq.core.engine import open_evaluator
 from spaseq.core.engine.recognition.recognition import Recognition
 from spaseq.core.errors import EventError
 from spaseq.core.events import EventBatch, EventCounters
@@ -146,7 +146,7 @@ class Run(Recognition):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Goes on at the place of `snapshot`, of the same query, before the first event."""
-        self.restore_engine(state, restore_evaluator(self.program, state["engine"]))
+        self.restore_engine(state, open_evaluator(self.program, state["engine"]))
         self.coordinate.last, self.coordinate.kind = state["coordinate"]
         expect(self.coordinate.kind in (None, "i", "f"), "a kind of number")
         self.reached = state["reached"]

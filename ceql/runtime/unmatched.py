@@ -11,8 +11,9 @@ from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import parts
 from spaseq.core.engine import Progress, stuck
-from spaseq.core.events import EventCounters, EventOptions, closest, format_duration
+from spaseq.core.events import EventCounters, EventOptions, format_duration
 from spaseq.core.pattern import Predicate
+from spaseq.core.slips import did_you_mean
 
 
 def why_none(query: CompiledQuery, run: Run, counters: EventCounters, options: EventOptions) -> list[str]:
@@ -37,9 +38,8 @@ def unknown_attributes(query: CompiledQuery, counters: EventCounters) -> Iterato
     """A line for each attribute of the query that no event had."""
     for name in query.attributes if counters.events else ():
         if name not in counters.attributes:
-            other = closest(name, counters.attributes)
-            hint = f"; did you mean {other}?" if other else ""
-            yield f"no event has an attribute {name}, so no condition on it holds{hint}"
+            hint = did_you_mean(name, counters.attributes)
+            yield f"no event has an attribute {name}, so no condition on it holds{hint and f'; {hint}'}"
 
 
 def _untimed(options: EventOptions) -> str:
@@ -57,8 +57,8 @@ def _unmet(progress: Progress, counters: EventCounters) -> Iterator[str]:
         missing = [kind for kind in kinds if kind.name not in counters.seen.kinds]
         if missing and not counters.seen.others:
             for kind in missing:
-                other = closest(kind.name, counters.seen.kinds)
-                yield f"no event has the type {kind.name}" + (f"; did you mean {other}?" if other else "")
+                hint = did_you_mean(kind.name, counters.seen.kinds)
+                yield f"no event has the type {kind.name}{hint and f'; {hint}'}"
         elif kinds:
             yield f"no event is {_told(step)}{_hint(conditions)}"
 

@@ -6,15 +6,11 @@ once the attributes of the events are known.
 
 * `filters`: A FILTER as single conditions under AND and OR, and conditions with other names for their variables.
 * `check`: Checks names, streams, functions and regular expressions of a query, before anything is compiled.
-* `streams`: Variables of one stream: with `FROM S, T`, `S>R` holds the events of type R on S, also those that a plain
-  `R` takes.
-* `scopes`: The variables that a formula defines, the scope in which a condition finds its variables, and copies of a
-  formula with parts changed.
+* `streams`: Variables of one stream: with `FROM S, T`, `S>R` holds the events of type R on S.
+* `scopes`: The variables that a formula defines, the scope of a condition, and copies with parts changed.
 * `rounds`: Conditions on each round of a loop: FIRST and LAST inside a loop are of the events before the one at hand.
 * `ambiguities`: Parts of a query that can be read in two ways, each with the spelling of both readings.
 * `contradictions`: Contradictions between conditions, which no event satisfies together.
 * `schemas`: Schemas: the kind of value of each attribute, given by the user or by the input.
 * `types`: Checks the attributes and operations of a query against a schema, before the first event.
 """
-
-__all__ = ["ambiguities", "check", "contradictions", "filters", "rounds", "schemas", "scopes", "streams", "types"]

@@ -2,7 +2,8 @@
 
 The rules:
 
-* variables in SELECT and FILTER take events somewhere in the formula, and not only under a NOT;
+* variables in SELECT, FILTER and AFTER MATCH take events somewhere in the formula, and not only under a NOT;
+* the variable in AFTER MATCH is shown by SELECT;
 * the stream of `s>R` is one of FROM;
 * regular expressions are valid;
 * functions exist and have the right arguments;
@@ -14,7 +15,6 @@ unsafe have a meaning here.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Final
 
@@ -27,6 +27,7 @@ from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, reads_earlier, variables_of
 from spaseq.core.errors import QuerySemanticsError, Span
 from spaseq.core.events import text_array
+from spaseq.core.slips import did_you_mean
 from spaseq.core.trees import children, walk
 
 _NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
@@ -57,6 +58,30 @@ def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
         case _:
             for child in children(node):
                 yield from defined_variables(child)
+
+
+def shown_variables(query: ast.Query) -> tuple[str, ...]:
+    """The variables that matches show: those of SELECT; with `*`, those of AS, and the event types that are under
+    none."""
+    items = query.selection.items
+    if items is not None:
+        return tuple(dict.fromkeys(item.variable for item in items))
+    return tuple(dict.fromkeys(_list_unnamed(query.where, False)))
+
+
+def _list_unnamed(node: ast.Formula, named: bool) -> Iterator[str]:
+    match node:
+        case ast.EventType():
+            if not named:
+                yield next(name for name, _ in defined_variables(node))
+        case ast.As(child, variable):
+            yield from _list_unnamed(child, True)
+            yield variable.text
+        case ast.Without():
+            return
+        case _:
+            for child in children(node):
+                yield from _list_unnamed(child, named)
 
 
 def formulas(node: ast.Formula) -> Iterator[ast.Formula]:
@@ -91,6 +116,21 @@ class _Checker:
         self.formula(query.where)
         for item in query.selection.items or ():
             self.known(item.variable, item.span, "SELECT")
+        if query.after is not None and query.after.variable is not None:
+            self.after(query, query.after.variable)
+
+    def after(self, query: ast.Query, variable: ast.Name) -> None:
+        """The variable of AFTER MATCH is one that matches show."""
+        name = variable.text
+        self.known(name, variable.span, "AFTER MATCH")
+        shown = shown_variables(query)
+        if name in shown:
+            return
+        if query.selection.items is None:
+            problem = f"{name} is an event type with a name of its own here, so AFTER MATCH cannot name it"
+            raise self.error(problem, variable.span, f"name the variable: {' or '.join(shown)}")
+        problem = f"AFTER MATCH names {name}, and SELECT leaves it out"
+        raise self.error(problem, variable.span, f"write SELECT {', '.join((*shown, name))}")
 
     def streams(self, query: ast.Query) -> None:
         names = [s.text for s in query.streams]
@@ -101,7 +141,7 @@ class _Checker:
             return
         for atom in event_types(query.where):
             if atom.stream is not None and atom.stream.text not in names:
-                hint = _closest(atom.stream.text, names) or f"FROM names {', '.join(names)}"
+                hint = did_you_mean(atom.stream.text, names) or f"FROM names {', '.join(names)}"
                 raise self.error(f"unknown stream {atom.stream.text}", atom.stream.span, hint)
 
     def known(self, name: str, span: Span, clause: str) -> None:
@@ -117,7 +157,7 @@ class _Checker:
             )
         if clause == "SELECT" and name.upper() in ast.Strategy.__members__:
             raise self.error(f"SELECT {name.upper()} of what?", span, f"write SELECT {name.upper()} *")
-        hint = _closest(name, self.variables) or f"the variables of the formula are {', '.join(self.variables)}"
+        hint = did_you_mean(name, self.variables) or f"the variables of the formula are {', '.join(self.variables)}"
         raise self.error(f"unknown variable {name} in {clause}", span, hint)
 
     def formula(self, node: ast.Formula) -> None:
@@ -165,7 +205,7 @@ class _Checker:
                 case ast.Call("PREV", arguments):
                     raise self.earlier(part, arguments)
                 case ast.Call(function, _) if function not in FUNCTIONS:
-                    hint = _FUNCTION_HINTS.get(function) or _closest(function, sorted(FUNCTIONS), 0.75)
+                    hint = _FUNCTION_HINTS.get(function) or did_you_mean(function, FUNCTIONS, least=0.75)
                     hint = hint or f"functions are {', '.join(sorted(FUNCTIONS))}"
                     raise self.error(f"unknown function {function}", part.span, hint)
                 case ast.Call():
@@ -236,10 +276,3 @@ class _Checker:
 def _negations(node: ast.Formula) -> Iterator[ast.Formula]:
     """The formulas that stand directly under a NOT."""
     return (part.child for part in formulas(node) if isinstance(part, ast.Without))
-
-
-def _closest(name: str, names: list[str], least: float = 0.6) -> str:
-    """The hint "did you mean …?"; "" if no name is similar."""
-    lower = {n.lower(): n for n in names}
-    found = difflib.get_close_matches(name.lower(), lower, 1, least)
-    return f"did you mean {lower[found[0]]}?" if found else ""

@@ -16,8 +16,11 @@ from spaseq.core.trees import mapped
 
 
 def with_streams(query: ast.Query) -> ast.Query:
-    """The query with a separate `R` for each stream if FILTER or SELECT names an `S>R`; else the same object."""
+    """The query with a separate `R` for each stream if FILTER, SELECT or AFTER MATCH names an `S>R`; else the same
+    object."""
     named = {item.variable for item in query.selection.items or ()}
+    if query.after is not None and query.after.variable is not None:
+        named.add(query.after.variable.text)
     for condition in conditions(query.where) if query.streams else ():
         named.update(*(leaf.variables for leaf in leaves(as_test(condition))))
     told = frozenset(

@@ -6,7 +6,6 @@ An attribute that no event of any stream has is an error. One that only other ev
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 from ceql.operators.functions import FUNCTIONS, plural
@@ -19,6 +18,7 @@ from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import parse_time
+from spaseq.core.slips import did_you_mean
 from spaseq.core.trees import children, fold, walk
 
 
@@ -67,9 +67,8 @@ class _Types:
         names = self.schema.names
         if not self.schema.closed or name in names:
             return
-        close = difflib.get_close_matches(name, names, 1, 0.6)
         listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "") or "none"
-        hint = f"did you mean {close[0]}?" if close else f"the attributes of {self.schema.source} are {listed}"
+        hint = did_you_mean(name, names) or f"the attributes of {self.schema.source} are {listed}"
         raise self.error(f"no event has an attribute {name}", span, hint)
 
     def condition(self, node: ast.Condition, variable: str | None) -> None:

@@ -9,5 +9,3 @@ writes a tree as text that parses to an equal tree; `walk` visits the parts of e
 * `printer`: Syntax tree to text. Parsing the text gives an equal tree, with as few parentheses as that takes.
 * `walk`: The parts of an expression, and copies of an expression with some of its parts replaced.
 """
-
-__all__ = ["ast", "diagnostics", "parse", "printer", "walk"]

@@ -262,6 +262,7 @@ class Strategy(enum.Enum):
     LAST = "LAST"
     MAX = "MAX"
     STRICT = "STRICT"
+    FIRST = "FIRST"
 
 
 class Consume(enum.Enum):
@@ -270,6 +271,16 @@ class Consume(enum.Enum):
     ANY = "ANY"
     PARTITION = "PARTITION"
     NONE = "NONE"
+
+
+class After(enum.Enum):
+    """The rule for the matches, complete or partial, that a match discards, by the event at which they began."""
+
+    PAST_LAST = "SKIP PAST LAST EVENT"
+    TO_NEXT = "SKIP TO NEXT EVENT"
+    TO_FIRST = "SKIP TO FIRST"
+    TO_LAST = "SKIP TO LAST"
+    NO_SKIP = "NO SKIP"
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +333,14 @@ class Limit(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class AfterMatch(Node):
+    """`variable` is that of TO FIRST and TO LAST, `v` or `s>R`, else None."""
+
+    rule: After
+    variable: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Query(Node):
     """A whole query. `partition` has a tuple of attributes for each bracket; it is empty without PARTITION BY."""
 
@@ -332,3 +351,4 @@ class Query(Node):
     within: Within | None = None
     consume: Consumption | None = None
     limit: Limit | None = None
+    after: AfterMatch | None = None

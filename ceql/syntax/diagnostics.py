@@ -50,7 +50,8 @@ _WORDS: Final[dict[str, str]] = {
     "PARTITION": "PARTITION BY",
     "CONSUME": "CONSUME BY",
     "POLICY": "ANY, PARTITION or NONE",
-    "STRATEGY": "a selection strategy (ALL, ANY, NEXT, LAST, MAX, STRICT)",
+    "AFTER": "AFTER MATCH",
+    "STRATEGY": "a selection strategy (ALL, ANY, NEXT, LAST, MAX, STRICT, FIRST)",
     "$END": "the end of the query",
 }
 _TOKEN: Final = re.compile(
@@ -135,7 +136,19 @@ _SLIPS: Final = tuple(
         (r"\w+\s*\.\s*\w+", r"\.", "an attribute is x.price: one variable, one attribute"),
         (r"WITHIN", r"", _WINDOW),
         (r"", r"WHERE\s+TIMER\b", "a window is WITHIN 10 SECONDS, at the end"),
-        (r"", r"AFTER\s+MATCH\b", "CONSUME BY ANY makes the runs so far forgotten once a match is found"),
+        (r"", r"AFTER\s+MATCH\b", "AFTER MATCH stands behind the formula, as WITHIN does"),
+        (
+            r"AFTER\s+MATCH\s+SKIP\s+TO",
+            r"\w",
+            "write SKIP TO NEXT EVENT, SKIP TO FIRST x or SKIP TO LAST x; SQL's SKIP TO x is SKIP TO LAST x",
+        ),
+        (r"AFTER", r"(?:SKIP|NO)\b", "write AFTER MATCH SKIP PAST LAST EVENT, or AFTER MATCH NO SKIP"),
+        (r"", r"SKIP\s+(?:PAST|TO)\b", "write AFTER MATCH before it: AFTER MATCH SKIP PAST LAST EVENT"),
+        (
+            r"",
+            r"(?:ONE\s+ROW|ALL\s+ROWS)\s+PER\s+MATCH\b",
+            "a match is one result, with its positions: leave PER MATCH out",
+        ),
         (r"(?:WHERE|[;:]|\bOR|\bNOT)\s*", r"['\"]", "event types stand without quotes, or in back-quotes: `a type`"),
         (r"", r"OFFSET\b", "there is no OFFSET; LIMIT n reports at most n matches for each event that completes some"),
     )
@@ -246,6 +259,8 @@ def _where(error: UnexpectedInput, text: str) -> tuple[int, int, set[str]]:
 
 def _words(terminals: Iterable[str]) -> tuple[str, ...]:
     found = set(terminals) - {"MORETHAN"}
+    if {"EVENT", "ROW"} <= found:  # of AFTER MATCH: no plural there
+        return ("EVENT",)
     if "BOUNDS" in found:
         found -= {"PLUS", "STAR", "LOOP", "LBRACE", "QMARK"}
     if "LSQB" not in found:  # behind x[…], of which few mean x[0].price

@@ -118,6 +118,7 @@ class _Builder:
             self.within(_trees(parts["clause"])[0]) if "clause" in parts else None,
             self.consume(parts["consume"]) if "consume" in parts else None,
             self.limit(parts["limit"]) if "limit" in parts else None,
+            self.after(_trees(parts["after_match"])[0]) if "after_match" in parts else None,
             span=self.span(tree),
         )
 
@@ -166,6 +167,14 @@ class _Builder:
 
     def limit(self, tree: Tree[Token]) -> ast.Limit:
         return ast.Limit(self.integer(_token(tree), "LIMIT"), span=self.span(tree))
+
+    def after(self, tree: Tree[Token]) -> ast.AfterMatch:
+        span = self.span(tree)
+        variable = None
+        for named in _trees(tree):
+            text = ">".join(self.name(n).text for n in _trees(named))
+            variable = ast.Name(text, span=self.span(named))
+        return ast.AfterMatch(ast.After[str(tree.data).upper()], variable, span=span)
 
     # Formulas
 
@@ -411,7 +420,8 @@ class _Builder:
 _SIGNS: Final = {"": Skip.ANY, "->": Skip.NEXT, ":": Skip.NONE}
 _JOINS: Final = {"then": Skip.ANY, "next": Skip.NEXT, "follow": Skip.NONE}
 _REPEATS: Final = ("repeat_signed", "repeat_exactly", "repeat_from", "repeat_to", "repeat")
-_CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT"}
+_CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT",
+                        "after_match": "AFTER MATCH"}  # fmt: skip
 
 
 def _trees(tree: Tree[Token]) -> list[Tree[Token]]:

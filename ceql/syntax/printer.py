@@ -12,8 +12,8 @@ from spaseq.core.pattern import Preference, Skip
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
-    "all|and|any|as|by|consume|events?|false|filter|from|in|last|like|limit|max|next|none|not|or|partition|range"
-    "|select|strict|true|until|where|within",
+    "after|all|and|any|as|by|consume|events?|false|filter|first|from|in|last|like|limit|match|max|next|no|none|not|or"
+    "|partition|past|range|row|select|skip|strict|to|true|until|where|within",
     re.IGNORECASE,
 )
 
@@ -32,6 +32,10 @@ def print_query(query: ast.Query) -> str:
         lines.append("CONSUME BY " + query.consume.policy.value)
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit.count}")
+    if query.after is not None:
+        named = query.after.variable
+        variable = "" if named is None else f" {_variable(named.text)}"
+        lines.append(f"AFTER MATCH {query.after.rule.value}{variable}")
     return "\n".join(lines)
 
 

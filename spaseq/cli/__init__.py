@@ -10,12 +10,7 @@ Modules:
 * `inputs`: The inputs of `--stream`, `--streams` and `--kb`.
 * `knowledge`: `spaseq knowledge`: background knowledge saved as a file, and the contents of one.
 * `options`: The words of the `spaseq` command.
-* `output`: The results of `spaseq run` in the shapes that writers of formats ask for, and the writers of its own
-  formats.
+* `output`: The results of `spaseq run` as writers of formats ask for them, and writers of its own formats.
 * `main`: The `spaseq` command: run, check, explain, plot.
 * `studio`: SPAseq in the studio (`spaseq.tools.studio`).
 """
-
-from __future__ import annotations
-
-__all__: list[str] = []

@@ -20,6 +20,7 @@ Modules:
 * `protocols`: The face that both languages show: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
+* `slips`: Hints for names that are not known: the known name that one may be a slip for.
 * `trees`: Walks over trees of frozen nodes.
 * `pattern/`: The pattern algebra ([CEL]) to which both languages lower their queries.
 * `automata/`: Patterns compiled to automata; symbol classes; lazy determinisation; register match automata.
@@ -28,5 +29,3 @@ Modules:
 * `forecast/`: Forecasts of the next match.
 * `drawing/`: Pictures: automata as DOT and SVG, matches on a time axis.
 """
-
-__all__: list[str] = []

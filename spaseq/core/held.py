@@ -101,7 +101,6 @@ class Holder(Protocol):
 
     def held(self) -> Memory:
         """The memory held now. Not to be called while events are pushed."""
-        ...
 
 
 class Tells:

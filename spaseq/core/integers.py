@@ -76,6 +76,12 @@ def in_order(values: np.ndarray) -> np.ndarray:
     return order
 
 
+def ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The numbers of ranges that begin so and are so long, one range behind the other: int64."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - lengths), lengths)
+
+
 def apart(values: np.ndarray) -> np.ndarray:
     """The different ones of `values`, an int array, ascending: one dimension. As of `np.unique(values)`."""
     values = values.ravel()

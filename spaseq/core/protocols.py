@@ -40,42 +40,34 @@ class Match(Protocol):
     @property
     def start(self) -> int:
         """The position that the match begins at."""
-        ...
 
     @property
     def end(self) -> int:
         """The position that it ends at."""
-        ...
 
     @property
     def positions(self) -> tuple[int, ...]:
         """The positions that were taken, ascending."""
-        ...
 
     @property
     def times(self) -> tuple[int, ...]:
         """The times of `positions`."""
-        ...
 
     @property
     def time(self) -> int:
         """The time that it ends at."""
-        ...
 
     @property
     def bindings(self) -> dict[str, Any]:
         """The value of each variable: in CEQL the positions that it took (of valuations), in SPAseq an RDF term."""
-        ...
 
     @property
     def events(self) -> Sequence[Any]:
         """The events that were taken, in order."""
-        ...
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """The part of the query that took each event: a variable in CEQL (of valuations), a GPM in SPAseq."""
-        ...
 
 
 class Counters(Protocol):
@@ -84,21 +76,17 @@ class Counters(Protocol):
     @property
     def events(self) -> int:
         """Events that were looked at."""
-        ...
 
     @property
     def late(self) -> int:
         """Events that were dropped because they came too late."""
-        ...
 
     @property
     def memory(self) -> Memory:
         """The memory that the evaluation holds, in bytes, by its use; and the numbers of keys and events held."""
-        ...
 
     def warnings(self) -> list[str]:
         """A line for each kind of input that was lost; none if all was looked at."""
-        ...
 
 
 class Matches(Protocol):
@@ -107,31 +95,25 @@ class Matches(Protocol):
     @property
     def counters(self) -> Counters:
         """The counters of the latest use."""
-        ...
 
     @property
     def notes(self) -> Sequence[str]:
         """The assumptions of the latest use that no option stated: a line each, with the options that would state
         it."""
-        ...
 
     def __iter__(self) -> Iterator[Match]: ...
 
     def __bool__(self) -> bool:
         """True if there is a match; reads no further than the first. This is the answer of an ASK."""
-        ...
 
     def count(self) -> int:
         """The number of matches."""
-        ...
 
     def to_arrow(self) -> pa.Table:
         """One row per match."""
-        ...
 
     def to_pandas(self) -> Any:
         """`to_arrow` as a `pandas.DataFrame`."""
-        ...
 
 
 class Session(Protocol):
@@ -143,35 +125,28 @@ class Session(Protocol):
     @property
     def counters(self) -> Counters:
         """The counters of the events pushed so far."""
-        ...
 
     @property
     def notes(self) -> Sequence[str]:
         """As of `Matches`, for the events pushed so far."""
-        ...
 
     def push(self, events: Any) -> Sequence[Match]:
         """The matches that these events complete. Raises an error for an object that is no event; then none is
         taken."""
-        ...
 
     def advance(self, now: int) -> Sequence[Match]:
         """The matches that complete because no event before `now` (ns) will come any more."""
-        ...
 
     def close(self) -> Sequence[Match]:
         """The matches that the end of the stream completes; closing again gives none."""
-        ...
 
     @property
     def rest(self) -> Sequence[Match]:
         """The matches that the end of the `with` block completed."""
-        ...
 
     def snapshot(self) -> bytes:
         """The state, for `Query.open` of the same query. As the last call in a `with`, it says that the stream goes on:
         then the end of the block completes nothing."""
-        ...
 
     def __enter__(self) -> Session: ...
 

@@ -22,15 +22,12 @@ Modules:
 * `pattern`: Compile the group graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
 * `property_paths`: Property paths as values, and questions about them that need no graph.
 * `ways`: Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.
-* `reference`: Evaluates graph patterns as SPARQL 1.1 §18 defines it: the reference for the plan over columns, and the
-  evaluator for patterns that the plan does not cover.
+* `reference`: Evaluates graph patterns as SPARQL 1.1 §18 defines it.
 * `evaluate`: Evaluates compiled GPMs by `reference`, one event graph at a time, and conditions on one mapping.
 * `columnar/`: Graph patterns over whole batches of events: tables of numbered terms instead of a mapping at a time.
 * `inline`: Rows of inline data that are kept as columns, for VALUES of many IRIs.
-* `entail`: RDFS entailment: the background knowledge is closed and graph patterns are rewritten, so that streams need
-  no change.
-* `result_clauses`: SELECT expressions, aggregates, GROUP BY, HAVING and ORDER BY over solutions, and CONSTRUCT
-  templates.
+* `entail`: RDFS entailment: knowledge is closed and graph patterns are rewritten; streams need no change.
+* `result_clauses`: SELECT expressions, GROUP BY, HAVING, ORDER BY over solutions, and CONSTRUCT templates.
 * `scope`: The variables of a GPM's nested parts, which cannot have the value of another GPM.
 * `serialise`: RDF terms and mappings as text, in the syntaxes of result formats.
 """
@@ -48,7 +45,7 @@ from spaseq.gpm.comparison import (
     order_code,
 )
 from spaseq.gpm.evaluate import Closed, EventGraph, Knowledge, PatternEvaluator, event_graph, holds, value_of
-from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, bound_everywhere, freeze, join, project, restrict
+from spaseq.gpm.mappings import IDENTITY, Mapping, MappingSet, bound_everywhere, freeze, join, project
 from spaseq.gpm.pattern import Condition, GraphPattern, Source, compile_pattern
 from spaseq.gpm.result_clauses import (
     ROUNDS,
@@ -95,6 +92,5 @@ __all__ = [
     "number_program",
     "order_code",
     "project",
-    "restrict",
     "value_of",
 ]

@@ -446,6 +446,13 @@ def certain(node: Node) -> frozenset[str]:
             return frozenset()
 
 
+def is_ordered(node: Node) -> bool:
+    """True if an ORDER BY has ordered the solutions of a node."""
+    while isinstance(node, Projected | Distinct | Sliced | Extend | Filter):
+        node = node.child
+    return isinstance(node, Ordered)
+
+
 def required_predicates(node: Node) -> frozenset[URIRef]:
     """Predicates without which a default graph has no solution for `node` (a lower bound)."""
     match node:
@@ -499,13 +506,18 @@ def expression_variables(expression: Expression) -> frozenset[str]:
 
 def has_exists(expression: Expression) -> bool:
     """True if the expression holds an EXISTS."""
+    return bool(exists_inside(expression))
+
+
+def exists_inside(expression: Expression) -> list[Exists]:
+    """The EXISTS of an expression in order, without those nested in another EXISTS."""
     match expression:
         case Exists():
-            return True
+            return [expression]
         case Call(_, arguments):
-            return any(has_exists(a) for a in arguments)
+            return [found for argument in arguments for found in exists_inside(argument)]
         case _:
-            return False
+            return []
 
 
 def functions_called(value: object) -> Iterator[str]:
@@ -524,13 +536,7 @@ def functions_called(value: object) -> Iterator[str]:
 
 def patterns_inside(expression: Expression) -> list[Node]:
     """The patterns of the EXISTS in an expression, those inside them left out."""
-    match expression:
-        case Exists(pattern):
-            return [pattern]
-        case Call(_, arguments):
-            return [node for argument in arguments for node in patterns_inside(argument)]
-        case _:
-            return []
+    return [found.pattern for found in exists_inside(expression)]
 
 
 def mentioned_names(node: Node) -> frozenset[str]:

@@ -318,15 +318,8 @@ def _by_terms(rows: list[Row]) -> list[Row]:
 
 def _slice(node: algebra.Sliced, context: Context) -> list[Row]:
     rows = solutions(node.child, context)
-    rows = rows if _is_ordered(node.child) else _by_terms(rows)
+    rows = rows if algebra.is_ordered(node.child) else _by_terms(rows)
     return rows[node.start :] if node.length is None else rows[node.start : node.start + node.length]
-
-
-def _is_ordered(node: algebra.Node) -> bool:
-    """True if an ORDER BY has ordered the solutions of a node."""
-    while isinstance(node, (algebra.Projected, algebra.Distinct, algebra.Sliced, algebra.Extend, algebra.Filter)):
-        node = node.child
-    return isinstance(node, algebra.Ordered)
 
 
 def _groups(node: algebra.Aggregated, context: Context) -> list[Row]:
@@ -338,7 +331,7 @@ def _groups(node: algebra.Aggregated, context: Context) -> list[Row]:
     for row in solutions(grouping.child, context):
         seen = with_outer(row, context)
         found.setdefault(tuple(value_or_none(key, seen) for key in grouping.keys), []).append(seen)
-    ordered, behind = _is_ordered(grouping.child), context.behind_where
+    ordered, behind = algebra.is_ordered(grouping.child), context.behind_where
     made = (aggregated(node.results, rows, ordered=ordered, behind_where=behind) for rows in found.values())
     return [solution(context, terms) for terms in made]
 

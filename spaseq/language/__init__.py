@@ -23,8 +23,8 @@ from spaseq.language.query import Query, compile_query
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.matches import Matches
 from spaseq.language.runtime.session import Session
-from spaseq.language.semantics.check import CheckedQuery, check
+from spaseq.language.semantics.check import check
 from spaseq.language.syntax.parse import parse
 from spaseq.language.syntax.printer import print_query
 
-__all__ = ["CheckedQuery", "Match", "Matches", "Query", "Session", "check", "compile_query", "parse", "print_query"]
+__all__ = ["Match", "Matches", "Query", "Session", "check", "compile_query", "parse", "print_query"]

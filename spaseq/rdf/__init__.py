@@ -23,14 +23,12 @@ Modules:
 * `empty_graphs`: Empty graphs of TriG, `:g { }`, which the parser leaves out: each gets a statement for none.
 * `files`: Input files as chunks of bytes: names and globs, standard input, gzip, zstd, and the format by the extension.
 * `entities`: Entities of RDF/XML, bounded before a parser expands them.
-* `statements`: Files as statements: subject, predicate, object, graph name (None in the default graph), and the line
-  they stand on.
+* `statements`: Files as statements: subject, predicate, object, graph name and line.
 * `streams`: Named streams: their files, the unit of an event in each, and their common clock.
 * `hints`: The guesses of a reader about options not given, errors if they fail, and the contents of files.
 * `columns/`: Graph events as columns: batches of numbered terms in arrays, instead of a Python object per triple.
 * `iri`: IRIs of a query: relative to BASE, with escapes, and as prefixed names (SPARQL 1.1 §4.1.1; RFC 3986).
-* `grouping`: Groups of entities that belong together, as background knowledge: connected components over some
-  properties.
+* `grouping`: Groups of entities that some properties connect, as background knowledge.
 * `knowledge`: Background knowledge from tables of triples. `columns/` reads files.
 """
 
@@ -39,7 +37,6 @@ from __future__ import annotations
 from spaseq.rdf.columns import (
     GraphBatch,
     GraphColumns,
-    KeptKnowledge,
     SchemaColumns,
     TermTable,
     build_knowledge,
@@ -98,7 +95,6 @@ __all__ = [
     "GraphEvent",
     "Grouped",
     "Instant",
-    "KeptKnowledge",
     "SchemaColumns",
     "Statement",
     "StreamOptions",

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from spaseq.core.slips import closest
+
 _PARTS: Final = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<authority>[^/?#]*))?(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL
 )
@@ -63,8 +65,6 @@ def local_name(written: str) -> str:
 
 def closest_iri(iri: str, known: Iterable[str]) -> str | None:
     """The IRI that `iri` may be a slip for, by the part behind the last `#` or `/`: the namespace may be wrong, too."""
-    from spaseq.core.events.seen import closest  # which loads more than a query needs
-
     names = {_behind(other): other for other in sorted(known)}
     found = closest(_behind(iri), names)
     return None if found is None else names[found]

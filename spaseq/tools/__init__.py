@@ -8,5 +8,3 @@ Modules:
 * `lsp/`: The language server: errors, hover and completion in editors.
 * `highlight`: Lexers for Pygments and grammars for editors.
 """
-
-__all__: list[str] = []

@@ -27,7 +27,9 @@ literals = numbers | texts | truths
 
 def values(in_brackets: bool) -> st.SearchStrategy[ast.Expression]:
     variable = st.none() | names if in_brackets else names
-    leaves = literals | st.builds(ast.Attribute, names, variable)
+    attributes = st.builds(ast.Attribute, names, variable)
+    earlier = st.builds(ast.Earlier, attributes, st.integers(int(in_brackets), ast.MOST_BACK))
+    leaves = literals | attributes | earlier
     return st.recursive(
         leaves,
         lambda inner: (
@@ -66,7 +68,8 @@ def repetition(
 
 
 formulas = st.recursive(
-    st.builds(ast.EventType, names, st.none() | name_nodes),
+    st.builds(ast.EventType, names, st.none() | name_nodes)
+    | st.builds(ast.EventType, st.just(ast.EVERY), st.none() | name_nodes, st.just(True)),
     lambda inner: (
         st.builds(ast.As, inner, name_nodes)
         | st.builds(ast.Filter, inner, conditions(False))

@@ -28,6 +28,9 @@ QUERIES = (
     "SELECT ANY * WHERE A WITHIN 5 MICROSECOND 6 NANOSECONDS CONSUME BY PARTITION",
     "SELECT * WHERE A AS x FILTER x [ n = 3 OR NOT p = TRUE AND q = FALSE ] CONSUME BY NONE",
     "SELECT * WHERE A AS x FILTER x [ n LIKE 'a' ] OR x [ n NOT IN { 1 , 2 } ] AND x [ n IN RANGE ( 1 , 2 ) ]",
+    "SELECT FIRST * WHERE A AFTER MATCH NO SKIP",
+    "SELECT * WHERE A AFTER MATCH SKIP PAST LAST ROW LIMIT 4",
+    "SELECT * WHERE A AS x AFTER MATCH SKIP TO FIRST x",
     "SELECT all , any , last FROM next WHERE max ; strict ; day FILTER last [ none_ = 1 ]",
 )
 JOINTS = ("s", "X", "7", "_", "é", "ß", "ſ", "ı", "Ж", "٣")

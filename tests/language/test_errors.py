@@ -48,7 +48,7 @@ hint: variables begin with ?; a query over typed tuples is one of CEQL: ceql run
         """<query>:6:13: found '*'
     SEQ (A ; B*)
               ^
-expected: '!', '&', ')', '+', ',', ';' or ':', '?', '|'
+expected: '!', '&', ')', '+', ',', ';' or ':', ';+' or ':+', '?', '{', '|'
 hint: A+ is one or more, A+? zero or more""",
     ),
     "PARTITION BY behind WHERE": (
@@ -118,7 +118,7 @@ hint: a string on one line stands between two ' or two ", a longer one between '
         """<query>:6:10: found 'B'
     SEQ (A B)
            ^
-expected: '!', '&', ')', '+', ',', ';' or ':', '?', '|'""",
+expected: '!', '&', ')', '+', ',', ';' or ':', ';+' or ':+', '?', '{', '|'""",
     ),
     "missing ON": (
         _query("  SEQ (A)\n  DEFINE GPM A { ?a :p ?x }\n"),
@@ -279,7 +279,7 @@ hint: they combine GPMs at one instant; write (A | B)?""",
     "a negation that is optional": (
         _query("  SEQ (A, B!?)\n" + A + "  DEFINE GPM B ON S { ?a :p ?x }\n"),
         spaseq.QuerySemanticsError,
-        """<query>:6:11: '!' stands together with '+' or '?'
+        """<query>:6:11: '!' stands together with a repetition or '?'
     SEQ (A, B!?)
             ^^^
 hint: what must not occur cannot be repeated or left out: write '!' alone""",
@@ -516,7 +516,7 @@ def test_the_source_is_named() -> None:
     [
         ("A -> B", "A ; B is then, the first that fits; A : B every later one; A , B directly after"),
         ("A THEN B", "A ; B is then, the first that fits; A : B every later one; A , B directly after"),
-        ("A{2,3}", "A+ is one or more; so many in a row are written out: A , A , A"),
+        ("A{2} , B*", "A+ is one or more, A+? zero or more"),
         ("A AND B", "at one time is A & B; in order A ; B"),
         ("A OR B", "one of them is A | B"),
         ("NOT A", "what must not come is written A!"),

@@ -79,7 +79,7 @@ def answers(drawn: RoundsCase) -> Counter[Any]:
     """By definition."""
     query = oracle_spaseq_text.read(replace(drawn.base, select="*").text)
     collect = drawn.aggregated | {x for kind, x in drawn.items if kind == "list"}
-    query = replace(query, sequence=tuple(replace(e, collect=collect) if e.plus else e for e in query.sequence))
+    query = replace(query, sequence=tuple(replace(e, collect=collect) if e.rounds else e for e in query.sequence))
     streams, known = harness.streamset(drawn.base.graphs), harness.knowledge(strategies.BACKGROUND)
     found = oracle_spaseq.evaluate(query, streams, known)
     if drawn.aggregated or drawn.limit is None:  # else LIMIT counts whole solutions
@@ -159,11 +159,11 @@ def rounds_case(rng: random.Random) -> RoundsCase:
     """One that the engine takes: it names the variables that each round of a Kleene+ binds anew."""
     while True:
         base = strategies.spaseq_case(rng)
-        if "+" not in base.sequence:
+        if "+" not in base.sequence and "{" not in base.sequence:
             continue
         query = oracle_spaseq_text.read(replace(base, select="*").text)
         every = [oracle_spaseq.variables_at(e.what) for e in query.sequence if not e.negated]
-        rounds = [oracle_spaseq.variables_at(e.what) for e in query.sequence if e.plus]
+        rounds = [oracle_spaseq.variables_at(e.what) for e in query.sequence if e.rounds]
         names = sorted(frozenset().union(*rounds))
         drawn = _clauses(rng, base, names, sorted(frozenset().union(*every))) if names else None
         if drawn is not None and _is_over_rounds(drawn) and (answers(drawn) or rng.random() < 1 / 20):

@@ -45,8 +45,8 @@ def _draw(rng: random.Random) -> CeqlCase:
     if select is not None:
         select = frozenset(rng.sample(names, rng.randint(0, min(2, len(names)))))
     strategy = "ALL" if case.query.strategy == "STRICT" else case.query.strategy
-    query = replace(case.query, formula=formula, select=select, strategy=strategy, ending=None)
-    return replace(case, query=query)
+    query = replace(case.query, formula=formula, select=select, strategy=strategy, ending=None, after=None)
+    return replace(case, query=query if case.query.after is None else strategies.draw_rule(rng, query))
 
 
 def draw_steps(rng: random.Random, depth: int) -> Formula:

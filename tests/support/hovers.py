@@ -12,14 +12,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "spaseq" / "tools" / "lsp" / "hovers.json"
 _LONGEST = 700
 _SIGNS = {
-    "ceql": {";": "Then, skipping", ":": "Then, directly", "+": "Repetition", ":+": "Repetition"},
+    "ceql": {";": "Then, skipping", "->": "Then, the next that fits", ":": "Then, directly"}
+    | dict.fromkeys(("?", "+", "*", ":+", ":*", "->+", "->*"), "Repetition"),
     "spaseq": {";": "Then, first", ":": "Then, every", ",": "Then, directly", "+": "Repetition", "?": "Optional",
                "!": "Negation", "&": "AND and OR", "|": "AND and OR"},
 }  # fmt: skip
 _TITLES = {
     "ceql": {
         "Conditions and values": "true false in",
-        "Selection strategies": "all any last max",
+        "Selection strategies": "all any first last max",
         "PARTITION BY": "by",
         "SELECT": "none",
         "WITHIN": "event events microsecond microseconds nanosecond nanoseconds",

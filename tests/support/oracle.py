@@ -189,7 +189,8 @@ class Query:
     """A CEQL query. `select` None is `*`; `partition` has one entry per bracket.
 
     `consume` is NONE, ANY or PARTITION. `ending` is the ψ of `φ ; NOT ψ` at the end of the query. `pause`: nanoseconds
-    without an event after which the next one of a key is the first of another substream.
+    without an event after which the next one of a key is the first of another substream. `after`: a rule of AFTER MATCH
+    (PAST LAST, TO NEXT, TO FIRST, TO LAST) and its variable, or "". `strategy` FIRST is one match a substream.
     """
 
     formula: Formula
@@ -202,6 +203,7 @@ class Query:
     limit: int | None = None
     ending: Formula | None = None
     pause: Fraction | None = None
+    after: tuple[str, str] | None = None
 
 
 # -------------------------------------------------------------------------------------------------------- valuations
@@ -763,6 +765,7 @@ def evaluate_valuations(query: Query, stream: Sequence[Event]) -> list[tuple[int
 
 def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterator[Valuation]]) -> list[Match]:
     by_end: dict[int, tuple[int, Sequence[int], Found]] = {}
+    taken: dict[tuple[Any, ...], Positions] = {}
     for number, positions in enumerate(substreams(query, stream)):
         matched = [v for v in find(query, positions, stream) if not v.owed]
         if query.ending is not None:
@@ -770,6 +773,11 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
         found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
+        for v in matched:
+            key = (number, v.start, v.end, _data(v, query.select))
+            taken[key] = taken.get(key, frozenset()) | v.of("" if query.after is None else query.after[1])
+    if query.after is not None or query.strategy == "FIRST":
+        return sorted(_report_after(query, by_end, taken))
     return sorted(_report(query, by_end))
 
 
@@ -806,6 +814,43 @@ def _report(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -
             yield positions[i], positions[j], tuple(sorted(positions[k] for k in d))
 
 
+def _report_after(
+    query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]], taken: Mapping[tuple[Any, ...], Positions]
+) -> Iterator[Match]:
+    """Event by event: of the matches that no other has discarded, the first in the order of NEXT; it discards, then the
+    next one is taken. `taken`: the positions of the rule's variable in all valuations of a complex event."""
+    rule = "FIRST" if query.after is None else query.after[0]
+    reported: dict[int, list[tuple[int, int, Positions]]] = {}
+    for _, (number, positions, found) in sorted(by_end.items()):
+        before = reported.setdefault(number, [])
+        left = set(select(query.strategy, found))
+        while True:
+            left = {c for c in left if not any(_discards(rule, m, c, taken[number, *m]) for m in before)}
+            if not left:
+                break
+            best = [c for c in left if not any(_beats("NEXT", d[2], c[2]) for d in left)]
+            first = min(best, key=lambda c: c[0])
+            before.append(first)
+            left.remove(first)
+            i, j, d = first
+            yield positions[i], positions[j], tuple(sorted(positions[k] for k in d))
+
+
+def _discards(rule: str, match: Any, other: Any, taken: Positions) -> bool:
+    """True if a reported match discards what begins where the other does (docs/semantics.md, after a match)."""
+    match rule:
+        case "FIRST":
+            return True
+        case "PAST LAST":
+            return other[0] <= match[1]
+        case "TO NEXT":
+            return other[0] == match[0]
+        case "TO FIRST":
+            return bool(taken) and other[0] < min(taken)
+    assert rule == "TO LAST", rule
+    return bool(taken) and other[0] < max(taken)
+
+
 def _in_window(query: Query, positions: Sequence[int], stream: Sequence[Event]) -> Iterator[Valuation]:
     """⌈φ WITHIN ε⌋ over a substream."""
     events = [stream[p] for p in positions]
@@ -837,7 +882,7 @@ Found = set[tuple[int, int, Positions]]
 
 def select(strategy: str, found: Found) -> Found:
     """The strategies of [CEL] §4, per end position. ANY keeps all: which one is reported is not specified."""
-    if strategy in ("ALL", "ANY"):
+    if strategy in ("ALL", "ANY", "FIRST"):
         return found
     if strategy == "STRICT":
         return {c for c in found if not c[2] or max(c[2]) - min(c[2]) + 1 == len(c[2])}

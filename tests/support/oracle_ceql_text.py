@@ -3,7 +3,7 @@
 It reads well-formed queries of the cases and of the random tests, no more: wrong text raises `ValueError` without care.
 
     query    SELECT [strategy] (* | NONE | v, …) [FROM s, …] WHERE formula
-             [PARTITION BY [a], …] [WITHIN …] [CONSUME BY …] [LIMIT n]
+             [PARTITION BY [a], …] [WITHIN …] [CONSUME BY …] [LIMIT n] [AFTER MATCH …]
     formula  choice (FILTER condition)*
     choice   sequence (OR sequence)*
     sequence element ((";" | "->" | ":") element)*
@@ -53,7 +53,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_STRATEGIES = ("ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT")
+_STRATEGIES = ("ALL", "ANY", "NEXT", "LAST", "MAX", "STRICT", "FIRST")
 _UNITS = {
     "NANOSECOND": 1,
     "MICROSECOND": 10**3,
@@ -131,10 +131,36 @@ class _Reader(Tokens):
                 raise ValueError(f"CONSUME BY {consume}")
         if self.take("LIMIT"):
             limit = int(self.next("number"))
+        after = self.after() if self.take("AFTER") else None
         if self.at < len(self.tokens):
             raise ValueError(f"left over: {self.tokens[self.at :][:5]}")
         formula, ending = _split(formula)
-        return Query(formula, select, strategy, partition, within, self.streams, consume, limit, ending)
+        return Query(formula, select, strategy, partition, within, self.streams, consume, limit, ending, None, after)
+
+    def event(self) -> None:
+        if not self.take("ROW"):
+            self.need("EVENT")
+
+    def after(self) -> tuple[str, str] | None:
+        """The rule of AFTER MATCH and its variable, or None for NO SKIP."""
+        self.need("MATCH")
+        if self.take("NO"):
+            self.need("SKIP")
+            return None
+        self.need("SKIP")
+        if self.take("PAST"):
+            self.need("LAST")
+            self.event()
+            return "PAST LAST", ""
+        self.need("TO")
+        if self.take("NEXT"):
+            self.event()
+            return "TO NEXT", ""
+        rule = f"TO {self.next('name').upper()}"
+        if rule not in ("TO FIRST", "TO LAST"):
+            raise ValueError(f"SKIP {rule}")
+        name = self.next("name")
+        return rule, f"{name}>{self.next('name')}" if self.take(">") else name
 
     def selection(self) -> frozenset[str] | None:
         if self.take("*"):

@@ -273,13 +273,15 @@ At = Gpm | And | Either
 class Element:
     """One element of a sequence.
 
-    `operator` is the sign before it ("" for the first), `plus` is Kleene+, `optional` `?` and `negated` `!`. `collect`:
-    the variables of which solutions have the values in each round, under `ROUNDS`.
+    `operator` is the sign before it ("" for the first), `optional` `?` and `negated` `!`. `rounds` are the least and
+    the greatest number of rounds (None: no greatest) and the sign that joins them ("": that of Definition 13 or 14);
+    None without a repetition. `collect`: the variables of which solutions have the values in each round, under
+    `ROUNDS`.
     """
 
     operator: str
     what: At
-    plus: bool = False
+    rounds: tuple[int, int | None, str] | None = None
     optional: bool = False
     negated: bool = False
     collect: frozenset[str] = frozenset()
@@ -287,13 +289,15 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class SpaseqQuery:
-    """`window` in nanoseconds, None for none; `partition` the variables of PARTITION BY; `select` None is `*`. `pause`:
-    nanoseconds without an instant after which the next one of a key is the first of another partition."""
+    """`window` in nanoseconds, or with `counted` in instants, None for none; `partition` the variables of PARTITION BY;
+    `select` None is `*`. `pause`: nanoseconds without an instant after which the next one of a key is the first of
+    another partition."""
 
     sequence: tuple[Element, ...]
     select: tuple[str, ...] | None
     window: int | None = None
     sliding: bool = False
+    counted: bool = False
     origin: int = 0
     partition: tuple[str, ...] = ()
     pause: int | None = None
@@ -435,8 +439,10 @@ def _runs_of_all(sequence: Sequence[Element], values: Values, inside: Inside) ->
         else:
             entered = {replace(run, bound=run.bound | run.latest, latest=frozenset()) for run in runs}
             runs = {new for run in entered for new in _step(run, element.operator, at, inside, values)}
-        if element.plus:
-            runs = _iterate(_with_rounds(runs, element), ";" if index == first else ",", at, element, inside, values)
+        if element.rounds is not None:
+            low, high, sign = element.rounds
+            joined = sign or (";" if index == first else ",")
+            runs = _iterate(_with_rounds(runs, element), (low, high, joined), at, element, inside, values)
     return {
         run
         for run in runs
@@ -498,22 +504,30 @@ def _step(run: Run, operator: str, values: Sequence[set[Value]], inside: Inside,
 
 def _iterate(
     runs: set[Run],
-    operator: str,
+    rounds: tuple[int, int | None, str],
     values: Sequence[set[Value]],
     element: Element,
     inside: Inside,
     known: Values,
 ) -> set[Run]:
-    """Definitions 13 (`;` between rounds) and 14 (`,`): every k ≥ 1.
+    """Definitions 13 (`;` between rounds) and 14 (`,`), and `:` likewise: the union over the numbers of rounds k.
 
-    Before each further round those variables of the element are freed that nothing before the iteration has bound.
+    `runs` have taken the first round. Before each further round those variables of the element are freed that nothing
+    before the iteration has bound.
     """
-    result, latest, variables = set(runs), runs, variables_at(element.what)
-    while latest:
+    low, high, operator = rounds
+    latest, variables = runs, variables_at(element.what)
+    result: set[Run] = set(runs) if low <= 1 else set()
+    k = 1
+    while latest and (high is None or k < high):
+        k += 1
         freed = {Run(run.instants, _without(run.omega, variables - run.bound), run.bound, at=run.at) for run in latest}
         moved = {new for run in freed for new in _step(run, operator, values, inside, known)}
-        latest = _with_rounds(moved, element) - result
-        result |= latest
+        latest = _with_rounds(moved, element)
+        if k >= low:
+            if high is None:
+                latest -= result  # these have gone on already
+            result |= latest
     return result
 
 
@@ -570,10 +584,13 @@ def _project(solution: Solution, select: tuple[str, ...] | None) -> Solution:
 
 
 def _window(query: SpaseqQuery, times: Sequence[int]) -> Inside:
-    """Tumbling and half-open `[t0 + kω, t0 + (k+1)ω)`, or sliding and closed; see `docs/semantics.md`."""
+    """Tumbling and half-open `[t0 + kω, t0 + (k+1)ω)`, or sliding and closed, also of instants; see
+    `docs/semantics.md`."""
     size, origin = query.window, query.origin
     if size is None:
         return lambda i, j: True
+    if query.counted:
+        return lambda i, j: j - i <= size
     if query.sliding:
         return lambda i, j: times[j] - times[i] <= size
     return lambda i, j: (times[i] - origin) // size == (times[j] - origin) // size

@@ -88,7 +88,9 @@ class _Reader(Tokens):
 
     def ends_sequence(self) -> bool:
         """True if the SEQ ends here: its `)` is followed by DEFINE or by `{ DEFINE`."""
-        return self.ahead(")") and (self.ahead("DEFINE", offset=1) or self.ahead("{", offset=1))
+        if not self.ahead(")"):
+            return False
+        return self.ahead("DEFINE", offset=1) or (self.ahead("{", offset=1) and self.ahead("DEFINE", offset=2))
 
     def prefix(self) -> None:
         if self.kind() == "name":
@@ -101,7 +103,9 @@ class _Reader(Tokens):
     def clause(self, options: dict[str, Any]) -> None:
         if self.take("WITHIN"):
             number = self.next("number")
-            options["window"] = round(float(number) * _UNITS[self.next("name").upper().removesuffix("S")])
+            unit = self.next("name").upper().removesuffix("S")
+            options["counted"] = unit == "EVENT"
+            options["window"] = int(number) if unit == "EVENT" else round(float(number) * _UNITS[unit])
             options["sliding"] = self.take("SLIDING")
             if self.take("STARTING"):
                 self.need("AT")
@@ -264,7 +268,7 @@ class _Reader(Tokens):
 
 
 class _Sequence:
-    """The inside of SEQ( … ), read once the GPMs are known. Tightest `+`, `?` and `!`, then `&`, then `|`."""
+    """The inside of SEQ( … ), read once the GPMs are known. Tightest `+`, `{l,m}`, `?` and `!`, then `&`, then `|`."""
 
     def __init__(self, tokens: list[tuple[str, str]], gpms: dict[str, Gpm]) -> None:
         self.tokens = [text for _, text in tokens]
@@ -291,10 +295,35 @@ class _Sequence:
     def element(self, operator: str) -> Element:
         what = self.either()
         suffixes = set()
-        while self.at < len(self.tokens) and self.tokens[self.at] in ("+", "?", "!"):
-            suffixes.add(self.tokens[self.at])
-            self.at += 1
-        return Element(operator, what, "+" in suffixes, "?" in suffixes, "!" in suffixes)
+        rounds: tuple[int, int | None, str] | None = None
+        while self.at < len(self.tokens):
+            sign = self.tokens[self.at]
+            follows = self.tokens[self.at + 1 : self.at + 2]
+            joined = sign if sign in (",", ";", ":") and follows in (["+"], ["{"]) else ""
+            self.at += bool(joined)
+            if self.take("+"):
+                rounds = (1, None, joined)
+            elif self.take("{"):
+                low, high = self.bounds()
+                rounds = (max(low, 1), high, joined)
+                if low == 0:
+                    suffixes.add("?")
+            elif sign in ("?", "!"):
+                suffixes.add(sign)
+                self.at += 1
+            else:
+                break
+        return Element(operator, what, rounds, "?" in suffixes, "!" in suffixes)
+
+    def bounds(self) -> tuple[int, int | None]:
+        """The numbers of `l}`, `l,m}`, `l,}` or `,m}`."""
+        end = self.tokens.index("}", self.at)
+        inside = "".join(self.tokens[self.at : end])
+        self.at = end + 1
+        low, comma, high = inside.partition(",")
+        if not comma:
+            return int(low), int(low)
+        return int(low or 0), int(high) if high else None
 
     def either(self) -> At:
         left = self.both()

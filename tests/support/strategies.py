@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -82,7 +82,63 @@ def ceql_case(rng: random.Random) -> CeqlCase:
         limit,
         ending,
     )
-    return CeqlCase(query, draw_stream(rng, timed=_needs_times(query.within)))
+    stream = draw_stream(rng, timed=_needs_times(query.within))
+    return CeqlCase(draw_rule(rng, query) if rng.random() < 0.15 else query, stream)
+
+
+def after_case(rng: random.Random) -> CeqlCase:
+    """A wide case with AFTER MATCH or SELECT FIRST; most of them leave matches out."""
+
+    def left_out(case: CeqlCase) -> int:
+        strategy = "ALL" if case.query.strategy == "FIRST" else case.query.strategy
+        plain = replace(case.query, after=None, strategy=strategy)
+        return len(evaluate(plain, case.stream)) - len(evaluate(case.query, case.stream))
+
+    def draw(rng: random.Random) -> CeqlCase:
+        case = _widen(rng)
+        plain = replace(case.query, consume="NONE", limit=None, ending=None)
+        query = plain
+        while query.after is None and query.strategy != "FIRST":
+            query = draw_rule(rng, plain)
+        return replace(case, query=query)
+
+    return interesting(draw, left_out, rng)
+
+
+def draw_rule(rng: random.Random, query: Query) -> Query:
+    """The query with SELECT FIRST, or with a rule of AFTER MATCH, if these go with its other clauses."""
+    if (query.consume, query.limit, query.ending) != ("NONE", None, None):
+        return query
+    rule = rng.choice(("FIRST", "PAST LAST", "TO NEXT", "TO FIRST", "TO LAST"))
+    if rule == "FIRST":
+        return replace(query, strategy="FIRST")
+    names = sorted(_shown_names(query.formula, False) if query.select is None else query.select)
+    if rule in ("TO FIRST", "TO LAST") and not names:
+        return query
+    variable = rng.choice(names) if rule in ("TO FIRST", "TO LAST") else ""
+    return replace(query, strategy="STRICT" if query.strategy == "STRICT" else "ALL", after=(rule, variable))
+
+
+def _is_named(query: Query) -> bool:
+    """True if AFTER MATCH names no variable, or one that matches show."""
+    shown = _shown_names(query.formula, False) if query.select is None else query.select
+    return query.after is None or query.after[1] in (*shown, "")
+
+
+def _shown_names(formula: Formula, named: bool) -> frozenset[str]:
+    """The variables of AS, and the event types that are under none."""
+    match formula:
+        case Type(name):
+            return frozenset() if named else frozenset({name})
+        case As(child, variable):
+            return _shown_names(child, True) | {variable}
+        case Other():
+            return frozenset()
+        case Filter(child) | Plus(child) | Repeat(child) | Rounds(child):
+            return _shown_names(child, named)
+        case Then(left, right) | Or(left, right) | And(left, right) | Step(left, right) | Without(left, _, right):
+            return _shown_names(left, named) | _shown_names(right, named)
+    raise AssertionError(formula)
 
 
 def _needs_times(within: Within | None) -> bool | None:
@@ -104,7 +160,8 @@ def _widen(rng: random.Random) -> CeqlCase:
     case = ceql_case(rng)
     kind = rng.randrange(10)
     if kind < 2:
-        case = replace(case, query=replace(case.query, formula=_two_names(rng, case.query.formula)))
+        widened = replace(case.query, formula=_two_names(rng, case.query.formula))
+        case = replace(case, query=widened if _is_named(widened) else replace(widened, after=None))
     if kind == 2:
         case = replace(case, query=replace(case.query, partition=(("k",),)), events=_odd_keys(rng, case.events))
     if kind == 3:
@@ -404,7 +461,12 @@ def print_query(query: Query) -> str:
     text += _print_window(query.within)
     if query.consume != "NONE":
         text += f" CONSUME BY {query.consume}"
-    return text if query.limit is None else f"{text} LIMIT {query.limit}"
+    if query.limit is not None:
+        text += f" LIMIT {query.limit}"
+    if query.after is not None:
+        rule, variable = query.after
+        text += f" AFTER MATCH SKIP {rule} {variable or 'EVENT'}"
+    return text
 
 
 def _print_window(within: Within | None) -> str:
@@ -548,12 +610,14 @@ def smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
         replace(query, consume="NONE"),
         replace(query, limit=None),
         replace(query, ending=None),
+        replace(query, after=None),
     ):
-        if simpler != query:
+        if simpler != query and _is_named(simpler):
             yield replace(case, query=simpler)
     for formula in _smaller_formulas(query.formula):
-        if _free_variables(formula) <= variables_of(formula) and (query.select or frozenset()) <= variables_of(formula):
-            yield replace(case, query=replace(query, formula=formula))
+        simpler = replace(query, formula=formula)
+        if (_free_variables(formula) | (query.select or frozenset())) <= variables_of(formula) and _is_named(simpler):
+            yield replace(case, query=simpler)
     for i, event in enumerate(case.events):
         for name, _ in event:
             if name not in ("type", "t", "time", "stream"):
@@ -686,7 +750,10 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
     clauses = rng.choice((
         "", "", "", "", "", "WITHIN 5 SECONDS", "WITHIN 9 SECONDS", "WITHIN 4 SECONDS SLIDING",
         "WITHIN 1500 MILLISECONDS", "WITHIN 2500 MILLISECONDS SLIDING", "WITHIN 4 SECONDS STARTING AT 1.5",
+        "WITHIN 3 EVENTS", "WITHIN 2 EVENTS SLIDING",
     ))  # fmt: skip
+    if "EVENTS" in clauses and (partition or _opens_with_negation(sequence) or _ends_with_negation(sequence)):
+        clauses = "WITHIN 9 SECONDS"
     if _opens_with_negation(sequence):
         clauses = clauses.removesuffix(" SLIDING")
     if partition:
@@ -715,10 +782,19 @@ def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str
 
 def _opens_with_negation(sequence: str) -> bool:
     """True if some negated element need not have anything before it: impossible with a sliding window."""
-    for element in re.split(" [,;:] ", sequence):
+    return _begin_with_negation(re.split(" [,;:] ", sequence))
+
+
+def _ends_with_negation(sequence: str) -> bool:
+    """True if some negated element need not have anything behind it: impossible with a window of events."""
+    return _begin_with_negation(reversed(re.split(" [,;:] ", sequence)))
+
+
+def _begin_with_negation(elements: Iterable[str]) -> bool:
+    for element in elements:
         if element.endswith("!"):
             return True
-        if not element.endswith("?"):
+        if not (element.endswith("?") or re.search(r"\{0?,", element)):
             break
     return False
 
@@ -734,11 +810,19 @@ def long_spaseq_case(rng: random.Random) -> SpaseqCase:
     if _opens_with_negation(case.sequence):
         windows = [window for window in windows if "SLIDING" not in window]
     partition = " PARTITION BY (?s)" if "PARTITION" in case.clauses else ""
+    if not (partition or _opens_with_negation(case.sequence) or _ends_with_negation(case.sequence)):
+        windows.append("4 EVENTS")
     return replace(case, events=tuple(events), clauses=f"WITHIN {rng.choice(windows)}{partition}")
 
 
 def _draw_suffix(rng: random.Random, several: bool) -> str:
-    return rng.choice(("", "", "", "+", "?", "+?") if several else ("", "", "", "", "+", "+", "?", "?", "+?"))
+    suffix = rng.choice(("", "", "", "+", "?", "+?") if several else ("", "", "", "", "+", "+", "?", "?", "+?"))
+    if "+" not in suffix or rng.random() < 0.5:
+        return suffix
+    low, more = rng.randint(0, 3), rng.randint(0, 2)
+    least = max(low, 1)
+    bounds = rng.choice(("+", f"{{{least}}}", f"{{{low},}}", f"{{{low},{least + more}}}", "{,2}"))
+    return rng.choice(("", "", ",", ";", ":", ":")) + suffix.replace("+", bounds)
 
 
 def _draw_gpm(rng: random.Random, before: list[str], partition: bool) -> tuple[str, list[str]]:
@@ -810,9 +894,11 @@ def smaller_spaseq(case: SpaseqCase) -> Iterator[SpaseqCase]:
         plain = re.sub(r" FILTER \((?:[^()]|\([^()]*\)|!\((?:[^()]|\([^()]*\))*\))*\)", "", body)
         if plain != body:
             yield replace(case, gpms=(*case.gpms[:i], (name, plain), *case.gpms[i + 1 :]))
-    for suffix in "+?!":
-        if suffix in case.sequence:
-            yield replace(case, sequence=case.sequence.replace(suffix, "", 1))
+    for suffix in (r"[,;:]?(\+|\{[^}]*\})", r"\?", "!"):
+        for found in re.finditer(suffix, case.sequence):
+            yield replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
+    for found in re.finditer(r"[,;:](?=[+{])", case.sequence):
+        yield replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
     first, *others = re.split("( [,;:] )", case.sequence)
     for i in range(0, len(others), 2):
         yield replace(case, sequence=first + "".join(others[:i] + others[i + 2 :]))

@@ -167,8 +167,8 @@ class _Builder:
             case Or(left, right):
                 a, b = self.build(left), self.build(right)
                 return _Part(_without_ranks(a.starts + b.starts), a.edges + b.edges, a.empty or b.empty)
-            case Sequence(left, right, skip, absent):
-                return self._sequence(self.build(left), self.build(right), skip, absent)
+            case Sequence():
+                return self._sequence(pattern, self.build(pattern.left), self.build(pattern.right))
             case And(left, right):
                 return self._both(self.build(left), self.build(right))
             case Iterate():
@@ -189,18 +189,22 @@ class _Builder:
             self._ends[state] = None if guarded else frozenset(atom.predicates for atom in absent)
         return state, edges
 
-    def _sequence(self, left: _Part, right: _Part, skip: Skip, absent: tuple[Atom, ...]) -> _Part:
+    def _sequence(self, node: Sequence, left: _Part, right: _Part) -> _Part:
         empty = left.empty if left.empty is not None and right.empty is not None else None
-        prefers = skip is Skip.NEXT
+        prefers = node.skip is Skip.NEXT
+        again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
         left = left if prefers else self.settle(left)
-        wait, waiting = self._wait(right.starts, skip, absent)
+        wait, waiting = self._wait(right.starts, node.skip, node.absent)
         starts, edges = left.starts, left.edges
         if prefers and right.empty in (Preference.GREEDY, Preference.RELUCTANT):
+            if again:
+                raise InternalError("rounds that free variables, of which a run prefers some")
             # What follows this sequence is not known yet.
             starts, edges = (tuple(_choose(e, wait, right.empty) for e in some) for some in (starts, edges))
             edges = (*edges, *waiting)
         else:
-            starts, edges = self._lead(starts, (*edges, *waiting), len(waiting), wait, keep=right.empty is not None)
+            keep = right.empty is not None
+            starts, edges = self._lead(starts, (*edges, *waiting), len(waiting), wait, keep=keep, actions=again)
         if left.empty is not None:
             preference = left.empty if prefers else Preference.EACH
             starts = _in_preference(preference, starts, right.starts)

@@ -262,7 +262,7 @@ class Preferences:
         (`live_runs`) for more than `most` of them."""
         kept = sorted(set(live) - {0})
         if len(kept) > most:
-            raise BudgetExceeded("live_runs", most, len(kept))
+            raise BudgetExceeded("live_runs", most, len(kept), "runs")
         self._evict([_EMPTY, *(self.lists[i] for i in kept)])
         self.clears += 1
         self._learnt, self._least = 0, 4 * len(self.lists) + _LEAST

@@ -10,8 +10,7 @@ Modules:
 * `layout`: A diagram as SVG, laid out by Graphviz.
 * `picture`: A drawing of an automaton, for a notebook or a file.
 * `html`: Queries, matches and steps as HTML for notebooks: of bounded size, with all text escaped.
-* `timeline`: Matches on a time axis, as SVG: a row for each match, a line from its start to its end, a mark for each
-  event it took.
+* `timeline`: Matches on a time axis, as SVG: a row for each match, a mark for each event.
 """
 
 from __future__ import annotations
@@ -24,16 +23,14 @@ from spaseq.core.drawing.html import (
     matches_html,
     query_html,
     step_html,
-    table_html,
     text_html,
     time_text,
 )
-from spaseq.core.drawing.layout import LARGEST, to_svg
+from spaseq.core.drawing.layout import to_svg
 from spaseq.core.drawing.picture import Picture
 from spaseq.core.drawing.timeline import Mark, Span, Timeline, timeline_of
 
 __all__ = [
-    "LARGEST",
     "Diagram",
     "Edge",
     "Lit",
@@ -49,7 +46,6 @@ __all__ = [
     "node_class",
     "query_html",
     "step_html",
-    "table_html",
     "text_html",
     "time_text",
     "timeline_of",

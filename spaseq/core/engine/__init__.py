@@ -5,12 +5,10 @@
 
 Rooms, each of which imports only from those before it:
 
-* `kernels`: Kernels that run an automaton over events. Those of the structure that holds its runs are in
-  `spaseq.core.tecs.kernels`, which also describes the arrays that both share.
+* `kernels`: Kernels that run an automaton over events; those of its runs are in `spaseq.core.tecs.kernels`.
 * `program`: Programs: their parts, their input and their output.
 * `runs`: The compact structure's evaluation of a program.
-* `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer, as other evaluators of the same
-  programs.
+* `lazy`: Lazy evaluation ([Lazy]): chain and tree automata over an input buffer.
 * `choice`: Which evaluator suits a stream, and changing it while the stream runs.
 * `recognition`: An evaluation in progress, as both languages have it.
 
@@ -22,14 +20,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spaseq.core.engine.opening import open_evaluator, restore_evaluator
+from spaseq.core.engine.opening import open_evaluator
 from spaseq.core.engine.program.matches import CodedRows, MatchBatch
 from spaseq.core.engine.program.partitions import Partitions
 from spaseq.core.engine.program.program import Program, compile_program, ends_only
 from spaseq.core.engine.program.register_ops import Codes
-from spaseq.core.engine.program.settings import Choice, Consume, Registers, Selection, Settings
+from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.window import Window
-from spaseq.core.engine.progress import Progress, progress_of, stuck
+from spaseq.core.engine.progress import Progress, stuck
 from spaseq.core.lazy_names import loader
 from spaseq.core.pattern import Batch
 
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
     from spaseq.core.engine.runs.evaluator import Evaluator
 
 __all__ = [
+    "After",
+    "AfterMatch",
     "Batch",
     "Choice",
     "CodedRows",
@@ -54,8 +54,6 @@ __all__ = [
     "compile_program",
     "ends_only",
     "open_evaluator",
-    "progress_of",
-    "restore_evaluator",
     "stuck",
 ]
 

@@ -15,36 +15,23 @@ if TYPE_CHECKING:
     AnyEvaluator: TypeAlias = Evaluator | LazyEvaluator | AutoEvaluator
 
 
-def open_evaluator(program: Program) -> AnyEvaluator:
-    """An evaluation of `program` from its first event on."""
+def open_evaluator(program: Program, state: dict[str, Any] | None = None) -> AnyEvaluator:
+    """An evaluation of `program` from its first event on, or with the `state` of a snapshot, of the same program and
+    evaluator, from there."""
     plan: Any = program.lazy
     if not isinstance(plan, LazyPlan):
         from spaseq.core.engine.runs.evaluator import Evaluator
 
-        return Evaluator(program)
+        return Evaluator(program) if state is None else Evaluator.restore(program, state)
     if program.settings.evaluator == "auto":
         from spaseq.core.engine.choice.auto import AutoEvaluator
 
-        return AutoEvaluator(program)
+        return AutoEvaluator(program) if state is None else AutoEvaluator.restore(program, state)
     from spaseq.core.engine.lazy.evaluator import LazyEvaluator
 
+    if state is not None:
+        return LazyEvaluator.restore(program, plan, state)
     return LazyEvaluator(program, plan, tree=program.settings.evaluator == "tree")
-
-
-def restore_evaluator(program: Program, state: dict[str, Any]) -> AnyEvaluator:
-    """An evaluation that goes on from `snapshot`, of the same program and evaluator."""
-    plan: Any = program.lazy
-    if not isinstance(plan, LazyPlan):
-        from spaseq.core.engine.runs.evaluator import Evaluator
-
-        return Evaluator.restore(program, state)
-    if program.settings.evaluator == "auto":
-        from spaseq.core.engine.choice.auto import AutoEvaluator
-
-        return AutoEvaluator.restore(program, state)
-    from spaseq.core.engine.lazy.evaluator import LazyEvaluator
-
-    return LazyEvaluator.restore(program, plan, state)
 
 
 def explain_evaluator(evaluator: AnyEvaluator) -> str:

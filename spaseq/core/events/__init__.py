@@ -15,12 +15,10 @@ Modules:
 * `batch`: A batch of typed events in columns, in the order of the stream.
 * `unfinished`: The parts read so far of an unfinished line or record: bounded, and joined once.
 * `blocks`: Bytes of files in blocks of whole lines; the readers of text formats share them.
-* `csv_files`: CSV and TSV files, block by block: typed as the first block is, texts as dictionaries, errors with their
-  record.
+* `csv_files`: CSV and TSV files, block by block, typed as the first block is.
 * `json_lines`: JSON Lines, block by block: by pyarrow's reader if it reads the block correctly.
 * `growing`: Text files that grow, read as lines are added, and standard input as it arrives.
-* `beside`: Output files. Each is written beside its place and then renamed, so that a name always stands for a whole
-  file. No output replaces a file that is being read.
+* `beside`: Output files, each written beside its place and then renamed: a name stands for a whole file.
 * `places`: The file systems of files: this machine's, or one that only Spark's libraries read.
 * `parquet_pages`: The memory that the pages of a Parquet file will take, computed before they are decompressed.
 * `readers`: Readers: any source of events becomes a sequence of Arrow tables.
@@ -28,8 +26,7 @@ Modules:
 * `options`: Options for reading the times of tuples and graphs, and for the order in which events may come.
 * `reorder`: Late events, and the order of time of the others.
 * `seen`: The kinds of events read, the number of each, and the time range.
-* `timestamps`: The times of events: the columns that hold them, and their values in nanoseconds; and the types, which
-  must be present.
+* `timestamps`: The times of events, in nanoseconds, the columns that hold them, and the types of events.
 * `streams`: From sources to one stream of event batches: types, times, order, merging.
 """
 
@@ -49,15 +46,14 @@ from spaseq.core.events.columns import (
     truths_of,
 )
 from spaseq.core.events.growing import GrowingFile
-from spaseq.core.events.options import Duration, EventOptions, TimeOptions, TupleWords
-from spaseq.core.events.readers import frame_of, source_name, tables
-from spaseq.core.events.seen import Seen, closest
+from spaseq.core.events.options import EventOptions, TimeOptions, TupleWords
+from spaseq.core.events.readers import frame_of, tables
+from spaseq.core.events.seen import Seen
 from spaseq.core.events.streams import EventCounters, EventFeed, EventStream
-from spaseq.core.events.time import format_duration, format_time, parse_duration, parse_time
+from spaseq.core.events.time import format_duration, format_time, parse_time
 
 __all__ = [
     "Column",
-    "Duration",
     "EventBatch",
     "EventCounters",
     "EventFeed",
@@ -74,14 +70,11 @@ __all__ = [
     "TimeOptions",
     "TruthColumn",
     "TupleWords",
-    "closest",
     "column_of",
     "format_duration",
     "format_time",
     "frame_of",
-    "parse_duration",
     "parse_time",
-    "source_name",
     "tables",
     "text_array",
     "truths_of",

@@ -7,7 +7,6 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from spaseq.core.watch import Stopped, check, handed_on
@@ -112,9 +111,7 @@ class Crew(Generic[T, R]):
     def __enter__(self) -> Crew[T, R]:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
         for line in list(self._lines):  # a source that is closed may close another
             close = getattr(line.source, "close", None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -83,10 +81,3 @@ def _show_time(time: int, unit: str) -> str:
     if abs(time) >= CALENDAR:
         return format_time(time)
     return f"{time / unit_nanoseconds(unit):,.12g} {unit}"
-
-
-def closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` may be a slip for: equal except for upper and lower case, or nearly equal."""
-    names = {other.casefold(): other for other in known}
-    found = difflib.get_close_matches(name.casefold(), names, 1, 0.6)
-    return names[found[0]] if found else None

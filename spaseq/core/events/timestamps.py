@@ -7,7 +7,6 @@ and the query needs them, the error names the columns that may hold them.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from spaseq.core.events.blocks import check_names
 from spaseq.core.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
 from spaseq.core.events.options import EventOptions
 from spaseq.core.events.time import decimal_times, is_date, parse_time, unit_nanoseconds
+from spaseq.core.slips import did_you_mean
 
 TIME_COLUMNS: Final = ("time", "timestamp")
 """The columns that times are read from if the caller names none, the first that is there."""
@@ -186,7 +186,7 @@ class TimestampAssigner:
         names = table.column_names
         hint = "name the column that holds the event type: --type-column COLUMN"
         if self.options.type_column is not None:
-            hint = _did_you_mean(name, names) or hint
+            hint = did_you_mean(name, names, "{!r}") or hint
         if len(names) == 1 and (sign := next((c for c in ";\t|" if c in names[0]), None)):
             known = "; with tabs between them it is .tsv" if sign == "\t" else ""
             hint = f"this is one column: fields of .csv are separated by commas, and here is {sign!r}{known}"
@@ -224,7 +224,7 @@ class TimestampAssigner:
                 f"no column {name!r} to take times from; there are: {listed(table.column_names)}",
                 source=self.source,
                 attribute=name,
-                hint=_did_you_mean(name, table.column_names) or "--time COLUMN names it",
+                hint=did_you_mean(name, table.column_names, "{!r}") or "--time COLUMN names it",
             )
         column = column_of(table[name], name, self.source)
         unknown = None if column is None or isinstance(column, TextColumn) else column.known
@@ -347,11 +347,6 @@ def _has_lists(kind: pa.DataType) -> bool:
 
 def listed(names: list[str]) -> str:
     return ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
-
-
-def _did_you_mean(name: str, names: list[str]) -> str:
-    close = difflib.get_close_matches(name, names, 1, 0.6)
-    return f"did you mean {close[0]!r}?" if close else ""
 
 
 def read_by(options: EventOptions) -> set[str]:

@@ -18,7 +18,7 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.core.forecast.chain import ChainLimits, MarkovChain, Model, Trace, learn, traces
+from spaseq.core.forecast.chain import ChainLimits, Model, learn, traces
 from spaseq.core.forecast.forecaster import Evaluation, Forecaster, Forecasts, evaluate, unconditional
 from spaseq.core.forecast.waiting import shortest_interval, waiting_times
 
@@ -27,9 +27,7 @@ __all__ = [
     "Evaluation",
     "Forecaster",
     "Forecasts",
-    "MarkovChain",
     "Model",
-    "Trace",
     "evaluate",
     "learn",
     "shortest_interval",

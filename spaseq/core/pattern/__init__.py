@@ -9,6 +9,7 @@ Modules:
 * `variables`: The variables that a pattern may bind.
 * `takes`: Which variables of a match can be told from its positions alone.
 * `balanced`: Many parts under one associative operator.
+* `repetition`: Bounded repetition, written out.
 * `push_filters`: Moves conditions over several variables to the smallest part of a pattern that has all of them.
 """
 
@@ -34,6 +35,7 @@ from spaseq.core.pattern.nodes import (
     Skip,
 )
 from spaseq.core.pattern.push_filters import push_filters
+from spaseq.core.pattern.repetition import repeat
 from spaseq.core.pattern.takes import all_shown, told_by_positions
 from spaseq.core.pattern.variables import variables
 
@@ -57,6 +59,7 @@ __all__ = [
     "all_shown",
     "balance",
     "push_filters",
+    "repeat",
     "told_by_positions",
     "variables",
 ]

@@ -45,7 +45,6 @@ class Predicate(Protocol):
 
     def evaluate(self, batch: Any) -> np.ndarray:
         """The truth of the predicate for each event of `batch`: bool (n,), False for NULL."""
-        ...
 
     def __hash__(self) -> int: ...
 
@@ -160,12 +159,14 @@ class Sequence(Pattern):
 
     `absent` are alternatives: no event strictly between the two parts may satisfy one of these atoms. The guard of such
     an atom is evaluated with the run's registers at that event. With `Skip.NONE` nothing lies between the parts.
+    `again`, if given, is a register action taken between the parts: two rounds of one repetition, as of `Iterate`.
     """
 
     left: Pattern
     right: Pattern
     skip: Skip
     absent: tuple[Atom, ...] = ()
+    again: Hashable | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,18 @@ outermost object (a CEQL or SPAseq session, the state that Spark keeps for a buc
   or run code.
 """
 
-from spaseq.core.snapshot.checks import array, damage_error, expect
+from spaseq.core.snapshot.checks import array, expect
 from spaseq.core.snapshot.codec import Kind, Unwritable, decode, encode
-from spaseq.core.snapshot.envelope import Identity, seal, shorten, unseal
+from spaseq.core.snapshot.envelope import Identity, seal, unseal
 
 __all__ = [
     "Identity",
     "Kind",
     "Unwritable",
     "array",
-    "damage_error",
     "decode",
     "encode",
     "expect",
     "seal",
-    "shorten",
     "unseal",
 ]

@@ -1,21 +1,17 @@
 """tECS: the compact structure that represents all runs at once ([CORE] §4).
 
-`Arena` holds its arrays, the kernels build and enumerate it, `check_laws` tests its invariants. Only the engine uses
-this package.
+`Arena` holds its arrays, the kernels build and enumerate it. Only the engine uses this package.
 
 Modules:
 
 * `kernels/`: Kernels of the compact structure tECS ([CORE] §4).
 * `arena`: The arrays of a compact structure and how they grow.
-* `roots`: Nodes whose matches wait, and the matches below them that start in a range
-  (`spaseq.core.tecs.kernels.roots`).
-* `laws`: The laws of the compact structure, checked on an arena: for tests and for debugging.
+* `roots`: Nodes whose matches wait, and the matches below them that start in a range.
 """
 
 from __future__ import annotations
 
 from spaseq.core.tecs.arena import Arena, Chunk
-from spaseq.core.tecs.laws import check_laws
 from spaseq.core.tecs.roots import Roots
 
-__all__ = ["Arena", "Chunk", "Roots", "check_laws"]
+__all__ = ["Arena", "Chunk", "Roots"]

@@ -22,8 +22,10 @@ import numpy as np
 
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import in_order
+from spaseq.core.jit import attempt_rows
 from spaseq.core.snapshot import array, expect
 from spaseq.core.tecs.kernels import layout as k
+from spaseq.core.tecs.kernels.after_match import drop_dead
 from spaseq.core.tecs.kernels.structure import compact
 
 _FIRST_NODES = 1 << 14
@@ -84,6 +86,10 @@ class Arena:
         self.runs: np.ndarray = np.zeros((64, 2), np.int64)
         self.reach: np.ndarray = np.zeros((0, 3), np.int64)
         self.todo: np.ndarray = np.zeros(256, np.int64)
+        self.dead: np.ndarray = np.zeros((0, 2), np.int64)
+        self.listed: np.ndarray = np.zeros((4, 1), np.int64)
+        self.listed_order: np.ndarray = np.zeros((3, 0), np.int64)
+        self.listed_places: np.ndarray = np.zeros(0, np.int64)
         self._lent: list[tuple[np.ndarray, np.ndarray]] = []
         self._new_buffers(_PLACES)
         self._grow_entries(_FIRST_ENTRIES)
@@ -141,6 +147,8 @@ class Arena:
                 self.path, self.links = self._double(self.path), self._double(self.links)
             elif status == k.GROW_TODO:
                 self.todo = self._double(self.todo)
+            elif status == k.GROW_LISTED:
+                self._grow_listed(int(self.st[k.NEEDED]))
             elif status == k.GROW_RUNS:
                 need = 2 * int(self.st[k.NEEDED])
                 self.runs = np.zeros((need, 2), np.int64)
@@ -167,6 +175,39 @@ class Arena:
         output = k.Output(self.stack, self.path, self.matches, self.places, write, order, limit)
         recent = k.Recent(self.heap, self.links) if limit else None
         return self.runs if order in k.FRONTIERS else None, output, recent
+
+    def after(self, rule: int, hidden: bool, takes: np.ndarray, floors: np.ndarray) -> k.After:
+        """The arrays of a rule for what a match discards, until one grows. Arguments: as of `k.After`."""
+        if not len(self.listed_places):
+            self._list_anew(64, 1024)
+        return k.After(rule, hidden, takes, floors, self.dead, self.listed, self.listed_places, self.listed_order)
+
+    def _grow_listed(self, need: int) -> None:
+        """Double the room for the matches of one event."""
+        matches, places = self.listed, self.listed_places
+        count, used = int(self.st[k.LISTED]), int(self.st[k.LISTED_PLACES])
+        self._list_anew(2 * self.listed_order.shape[1], max(len(places), 2 * (used + need)))
+        self.listed[:, : count + 1] = matches[:, : count + 1]
+        self.listed_places[:used] = places[:used]
+
+    def _list_anew(self, matches: int, places: int) -> None:
+        self._charge(56 * matches + 8 * places)
+        self.listed = np.zeros((4, matches + 1), np.int64)
+        self.listed_order = np.zeros((3, matches), np.int64)
+        self.listed_places = np.zeros(places, np.int64)
+
+    def drop_dead(self, cells: np.ndarray, keys: np.ndarray, need: int) -> None:
+        """Remove the runs of dead starts, and make room in the table for `need` more. `cells`: those with runs, of the
+        partitions `keys`: int64 (n,) each. The table is longer than the entries, so this is seldom."""
+        if self.st[k.DEAD_COUNT]:
+            rows = len(cells) + len(self.entries) + len(self.dead)
+            attempt_rows(drop_dead, rows, self.cells, self.entries, self.st, self.dead, cells, keys)
+        size = max(64, len(self.dead))
+        while need and size < max(4 * need, 2 * (len(self.entries) - int(self.st[k.FREE_COUNT]))):
+            size *= 2
+        if len(self.dead) < size:
+            self._charge((size - len(self.dead)) * 16)
+            self.dead = np.full((size, 2), k.NIL, np.int64)
 
     def flush(self, emit: Callable[[Chunk], None]) -> None:
         """Hands the matches in the buffers to `emit`: full buffers themselves, few matches as a copy."""
@@ -205,7 +246,8 @@ class Arena:
         return np.concatenate([array, np.zeros_like(array)])
 
     def _charge(self, extra: int) -> None:
-        used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + self.reach.nbytes + extra
+        listed = self.listed.nbytes + self.listed_order.nbytes + self.listed_places.nbytes + self.dead.nbytes
+        used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + self.reach.nbytes + listed + extra
         if used > self._budget:
             hint = "raise arena_bytes, or narrow the window: give a WITHIN where there is none"
             raise BudgetExceeded("arena_bytes", self._budget, int(used), hint=hint)

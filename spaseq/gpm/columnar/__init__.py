@@ -19,17 +19,14 @@ Modules:
 * `basic`: Matches basic graph patterns on a batch of events.
 * `coverage`: The patterns that the columnar plan covers, and the triples of an event that a pattern can use.
 * `keys`: The partitions of one evaluation, numbered as they occur, over all batches and streams.
-* `named`: Rewrites GRAPH and EXISTS for the plan: constant names only, moved inwards if needed, and variables for
-  operands.
+* `named`: Rewrites GRAPH and EXISTS for the plan: constant names only, moved inwards if needed.
 * `order`: The order of terms and of solution rows (SPARQL 1.1 §15.1).
 * `truth`: Conditions over columns, with SPARQL's three truth values (SPARQL 1.1 §17.2).
-* `amounts`: Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, the literals it gives, and
-  comparisons that the values' kinds decide.
+* `amounts`: Arithmetic over columns of numbers, exact as SPARQL 1.1 §17.4.1 has it, and comparisons.
 * `texts`: The keys of terms in columns, for functions of keys, and new terms in columns.
 * `groups`: Groups and aggregates of a subquery, per event (SPARQL 1.1 §18.5.1).
 * `plan`: The columnar plan of a graph pattern: the algebra evaluated bottom up over all events of a batch at once.
-* `knowledge`: The solutions of background knowledge as columns, joined with a batch by an index over the shared
-  variables, or looked up for the terms of a batch.
+* `knowledge`: The solutions of background knowledge as columns, joined with a batch or looked up for its terms.
 * `pushed`: Lists for events that are pushed one by one; their terms keep their numbers from one push to the next.
 * `alone`: One small graph by itself: the plan's results on a batch of one event, without arrays.
 * `evaluate`: Evaluates compiled GPMs on batches of events, and on a few that are pushed.

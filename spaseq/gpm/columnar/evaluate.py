@@ -43,32 +43,26 @@ class Solutions(Protocol):
     @property
     def kept(self) -> np.ndarray:
         """bool (r,): the GPM's own top-level FILTERs are true for the row."""
-        ...
 
     @property
     def waits(self) -> bool:
         """True if the FILTERs wait until their result is used."""
-        ...
 
     def kept_at(self, rows: np.ndarray) -> np.ndarray:
         """`kept` of `rows`, ascending indices; FILTERs that wait are computed for these alone."""
-        ...
 
     def mapping(self, row: int, names: Sequence[str] | None) -> Mapping:
         """The mapping of a row, restricted to the variables `names` (sorted) unless they are None."""
-        ...
 
     def column(self, name: str) -> tuple[np.ndarray, Space] | None:
         """The numbers of a variable's terms, int32 (r,), -1 if it is not bound, and the space of these numbers; None
         if the solutions are not in columns."""
-        ...
 
     def codes(self, names: Sequence[str], keys: Keys) -> np.ndarray:
         """For each row the number in `keys` of its mapping, restricted to `names` (sorted): int64 (r,), -1 if unbound.
 
         All calls must have the same `names`, since the result is cached for one `keys` at a time.
         """
-        ...
 
 
 Found = tuple[int, str, Solutions | GraphRows, int, bool]

@@ -12,7 +12,7 @@ import numpy as np
 from rdflib import Literal
 
 from spaseq.core.errors import BudgetExceeded
-from spaseq.core.integers import different, in_order
+from spaseq.core.integers import different, in_order, ranges
 from spaseq.core.jit import attempt_rows, interprets
 from spaseq.core.watch import to_hold
 from spaseq.gpm import algebra
@@ -130,9 +130,7 @@ def expand(low: np.ndarray, high: np.ndarray, budget: int) -> tuple[np.ndarray, 
     if total > budget:
         raise BudgetExceeded("solution_rows", budget, total, "rows")
     to_hold(5 * 8 * total)
-    rows = np.repeat(np.arange(len(low)), lengths)
-    within = np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return rows, np.repeat(low, lengths) + within
+    return np.repeat(np.arange(len(low)), lengths), ranges(low, lengths)
 
 
 _Index = tuple[list[tuple[str, np.ndarray]], np.ndarray, np.ndarray]

@@ -63,17 +63,6 @@ def reads_knowledge(node: algebra.Node) -> bool:
             return any(reads_knowledge(child) for child in children if isinstance(child, algebra.Node))
 
 
-def exists_inside(expression: algebra.Expression) -> list[algebra.Exists]:
-    """The EXISTS of an expression in order, without those nested in another EXISTS."""
-    match expression:
-        case algebra.Exists():
-            return [expression]
-        case algebra.Call(_, arguments):
-            return [found for argument in arguments for found in exists_inside(argument)]
-        case _:
-            return []
-
-
 def with_variables(expression: algebra.Expression, names: Iterator[Variable]) -> algebra.Expression:
     """`expression` with the next of `names` for each of `exists_inside`."""
     match expression:

@@ -50,11 +50,9 @@ class KnowledgeRows(Protocol):
 
     def count(self, budget: int) -> int:
         """The number of solutions."""
-        ...
 
     def beside(self, table: Table, space: Space, budget: int) -> Table:
         """The rows that are compatible with a row of `table`, at the event of that row."""
-        ...
 
 
 class KnowledgeSource(Protocol):
@@ -62,11 +60,9 @@ class KnowledgeSource(Protocol):
 
     def columns(self, node: algebra.GraphNode) -> KnowledgeRows:
         """The solutions of a GRAPH with a constant name."""
-        ...
 
     def inward(self, node: algebra.GraphNode) -> algebra.Node:
         """An equivalent pattern with GRAPH around basic graph patterns only."""
-        ...
 
 
 Beside = tuple[Table, ...]
@@ -147,13 +143,13 @@ class Evaluation:
                 return table.take(order)
             case algebra.Sliced(child, start, length):
                 table = self.table(child)
-                if not _is_ordered(child):
+                if not algebra.is_ordered(child):
                     table = table.take(by_all_terms(table, self.lists.space))
                 return _slice(table, start, length)
             case algebra.Aggregated(grouping):
                 child = grouping.child if isinstance(grouping, algebra.Grouped) else grouping
                 table = self.table(child)
-                behind, ordered = self.given is not None, _is_ordered(child)
+                behind, ordered = self.given is not None, algebra.is_ordered(child)
                 return aggregated(node, table, self.scope(table), self.places, ordered=ordered, behind_where=behind)
             case _:
                 raise InternalError(f"the plan does not cover {type(node).__name__}")
@@ -383,16 +379,3 @@ def _slice(table: Table, start: int, length: int | None) -> Table:
     rank = np.arange(len(table)) - np.searchsorted(table.events, table.events, "left")
     kept = rank >= start
     return table.take(kept if length is None else kept & (rank < start + length))
-
-
-def _is_ordered(node: algebra.Node) -> bool:
-    """True if an ORDER BY has ordered the solutions of a node."""
-    match node:
-        case algebra.Ordered():
-            return True
-        case algebra.Projected(child) | algebra.Distinct(child) | algebra.Sliced(child):
-            return _is_ordered(child)
-        case algebra.Extend(child) | algebra.Filter(child):
-            return _is_ordered(child)
-        case _:
-            return False

@@ -27,7 +27,7 @@ from spaseq.gpm import algebra
 from spaseq.gpm.columnar import kernels as k
 from spaseq.gpm.columnar.amounts import Amounts, amounts_of, by_kind, combine, rounded, signed
 from spaseq.gpm.columnar.coverage import unsteady
-from spaseq.gpm.columnar.named import exists_inside, with_variables
+from spaseq.gpm.columnar.named import with_variables
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.texts import fresh_values, keys_of, nodes_of, numbers_of
 from spaseq.gpm.expressions import Row, value_or_none, verdict
@@ -574,7 +574,7 @@ def _without_exists(expression: algebra.Expression, scope: Scope) -> tuple[algeb
 
     For expressions evaluated on one solution, which cannot evaluate the batch's patterns.
     """
-    found = exists_inside(expression)
+    found = algebra.exists_inside(expression)
     if not found or not isinstance(expression, algebra.Call):
         return expression, scope
     table, names = scope.table, []

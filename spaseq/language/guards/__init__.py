@@ -14,6 +14,3 @@ mappings; `encoding` lets the kernels join mappings, as codes.
 * `encoding`: Runs as codes, so that the kernels can join mappings themselves.
 * `registers`: The meaning of guards on sets of mappings: a run's contents and changes.
 """
-
-__all__ = ["bound", "compared", "encoding", "guards", "layout", "operations", "registers", "round_lists", "sides",
-           "terms"]  # fmt: skip

@@ -2,5 +2,3 @@
 
 * `lower`: Lower a checked query to the core's pattern over instants.
 """
-
-__all__ = ["lower"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaseq.core.errors import InternalError
-from spaseq.core.pattern import Atom, Iterate, Or, Pattern, Predicate, Sequence, Skip, balance
+from spaseq.core.pattern import Atom, Or, Pattern, Predicate, Sequence, Skip, balance, repeat
 from spaseq.gpm import GraphPattern
 from spaseq.language.guards.guards import Free, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
@@ -86,10 +86,11 @@ def _sequence(query: CheckedQuery, variant: Variant) -> Pattern:
     pattern: Pattern | None = None
     for index, step in enumerate(variant.steps):
         part = _step(query, variant, index)
-        if step.repeated:
+        if step.rounds is not None:
             # Definition 13 (alone, or opening the sequence) skips till next; Definition 14 (inside) is contiguous.
-            skip = Skip.NEXT if index == 0 else Skip.NONE
-            part = Iterate(part, skip, Free(_binds(query.patterns, step)))
+            joined = step.rounds.operator or (Operator.NEXT if index == 0 else Operator.STRICT)
+            freed = Free(_binds(query.patterns, step))
+            part = repeat(part, step.rounds.low, step.rounds.high, _SKIP[joined], again=freed)
         pattern = part if pattern is None else Sequence(pattern, part, _skip(step), tuple(map(_absent, step.absent)))
     if pattern is None:
         raise InternalError("a sequence without steps")
@@ -114,7 +115,7 @@ def _step(query: CheckedQuery, variant: Variant, index: int) -> Pattern:
     owed = variant.after if index == len(variant.steps) - 1 else ()
     before = variant.before if index == 0 else ()
     collect: frozenset[str] = frozenset()
-    if step.repeated:
+    if step.rounds is not None:
         earlier = frozenset().union(*(_binds(query.patterns, s) for s in variant.steps[:index] if not s.gap))
         collect = (query.clauses.rounds & _binds(query.patterns, step)) - earlier
     atoms: list[Pattern] = [
@@ -133,12 +134,12 @@ def _live(query: CheckedQuery, variant: Variant, index: int) -> tuple[frozenset[
     step, later = variant.steps[index], variant.steps[index + 1 :]
     patterns = query.patterns
     earlier = frozenset().union(*(_binds(patterns, s) for s in variant.steps[:index] if not s.gap))
-    own = _mentions(patterns, step.alternatives) if step.repeated else frozenset()
+    own = _mentions(patterns, step.alternatives) if step.rounds is not None else frozenset()
     keep = frozenset(query.clauses.needed) | (own & earlier) | _mentions(patterns, variant.after)
     keep = keep.union(*(_mentions(patterns, (*s.alternatives, *s.absent)) for s in later))
     if variant.after:
         keep |= frozenset(query.partition)  # tells the instants of a run's own partition from those of others
-    track = own.union(*(_mentions(patterns, s.alternatives) for s in later if s.repeated))
+    track = own.union(*(_mentions(patterns, s.alternatives) for s in later if s.rounds is not None))
     return keep, track
 
 

@@ -7,12 +7,9 @@ computes the results of SELECT and the clauses behind it.
 * `columns`: Matches as columns: the form of many results, until one of them is read as a `Match`.
 * `gathered`: Matches gathered as columns, over terms of their own: the input of result clauses.
 * `history`: The instants that a match to come may hold: their times, and their events if matches show them.
-* `computing`: Result clauses as operations on columns: the plan of graph patterns evaluated over solutions in place of
-  events.
+* `computing`: Result clauses as operations on columns, by the plan of graph patterns.
 * `results`: From matches to results: SELECT expressions, DISTINCT, GROUP BY, HAVING, ORDER BY, LIMIT and OFFSET.
 * `solutions`: Solutions, pairs of a time and a mapping, of matches; matches as a table.
 * `typed`: Results as a table of Arrow's types, or of RDF terms as they are.
 * `timelines`: Matches to look at: on a time axis, and as the table of a notebook.
 """
-
-__all__ = ["columns", "computing", "gathered", "history", "match", "results", "solutions", "timelines", "typed"]

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from spaseq.core.engine import CodedRows, MatchBatch
 from spaseq.core.engine.program.register_ops import NOTHING
-from spaseq.core.integers import apart, different
+from spaseq.core.integers import apart, different, ranges
 from spaseq.gpm import ROUNDS, Mapping
 from spaseq.gpm.serialise import key_parts, nquads_of_key, nquads_of_keys, nquads_term
 from spaseq.language.guards.encoding import TermCodes
@@ -33,19 +33,15 @@ class CodedTerms(Protocol):
 
     def key(self, number: int, /) -> str:
         """The `term_key` of a code's term."""
-        ...
 
     def keys(self, numbers: Iterable[int], /) -> list[bytes]:
         """The bytes of the terms of codes (`term_bytes`)."""
-        ...
 
     def texts(self, numbers: Iterable[int], /) -> list[str]:
         """`key` of each code."""
-        ...
 
     def term(self, number: int, /) -> Any:
         """The term of a code."""
-        ...
 
 
 class CodedLists(Protocol):
@@ -57,11 +53,9 @@ class CodedLists(Protocol):
     def cells(self, numbers: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
         """The number of rounds of each list, int64 (n,), and the codes of their terms: int64 (rounds, names). The
         rounds stand one behind the other; NOTHING for a variable that a round does not bind."""
-        ...
 
     def mappings(self, number: int, /) -> tuple[Mapping, ...]:
         """The rounds of a list."""
-        ...
 
 
 class Texts:
@@ -233,8 +227,7 @@ def columns_of(found: MatchBatch, selected: frozenset[str], history: History) ->
     places = rows.firsts
     if len(rows) and rows.counts.max() > 1:
         match = np.repeat(match, rows.counts)
-        within = np.arange(len(match)) - np.repeat(np.cumsum(rows.counts) - rows.counts, rows.counts)
-        places = rows.firsts[match] + within
+        places = ranges(rows.firsts, rows.counts)
     codes = {name: rows.codes[places, registers[name]] for name in sorted(registers)}
     if len(match) > len(found):
         if any((column == NOTHING).any() for column in codes.values()):
@@ -297,9 +290,7 @@ def taken(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """Of lists that lie behind one another, those at `rows`: their own offsets, and the places of their items;
     int64."""
     lengths = (offsets[1:] - offsets[:-1])[rows]
-    begins = np.cumsum(lengths) - lengths
-    count = int(lengths.sum())
-    return np.append(begins, count), np.arange(count) - np.repeat(begins - offsets[:-1][rows], lengths)
+    return np.append(0, np.cumsum(lengths)), ranges(offsets[:-1][rows], lengths)
 
 
 def _solution_ranks(codes: np.ndarray, terms: CodedTerms) -> np.ndarray:

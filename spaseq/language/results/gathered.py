@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from spaseq.core.engine.program.register_ops import NOTHING
-from spaseq.core.integers import different, in_order
+from spaseq.core.integers import different, in_order, ranges
 from spaseq.gpm import ROUNDS, Mapping, list_literal
 from spaseq.gpm.columnar.table import Space
 from spaseq.gpm.serialise import items_of_keys, list_key
@@ -255,7 +255,7 @@ class GatheredLists:
                 fresh.append(place)
         if fresh:
             own = np.array(fresh)
-            rows = _within(ends[own] - lengths[own], lengths[own])
+            rows = ranges(ends[own] - lengths[own], lengths[own])
             self._ends = np.append(self._ends, self._ends[-1] + np.cumsum(lengths[own]))
             self._cells = np.concatenate([self._cells, cells[rows]])
         return np.array([known[text] for text in texts], np.int32)
@@ -281,7 +281,7 @@ class GatheredLists:
         counts = np.maximum(lengths, 1)
         owner = np.repeat(np.arange(len(numbers), dtype=np.int32), counts)
         cells = np.full((len(owner), len(self.names)), _NONE, np.int32)
-        cells[(lengths > 0)[owner]] = self._cells[_within(begins, lengths)]
+        cells[(lengths > 0)[owner]] = self._cells[ranges(begins, lengths)]
         return owner, cells
 
     def literals(self, numbers: np.ndarray, name: str) -> np.ndarray:
@@ -289,7 +289,7 @@ class GatheredLists:
         `numbers`."""
         used, places = different(numbers)
         begins, lengths = self._spans(used)
-        taken = self._cells[_within(begins, lengths), self.names.index(name)]
+        taken = self._cells[ranges(begins, lengths), self.names.index(name)]
         ends = np.cumsum(np.append(0, taken >= 0))[np.append(0, np.cumsum(lengths))].tolist()
         items = self._items_of(taken[taken >= 0])
         keys = [list_key(items[first:last]).encode() for first, last in pairwise(ends)]
@@ -304,7 +304,7 @@ class GatheredLists:
     def cells(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As of `CodedLists`."""
         begins, lengths = self._spans(numbers)
-        taken = self._cells[_within(begins, lengths)].astype(np.int64)
+        taken = self._cells[ranges(begins, lengths)].astype(np.int64)
         return lengths, np.where(taken < 0, NOTHING, taken)
 
     def mappings(self, number: int) -> tuple[Mapping, ...]:
@@ -314,12 +314,6 @@ class GatheredLists:
         return tuple(
             tuple((name, term(own)) for name, own in zip(self.names, row, strict=True) if own >= 0) for row in taken
         )
-
-
-def _within(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The indices of ranges that begin so and are so long, one behind the other: int64."""
-    ends = np.cumsum(lengths)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - lengths), lengths)
 
 
 class Gathered:

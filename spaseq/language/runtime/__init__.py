@@ -16,8 +16,3 @@ knowledge; `follow` runs as streams come.
 * `steps`: The GPM that took each event, found again for a match whose steps are read.
 * `unmatched`: Reasons for no match: the input read, and the parts of the query that no event fulfilled.
 """
-
-__all__ = [
-    "absence", "compiled", "follow", "knowledge", "matches", "opened", "pace", "read_ahead", "recogniser", "session",
-    "steps", "unmatched",
-]  # fmt: skip

@@ -8,14 +8,16 @@ windows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 
 from spaseq.core.engine import Partitions, Program, Window
+from spaseq.core.engine.program.open_matches import OpenMatches
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.snapshot import expect
 from spaseq.gpm import IDENTITY, MappingSet, bound_everywhere, project
@@ -94,21 +96,21 @@ class Waiting:
 class Endings:
     """The matches of one evaluation that wait for their windows to close, in order of their ends.
 
-    They are given out in order of their ends too, so one that is sure waits for those that end before or with it.
+    They are given out in order of their ends too, so one that is sure waits for those that end before or with it. Those
+    with rows that wait are in `_open` besides. Their names are the conjunctions that must stay absent, each with a
+    variable that both sides bind and a term of it, if there is one.
+
     `budget`: bytes that they may take (`Settings.output_bytes`), at `_BYTES` each; beyond, `BudgetExceeded`.
     """
 
     def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters, budget: int) -> None:
-        self.conjunctions: tuple[Conjunction, ...] = tuple(
-            dict.fromkeys(c for variant in query.variants for c in variant.after)
-        )
+        self._certain = {c: _certain(query, c) for variant in query.variants for c in variant.after}
+        self._shared: dict[Conjunction, set[str]] = {c: set() for c in self._certain}  # the variables of names
         self._window = window
         self._registers = registers
         self._budget = budget
-        self._waiting: list[Waiting] = []
-        self._owing = _Owing({c: _certain(query, c) for c in self.conjunctions})
-        self._closing: list[tuple[int, int, Waiting]] = []  # a heap: (end of the window, number, match)
-        self._added = 0
+        self._matches: list[Waiting] = []
+        self._open: OpenMatches[Waiting] = OpenMatches()
 
     @staticmethod
     def of(query: CheckedQuery, program: Program, registers: MappingRegisters) -> Endings | None:
@@ -123,7 +125,7 @@ class Endings:
         A match that is off is settled too, with no mappings. A row that matches a negated part costs the waiting
         matches that share a term with it.
         """
-        holds = {c: batch.holds(c) for c in self.conjunctions}
+        holds = {c: batch.holds(c) for c in self._certain}
         arriving = iter([*found, None])
         upcoming = next(arriving)
         times, positions = batch.times.tolist(), batch.positions.tolist()
@@ -131,9 +133,9 @@ class Endings:
             while upcoming is not None and upcoming.end < position:
                 self._add(upcoming)
                 upcoming = next(arriving)
-            self._close(time)
-            for conjunction in self.conjunctions:
-                if holds[conjunction][row]:
+            self._hold(self._open.due(time))
+            for conjunction, there in holds.items():
+                if there[row]:
                     self._strike(batch, row, conjunction)
         while upcoming is not None:
             self._add(upcoming)
@@ -142,45 +144,52 @@ class Endings:
 
     def until(self, now: int) -> list[Waiting]:
         """The matches that are settled once no instant before `now` (ns) can come."""
-        self._close(now)
+        self._hold(self._open.due(now))
         return self._settle()
 
     def settle(self, partitions: Partitions, variables: Sequence[str]) -> None:
         """Note that the waiting matches of forgotten keys are sure. `variables`: those of PARTITION BY. O(waiting)."""
         names = frozenset(variables)
-        for match in self._waiting:
-            if match.rows:
-                (key,) = project(match.rows[0][2], names)
-                if match.start < partitions.since(key):
-                    _hold(match)
+        for number, match in self._open.items():
+            (key,) = project(match.rows[0][2], names)
+            if match.start < partitions.since(key):
+                self._hold([number])
 
     def close(self) -> list[Waiting]:
         """All that still waits: the streams end, and nothing can come behind."""
-        for match in self._waiting:
-            _hold(match)
+        self._hold(number for number, _ in self._open.items())
         return self._settle()
 
     def _add(self, match: Waiting) -> None:
-        self._waiting.append(match)
-        if len(self._waiting) * _BYTES > self._budget:
+        self._matches.append(match)
+        if len(self._matches) * _BYTES > self._budget:
             hint = "raise output_bytes, or narrow the window: matches wait in it for what must not follow them"
-            raise BudgetExceeded("output_bytes", self._budget, len(self._waiting) * _BYTES, hint=hint)
+            raise BudgetExceeded("output_bytes", self._budget, len(self._matches) * _BYTES, hint=hint)
         if match.rows:
-            self._owing.add(match)
-            end = self._window.closes_at(match.start_time)
-            if end is not None:
-                self._added += 1
-                heappush(self._closing, (end, self._added, match))
+            owed = [(conjunction, run[2]) for run in match.rows for conjunction in run[3] or ()]
+            names = {name for conjunction, mappings in owed for name in self._names(conjunction, mappings)}
+            self._open.add(match, tuple(names), self._window.closes_at(match.start_time))
 
-    def _close(self, now: int) -> None:
-        """Settles the matches whose windows are closed at `now`."""
-        while self._closing and self._closing[0][0] < now:
-            _hold(heappop(self._closing)[2])
+    def _names(self, conjunction: Conjunction, mappings: MappingSet) -> set[Hashable]:
+        """The names of a row with these mappings that owes the absence of `conjunction`."""
+        variable = min(self._certain[conjunction] & bound_everywhere(mappings), default="")
+        self._shared[conjunction].add(variable)
+        return _names_by(variable, conjunction, mappings)
+
+    def _hold(self, numbers: Iterable[int]) -> None:
+        """Nothing can take these matches off any more."""
+        for number in numbers:
+            match = self._open.drop(number)
+            match.sure |= mappings_of(match.rows)
+            match.rows = []
 
     def _strike(self, batch: InstantBatch, row: int, conjunction: Conjunction) -> None:
         """Takes off the rows that owe the absence of `conjunction`, which matches at `row`, and join with it."""
         born = -1 if batch.born is None else int(batch.born[row])
-        for match in self._owing.near(conjunction, batch.value(conjunction, row)):
+        mappings = batch.value(conjunction, row)
+        names = [name for variable in self._shared[conjunction] for name in _names_by(variable, conjunction, mappings)]
+        for number in {number for name in names for number in self._open.numbers_under(name)}:
+            match = self._open[number]
             if match.start < born:
                 continue  # of the key before it was forgotten, or of another
             match.rows = [
@@ -188,20 +197,23 @@ class Endings:
                 for run in match.rows
                 if conjunction not in (run[3] or ()) or not self._registers.joined(run[2], conjunction, batch, row)
             ]
+            if not match.rows:
+                self._open.drop(number)
 
     def _settle(self) -> list[Waiting]:
-        count = next((i for i, match in enumerate(self._waiting) if match.rows), len(self._waiting))
-        while 0 < count < len(self._waiting) and self._waiting[count - 1].end == self._waiting[count].end:
-            count -= 1
-        settled, self._waiting = self._waiting[:count], self._waiting[count:]
-        self._owing.tidy(self._waiting)
+        first = self._open.first
+        if first is not None and self._matches[0].end == first.end:
+            return []
+        count = len(self._matches) if first is None else bisect_left(self._matches, first.end, key=attrgetter("end"))
+        settled = self._matches[:count]
+        del self._matches[:count]
         return settled
 
     def snapshot(self, pool: Pool) -> Any:
         """The matches that wait, as plain values and terms; their events are put into `pool`."""
         return [
             (m.start, m.end, m.start_time, m.positions, m.held[0], pool.put(m.held[1]), m.sure, m.rows)
-            for m in self._waiting
+            for m in self._matches
         ]
 
     def restore(self, state: Any, events: Made) -> None:
@@ -209,60 +221,17 @@ class Endings:
         for start, end, start_time, positions, times, numbers, sure, rows in state:
             expect(all(type(x) is int for x in (start, end, start_time, *positions, *times)), "positions and times")
             owed = {conjunction for row in rows for conjunction in row[3] or ()}
-            expect(owed <= set(self.conjunctions) and type(sure) is frozenset, "GPMs of the query")
+            expect(owed <= self._certain.keys() and type(sure) is frozenset, "GPMs of the query")
             self._add(Waiting(start, end, start_time, positions, (times, events(numbers)), sure, rows))
 
 
-class _Owing:
-    """Waiting matches by the part that must stay absent, and there by the terms of a variable that both sides bind.
-
-    `certain`: the variables that each conjunction binds in all its mappings.
-    """
-
-    def __init__(self, certain: Mapping[Conjunction, frozenset[str]]) -> None:
-        self._certain = certain
-        self._places: dict[tuple[Conjunction, str], dict[Any, list[Waiting]]] = {}
-        self._size = 0
-
-    def add(self, match: Waiting) -> None:
-        """Enters a match that waits."""
-        for run in match.rows:
-            for conjunction in run[3] or ():
-                shared = self._certain[conjunction] & bound_everywhere(run[2])
-                name = min(shared, default="")
-                terms = {dict(mapping)[name] for mapping in run[2]} if name else {None}
-                place = self._places.setdefault((conjunction, name), {})
-                for term in terms:
-                    place.setdefault(term, []).append(match)
-                    self._size += 1
-
-    def near(self, conjunction: Conjunction, mappings: MappingSet) -> list[Waiting]:
-        """The matches that may be off if `conjunction` has these mappings."""
-        found: dict[int, Waiting] = {}
-        for (owed, name), place in self._places.items():
-            if owed == conjunction:
-                terms = {dict(mapping)[name] for mapping in mappings} if name else {None}
-                for term in terms & place.keys():
-                    place[term] = [match for match in place[term] if match.rows]
-                    found.update((id(match), match) for match in place[term])
-        return list(found.values())
-
-    def tidy(self, waiting: Sequence[Waiting]) -> None:
-        """Forgets the matches that wait no more, when they may be the most."""
-        if self._size > 4 * len(waiting) + 1024:
-            self._places, self._size = {}, 0
-            for match in waiting:
-                self.add(match)
+def _names_by(variable: str, conjunction: Conjunction, mappings: MappingSet) -> set[Hashable]:
+    """The names of a conjunction with these mappings, by the terms of a variable that all of them bind, "" for none."""
+    return {(conjunction, variable, dict(mapping)[variable] if variable else None) for mapping in mappings}
 
 
 def _certain(query: CheckedQuery, conjunction: Conjunction) -> frozenset[str]:
     return frozenset().union(*(query.patterns[name].certain for name in conjunction))
-
-
-def _hold(match: Waiting) -> None:
-    """Nothing can take a match off any more."""
-    match.sure |= mappings_of(match.rows)
-    match.rows = []
 
 
 def mappings_of(rows: Iterable[Row]) -> MappingSet:

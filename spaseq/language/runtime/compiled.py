@@ -38,13 +38,17 @@ class CompiledQuery(compiled.CompiledQuery):
 
     def _compile(self) -> None:
         tree = parse(self.text, self.source)
-        self.checked: CheckedQuery = check(tree, self.text, self.source, variants=self.settings.variants)
+        settings = self.settings
+        self.checked: CheckedQuery = check(
+            tree, self.text, self.source, variants=settings.variants, repeated=settings.repeated_events
+        )
         self.variables: tuple[str, ...] = self.checked.select
         self.streams: tuple[tuple[str, str], ...] = self.checked.streams
         self._expect_keys(self.checked.partition)
         self.pattern = lower(self.checked)
         self._check_start()
-        self.within = "" if self.checked.tree.within is None else print_within(self.checked.tree.within)
+        within = self.checked.tree.within
+        self.within = "" if within is None or within.by_events else print_within(within)
         self._program = self.program()
         self.automaton = self._program.cea
 
@@ -82,10 +86,12 @@ class CompiledQuery(compiled.CompiledQuery):
         return self.window().growth([f"?{name}" for name in self.checked.partition], [], forgets)
 
     def window(self, time_unit: str = "s") -> Window:
-        """The window over instants, in nanoseconds. `time_unit` reads the number of STARTING AT."""
+        """The window over instants, in nanoseconds or in instants. `time_unit` reads the number of STARTING AT."""
         if self.checked.window is None:
             return Window("none")
         within = self.checked.tree.within
+        if within is not None and within.by_events:
+            return Window("events", self.checked.window)
         if within is not None and within.sliding:
             return Window("span", self.checked.window)
         start = within.start if within is not None else None
@@ -155,7 +161,11 @@ class CompiledQuery(compiled.CompiledQuery):
                 for name, pattern in self.checked.patterns.items()
             },
             "partition": list(self.checked.partition),
-            "window": {"kind": window.kind, "nanoseconds": window.size, "origin": window.origin},
+            "window": {
+                "kind": window.kind,
+                "events" if window.by_position else "nanoseconds": window.size,
+                "origin": window.origin,
+            },
         }
 
     def _plan(self, kb: Any, entailment: str | None) -> Iterator[str]:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, fields, replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from spaseq.core.events import Seen
@@ -94,11 +93,9 @@ class ReadAhead:
     def __enter__(self) -> ReadAhead:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._crew is not None:
-            self._crew.__exit__(kind, error, trace)
+            self._crew.__exit__(*error)
 
     def streams(self) -> list[Iterator[tuple[GraphBatch, MappingABC[str, Solutions | Unsolved]]]]:
         """The solved batches of each part, in order. Errors are raised after the batches before them."""

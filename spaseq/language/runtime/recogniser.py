@@ -138,7 +138,7 @@ class Recogniser(Recognition):
         events = [instant.events for instant in instants]
         self._begin(*places_of(instants), events.__getitem__)
         yield from self._push(self.solver.rows(chunk_of(instants, self.solver.solve_pushed)))
-        self._evict(instants[-1].time)
+        self._evict(instants[-1].position, instants[-1].time)
 
     def _begin(
         self, positions: np.ndarray, times: np.ndarray, events: Callable[[int], tuple[GraphEvent, ...]] | None
@@ -172,7 +172,7 @@ class Recogniser(Recognition):
         rows = self.solver.rows(chunk)
         yield from self._blocks(rows)
         self.solver.learn(rows)
-        self._evict(int(chunk.times[-1]))
+        self._evict(chunk.first + len(chunk) - 1, int(chunk.times[-1]))
 
     def push_rows(self, rows: Sequence[InstantSolutions]) -> Iterator[Match]:
         """The matches that these rows complete. The rows of one instant belong into one call. With PARTITION BY, one
@@ -184,7 +184,7 @@ class Recogniser(Recognition):
             if self._query.partition and self._results.counts_windows:
                 solved = SolvedRows([row for row in rows if row.key is not None])
             yield from self._push(solved)
-            self._evict(rows[-1].time)
+            self._evict(int(positions[-1]), rows[-1].time)
 
     def _push(self, rows: Rows) -> Iterator[Match]:
         return chain.from_iterable(self._blocks(rows))
@@ -228,7 +228,8 @@ class Recogniser(Recognition):
 
     def _push_alone(self, door: Single | SingleWaiting, instant: Instant, rows: InstantRows) -> Iterator[Match]:
         """The matches that an instant completes. Rows that move no run end at their symbol class."""
-        self._last = instant.position, instant.time
+        window_place = instant.position if self.program.window.by_position else instant.time
+        self._last = instant.position, window_place
         batch: InstantBatch | None = None
         found: list[MatchBatch] = []
         for row in range(len(rows)):
@@ -248,11 +249,11 @@ class Recogniser(Recognition):
             if symbol < 0:
                 continue
             if batch is None:
-                self._evict(instant.time)
+                self._evict(instant.position, instant.time)
                 shown = (instant.events,).__getitem__ if self._keep_events else None
                 self._history.add(rows.positions[:1], rows.times[:1], shown)
             batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
-            found += door.push(symbol, instant.position, instant.time, key, partial(_same, batch))
+            found += door.push(symbol, instant.position, window_place, key, partial(_same, batch))
         if not found and not self._results.waits and self._endings is None:
             return
         if not len(rows):  # an instant of no partition
@@ -307,7 +308,7 @@ class Recogniser(Recognition):
             "query": print_query(self._query.tree),
             "settings": f"variants={settings.variants}, negated_conditions={settings.negated_conditions}, "
             f"forget_keys_after={settings.forget_keys_after}, keep_events={self._keep_events}",
-            "window": f"{window.kind} of {window.size} ns from {window.origin}",
+            "window": f"{window.kind} of {window.size}{'' if window.by_position else ' ns'} from {window.origin}",
             "schema": self._query.schema,
             "automaton": self.program.cea.describe(),
         }
@@ -395,9 +396,13 @@ class Recogniser(Recognition):
         sure = mappings_of(row for row in rows if not row[3])
         return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
 
-    def _evict(self, now: int) -> None:
-        """Drops instants that no match can hold: they left the window, or no key had its first event since then."""
+    def _evict(self, position: int, time: int) -> None:
+        """Drops instants that no match can hold that ends at this position and time, or later: they left the window, or
+        no key had its first event since then."""
+        window = self.program.window
         if self.by_key:
             self._history.evict(self.partitions.oldest, attrgetter("positions"))
+        elif window.by_position:
+            self._history.evict(window.open_from(position), attrgetter("positions"))
         else:
-            self._history.evict(self.program.window.open_from(now))
+            self._history.evict(window.open_from(time))

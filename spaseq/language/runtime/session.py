@@ -170,20 +170,20 @@ class Session(Pushing[Match]):
         return self.recogniser.held({"waiting": [self._held, self._parts, self._reorder], "rest": [self]})
 
     def _wait_until(self, now: int) -> list[Match]:
-        self._make_events()
         self._reorder.advance(now)
-        instants = self._completed(self._reorder.due())
-        if self._held and self._held[0].time < now:
-            instants.append(self._instant())
-        return [*self.recogniser.push(instants), *self.recogniser.advance(now)]
+        return [*self._push_due(now), *self.recogniser.advance(now)]
 
     def _finish(self) -> list[Match]:
         self._leave()
+        return [*self._push_due(None), *self.recogniser.close()]
+
+    def _push_due(self, now: int | None) -> Iterator[Match]:
+        """The matches of the instants that are complete if no event before `now` will come; None: no event at all."""
         self._make_events()
-        instants = self._completed(self._reorder.due(last=True))
-        if self._held:
+        instants = self._completed(self._reorder.due(last=now is None))
+        if self._held and (now is None or self._held[0].time < now):
             instants.append(self._instant())
-        return [*self.recogniser.push(instants), *self.recogniser.close()]
+        return self.recogniser.push(instants)
 
     @property
     def _taken(self) -> int:

@@ -125,7 +125,7 @@ def _stuck(query: CheckedQuery, progress: Progress) -> str:
     limits = ["variables that GPMs share"] if len(query.patterns) > 1 else []
     if query.window is not None:
         within = query.tree.within
-        sliding = within is not None and within.sliding
+        sliding = within is not None and within.slides
         limits.append("its window" if sliding else "its window, which tumbles (SLIDING slides)")
     limits += ["the keys of its partition"] * bool(query.partition)
     return stuck(progress, "GPM", "the order of SEQ", limits, _told)

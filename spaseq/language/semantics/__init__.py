@@ -7,9 +7,6 @@ separates the FILTERs that are decided within one conjunction from those that ne
 * `expand`: From a sequence expression with `?` and `!` to sequences without them.
 * `clauses`: Checks and compiles SELECT, CONSTRUCT, ASK and the clauses behind WHERE.
 * `check`: From the syntax tree to a checked query: names are resolved, GPMs compiled, unsupported features refused.
-* `filters`: The FILTERs over several GPMs that are decided within a conjunction, and those decided in the join with the
-  run.
+* `filters`: The FILTERs over several GPMs: decided within a conjunction, or in the join with the run.
 * `advice`: Parts that are probably not meant, though they can be run: graph patterns that share nothing, slips.
 """
-
-__all__ = ["advice", "check", "clauses", "expand", "filters"]

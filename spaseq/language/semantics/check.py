@@ -9,17 +9,16 @@ need.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn
 
-from spaseq.core.errors import OptionError, QuerySemanticsError, Span, UnsupportedFeature
+from spaseq.core.errors import BudgetExceeded, OptionError, QuerySemanticsError, Span, UnsupportedFeature
 from spaseq.core.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
 from spaseq.gpm.legal import check_labels
 from spaseq.gpm.scope import hidden_variables
-from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses
-from spaseq.language.semantics.expand import Conjunction, Element, Variant, expand
+from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses, name_hint
+from spaseq.language.semantics.expand import Conjunction, Element, Rounds, Variant, expand
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.parse import KNOWN_PREFIXES
 from spaseq.language.syntax.scan import mask
@@ -35,8 +34,8 @@ class CheckedQuery:
 
     `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written; `variants`: as sequences without
     `?` and `!`. `streams`: (name, IRI) in order of the FROM clauses. `partition`: the variables of PARTITION BY.
-    `window`: nanoseconds, None without WITHIN. `schema`: a text that identifies the RDFS schema by which the GPMs were
-    rewritten, "none" without entailment. `warnings`: messages for the user.
+    `window`: nanoseconds, or a number of instants; None without WITHIN. `schema`: a text that identifies the RDFS
+    schema by which the GPMs were rewritten, "none" without entailment. `warnings`: messages for the user.
     """
 
     tree: ast.Query
@@ -56,18 +55,22 @@ class CheckedQuery:
         return self.clauses.select
 
 
-def check(tree: ast.Query, text: str, source: str = "<query>", *, variants: int = 256) -> CheckedQuery:
+def check(
+    tree: ast.Query, text: str, source: str = "<query>", *, variants: int = 256, repeated: int = 1_000
+) -> CheckedQuery:
     """Checks a query; errors quote `text` and name `source`.
 
-    Raises `QuerySemanticsError`, `UnsupportedFeature`, the errors of `compile_pattern`, and `BudgetExceeded`
-    (`variants`) if optional and negated elements make more than `variants` sequences.
+    Raises `QuerySemanticsError`, `UnsupportedFeature` and the errors of `compile_pattern`. Raises `BudgetExceeded` of
+    `variants` if optional and negated elements make more sequences than that; and of `repeated_events` if the sequence
+    takes more than `repeated` instants, with bounded repetition written out.
     """
-    return _Checker(tree, text, source, variants).run()
+    return _Checker(tree, text, source, variants, repeated).run()
 
 
 class _Checker:
-    def __init__(self, tree: ast.Query, text: str, source: str, most: int) -> None:
+    def __init__(self, tree: ast.Query, text: str, source: str, most: int, repeated: int) -> None:
         self._most = most
+        self._repeated = repeated
         self._tree = tree
         self._text = text
         self._source = source
@@ -78,6 +81,7 @@ class _Checker:
         streams = self._streams()
         definitions = self._definitions(streams)
         elements = tuple(self._elements(definitions))
+        self._check_length(elements)
         used = {name for e in elements for conjunction in e.alternatives for name in conjunction}
         patterns = self._patterns(definitions, streams)
         sequence_patterns = {name: p for name, p in patterns.items() if name in used}
@@ -129,7 +133,7 @@ class _Checker:
                 self._fail(f"GPM {definition.name} is defined twice", definition.span)
             for name in definition.streams:
                 if name.text not in streams:
-                    hint = _did_you_mean(name.text, streams) or f"declare it: FROM STREAM {name.text} <iri>"
+                    hint = name_hint(name.text, streams) or f"declare it: FROM STREAM {name.text} <iri>"
                     self._fail(f"GPM {definition.name} reads the unknown stream {name.text}", name.span, hint)
             definitions[definition.name] = definition
         return definitions
@@ -138,6 +142,8 @@ class _Checker:
         within = self._tree.within
         if within is None:
             return None
+        if within.by_events:
+            return self._window_of_events(within)
         try:
             size = parse_duration(f"{within.amount} {within.unit.lower()}")
         except OptionError:
@@ -145,6 +151,20 @@ class _Checker:
         if size <= 0:
             self._fail("the window holds no time", within.span, "WITHIN needs a duration above zero")
         return size
+
+    def _window_of_events(self, within: ast.Within) -> int:
+        if not within.amount.isdecimal() or len(within.amount) > 19 or not 0 < int(within.amount) < 1 << 63:
+            self._fail("a number of events is a whole one, from 1 to 2^63 - 1", within.span, "WITHIN 10 EVENTS")
+        if within.start is not None:
+            hint = "each match has a window of its own, which begins with it"
+            self._fail("STARTING AT stands with a window of events", within.span, hint)
+        if self._tree.partition:
+            self._refuse(
+                "WITHIN … EVENTS with PARTITION BY",
+                within.span,
+                "take a window of time, or leave out PARTITION BY and give the GPMs the variable",
+            )
+        return int(within.amount)
 
     # -- the sequence expression
 
@@ -154,31 +174,59 @@ class _Checker:
         if isinstance(sequence, ast.Chain):
             links = [(None, sequence.first), *sequence.rest]
         for operator, element in links:
-            written = element
-            suffixes: set[type[ast.Element]] = set()
+            written, rounds, optional, negated = element, None, False, False
             while isinstance(element, ast.Repeated | ast.Optional | ast.Negated):
-                suffixes.add(type(element))
+                match element:
+                    case ast.Repeated():
+                        rounds = self._rounds(rounds, element)
+                        optional = optional or element.low == 0
+                    case ast.Optional():
+                        # Of rounds that may each be left out, any number may be.
+                        rounds, optional = rounds and replace(rounds, low=1), True
+                    case ast.Negated():
+                        negated = True
                 element = element.child
-            negated = ast.Negated in suffixes
-            if negated and len(suffixes) > 1:
+            if negated and (rounds or optional):
                 self._fail(
-                    "'!' stands together with '+' or '?'",
+                    "'!' stands together with a repetition or '?'",
                     written.span,
                     "what must not occur cannot be repeated or left out: write '!' alone",
                 )
             alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
-            yield Element(operator, alternatives, ast.Repeated in suffixes, ast.Optional in suffixes, negated)
+            yield Element(operator, alternatives, rounds, optional, negated)
+
+    def _rounds(self, around: Rounds | None, element: ast.Repeated) -> Rounds:
+        """The rounds of a repetition; `around`: those of one around it, which must be the same `+`."""
+        found = Rounds(max(1, element.low), element.high, element.operator)
+        if around is not None and (around != found or found != Rounds(operator=found.operator)):
+            self._fail("a repetition of a repetition", element.span, "write one: A+ or A{2,4}")
+        return found
+
+    def _check_length(self, elements: tuple[Element, ...]) -> None:
+        """Checks the number of instants of the longest sequence, with bounded repetition written out."""
+        times = [e.rounds.high or e.rounds.low if e.rounds else 1 for e in elements]
+        length = sum(times)
+        if length > max(self._repeated, len(elements)):
+            hint = "A+ takes any number of rounds; write fewer, or raise repeated_events"
+            raise BudgetExceeded("repeated_events", self._repeated, length, "instants in a row", hint)
 
     def _variants(self, elements: tuple[Element, ...]) -> tuple[Variant, ...]:
         variants = expand(elements, self._most)
         if not variants:
             self._fail("SEQ holds nothing that must occur", self._tree.sequence.span, "name a GPM without '!'")
         within = self._tree.within
-        if within is not None and within.sliding and any(variant.before for variant in variants):
+        if within is not None and within.slides and any(variant.before for variant in variants):
+            kind, other = ("EVENTS", "take one of time") if within.by_events else ("SLIDING", "leave out SLIDING")
             self._refuse(
-                "a negation at the start of SEQ with WITHIN … SLIDING",
+                f"a negation at the start of SEQ with WITHIN … {kind}",
                 self._tree.sequence.span,
-                "a sliding window opens at no one time: leave out SLIDING, or put a GPM before the negation",
+                f"a sliding window opens at no one time: {other}, or put a GPM before the negation",
+            )
+        if within is not None and within.by_events and any(variant.after for variant in variants):
+            self._refuse(
+                "a negation at the end of SEQ with WITHIN … EVENTS",
+                self._tree.sequence.span,
+                "take a window of time, or put a GPM behind the negation",
             )
         return variants
 
@@ -187,7 +235,7 @@ class _Checker:
         match element:
             case ast.Reference(name, span):
                 if name not in definitions:
-                    hint = _did_you_mean(name, definitions) or f"define it: DEFINE GPM {name} ON stream {{ … }}"
+                    hint = name_hint(name, definitions) or f"define it: DEFINE GPM {name} ON stream {{ … }}"
                     self._fail(f"SEQ names the unknown GPM {name}", span, hint)
                 return [(name,)]
             case ast.Either(parts):
@@ -288,7 +336,7 @@ class _Checker:
         self._fail(
             f"GPM {pattern.name} names the unknown variable ?{name}: neither it nor a GPM before it binds ?{name}",
             span,
-            _did_you_mean(name, known, "?") or "bind it in a triple pattern",
+            name_hint(name, known, "?") or "bind it in a triple pattern",
         )
 
     def _only_negated(self, name: str) -> str:
@@ -302,7 +350,7 @@ class _Checker:
         before: frozenset[str] = frozenset()
         for element in elements:
             own = _binds(patterns[name] for c in element.alternatives for name in c)
-            if element.repeated:
+            if element.rounds is not None:
                 iterated |= own - before
             before |= frozenset() if element.negated else own
         source = self._source_of("the query", 0, len(self._text))
@@ -315,7 +363,7 @@ class _Checker:
                 self._fail(
                     f"PARTITION BY names the unknown variable ?{variable.text}: no GPM in SEQ binds it",
                     variable.span,
-                    _did_you_mean(variable.text, _binds(patterns.values()), "?"),
+                    name_hint(variable.text, _binds(patterns.values()), "?"),
                 )
             if missing:
                 self._fail(
@@ -351,14 +399,3 @@ def _undefined_functions(patterns: Mapping[str, GraphPattern]) -> Iterator[str]:
 
 def _binds(patterns: Iterable[GraphPattern]) -> frozenset[str]:
     return frozenset().union(*(p.binds for p in patterns))
-
-
-def _did_you_mean(name: str, known: Iterable[str], sigil: str = "") -> str:
-    """A hint with the name that is closest to `name`, or with all names if they are few; else ""."""
-    candidates = sorted(known)
-    close = get_close_matches(name, candidates, n=1, cutoff=0.5)
-    if close:
-        return f"did you mean {sigil}{close[0]}?"
-    if 0 < len(candidates) <= 8:
-        return "there is " + ", ".join(sigil + c for c in candidates)
-    return ""

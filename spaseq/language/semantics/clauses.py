@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Set
+from collections.abc import Collection, Set
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final, NoReturn
 
 from spaseq.core.errors import InternalError, QuerySemanticsError, QuerySyntaxError, Span, UnsupportedFeature
+from spaseq.core.slips import did_you_mean
 from spaseq.gpm import ROUNDS, Piece, SolutionPlan, Source, Template, compile_solutions, compile_template
 from spaseq.language.syntax import ast
 
@@ -120,12 +120,13 @@ class _Clauses:
                 clauses = self._ask()
             case form:
                 raise InternalError(f"a query of the form {form}")
-        if clauses.by_window and tree.within is not None and tree.within.sliding:
+        if clauses.by_window and tree.within is not None and tree.within.slides:
             what = next(iter(self._modifiers), None) or ("DISTINCT" if clauses.distinct else "an aggregate")
             self._refuse(
-                f"{what} with WITHIN … SLIDING",
+                f"{what} with WITHIN … {'EVENTS' if tree.within.by_events else 'SLIDING'}",
                 tree.form_span,
-                "it ranges over the solutions of one window: leave out SLIDING",
+                "it ranges over the solutions of one window: "
+                + ("take a window of time" if tree.within.by_events else "leave out SLIDING"),
             )
         return clauses
 
@@ -319,10 +320,7 @@ class _Clauses:
             return
         if name in self._scope.negated:
             self._fail(f"{clause} names ?{name}, which only a negated GPM has", span, "a negated GPM binds nothing")
-        close = get_close_matches(name, self._scope.bound, n=1, cutoff=0.5)
-        hint = f"did you mean ?{close[0]}?" if close else ""
-        if not close and 0 < len(self._scope.bound) <= 8:
-            hint = "there is " + ", ".join("?" + known_name for known_name in sorted(self._scope.bound))
+        hint = name_hint(name, self._scope.bound, "?")
         self._fail(f"{clause} names the unknown variable ?{name}: no GPM in SEQ binds it", span, hint)
 
     def _fail(self, problem: str, span: Span | None, hint: str = "") -> NoReturn:
@@ -336,3 +334,10 @@ class _Clauses:
             source=self._source.file,
             hint=hint,
         )
+
+
+def name_hint(name: str, known: Collection[str], sigil: str = "") -> str:
+    """A hint with the name that is closest to `name`, or with all names if they are few; else ""."""
+    if hint := did_you_mean(name, sorted(known), sigil + "{}", least=0.5):
+        return hint
+    return "there is " + ", ".join(sigil + other for other in sorted(known)) if 0 < len(known) <= 8 else ""

@@ -28,15 +28,28 @@ Conjunction = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Rounds:
+    """The rounds of a repetition: `low` (at least 1) to `high` (None: no bound), joined by `operator`.
+
+    `operator` None: `;` in the first step of a sequence (Definition 13), `,` in the others (Definition 14).
+    """
+
+    low: int = 1
+    high: int | None = None
+    operator: Operator | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Element:
     """One element of the sequence; `operator` is the one before it (None for the first).
 
-    `alternatives`: its BOp expression in disjunctive normal form. `repeated`, `optional`, `negated`: `+`, `?`, `!`.
+    `alternatives`: its BOp expression in disjunctive normal form. `rounds`: those of `+` and `{l,m}`, None without.
+    `optional`, `negated`: `?`, `!`.
     """
 
     operator: Operator | None
     alternatives: tuple[Conjunction, ...]
-    repeated: bool = False
+    rounds: Rounds | None = None
     optional: bool = False
     negated: bool = False
 
@@ -52,7 +65,7 @@ class Step:
 
     operator: Operator | None
     alternatives: tuple[Conjunction, ...]
-    repeated: bool = False
+    rounds: Rounds | None = None
     gap: bool = False
     absent: tuple[Conjunction, ...] = ()
 
@@ -100,7 +113,7 @@ def _variants(elements: list[Element]) -> Iterator[Variant]:
         return
     first, last = taken[0], taken[-1]
     before, after = _all(elements[:first]), _all(elements[last + 1 :])
-    start = Step(None, elements[first].alternatives, elements[first].repeated)
+    start = Step(None, elements[first].alternatives, elements[first].rounds)
     for steps in _steps((start,), elements[first + 1 : last + 1], (), at_once=False):
         yield Variant(steps, before, after)
 
@@ -128,5 +141,5 @@ def _steps(
     else:
         operator = Operator.STRICT if contiguous else element.operator
         forbidden = () if contiguous else tuple(dict.fromkeys(absent))
-        step = Step(operator, element.alternatives, element.repeated, absent=forbidden)
+        step = Step(operator, element.alternatives, element.rounds, absent=forbidden)
         yield from _steps((*done, step), later, (), at_once=False)

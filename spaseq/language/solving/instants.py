@@ -42,25 +42,20 @@ class Rows(Protocol):
 
     def present(self, name: str) -> np.ndarray:
         """For each row, True if a GPM's value is not empty: bool (n,)."""
-        ...
 
     def present_in(self, name: str, first: int, within: np.ndarray) -> np.ndarray:
         """`present` of the rows from `first` on, as many as `within` has: bool (len(within),). For rows with `within`
         false, the result may be False in any case."""
-        ...
 
     def mappings(self, name: str, row: int) -> Collection[Mapping]:
         """The mappings of a GPM's value at a row; one may occur more than once."""
-        ...
 
     def solutions(self, name: str) -> list[tuple[np.ndarray, Solutions, np.ndarray]] | None:
         """A GPM's solutions as columns, in pieces: (the row of each, ascending; the solutions; the index of each in
         them), in the rows that it was asked about. None if they are not in columns."""
-        ...
 
     def joined(self, patterns: Sequence[GraphPattern], conditions: Sequence[tuple[Condition, Any]]) -> Joined | None:
         """The join of GPMs under conditions, in all rows; None if solutions are not in columns."""
-        ...
 
 
 class Before(Protocol):
@@ -71,7 +66,6 @@ class Before(Protocol):
 
     def pass_over(self, batch: InstantBatch, conjunction: Conjunction) -> np.ndarray:
         """For each row of the next batch, True if the conjunction has not matched before it: bool (n,)."""
-        ...
 
 
 class Narrowed:

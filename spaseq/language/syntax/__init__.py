@@ -8,5 +8,3 @@ a tree as a query.
 * `parse`: SPAseq text to syntax tree. The lark tree never leaves this module.
 * `printer`: Prints a syntax tree as a SPAseq query; parsing the text gives an equal tree.
 """
-
-__all__ = ["ast", "parse", "printer", "scan"]

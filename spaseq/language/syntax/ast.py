@@ -68,13 +68,26 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """`WITHIN amount unit [SLIDING] [STARTING AT start]`; `start` is a time literal as written, without quotes."""
+    """`WITHIN amount unit [SLIDING] [STARTING AT start]`.
+
+    The unit is in plural; `start` is a time literal as written, without quotes.
+    """
 
     amount: str
     unit: str
     sliding: bool = False
     start: str | None = None
     span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+    @property
+    def by_events(self) -> bool:
+        """True if it counts events, not time."""
+        return self.unit == "EVENTS"
+
+    @property
+    def slides(self) -> bool:
+        """True if each match has a window of its own, as with all that count events."""
+        return self.sliding or self.by_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +116,15 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """`child+`"""
+    """`child+`, `child{low,high}`, `child:+`: `low` to `high` rounds, None for no bound.
+
+    `operator` is the sign that joins the rounds; None if none is written.
+    """
 
     child: Element
+    low: int = 1
+    high: int | None = None
+    operator: Operator | None = None
     span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -14,6 +13,7 @@ from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
 from spaseq.core.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span
+from spaseq.core.slips import did_you_mean
 from spaseq.core.text import ESCAPE, WholeWords, check_characters, check_escapes, file_hint, foreign_hint, unescape
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.scan import Skeleton, mask, skeleton
@@ -30,6 +30,7 @@ _READABLE: Final = {
     "$END": "the end of the query",
     "COMMA": "','",
     "SEQUENCE_OPERATOR": "';' or ':'",
+    "ROUND_OPERATOR": "';+' or ':+'",
     "PLUS": "'+'",
     "QMARK": "'?'",
     "BANG": "'!'",
@@ -48,11 +49,14 @@ _READABLE: Final = {
     "VAR": "a ?variable",
     "NUMBER": "a number",
     "STAR": "'*'",
-    "UNIT": "SECONDS, MINUTES or HOURS",
+    "UNIT": "SECONDS, MINUTES, HOURS or EVENTS",
     "DATETIME": "a dateTime",
     "STRING": "a quoted literal",
     "SET_QUANTIFIER": "DISTINCT",
 }
+
+
+_MOST_DIGITS: Final = 18
 
 
 def parse(text: str, source: str = "<query>") -> ast.Query:
@@ -138,7 +142,6 @@ _SLIPS: Final = tuple(
     (re.compile(slip, re.IGNORECASE), hint)
     for slip, hint in (
         (r"\*", "A+ is one or more, A+? zero or more"),
-        (r"\{", "A+ is one or more; so many in a row are written out: A , A , A"),
         (
             r"->?|=>|then\b|followed\b|next\b",
             "A ; B is then, the first that fits; A : B every later one; A , B directly after",
@@ -152,12 +155,13 @@ _SLIPS: Final = tuple(
 
 def _hint(found: str, before: str) -> str:
     """The hint for a known mistake; "" for others."""
+    before = re.sub(r"\{[\d\s,]*\}", "", before)  # the bounds of repetitions, so that other braces are seen
     if re.search(r"\bDEFINE\s+GPM\s+[\w-]+\s*$", before, re.IGNORECASE) and found.startswith("{"):
         return "say which stream the GPM reads: DEFINE GPM name ON stream { … }"
     if re.search(r"\bFROM\s*$", before, re.IGNORECASE):
         return "streams are named with FROM STREAM name <iri>"
     if re.search(r"\bWITHIN\s+[\d.]+\s*$", before, re.IGNORECASE):
-        return "a window is WITHIN n SECONDS, MINUTES or HOURS"
+        return "a window is WITHIN n SECONDS, MINUTES, HOURS or EVENTS"
     if found.upper() in ("PARTITION", "WITHIN", "FROM") and re.search(r"\bSEQ\s*\(", before, re.IGNORECASE):
         return f"{found.upper()} stands between SELECT and WHERE"
     if re.search(r"\bSEQ\s*\([^{}]*$", before, re.IGNORECASE):
@@ -327,8 +331,26 @@ class _Builder(Transformer[Token, ast.Query]):
             return replace(inner, span=_span(meta))
         return inner
 
-    def repeated(self, meta: Any, children: list[ast.Element]) -> ast.Element:
-        return ast.Repeated(children[0], _span(meta))
+    def bounds(self, meta: Any, children: list[Token]) -> tuple[int, int | None]:
+        numbers = [self._rounds(token) for token in children if token.type == "NUMBER"]
+        low = 0 if children[0].type == "COMMA" else numbers[0]
+        high = None if children[-1].type == "COMMA" else numbers[-1]
+        if high is not None and high < max(low, 1):
+            span = _span(meta)
+            raise self._syntax(f"{self._text[span.start : span.end]} allows no number of rounds", span)
+        return low, high
+
+    def _rounds(self, token: Token) -> int:
+        if not token.isdecimal():
+            raise self._syntax(f"the number of rounds is a whole number, not {token}", _token_span(token))
+        if len(token) > _MOST_DIGITS:
+            raise self._syntax(f"{token} is too large for a number of rounds", _token_span(token))
+        return int(token)
+
+    def repeated(self, meta: Any, children: list[Any]) -> ast.Element:
+        operator = next((ast.Operator(str(c)) for c in children if _is(c, "ROUND_OPERATOR")), None)
+        low, high = children[-1] if isinstance(children[-1], tuple) else (1, None)
+        return ast.Repeated(children[0], low, high, operator, _span(meta))
 
     def optional(self, meta: Any, children: list[ast.Element]) -> ast.Element:
         return ast.Optional(children[0], _span(meta))
@@ -421,6 +443,5 @@ def _is(child: object, kind: str) -> bool:
 
 def unknown_prefix(label: str, known: Iterable[str], text: str, span: Span, source: str) -> QuerySemanticsError:
     """The error for a prefixed name whose label is not declared."""
-    close = get_close_matches(label, list(known), n=1)
-    hint = f"did you mean {close[0]}:?" if close else f"declare it: PREFIX {label}: <…>"
+    hint = did_you_mean(label, known, "{}:") or f"declare it: PREFIX {label}: <…>"
     return QuerySemanticsError(f"the prefix {label}: is not declared", text=text, span=span, source=source, hint=hint)

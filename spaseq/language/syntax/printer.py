@@ -23,13 +23,21 @@ def print_sequence(element: ast.Element) -> str:
         case ast.Both(parts):
             return " & ".join(_inner(part, (ast.Chain, ast.Either, ast.Both)) for part in parts)
         case ast.Repeated(child):
-            return _inner(child, (ast.Chain, ast.Either, ast.Both)) + "+"
+            return _inner(child, (ast.Chain, ast.Either, ast.Both)) + _rounds(element)
         case ast.Optional(child):
             return _inner(child, (ast.Chain, ast.Either, ast.Both)) + "?"
         case ast.Negated(child):
             return _inner(child, (ast.Chain, ast.Either, ast.Both)) + "!"
         case ast.Reference(name):
             return name
+
+
+def _rounds(element: ast.Repeated) -> str:
+    low, high = element.low, element.high
+    sign = "" if element.operator is None else element.operator.value
+    if (low, high) == (1, None):
+        return sign + "+"
+    return f"{sign}{{{low}}}" if low == high else f"{sign}{{{low},{'' if high is None else high}}}"
 
 
 def _inner(element: ast.Element, bracketed: tuple[type[ast.Element], ...] = (ast.Chain,)) -> str:

@@ -8,6 +8,7 @@ Axiomatic triples (everything is an rdfs:Resource) are left out. Pairs of terms 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +26,7 @@ _LINKS: Final = (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range)
 """The predicates of the schema."""
 
 
+@dataclass(slots=True, eq=False)
 class SchemaColumns:
     """A schema, closed, of the terms that are IRIs: neither events nor patterns can name the others.
 
@@ -32,16 +34,11 @@ class SchemaColumns:
     pairs of a term and another above it; `domains`, `ranges`: of a property and a class of its subjects or its objects.
     """
 
-    __slots__ = ("classes", "domains", "keys", "properties", "ranges")
-
-    def __init__(
-        self, keys: list[bytes], classes: np.ndarray, properties: np.ndarray, domains: np.ndarray, ranges: np.ndarray
-    ) -> None:
-        self.keys: list[bytes] = keys
-        self.classes: np.ndarray = classes
-        self.properties: np.ndarray = properties
-        self.domains: np.ndarray = domains
-        self.ranges: np.ndarray = ranges
+    keys: list[bytes]
+    classes: np.ndarray
+    properties: np.ndarray
+    domains: np.ndarray
+    ranges: np.ndarray
 
 
 def close_rdfs(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -240,15 +241,13 @@ class Dictionary:
         return terms
 
 
+@dataclass(slots=True, eq=False)
 class Finder:
     """Finds the terms below `count` of a table by their keys. Another thread may add others meanwhile: no term is found
     behind one of them, which was put in the slot at which a look-up had ended before."""
 
-    __slots__ = ("count", "table")
-
-    def __init__(self, count: int, table: k.Table) -> None:
-        self.count: int = count
-        self.table: k.Table = table
+    count: int
+    table: k.Table
 
     def __call__(self, key: bytes) -> int:
         """The number of the term with this key, NIL if there is none."""

@@ -27,7 +27,7 @@ from rdflib import RDF
 
 from spaseq.core.errors import EventError
 from spaseq.core.events.time import UNITS
-from spaseq.core.integers import apart
+from spaseq.core.integers import apart, ranges
 from spaseq.core.jit import attempt, attempt_rows
 from spaseq.rdf.columns.dictionary import Dictionary, key_given
 from spaseq.rdf.columns.kernels import assembly as a
@@ -179,7 +179,7 @@ class Drafting:
         left = np.concatenate((kept, np.arange(at[a.FRONT], at[a.DRAFTS], dtype=np.int64)))
         counts = self.drafts.size[left]
         first = np.cumsum(counts) - counts
-        rows = np.repeat(self.drafts.first[left] - first, counts) + np.arange(counts.sum())
+        rows = ranges(self.drafts.first[left], counts)
         scanner = self._scanner
         scanner.rows[: len(rows)] = scanner.rows[rows]
         scanner.lines[: len(rows)] = scanner.lines[rows]

@@ -21,6 +21,7 @@ import numpy as np
 from rdflib import BNode, Literal, URIRef
 
 from spaseq.core.errors import EventError
+from spaseq.core.integers import ranges
 from spaseq.rdf.columns.values import Kinds, LiteralColumns, literal_columns
 from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.terms import Term, Triple, plain_literal, term_bytes, term_from_key
@@ -61,11 +62,9 @@ class Finds(Protocol):
 
     def __call__(self, key: bytes) -> int:
         """The number of the term, -1 if it is not there."""
-        ...
 
     def all(self, text: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The same for keys of another table: int64."""
-        ...
 
 
 class TermTable:
@@ -324,10 +323,9 @@ class GraphBatch:
         """The batch of some of its events, int64, different, in this order. The table of terms stays the same."""
         counts = np.diff(self.offsets)[events]
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-        rows = np.repeat(self.offsets[events] - offsets[:-1], counts) + np.arange(offsets[-1])
         return replace(
             self,
-            triples=self.triples[rows],
+            triples=self.triples[ranges(self.offsets[events], counts)],
             offsets=offsets,
             times=self.times[events],
             graphs=self.graphs[events],

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from spaseq.core.errors import BudgetExceeded
-from spaseq.core.integers import different, in_order
+from spaseq.core.integers import different, in_order, ranges
 from spaseq.core.jit import attempt_rows
 from spaseq.core.watch import check, to_hold
 
@@ -202,8 +202,7 @@ def met(terms: np.ndarray, keys: np.ndarray, most: int | None = None) -> tuple[n
 
 def _spread(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each length, so often its place, and the numbers from 0 up to it."""
-    one = np.repeat(np.arange(len(lengths)), lengths)
-    return one, np.arange(len(one)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(np.arange(len(lengths)), lengths), ranges(np.zeros_like(lengths), lengths)
 
 
 def refuse_more(size: int, most: int | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import rdflib
 
-from spaseq.core.integers import apart, in_order
+from spaseq.core.integers import apart, in_order, ranges
 from spaseq.core.jit import attempt_rows
 from spaseq.core.watch import check, to_hold
 from spaseq.rdf.columns.model import TermTable
@@ -92,13 +92,11 @@ class GraphColumns:
 
         low, high = self.groups.get(predicate, (0, 0))
         order = self._order(predicate, place, low, high)
-        ranges = np.empty((len(terms), 2), np.int64)
+        bounds = np.empty((len(terms), 2), np.int64)
         cost = 64 * len(terms)
-        if not attempt_rows(find_rows, cost, self._rows, order, place, low, high, terms.astype(np.int32), ranges):
+        if not attempt_rows(find_rows, cost, self._rows, order, place, low, high, terms.astype(np.int32), bounds):
             raise self.terms.damaged()
-        lengths = ranges[:, 1] - ranges[:, 0]
-        within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        found = order[np.repeat(ranges[:, 0], lengths) + within].astype(np.int64)
+        found = order[ranges(bounds[:, 0], bounds[:, 1] - bounds[:, 0])].astype(np.int64)
         found.sort()
         if len(found) and not low <= int(found[0]) <= int(found[-1]) < high:
             raise self.terms.damaged()

@@ -4,13 +4,9 @@
 tuples may be cut.
 
 * `job`: A SPAseq query as a Spark batch job: the same matches as `Query.run`.
-* `slices`: Streams in order of time, as logs are: the whole local engine in each task, on a slice of time, without a
-  shuffle.
+* `slices`: Streams in order of time: the local engine in each task, on a slice of time, without a shuffle.
 * `form`: Matches as the rows of the frame that a batch job gives.
 * `cuts`: Where a query over tuples may be cut into parts for different tasks.
-* `columns`: The columns of users' DataFrames of tuples: which the query reads, and whether it can, before anything
-  runs.
+* `columns`: The columns of users' DataFrames of tuples that the query reads, checked before anything runs.
 * `tuples`: CEQL queries as Spark batch jobs over DataFrames of tuples.
 """
-
-__all__ = ["columns", "cuts", "form", "job", "slices", "tuples"]

@@ -66,7 +66,6 @@ class TupleQuery(Protocol):
 
     def open(self, *arguments: Any, **words: Any) -> Any:
         """A session; `streams` and the options of the language by their names."""
-        ...
 
     @property
     def identity(self) -> Mapping[str, str]: ...
@@ -75,7 +74,6 @@ class TupleQuery(Protocol):
 
     def run(self, *arguments: Any, **words: Any) -> Any:
         """Matches; `streams` and the options of the language by their names."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +95,14 @@ class TupleCut:
     def of(query: TupleQuery) -> TupleCut:
         """What the query allows."""
         program = query.program()
-        window, consume = program.window, program.choice.consume
-        keys = () if consume is Consume.ANY else query.partition
+        window, forgets = program.window, program.choice.forgets
+        keys = () if program.choice.consume is Consume.ANY else query.partition
         counted = window.per_partition and bool(query.partition)
-        may_slice = window.slides and consume is Consume.NONE and not counted
+        may_slice = window.slides and not forgets and not counted
         coordinate = POSITION if window.by_position else query.window_attribute or TIME
-        if consume is not Consume.NONE:
-            why = "what CONSUME forgets reaches back beyond any window"
+        if forgets:
+            named = "CONSUME" if program.choice.after is None else "AFTER MATCH or SELECT FIRST"
+            why = f"what {named} forgets reaches back beyond any window"
         elif counted:
             why = "a window in EVENTS counts inside each partition"
         else:

@@ -33,7 +33,7 @@ from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.rdf import Counters, term_from_key
 from spaseq.spark.batch.cuts import slices_of
 from spaseq.spark.batch.form import RANK, Form, as_terms, chunks
-from spaseq.spark.batch.slices import SMALL, hindrance, planned_slices, slice_bounds, sliced_matches
+from spaseq.spark.batch.slices import SMALL, hindrance, matches_at_the_end, planned_slices, slice_bounds, sliced_matches
 from spaseq.spark.ingest.frames import Streams
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.bar import progress_bar
@@ -320,11 +320,6 @@ def _evaluated(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[Match
         batches = (batch.drop_columns(["slice"]) for batch in chain([first], batches))
     instants = instants_of(batches, work.layout, compiled.checked.partition)
     found = (m for rows in chunks(instants, _INSTANTS) for m in recogniser.push_rows([r for row in rows for r in row]))
-    for match in chain(found, _closing(recogniser)):
+    for match in chain(found, matches_at_the_end(recogniser)):
         if (low is None or low <= match.times[-1]) and (high is None or match.times[-1] < high):
             yield match
-
-
-def _closing(recogniser: Any) -> Iterator[Match]:
-    """What the end completes, asked when all else is done."""
-    yield from recogniser.close()

@@ -75,6 +75,8 @@ def hindrance(query: CompiledQuery) -> str:
         return "an ASK has one answer for the whole run"
     if not window.is_bounded:
         return "without WITHIN a match may begin anywhere"
+    if window.by_position:
+        return "WITHIN … EVENTS counts the instants of the whole stream"
     if window.slides and clauses.by_window:
         return "a clause ranges over solutions of windows that overlap"
     return ""
@@ -226,7 +228,7 @@ class _Slice:
             parts += self._of_chain(list(files), solver.wanted, behind)
         chunks = merge_batches([solved(part, solver.solve_ahead) for part in parts], apart=options.apart)
         pushed = (match for chunk in chunks for match in recogniser.push_chunk(self._counted(chunk)))
-        for match in chain(pushed, _closing(recogniser)):
+        for match in chain(pushed, matches_at_the_end(recogniser)):
             if self._is_own(match.times[-1]):
                 yield self._placed(match)
 
@@ -295,6 +297,6 @@ def _chunks(start: int, stop: int, path: str) -> Iterator[bytes]:
     return part_chunks(path, start, stop)
 
 
-def _closing(recogniser: Recogniser) -> Iterator[Match]:
+def matches_at_the_end(recogniser: Recogniser) -> Iterator[Match]:
     """What the end completes, asked when all else is done."""
     yield from recogniser.close()

@@ -20,21 +20,3 @@ among tasks; `quarantine` puts aside what cannot be read.
 * `seeking`: Files whose events are in order of time: where in the bytes a time begins, found by looking at a few.
 * `knowledge_files`: Files of background knowledge as a DataFrame of triples, which tasks read.
 """
-
-__all__ = [
-    "boundaries",
-    "columns",
-    "datasource",
-    "feed",
-    "files",
-    "frames",
-    "inputs",
-    "knowledge_files",
-    "messages",
-    "parts",
-    "quarantine",
-    "reading",
-    "seeking",
-    "terms",
-    "time_ranges",
-]

@@ -5,34 +5,14 @@
 * `session`: A quiet Spark session on this machine, for the command line, the examples and the tests.
 * `bar`: A progress bar of Spark's tasks on stderr, for people at a terminal.
 * `connecting`: What a session is asked beyond DataFrames, also through Spark Connect.
-* `failures`: Our errors across the process boundary: raised in a worker, caught on the driver, the same object to the
-  user.
+* `failures`: Errors across the process boundary: raised in a worker, caught on the driver as the same object.
 * `keeping`: Results of a job that later jobs read again, kept by the cluster.
 * `storage`: Files on any file system that Spark reads, read by Python.
 * `shipping`: This package, sent to the workers of a running session.
 * `query_text`: A query as it travels to the workers.
-* `layout`: How a query is laid out on Spark: which GPMs are joined with their knowledge by Spark, and where the table
-  of solutions may be cut into parts that the engine runs on separately.
+* `layout`: The parts of a query that Spark joins, and the cuts at which the engine runs on separately.
 * `steps`: What tasks do, under names that Spark shows: in `explain()`, and on the pages of its jobs.
-* `options`: How Spark is to run a SPAseq query, in a batch as in a stream: a frozen value, made of a function's
-  keywords.
-* `tables` (`batch_of`, `spark_schema`, and each table by its name): The tables that flow between Spark's tasks: each is
-  an Arrow schema, from which Spark's own follows.
+* `options`: The options of a SPAseq query on Spark, in a batch as in a stream.
+* `tables`: The tables that flow between Spark's tasks: each is an Arrow schema, from which Spark's own follows.
 * `versions`: The versions of PySpark that this package works with.
 """
-
-__all__ = [
-    "bar",
-    "connecting",
-    "failures",
-    "keeping",
-    "layout",
-    "options",
-    "query_text",
-    "session",
-    "shipping",
-    "steps",
-    "storage",
-    "tables",
-    "versions",
-]

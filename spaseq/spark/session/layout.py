@@ -83,7 +83,7 @@ def lay_out(query: CompiledQuery) -> Layout:
         windows=clauses.one_group,
         by_window=window.tumbles and not clauses.ask,
         by_key=by_key and not clauses.by_window and not clauses.ask,
-        by_slice=window.slides and not by_key and not clauses.ask,
+        by_slice=window.slides and not window.by_position and not by_key and not clauses.ask,
         ordered=clauses.by_window and clauses.ordered,
     )
 

@@ -5,24 +5,11 @@ after them; a `processor` keeps an `evaluation` for each bucket, whose time is t
 looks at the folders first.
 
 * `watermark`: How far the streams of a streamset have come: lateness, watermark, and the numbers of instants.
-* `bucket_messages`: What a task of a streaming batch sends to each bucket: the times of its events, and those rows that
-  the bucket needs.
-* `knowledge_join`: Large background knowledge in a stream: what GPMs found is joined with it by Spark, and sent after
-  the parcels.
+* `bucket_messages`: The message of a task of a streaming batch to a bucket: times, and the rows it needs.
+* `knowledge_join`: Large background knowledge in a stream, joined with solutions by Spark.
 * `evaluation`: One bucket's evaluation of a SPAseq query: parcels in, matches out, a snapshot between batches.
 * `processor`: The operator with state: an evaluation for each bucket, kept as one value by Spark between batches.
 * `checkpoint`: The folders of a stream, looked at before it starts: whether they can be used, and whose they are.
 * `graph_stream`: SPAseq queries over streams that go on: Spark Structured Streaming around the same engine.
 * `tuple_stream`: CEQL queries over streams of tuples: the same parcels, buckets and clock as for graphs.
 """
-
-__all__ = [
-    "bucket_messages",
-    "checkpoint",
-    "evaluation",
-    "graph_stream",
-    "knowledge_join",
-    "processor",
-    "tuple_stream",
-    "watermark",
-]

@@ -34,14 +34,13 @@ from spaseq.tools.command.options import (
     add_results,
     add_times,
     command_parser,
-    settings_of,
     times_of,
 )
 from spaseq.tools.command.outputs import opened
-from spaseq.tools.command.process import run_command, settle_interrupt
+from spaseq.tools.command.process import run_command
 from spaseq.tools.command.table import Table
 
 __all__ = ["Format", "Table", "accounted", "add_demo", "add_explain", "add_memory", "add_plot", "add_query",
            "add_results", "add_times", "bounded", "chosen_format", "command_parser", "compiled_query", "note", "opened",
-           "query_file", "query_text", "remarks", "report", "run_command", "run_main", "settings_of",
-           "settle_interrupt", "times_of", "warn"]  # fmt: skip
+           "query_file", "query_text", "remarks", "report", "run_command", "run_main", "times_of",
+           "warn"]  # fmt: skip

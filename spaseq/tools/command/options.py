@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 import sys
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from typing import Any, Final, NoReturn
 
 from spaseq.core.errors import OptionError
 from spaseq.core.measure import visible
+from spaseq.core.slips import did_you_mean
 from spaseq.version import VERSION
 
 EVALUATORS: Final = ("auto", "compact", "chain", "tree")
@@ -44,11 +44,11 @@ class _Parser(argparse.ArgumentParser):
         left = message.removeprefix("unrecognized arguments: ")
         if left == message:
             wrong, *choices = re.findall(r"'([^']*)'", message.partition("invalid choice: ")[2]) or [""]
-            hint = _did_you_mean(wrong, choices)
+            hint = did_you_mean(wrong, choices)
             if not hint and "run" in choices and _QUERY.search(wrong):
                 hint = f"what is to be done with the query comes first: {self.prog} run …"
         elif left.startswith("-"):
-            hint = _did_you_mean(
+            hint = did_you_mean(
                 left.split()[0].partition("=")[0], re.findall(r"(?<![\w-])--[\w-]+", self.format_help())
             )
         else:
@@ -62,11 +62,6 @@ class _Parser(argparse.ArgumentParser):
             needed = " ".join(needed.split())
             usage = f"usage: {self.prog} [OPTION …] {needed}\n       {self.prog} --help lists the options\n"
         self.exit(2, visible(f"{usage}{self.prog}: error: {message}\n" + (f"hint: {hint}\n" if hint else "")))
-
-
-def _did_you_mean(wrong: str, names: Iterable[str]) -> str:
-    close = difflib.get_close_matches(wrong, list(dict.fromkeys(names)), 1, 0.6)
-    return f"did you mean {close[0]}?" if close else ""
 
 
 def command_parser(name: str, description: str) -> argparse.ArgumentParser:

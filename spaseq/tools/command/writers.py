@@ -45,7 +45,6 @@ class Results(Protocol):
 
     def objects(self) -> Iterator[Mapping[str, Any]]:
         """Each result as a JSON object."""
-        ...
 
     def lines(self) -> Iterator[str]:
         """`objects` as JSON."""
@@ -53,7 +52,6 @@ class Results(Protocol):
 
     def cells(self) -> Iterator[Sequence[Any]]:
         """The names of columns, then the cells of each result, for programs."""
-        ...
 
     def texts(self) -> Iterator[Sequence[str]]:
         """The names of columns, then the cells of each result, for people."""
@@ -74,7 +72,6 @@ class Columnar(Protocol):
 
     def tables(self) -> Iterator[pa.Table]:
         """All results, with one schema; at least one table, which may be empty."""
-        ...
 
 
 def write_table(results: Results, out: IO[str]) -> int:

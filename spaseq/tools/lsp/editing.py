@@ -21,6 +21,8 @@ _UNDERLINED: Final = 200
 _SIGN: Final = {"ceql": re.compile(r":\+|[;:+]"), "spaseq": re.compile(r"[;:,+?!&|]")}
 _NAME: Final = re.compile(r"[?$]?\w[\w-]*|[?$]")
 _SEQ: Final = re.compile(r"\bSEQ\b\s*(?:\([^{}]*)?$", re.IGNORECASE)
+_BOUNDS: Final = re.compile(r"\{[\d\s,]*\}")
+"""Of a repetition."""
 _NOT_CODE: Final = {
     "ceql": re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^'\n]|'')*'|\"[^\"\n]*\"", re.DOTALL),
     "spaseq": re.compile(r"<[^<>\s]*>|(?:^|(?<=\s))#[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.MULTILINE),
@@ -143,7 +145,7 @@ def meaning(language: str, text: str, offset: int) -> tuple[int, int, str] | Non
 
 def _between(text: str, offset: int) -> bool:
     """True if a sign stands between GPMs, in SEQ: elsewhere it is SPARQL's."""
-    return _SEQ.search(text[:offset].rsplit("{", 1)[-1]) is not None
+    return _SEQ.search(_BOUNDS.sub("", text[:offset]).rsplit("{", 1)[-1]) is not None
 
 
 def words_at(language: str, text: str, offset: int) -> list[Word]:

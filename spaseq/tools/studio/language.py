@@ -53,40 +53,31 @@ class Language(Protocol):
 
     def compiled(self, text: str, source: str, settings: Settings) -> Any:
         """The query. Raises `QueryError`s that name it `source`."""
-        ...
 
     def matches(self, query: Any, inputs: Inputs) -> Any:
         """The matches over files, lazily. Raises `OptionError` for inputs that do not fit the query."""
-        ...
 
     def found(self, query: Any, matches: Any, limit: int) -> Found:
         """The first `limit` matches."""
-        ...
 
     def timeline(self, query: Any, matches: Sequence[Any], limit: int) -> Timeline:
         """The first `limit` of the matches on a time axis."""
-        ...
 
     def event(self, query: Any, event: Any) -> str:
         """An event as a line of text."""
-        ...
 
     def lit(self, query: Any, matches: Any, found: Found) -> tuple[Picture, Sequence[Sequence[str]]]:
         """The automaton, lit by the run that gave `matches`, and the classes of the parts on the way of each match in
         `found`."""
-        ...
 
     def remarks(self, query: Any, matches: Any, written: int) -> tuple[list[str], list[str]]:
         """Warnings and notes of a run that showed so many results, as the command prints them."""
-        ...
 
     def python(self, file: str, inputs: Inputs) -> str:
         """The run as Python."""
-        ...
 
     def command(self, file: str, inputs: Inputs) -> list[str]:
         """The run as the words of a command."""
-        ...
 
 
 def language(name: str) -> Language:

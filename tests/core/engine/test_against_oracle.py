@@ -13,9 +13,9 @@ import pytest
 from spaseq.core.engine import Choice, Consume, Evaluator, MatchBatch, Selection, Settings, Window, compile_program
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.pattern import NoneOf
-from spaseq.core.tecs import check_laws
 from tests.support import oracle as o
 from tests.support.engine_patterns import Rows, atoms, lower, random_absent, random_formula, random_rows
+from tests.support.laws import check_laws
 from tests.support.snapshots import rewritten
 
 SIZE = int(os.environ.get("SPASEQ_RANDOM", "300"))

@@ -19,7 +19,6 @@ from spaseq.core.engine import (
     Window,
     compile_program,
     open_evaluator,
-    restore_evaluator,
 )
 from spaseq.core.engine.choice import auto as choosing
 from spaseq.core.engine.choice.auto import AutoEvaluator
@@ -154,7 +153,7 @@ def test_changes_lose_and_double_nothing(pattern: Pattern, window: Window, monke
         assert isinstance(evaluator, AutoEvaluator)
         seen.add(evaluator.evaluator)
         if rng.random() < 0.03:
-            evaluator = restore_evaluator(program, rewritten(evaluator.snapshot(), CLOSE))
+            evaluator = open_evaluator(program, rewritten(evaluator.snapshot(), CLOSE))
     assert as_list(MatchBatch.concat([*found, *evaluator.close()])) == expected
     assert evaluator.statistics["evaluator_changes"] >= 2 and len(expected) > 100
 

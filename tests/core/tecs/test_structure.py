@@ -6,11 +6,12 @@ import random
 
 from spaseq.core.engine import Evaluator, Window, compile_program
 from spaseq.core.engine.kernels.registers import layout as registers
-from spaseq.core.tecs import Arena, check_laws
+from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.structure import add_list, add_node, merge, new_node
 from tests.support import oracle as o
 from tests.support.engine_patterns import lower, random_rows
+from tests.support.laws import check_laws
 
 Open = set[tuple[int, tuple[int, ...]]]
 

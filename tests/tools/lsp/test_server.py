@@ -191,6 +191,7 @@ def test_every_word_has_a_meaning_from_the_reference() -> None:
             assert found is not None and len(found[2]) > 100, word
     assert meaning("ceql", "SELECT * WHERE A ; B", 17) == (17, 18, meaning("ceql", ";", 0)[2])  # type: ignore[index]
     assert meaning("ceql", "-- SELECT", 4) is None and meaning("spaseq", "<http://e.org/select>", 15) is None
+    assert meaning("spaseq", "SELECT * { SEQ (A{2} ; B)", 21) is not None
 
 
 def test_words_of_comments_and_texts_are_not_offered() -> None:

@@ -194,10 +194,10 @@ class _Translation:
                 raise _outside("skipping till the next match")
             case Sequence(_, _, _, absent) if absent:
                 raise _outside("a negation between two parts")
-            case Sequence(left, right, skip, _):
+            case Sequence(_, _, _, _, again) | Iterate(_, _, again) if again is not None:
+                raise _outside("rounds that free variables (SPAseq)")
+            case Sequence(left, right, skip):
                 return Then(self.expression(left), self.expression(right), skip is Skip.NONE)
-            case Iterate(_, _, again) if again is not None:
-                raise _outside("an iteration that frees variables between rounds (SPAseq)")
             case Optional():
                 raise _outside("an optional part")
             case Iterate(_, _, _, _, until) if until:

@@ -11,5 +11,3 @@ it.
 * `reach`: The reach of the next event's window into the past, as far as the choice must know it.
 * `auto`: The choice of an evaluator while the stream runs, and the change from one to another.
 """
-
-__all__ = ["auto", "cost", "reach", "samples", "shape", "statistics"]

@@ -16,8 +16,8 @@ import numpy as np
 
 from spaseq.core.engine.choice.samples import CANDIDATES, TUPLES, Kind, Pool
 from spaseq.core.engine.program.guard_conditions import Conditions
-from spaseq.core.engine.program.normal_form import Branch, Test, tests_of
-from spaseq.core.pattern import Batch, Predicate
+from spaseq.core.engine.program.normal_form import Branch, Test, membership, tests_of
+from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import expect
 
 MEMORY: Final = 32_000
@@ -49,7 +49,6 @@ class Statistics:
         self._kind_of = {leaf.number: leaf.predicates for leaf in leaves}
         absent = [a.predicates for branch in branches for x in branch.absences for a in x.alternatives]
         self._kinds = tuple(dict.fromkeys([*self._kind_of.values(), *absent]))
-        self._predicates: tuple[Predicate, ...] = tuple(dict.fromkeys(p for kind in self._kinds for p in kind))
         tests = {t: _order_of(t, branch) for branch in branches for t in tests_of(branch) if not t.whole}
         self._tests: dict[Test, int] = tests
         self._held = dict.fromkeys(tests, (0.0, 0.0))
@@ -74,7 +73,7 @@ class Statistics:
         counts = np.zeros(len(self._kinds), np.int64)
         parts = _parts(batch, PARTS if sample else GLANCE)
         for part in parts:
-            truth = self._truth(part)
+            truth = membership(self._kinds, part)
             counts += np.count_nonzero(truth, axis=1)
             if sample and self._pool is not None:
                 self._pool.add(part, truth)
@@ -87,7 +86,7 @@ class Statistics:
         """Look at tuples of a batch's events, without counting these."""
         if self._pool is not None:
             for part in _parts(batch, PARTS):
-                self._pool.add(part, self._truth(part))
+                self._pool.add(part, membership(self._kinds, part))
             self._sample(_near(batch, in_window))
 
     def has_followed(self, order: tuple[int, ...]) -> bool:
@@ -208,17 +207,6 @@ class Statistics:
             if self.events and far and abs(got - expected) > CHANGE * deviation:
                 return True
         return False
-
-    def _truth(self, batch: Batch) -> np.ndarray:
-        """The membership of events in kinds: bool (kinds, n)."""
-        holds = {p: p.evaluate(batch) for p in self._predicates}
-        truth = np.ones((len(self._kinds), len(batch)), bool)
-        for own, kind in zip(truth, self._kinds, strict=True):
-            for predicate in kind:
-                own &= holds[predicate]
-        if batch.keys is not None:
-            truth[:, np.asarray(batch.keys) < 0] = False
-        return truth
 
     def _sample(self, near: float) -> None:
         rng = np.random.default_rng(self._draws)

@@ -7,5 +7,3 @@
 * `registers`: configurations of automata whose guards are operations on registers;
 * `windows`: first live starts.
 """
-
-__all__: list[str] = []

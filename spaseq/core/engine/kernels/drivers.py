@@ -5,9 +5,12 @@
 from __future__ import annotations
 
 from spaseq.core.jit import hot, inline, kernel
+from spaseq.core.tecs.kernels.after_match import apply_firsts, finish_after
 from spaseq.core.tecs.kernels.frontiers import apply_best, enumerate_earliest, enumerate_recent, reserve_runs
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_ANY,
+    CONSUME_NONE,
+    CONSUME_ONCE,
     CONSUME_PARTITION,
     COUNTED,
     DONE,
@@ -25,6 +28,7 @@ from spaseq.core.tecs.kernels.layout import (
     HEAD,
     HEAD_MAX,
     KEEP_OPEN,
+    KEY,
     M_LABEL,
     M_MAX,
     M_TAG,
@@ -33,6 +37,7 @@ from spaseq.core.tecs.kernels.layout import (
     MATCHES,
     NEED_STATES,
     NEEDED,
+    NEVER,
     NIL,
     OUTS,
     ROW,
@@ -84,17 +89,18 @@ def gather_events(rows, classes, positions, keys, lows, keeps, events):
 
 
 @kernel
-def run_classes(events, structure, tables, width, floors, consume, runs, output, recent):
+def run_classes(events, structure, tables, width, floors, consume, runs, output, recent, after):
     """Algorithm 1 over a batch for an automaton without registers, touching only the states that move.
 
     `events`: int64, (n, EVENT_COLUMNS). State s of partition p has cell `p * width + s`. `tables`: the deterministic
     transitions, `spaseq.core.automata.determinise.Tables`; a row is, after the state in `affected`, target, acceptance
     and label of the marking one, target and acceptance of the skipping one. `floors` (int64, (partitions,)): the first
-    start that CONSUME BY PARTITION left alive. Goes on from `st[ROW]`: the caller acts on the status and calls again.
+    start that CONSUME BY PARTITION, or a rule for what a match discards, left alive. Goes on from `st[ROW]`: the caller
+    acts on the status and calls again.
     """
     st, cells, moves = structure.st, structure.cells, structure.moves
     init_from, init, affected_from, affected, known = tables
-    status = finish_event(structure, output, recent)
+    status = finish_event(structure, output, recent, after)
     if status != DONE:
         return status
     if st[UNKNOWN_STATE]:
@@ -107,11 +113,16 @@ def run_classes(events, structure, tables, width, floors, consume, runs, output,
         base = key * width
         low = events[k, E_LOW]
         keep = events[k, E_KEEP]
-        if consume == CONSUME_ANY:
-            low = max(low, st[FLOOR])
-            keep = max(keep, st[FLOOR])
-        elif consume == CONSUME_PARTITION:
-            low = max(low, floors[key])
+        if consume != CONSUME_NONE:
+            if consume == CONSUME_ANY:
+                low = max(low, st[FLOOR])
+                keep = max(keep, st[FLOOR])
+            else:
+                low = max(low, floors[key])
+                st[KEY] = key
+            if low > position:
+                st[ROW] = k + 1
+                continue
         start = affected_from[c]
         stop = affected_from[c + 1]
         first = init_from[c]
@@ -142,7 +153,7 @@ def run_classes(events, structure, tables, width, floors, consume, runs, output,
         if count == 0:
             st[ROW] = k + 1
             continue
-        status = apply_planned(structure, runs, count, position, low, keep, output.order)
+        status = apply_planned(structure, runs, count, position, low, keep, output.order, after)
         if status != DONE:
             return status
         st[ROW] = k + 1
@@ -156,7 +167,9 @@ def run_classes(events, structure, tables, width, floors, consume, runs, output,
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
                 floors[key] = position + 1
-            status = finish_event(structure, output, recent)
+            elif consume == CONSUME_ONCE:
+                floors[key] = NEVER
+            status = finish_event(structure, output, recent, after)
             if status != DONE:
                 return status
         if st[UNKNOWN_STATE]:
@@ -165,23 +178,25 @@ def run_classes(events, structure, tables, width, floors, consume, runs, output,
 
 
 @kernel
-def run_moves(structure, runs, output, recent, count, position, low, dead_before):
+def run_moves(structure, runs, output, recent, after, count, position, low, dead_before):
     """One event whose moves the caller worked out (an automaton with registers).
 
     `st[ROW]` is 0 before and 1 once the moves are applied.
     """
     if structure.st[ROW] == 0:
-        status = apply_planned(structure, runs, count, position, low, dead_before, output.order)
+        status = apply_planned(structure, runs, count, position, low, dead_before, output.order, after)
         if status != DONE:
             return status
         structure.st[ROW] = 1
-    return finish_event(structure, output, recent)
+    return finish_event(structure, output, recent, after)
 
 
 @kernel
-def finish_event(structure, output, recent):
+def finish_event(structure, output, recent, after):
     """Enumerate the matches of the current event: all, with LIMIT the most recent, that of the earliest start, only if
-    any, or the roots of all."""
+    any, or the roots of all. With a rule for what a match discards (`after`), those that it leaves."""
+    if after is not None:
+        return finish_after(structure, output, after)
     nodes, st, outs = structure.nodes, structure.st, structure.outs
     matches, places, write = output.matches, output.places, output.write
     if output.order == ENDS:
@@ -196,8 +211,9 @@ def finish_event(structure, output, recent):
 
 
 @hot
-def apply_planned(structure, runs, count, position, low, dead_before, order):
-    """`apply_moves`, `apply_best` or `apply_starts`, once there is room; else the status that asks for it."""
+def apply_planned(structure, runs, count, position, low, dead_before, order, after):
+    """`apply_moves`, `apply_best`, `apply_firsts` or `apply_starts`, once there is room; else the status that asks for
+    it."""
     nodes, cells, entries, st, checks, moves, outs = structure
     if order == ENDS:
         apply_starts(cells, st, moves, count, position, low, outs)
@@ -208,9 +224,13 @@ def apply_planned(structure, runs, count, position, low, dead_before, order):
             apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
         return status
     status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead_before, runs, outs)
-    if status == DONE:
-        apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
-    return status
+    if status != DONE:
+        return status
+    if after is not None:
+        apply_firsts(nodes, cells, entries, st, moves, count, position, low, outs, runs, after.dead)
+        return DONE
+    apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
+    return DONE
 
 
 @inline

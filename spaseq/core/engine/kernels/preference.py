@@ -16,6 +16,8 @@ from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.choices import empty_cell, fold, prepend, start_of, write_run
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_ANY,
+    CONSUME_NONE,
+    CONSUME_ONCE,
     CONSUME_PARTITION,
     COUNTED,
     DONE,
@@ -27,6 +29,7 @@ from spaseq.core.tecs.kernels.layout import (
     END,
     FIRST,
     FLOOR,
+    FREE_COUNT,
     FREE_GROUP,
     G_KEY,
     G_LIST,
@@ -37,22 +40,27 @@ from spaseq.core.tecs.kernels.layout import (
     HEAD_MAX,
     IS_OUTPUT,
     LENGTH,
+    LONGEST,
     LOW,
     MAX,
     MERGED,
     NEED_STATES,
+    NEVER,
     NIL,
+    OLDEST,
     OUTS,
     ROW,
     T_ACCEPTS,
     T_COUNT,
     T_FROM,
     T_LIST,
+    TAIL,
     UNKNOWN_CLASS,
     UNKNOWN_STATE,
 )
 from spaseq.core.tecs.kernels.structure import evict_dead_entries, free_entries, new_node, reserve
 
+_JOINED = 70  # nodes of `join`, at most
 _MADE = 16  # output nodes of an event among which an equal one is looked for
 
 
@@ -205,29 +213,49 @@ def move_group(structure, steps, group, step, width, start, position, low, fresh
 
 
 @kernel
-def unite_groups(structure, groups, first, width, key, group, low, trail):
-    """Joins a group with another one of its partition that is in the same list, if their keys do not overlap. O(groups
-    of the partition + places)."""
-    nodes, cells, entries, st = structure.nodes, structure.cells, structure.entries, structure.st
+def next_in_list(cells, groups, first, width, key, group):
+    """Of the groups in the same list whose keys are all less, or all greater, one that no other lies between; NIL for
+    none. O(groups of the partition)."""
+    least, greatest = groups[group, G_OLDEST], cells[group * width, HEAD_MAX]
+    found = np.int64(NIL)
+    below = np.int64(NIL)
+    above = np.int64(NEVER)
     other = first[key]
     while other >= 0:
         if other != group and groups[other, G_LIST] == groups[group, G_LIST]:
-            newer = np.int64(NIL)
-            older = np.int64(NIL)
-            if cells[other * width, HEAD_MAX] < groups[group, G_OLDEST]:
-                newer = group
-                older = other
-            elif cells[group * width, HEAD_MAX] < groups[other, G_OLDEST]:
-                newer = other
-                older = group
-            if newer >= 0:
-                place = 0
-                while place < width and cells[newer * width + place, HEAD] >= 0:
-                    prepend(nodes, cells, entries, st, newer * width + place, older * width + place, low, trail)
-                    place += 1
-                end_group(structure, groups, first, newer, width)
-                return
+            if below < cells[other * width, HEAD_MAX] < least:
+                found = other
+                below = cells[other * width, HEAD_MAX]
+            elif below < 0 and greatest < groups[other, G_OLDEST] < above:
+                found = other
+                above = groups[other, G_OLDEST]
         other = groups[other, G_NEXT]
+    return found
+
+
+@kernel
+def unite_groups(structure, groups, first, width, key, group, low, trail):
+    """Joins a group with all others of its partition that are in the same list and whose keys do not overlap with its
+    own. So no two groups of a list are left but such that overlap, unless there is no room: it is right to leave two.
+    O(groups of the partition + places), each time."""
+    nodes, cells, entries, st = structure.nodes, structure.cells, structure.entries, structure.st
+    other = next_in_list(cells, groups, first, width, key, group)
+    while other >= 0:
+        room = nodes.shape[0] - (st[TAIL] - st[OLDEST])
+        if room < width * (2 * st[LONGEST] + _JOINED) or st[FREE_COUNT] < width:
+            return
+        newer = group
+        older = other
+        if groups[other, G_OLDEST] > groups[group, G_OLDEST]:
+            newer = other
+            older = group
+        place = 0
+        while place < width and cells[newer * width + place, HEAD] >= 0:
+            prepend(nodes, cells, entries, st, newer * width + place, older * width + place, low, trail)
+            place += 1
+        end_group(structure, groups, first, newer, width)
+        group = older
+        other = next_in_list(cells, groups, first, width, key, group)
 
 
 @inline
@@ -315,8 +343,11 @@ def run_lists(events, structure, steps, groups, first, width, floors, consume, s
         if consume == CONSUME_ANY:
             low = max(low, st[FLOOR])
             keep = max(keep, st[FLOOR])
-        elif consume == CONSUME_PARTITION:
+        elif consume != CONSUME_NONE:
             low = max(low, floors[key])
+            if low > position:
+                st[ROW] = k + 1
+                continue
         made = survey(structure, steps, groups, first, width, key, c, low, single)
         if made < 0:
             return NEED_STATES
@@ -325,7 +356,7 @@ def run_lists(events, structure, steps, groups, first, width, floors, consume, s
             continue
         if st[FREE_GROUP] < 0:
             return GROW_GROUPS
-        # A place is folded, marked, and joined with another: 2 * LONGEST + 66 nodes and an entry.
+        # A place is folded and marked: LONGEST + 1 nodes. What is more is for groups that are joined.
         status = reserve(structure.nodes, structure.entries, st, structure.checks, position, keep, 6 * made + 6)
         if status != DONE:
             return status
@@ -336,6 +367,8 @@ def run_lists(events, structure, steps, groups, first, width, floors, consume, s
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
                 floors[key] = position + 1
+            elif consume == CONSUME_ONCE:
+                floors[key] = NEVER
             status = finish_run(structure, output)
             if status != DONE:
                 return status

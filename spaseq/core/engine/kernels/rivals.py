@@ -154,7 +154,7 @@ def run_shapes(events, structure, tables, live, floors, consume, runs, output, r
     O(live sets of the partition) an event. Returns NEED_SHAPES if the caller must work out `state[ASKED]` first.
     """
     st = structure.st
-    status = finish_event(structure, output, recent)
+    status = finish_event(structure, output, recent, None)
     if status != DONE:
         return status
     while st[ROW] < events.shape[0]:
@@ -180,7 +180,7 @@ def run_shapes(events, structure, tables, live, floors, consume, runs, output, r
             return GROW_LIVE
         for i in range(count):
             write_move(structure, tables, live, i, key)
-        status = apply_planned(structure, runs, count, position, low, keep, output.order)
+        status = apply_planned(structure, runs, count, position, low, keep, output.order, None)
         if status != DONE:
             return status
         st[ROW] = k + 1
@@ -189,7 +189,7 @@ def run_shapes(events, structure, tables, live, floors, consume, runs, output, r
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
                 floors[key] = position + 1
-            status = finish_event(structure, output, recent)
+            status = finish_event(structure, output, recent, None)
             if status != DONE:
                 return status
     return DONE

@@ -10,11 +10,9 @@ The steps: `plan` has the tables for the evaluation of a branch. An `automaton` 
 
 Modules:
 
-* `buffers`: The input buffer ([Lazy] §3), in columns: the events that some leaf can take, with a list of them for each
-  kind of leaf.
+* `buffers`: The input buffer ([Lazy] §3), in columns, with a list of events for each kind of leaf.
 * `partial`: Partial matches in columns: the instances of one state ([Lazy] §2.2), a row each.
-* `plan`: A branch with the tables for its evaluation: order, tests and checks by leaf, and the place of each in the
-  buffer.
+* `plan`: A branch with the tables for its evaluation.
 * `space`: The input buffer that the instances of all states share, and the selection of its events for partial matches.
 * `rounds`: The rounds of iterations, generated once the rest of a match is known ([Lazy] §4.5).
 * `automaton`: The automaton of one branch: a chain ([Lazy] §4) or a tree (§7), whose states are sets of taken leaves.
@@ -27,13 +25,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spaseq.core.engine.program.guard_conditions import Conditions, HasConditions, Memory
-from spaseq.core.engine.program.lazy_plan import LazyPlan, plan_of
+from spaseq.core.engine.program.lazy_plan import plan_of
 from spaseq.core.lazy_names import loader
 
 if TYPE_CHECKING:
     from spaseq.core.engine.lazy.evaluator import LazyEvaluator
 
-__all__ = ["Conditions", "HasConditions", "LazyEvaluator", "LazyPlan", "Memory", "plan_of"]
+__all__ = ["Conditions", "HasConditions", "LazyEvaluator", "Memory", "plan_of"]
 
 
 __getattr__, __dir__ = loader(__name__, {"spaseq.core.engine.lazy.evaluator": ("LazyEvaluator",)})

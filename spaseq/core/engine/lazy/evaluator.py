@@ -25,7 +25,7 @@ from spaseq.core.engine.lazy.space import Space, Steps, Trace
 from spaseq.core.engine.program.batch_order import check_order, last_place
 from spaseq.core.engine.program.lazy_plan import LazyPlan
 from spaseq.core.engine.program.matches import MatchBatch
-from spaseq.core.engine.program.normal_form import Test, tests_of
+from spaseq.core.engine.program.normal_form import Test, membership, tests_of
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.engine.runs.base import grow
 from spaseq.core.engine.runs.evaluation import Evaluation
@@ -64,7 +64,6 @@ class LazyEvaluator(Evaluation):
         self._plans = [BranchPlan(branch, self._kinds, first_chance) for branch in plan.branches]
         self._marks = [frozenset(x.number for x in b.all_leaves() if x.variables) for b in plan.branches]
         self._unique = len(plan.branches) == 1 and plan.branches[0].is_unique
-        self._predicates = tuple(dict.fromkeys(p for kind in self._kinds for p in kind))
         self._tree = tree
         self._given = orders
         self._first_chance = first_chance
@@ -189,14 +188,7 @@ class LazyEvaluator(Evaluation):
         """The membership of events in kinds: bool (kinds, n)."""
         if self._looked_at[0] is batch:
             return self._looked_at[1]
-        holds: dict[Predicate, np.ndarray] = {p: p.evaluate(batch) for p in self._predicates}
-        truth: np.ndarray = np.ones((len(self._kinds), len(batch)), bool)
-        for number, kind in enumerate(self._kinds):
-            for predicate in kind:
-                truth[number] &= holds[predicate]
-        if batch.keys is not None:
-            truth[:, np.asarray(batch.keys) < 0] = False
-        return truth
+        return membership(tuple(self._kinds), batch)
 
     def _lows_of(self, batch: Batch, sequence: np.ndarray) -> np.ndarray:
         """The first event in a window that ends with each, by number."""

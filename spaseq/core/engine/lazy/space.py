@@ -15,7 +15,7 @@ from spaseq.core.engine.lazy.partial import Partial
 from spaseq.core.engine.lazy.plan import BranchPlan, Check
 from spaseq.core.engine.program.guard_conditions import Memory
 from spaseq.core.engine.program.normal_form import Absence, Adjacent, Test
-from spaseq.core.integers import in_order
+from spaseq.core.integers import in_order, ranges
 from spaseq.core.snapshot import array, expect
 
 CHUNK: Final = 1 << 17
@@ -172,11 +172,8 @@ class Space:
             done = int(total[start - 1]) if start else 0
             stop = max(start + 1, int(np.searchsorted(total, done + CHUNK, "right")))
             size = counts[start:stop]
-            number = int(size.sum())
-            if number:
-                rows = np.repeat(np.arange(start, stop), size)
-                offset = np.arange(number) - np.repeat(np.cumsum(size) - size, size)
-                yield rows, postings.at(first[rows] + offset)
+            if size.any():
+                yield np.repeat(np.arange(start, stop), size), postings.at(ranges(first[start:stop], size))
             start = stop
 
     # Taking events

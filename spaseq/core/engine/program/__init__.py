@@ -4,39 +4,18 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
 `matches` are the results of an evaluation. No module here depends on the way of evaluation.
 
 * `settings`: The settings of a program besides the pattern and its window: the matches reported, and its budgets.
-* `window`: The arithmetic of windows, in one place and exact over the whole range of int64 and float64; windows as
-  positions.
-* `partitions`: Numbers for the partitions of one evaluation. The number of a partition is reused once no run can be in
-  it any more.
+* `window`: The arithmetic of windows, exact over the whole range of int64 and float64.
+* `partitions`: Numbers for the partitions of one evaluation, reused once no run can be in one any more.
 * `register_ops`: The operations of guards on registers, for guards evaluated in the kernels.
 * `text_order`: Texts as whole numbers in their order, so that kernels compare texts as they compare numbers.
 * `matches`: Matches as columns.
+* `open_matches`: Matches that wait one by one for their windows to close, of both languages.
 * `batch_order`: The order that evaluators need their events in.
-* `guard_conditions`: The guards that lazy evaluators accept: conditions on tuples of events, in any order, checked
-  column by column.
-* `needed`: The rows of a batch at which the predicates of an automaton may matter: events that a run may meet in a
-  state that evaluates them.
-* `normal_form`: A pattern as a disjunction of branches, each a conjunction that can be evaluated in any order ([Lazy]
-  §5.2).
+* `guard_conditions`: The guards that lazy evaluators accept: conditions on tuples of events, in any order.
+* `needed`: The rows of a batch at which the predicates of an automaton may matter.
+* `normal_form`: A pattern as a disjunction of branches, conjunctions to be evaluated in any order ([Lazy] §5.2).
 * `lazy_plan`: The parts of a program that lazy evaluation needs, decided once, when the program is compiled.
 * `program`: A compiled pattern, ready to be evaluated any number of times.
 * `simpler`: A choice among matches that costs less than the one asked for and gives the same matches.
 * `selection`: The meaning of a `Choice` for the kernels.
 """
-
-__all__ = [
-    "batch_order",
-    "guard_conditions",
-    "lazy_plan",
-    "matches",
-    "needed",
-    "normal_form",
-    "partitions",
-    "program",
-    "register_ops",
-    "selection",
-    "settings",
-    "simpler",
-    "text_order",
-    "window",
-]

@@ -20,35 +20,28 @@ class Memory(Protocol):
 
     def append(self, batch: Any, rows: np.ndarray) -> None:
         """Keep these rows of `batch` too."""
-        ...
 
     def drop(self, count: int) -> None:
         """Forget the first `count` events; the others are numbered anew from 0."""
-        ...
 
     def keep(self, index: np.ndarray) -> None:
         """Forget all events but these, ascending; they are numbered anew from 0."""
-        ...
 
     def test(self, guard: Any, events: Mapping[str, np.ndarray]) -> np.ndarray:
         """The truth of `guard` for each tuple: bool (n,), False if unknown. `events[variable]`: int64 (n,), the event
         that it takes."""
-        ...
 
     def test_whole(self, guard: Any, events: Sequence[tuple[int, frozenset[str]]]) -> bool:
         """True if a guard holds of all events of a match, in order of position, each with the variables it takes."""
-        ...
 
     @property
     def nbytes(self) -> int: ...
 
     def snapshot(self) -> Any:
         """The contents, as plain values and those of the front end."""
-        ...
 
     def restore(self, state: Any, count: int) -> None:
         """The opposite of `snapshot`, of so many events."""
-        ...
 
 
 class Conditions(Protocol):
@@ -57,11 +50,9 @@ class Conditions(Protocol):
     def kind(self, guard: Any) -> str | None:
         """ "tuples": it holds for all choices of one event for each of its `variables`; "whole": it is about all
         events at once; None: neither."""
-        ...
 
     def memory(self) -> Memory:
         """An empty memory."""
-        ...
 
 
 @runtime_checkable

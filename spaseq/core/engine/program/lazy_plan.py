@@ -8,7 +8,7 @@ from typing import Any
 
 from spaseq.core.engine.program.guard_conditions import HasConditions
 from spaseq.core.engine.program.normal_form import Branch, normal_form
-from spaseq.core.engine.program.settings import Choice
+from spaseq.core.engine.program.settings import After, Choice
 from spaseq.core.errors import OptionError, UnsupportedFeature
 from spaseq.core.pattern import Pattern
 
@@ -26,6 +26,8 @@ def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -
     """The plan of a pattern. Raises `UnsupportedFeature`, with its name, if lazy evaluation cannot give its matches."""
     if choice != Choice():
         named = choice.selection.name if choice.selection is not Choice().selection else "consumption or LIMIT"
+        if choice.after is not None:
+            named = "SELECT FIRST" if choice.after.rule is After.ONCE else "AFTER MATCH"
         raise UnsupportedFeature(
             f"the lazy evaluators report all matches: not {named}",
             hint="evaluator 'compact' runs every query, and 'auto' chooses it here",

@@ -34,7 +34,6 @@ class Narrows(Protocol):
 
     def narrowed(self, rows: np.ndarray) -> Batch:
         """The batch, in which predicates need be right at `rows` only, bool (n,), and hold at no others."""
-        ...
 
 
 class Needed:

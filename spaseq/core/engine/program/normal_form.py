@@ -20,11 +20,14 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+import numpy as np
+
 from spaseq.core.errors import UnsupportedFeature
 from spaseq.core.pattern import (
     And,
     As,
     Atom,
+    Batch,
     Correlate,
     Filter,
     Iterate,
@@ -197,9 +200,11 @@ class _Normal:
                 return self._check_number(self.of(left, frozenset()) + self.of(right, frozenset()))
             case And(left, right):
                 return self._product(left, right, _both)
-            case Sequence(left, right, skip, absent):
+            case Sequence(left, right, skip, absent, again):
                 if skip is Skip.NEXT:
                     raise _refusal("skip-till-next (CEQL's '->', SPAseq's ';')")
+                if again is not None:
+                    raise _refusal("rounds that free variables (SPAseq's '{l,m}')")
                 return self._product(left, right, lambda a, b: self._join(a, b, skip, absent, around))
             case Optional():
                 raise _refusal("optional parts")
@@ -349,3 +354,15 @@ def tests_of(branch: Branch) -> Iterator[Test]:
     for rounds in branch.rounds:
         for inner in rounds.branches:
             yield from tests_of(inner)
+
+
+def membership(kinds: tuple[frozenset[Predicate], ...], batch: Batch) -> np.ndarray:
+    """The membership of events in kinds, sets of predicates: bool (kinds, n), false without a partition."""
+    holds = {p: p.evaluate(batch) for p in dict.fromkeys(p for kind in kinds for p in kind)}
+    truth = np.ones((len(kinds), len(batch)), bool)
+    for own, kind in zip(truth, kinds, strict=True):
+        for predicate in kind:
+            own &= holds[predicate]
+    if batch.keys is not None:
+        truth[:, np.asarray(batch.keys) < 0] = False
+    return truth

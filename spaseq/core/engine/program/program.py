@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spaseq.core.automata import CEA, compile_pattern, say_action
+from spaseq.core.automata import CEA, INITIAL, compile_pattern, say_action
 from spaseq.core.engine.program.lazy_plan import LazyPlan, planned
 from spaseq.core.engine.program.register_ops import MOST, Codes
-from spaseq.core.engine.program.settings import Choice, Consume, Registers, Selection, Settings
+from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.simpler import cheaper_choice
 from spaseq.core.engine.program.window import Window
 from spaseq.core.errors import InternalError
@@ -32,6 +32,8 @@ class Program:
     """Of matches that wait for their windows to close, those with one event more which calls them off."""
     asked: str = ""
     """The selection that `choice` stands for and the reason for it, if it is not the one that was asked for."""
+    hides_labels: bool = False
+    """True if the automaton's labels only tell the events of the variable of `Choice.after`: matches have none."""
 
     @property
     def ends_by_key(self) -> bool:
@@ -47,7 +49,7 @@ class Program:
     @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
         """The sets of variables that `MatchBatch.labels` number; None if matches are not valuations."""
-        return self.cea.labels
+        return None if self.hides_labels else self.cea.labels
 
     def explain(self, per_second: int | None = None) -> str:
         """The automaton and how it is run, as text. `per_second`: how many units of the window's size a second has."""
@@ -60,10 +62,16 @@ class Program:
             how = f"no registers: determinised lazily over symbol classes, within {budget:,} bytes; beyond, set by set"
         window: str = self.window.kind
         if self.window.is_bounded:
-            window += f" {self.window.size:,}" if per_second is None else f" {self.window.size / per_second:,.12g} s"
+            if per_second is None or self.window.by_position:
+                window += f" {self.window.size:,}"
+            else:
+                window += f" {self.window.size / per_second:,.12g} s"
         chosen = [f"selection: {self.asked or self.choice.selection.name}"]
         if self.choice.consume is not Consume.NONE:
             chosen.append(f"consume by: {self.choice.consume.name}")
+        if self.choice.after is not None:
+            after = self.choice.after
+            chosen.append(f"after a match: {after.rule.name.replace('_', ' ')} {after.variable}".rstrip())
         if self.choice.limit is not None:
             chosen.append(f"limit: {self.choice.limit} per event")
         if self.lazy is not None:
@@ -83,9 +91,35 @@ def ends_only(program: Program) -> Program:
     CONSUME BY is left of the choice. With `absent`, a match waits until its window has closed. The structure then
     reports for each root if one of its matches is left (`keeps_roots`). A program with `against` stays as it is.
     """
+    choice = program.choice
     if program.against is not None:
         return replace(program, lazy=None)
-    return replace(program, choice=Choice(Selection.ENDS, program.choice.consume), lazy=None)
+    if choice.after is not None and choice.consume is Consume.NONE:
+        if choice.after.rule not in (After.PAST_LAST, After.ONCE):
+            return replace(program, lazy=None)  # the latest start may be dead, and an earlier one of its cell alive
+        return replace(program, choice=Choice(Selection.ENDS, _consumption(choice.after)), lazy=None)
+    return replace(program, choice=Choice(Selection.ENDS, choice.consume), lazy=None)
+
+
+def simplify(choice: Choice, cea: CEA) -> Choice:
+    """The same choice by selection and consumption alone, if these can say what a match discards.
+
+    PAST LAST reports one match an event, the first in the order of NEXT, and discards what began so far. So it is NEXT
+    with CONSUME BY PARTITION, except among matches with equal positions and different starts: of these NEXT reports
+    all. There are none if every run marks its first event, as then the least position is the start.
+    """
+    after = choice.after
+    if after is None or after.rule not in (After.PAST_LAST, After.ONCE):
+        return choice
+    if not all(t.marks for t in cea.transitions[INITIAL]):
+        return choice
+    return replace(choice, selection=Selection.NEXT, consume=_consumption(after))
+
+
+def _consumption(after: AfterMatch) -> Consume:
+    if after.rule is After.ONCE:
+        return Consume.ONCE
+    return Consume.PARTITION if after.keyed else Consume.ANY
 
 
 def codes_of(program: Program) -> Codes | None:
@@ -123,12 +157,18 @@ def compile_program(
     """
     if absent is not None and choice != Choice():
         raise InternalError("absence at the end is evaluated with selection ALL, without consumption or limit")
+    if choice.after is not None and choice != Choice(after=choice.after):
+        raise InternalError("a rule for what a match discards goes with selection ALL, without consumption or limit")
+    hides_labels = choice.after is not None and choice.after.on_variable and not valuations
+    if hides_labels and choice.after is not None:
+        shown = frozenset((choice.after.variable,))
     cea = compile_pattern(
-        pattern, strict=strict, valuations=valuations, negated=settings.negated_conditions, shown=shown
+        pattern, strict=strict, valuations=valuations or hides_labels, negated=settings.negated_conditions, shown=shown
     )
     lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
                    valuations=valuations)  # fmt: skip
     if against is not None and settings.evaluator == "auto":
         lazy = "what must not come at the end has conditions on what came before"
+    choice = simplify(choice, cea)
     choice, asked = cheaper_choice(cea, choice)
-    return Program(cea, window, choice, registers, settings, absent, lazy, against, asked)
+    return Program(cea, window, choice, registers, settings, absent, lazy, against, asked, hides_labels)

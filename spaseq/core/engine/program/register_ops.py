@@ -196,7 +196,6 @@ class Chains(Protocol):
 
     def grow(self) -> None:
         """Make room for as many again."""
-        ...
 
 
 class Codes(Protocol):
@@ -229,48 +228,38 @@ class Codes(Protocol):
 
     def ops(self, transition: Transition) -> tuple[Op, ...]:
         """The operations of a transition's actions, in their order."""
-        ...
 
     def load(self, batch: Any, rows: np.ndarray) -> np.ndarray | None:
         """The codes of each event: int64 (n, columns), of which only `rows` (ascending) will be read, before the next
         call. None if the values of these rows cannot be compared with earlier values as numbers. With `full`, None may
         mean only that `evict` has to come first."""
-        ...
 
     def answer(self, number: int, codes: list[int], row: int) -> bool:
         """The answer to a question about these codes, which came up at a row of the batch loaded last."""
-        ...
 
     def row(self, codes: list[list[int]], state: int) -> Any:
         """The register row (as of `Registers`) of a run in a state of the automaton, or ACCEPT, with these rows of
         codes: one, unless events have several values."""
-        ...
 
     def twin(self, row: Any, number: int) -> Any:
         """A row that means the same as `row`, but is not equal to it, nor to its twins of other numbers: codes tell
         values apart that are equal as values."""
-        ...
 
     @property
     def full(self) -> bool:
         """True if `evict` should be called: many values are held that no run may have any more, or codes have become
         scarce."""
-        ...
 
     def full_before(self, batch: Any) -> bool:
         """`full`, except if the batch would only use values that are held already."""
-        ...
 
     def evict(self, held: np.ndarray) -> np.ndarray | None:
         """Free all codes except those in `held`, int64 (runs, registers). Returns the codes that replace them, each
         register's in the same order as before; None if all stay as they are."""
-        ...
 
     def snapshot(self) -> Any:
         """The values that the codes stand for, as plain values."""
-        ...
 
     def restore(self, state: Any, held: np.ndarray) -> None:
         """The opposite of `snapshot`. `held`: the codes that are in use, int64 (runs, registers); raises `OptionError`
         for one that stands for nothing."""
-        ...

@@ -38,15 +38,58 @@ class Consume(enum.Enum):
     """Every run so far, in all partitions."""
     PARTITION = "partition"
     """Every run so far in its partition."""
+    ONCE = "once"
+    """Every run of its partition, so far and to come."""
+
+
+class After(enum.Enum):
+    """The runs and matches of its partition that a reported match discards (`docs/semantics.md`, after a match).
+
+    Matches that end at one event are taken in the order of NEXT, and each discards before the next one is taken. Every
+    rule but `ONCE` discards by the start.
+    """
+
+    PAST_LAST = "past last"
+    """Those that began at its end or earlier."""
+    TO_NEXT = "to next"
+    """Those that began with its first event."""
+    TO_FIRST = "to first"
+    """Those that began before the first event that a variable took; none if the variable took none."""
+    TO_LAST = "to last"
+    """Those that began before the last event that a variable took; none if the variable took none."""
+    ONCE = "once"
+    """All others, and all that begin later."""
+
+
+@dataclass(frozen=True, slots=True)
+class AfterMatch:
+    """A rule for what a match discards. `variable` is that of TO_FIRST and TO_LAST. `keyed`: False if events have no
+    partitions; then the memory of discarded runs is free at once."""
+
+    rule: After
+    variable: str = ""
+    keyed: bool = True
+
+    @property
+    def on_variable(self) -> bool:
+        """True if the rule depends on the events that the variable took."""
+        return self.rule in (After.TO_FIRST, After.TO_LAST)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The matches that are reported. `limit`: the most per completing event, most recent starts first."""
+    """The matches that are reported. `limit`: the most per completing event, most recent starts first. `after`: what a
+    match discards; only with ALL, and without consumption and limit."""
 
     selection: Selection = Selection.ALL
     consume: Consume = Consume.NONE
     limit: int | None = None
+    after: AfterMatch | None = None
+
+    @property
+    def forgets(self) -> bool:
+        """True if matches depend on those reported before them."""
+        return self.consume is not Consume.NONE or self.after is not None
 
 
 def _part(parts: int, most: int | None = None) -> Any:
@@ -150,21 +193,16 @@ class Registers(Protocol):
     @property
     def empty(self) -> Any:
         """The row of a run that has taken nothing."""
-        ...
 
     def load(self, batch: Any) -> None:
         """`event` below counts in `batch` from now on."""
-        ...
 
     def take(self, row: Any, guard: Any, variables: frozenset[str], event: int) -> Any | None:
         """The row once a run with `row` takes the event for `variables`, or None if `guard` rejects it."""
-        ...
 
     def leave(self, row: Any, guard: Any) -> Any | None:
         """The row without the values that `guard` needed, or None if the guard, with all its values, rejects the
         run."""
-        ...
 
     def again(self, row: Any, action: Any) -> Any:
         """The row as another round of an iteration begins."""
-        ...

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from spaseq.core.automata import CEA
 from spaseq.core.automata.inclusion import find_largest, has_nested_matches
-from spaseq.core.engine.program.settings import Choice, Selection
+from spaseq.core.engine.program.settings import Choice, Consume, Selection
 
 _ONE_RUN = (Selection.NEXT, Selection.LAST, Selection.MAX)
 
@@ -18,6 +18,8 @@ def cheaper_choice(cea: CEA, choice: Choice) -> tuple[Choice, str]:
     there is always one (`spaseq.core.automata.inclusion`). The proofs take time within their budgets: none is tried for
     other selections.
     """
+    if choice.after is not None and choice.consume is Consume.NONE:
+        return choice, ""  # the kernels apply a rule to the matches of each event
     if choice.selection is Selection.MAX and not has_nested_matches(cea):
         reason = "no match has the positions of another one and more"
         return replace(choice, selection=Selection.ALL), f"MAX, evaluated as ALL: {reason}"

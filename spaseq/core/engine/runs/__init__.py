@@ -8,18 +8,16 @@
 * `row_sets` for all other guards;
 * `shaped` for MAX without registers, `maximal` for MAX with them.
 
-`deterministic` and `coded` hand over to `row_sets` at events that are beyond them, and `shaped` to `maximal`. `base` has
-the hand-over and the parts common to all. `ending` holds back matches until their windows close. `single_event`, with
-`waiting`, is the short way of events that come one by one.
+`deterministic` and `coded` hand over to `row_sets` at events that are beyond them, and `shaped` to `maximal`. `base`
+has the hand-over and the parts common to all. `single_event`, with `waiting`, is the short way of events that come one
+by one.
 
 * `base`: The common part of the runs, and the change from one to another.
 * `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
-* `deterministic`: The run of an automaton without registers: deterministic states made when first reached, and one
-  kernel over them.
+* `deterministic`: The run of an automaton without registers: deterministic states made when first reached.
 * `over_classes`: The common part of the runs of automata without registers: a kernel over symbol classes.
 * `preferred`: The run of NEXT and LAST over lists of places, for automata without registers.
-* `row_sets`: Evaluation of automata with registers: guards over several events ([RMA]'s registers on [CORE]'s
-  structure).
+* `row_sets`: The run of an automaton with registers, whose contents are rows ([RMA] on [CORE]'s structure).
 * `rivals`: Runs beside the runs that are better, for selection MAX: the construction of [CEL], with windows.
 * `maximal`: Selection MAX, live set by live set.
 * `shape_tables`: The shapes of selection MAX and their steps, made when first needed.
@@ -32,23 +30,3 @@ the hand-over and the parts common to all. `ending` holds back matches until the
 * `single_event`: One event at a time: the steps of a batch, without arrays for each event.
 * `ways`: The way of a match through its automaton, computed again when a match is shown.
 """
-
-__all__ = [
-    "base",
-    "coded",
-    "coded_automaton",
-    "deterministic",
-    "ending",
-    "evaluation",
-    "evaluator",
-    "maximal",
-    "over_classes",
-    "preferred",
-    "rivals",
-    "row_sets",
-    "shape_tables",
-    "shaped",
-    "single_event",
-    "waiting",
-    "ways",
-]

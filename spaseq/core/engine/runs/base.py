@@ -21,7 +21,7 @@ import numpy as np
 from spaseq.core.automata.determinise import Stepper
 from spaseq.core.engine.program.matches import Emit, MatchBatch, matches_of, no_matches
 from spaseq.core.engine.program.program import Program
-from spaseq.core.engine.program.selection import CONSUME, kernel_limit, kernel_order
+from spaseq.core.engine.program.selection import AFTER, CONSUME, after_rule, kernel_limit, kernel_order
 from spaseq.core.integers import apart
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import array, expect
@@ -121,7 +121,11 @@ class Run(ABC):
         self._vectors: list[int] = []
         self._order = kernel_order(program)
         self._limit = kernel_limit(program.choice)
-        self._consume = CONSUME[program.choice.consume]
+        rule = after_rule(program)
+        self._rule: int | None = None if rule is None else AFTER[rule.rule]
+        self._consume = CONSUME[program.choice.consume] if rule is None else k.CONSUME_AFTER
+        named = "" if rule is None else rule.variable
+        self._takes = np.array([named in label for label in program.cea.labels or [()]], bool)
 
     @abstractmethod
     def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
@@ -204,6 +208,20 @@ class Run(ABC):
             self.inert = np.concatenate([self.inert, np.array([self._stepper.inert(v) for v in fresh], bool)])
             self._vectors = list(vectors)
 
+    @property
+    def after(self) -> k.After | None:
+        """The rule for what a match discards, as kernels read it, until an array grows; None if there is none."""
+        if self._rule is None:
+            return None
+        return self._arena.after(self._rule, self.program.hides_labels, self._takes, self.floors)
+
+    def drop_dead(self, need: int = 0) -> None:
+        """Remove the runs of starts that matches have discarded one by one, and make room for `need` such starts. To be
+        called between events, or while one asks for room. O(cells + entries)."""
+        if self._rule is not None and (need or self._arena.st[k.DEAD_COUNT]):
+            live = self.live()
+            self._arena.drop_dead(live.cells, live.keys, need)
+
     def snapshot(self) -> dict[str, Any]:
         """The live runs, as plain values and the front end's; `restore` goes on from it."""
         return {"live": self.live().snapshot()}
@@ -240,7 +258,11 @@ class Run(ABC):
             return self.cell_lows()
 
         compacts = self.own_windows and not self.compacts_between
-        return self._arena.run(kernel, emit, cell_lows if compacts else None)
+        while True:
+            status = self._arena.run(kernel, emit, cell_lows if compacts else None)
+            if status != k.GROW_DEAD:
+                return status
+            self.drop_dead(int(self._arena.st[k.NEEDED]))
 
     def cell_lows(self) -> np.ndarray:
         """The first live start of each cell of the arena, by its partition: int64 (cells,)."""

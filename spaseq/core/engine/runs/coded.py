@@ -31,7 +31,7 @@ from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
 from spaseq.core.errors import BudgetExceeded
-from spaseq.core.integers import different, in_order
+from spaseq.core.integers import different, in_order, ranges
 from spaseq.core.jit import Bound, Kernel, attempt, attempt_events, attempt_rows, interprets
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import array, expect
@@ -62,7 +62,7 @@ class GuardRun(Run):
         self._tables: GuardTables = self._automaton.tables([], 2)
         self.kernel: Kernel = Bound(run_guarded)
         self._out = np.full((2, width), reg.NOTHING, np.int64)
-        self._groups = np.zeros((len(program.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
+        self._groups = np.zeros((len(program.cea.labels or ()) + 2, reg.GROUP_REGISTERS + 2 * width), np.int64)
         self._sets = np.zeros((64, width), np.int64)
         self._accepted = np.zeros((64, 2), np.int64)
         self._answers = np.zeros((64, width), np.int64)
@@ -108,9 +108,10 @@ class GuardRun(Run):
             return super().matches(chunk)
         tags, places = different(np.where(chunk.tag < 0, -chunk.tag, chunk.tag))
         firsts, counts = self._accepted[tags].T
-        spans = np.repeat(firsts - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
         begins = np.cumsum(counts) - counts
-        rows = CodedRows(self._answers[spans], begins[places], counts[places], self._accepted_row, self._codes)
+        rows = CodedRows(
+            self._answers[ranges(firsts, counts)], begins[places], counts[places], self._accepted_row, self._codes
+        )
         return matches_of(chunk, self.program.labels, rows)
 
     def _accepted_row(self, codes: list[list[int]]) -> Any:
@@ -195,6 +196,7 @@ class GuardRun(Run):
             reg.Asking(self._memo, self._questions, self._figures) if codes.asked else None,
             None if codes.chains is None else codes.chains.array, self.floors, self._consume, self.own_windows,
             self.program.settings.live_runs, *arena.output(self._order, self._limit, write),
+            self.after,
         )  # fmt: skip
 
     @property

@@ -65,7 +65,7 @@ class DeterministicRun(ClassRun):
 
     def arguments(self, write: bool) -> tuple[Any, ...]:
         arena, output = self._arena, self._arena.output(self._order, self._limit, write)
-        return arena.structure, self._cache.tables(), self.width, self.floors, self._consume, *output
+        return arena.structure, self._cache.tables(), self.width, self.floors, self._consume, *output, self.after
 
     def fit(self) -> None:
         """A cell for every partition and deterministic state."""

@@ -63,7 +63,7 @@ class Evaluator(Evaluation):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._arena = Arena(program.settings.arena_bytes)
-        self._arena.st[k.LABEL_BITS] = label_bits(program.labels)
+        self._arena.st[k.LABEL_BITS] = label_bits(program.cea.labels)
         self.alphabet: Alphabet = Alphabet(len(program.cea.predicates))
         self.last: tuple[int, Any] | None = None
         self._batch_lows = np.zeros(0, np.int64)
@@ -259,6 +259,7 @@ class Evaluator(Evaluation):
 
     def snapshot(self) -> dict[str, Any]:
         """The state of the evaluation as plain values and the front end's rows; `restore` goes on from it."""
+        self.run.drop_dead()
         return {
             "arena": self._arena.snapshot(),
             "alphabet": self.alphabet.vectors,

@@ -11,7 +11,7 @@ Cost per event: the live configurations whose state can move on the event's symb
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -84,17 +84,20 @@ class RegisterRun(Run):
             check()
             if consume == k.CONSUME_ANY:
                 low, keep = max(low, int(st[k.FLOOR])), max(keep, int(st[k.FLOOR]))
-            elif consume == k.CONSUME_PARTITION:
+            elif consume != k.CONSUME_NONE:
                 low = max(low, int(self.floors[key]))
+                st[k.KEY] = key
             if self.own_windows:
                 self.lows[key] = low
+            if low > position:
+                continue
             count = self._plan(event, c, key, position, low)
             if count:
                 yield from self._apply(count, position, low, keep, emit, write)
                 if self._completed and consume == k.CONSUME_ANY:
                     st[k.FLOOR] = position + 1
-                elif self._completed and consume == k.CONSUME_PARTITION:
-                    self.floors[key] = position + 1
+                elif self._completed and consume in (k.CONSUME_PARTITION, k.CONSUME_ONCE):
+                    self.floors[key] = k.NEVER if consume == k.CONSUME_ONCE else position + 1
                 self._evict(key, low)
 
     def _apply(self, count: int, position: int, low: int, keep: int, emit: Emit, write: bool) -> Iterator[None]:
@@ -103,7 +106,7 @@ class RegisterRun(Run):
 
         def kernel() -> int:
             writes = write or interprets(run_moves)  # see `base.Run.advance`
-            output = arena.output(self._order, self._limit, writes)
+            output = *arena.output(self._order, self._limit, writes), self.after
             return int(attempt(self._kernel, arena.structure, *output, count, position, low, keep))
 
         while self._run_kernel(kernel, emit, _NO_EVENTS) == k.FLUSH:
@@ -261,7 +264,7 @@ class RegisterRun(Run):
             for partition in [live] if self.own_windows else list(self._live.values()):
                 for sets in partition.values():
                     for configurations, cell in list(sets.items()):
-                        if cells[cell, k.HEAD_MAX] < low:
+                        if cells[cell, k.HEAD] < 0 or cells[cell, k.HEAD_MAX] < low:
                             self._drop(sets, configurations)
             self._live = {other: sets for other, sets in self._live.items() if any(sets.values())}
             self._sweep_at = 2 * self._count + 256
@@ -368,18 +371,16 @@ class _NoRegisters:
         return row
 
 
+@dataclass(slots=True, eq=False)
 class Step:
     """The ways of a set of configurations on one event: by marking, by skipping, and the rows it accepts with.
 
     `marks`: (label, target, rows) for each label under which the event can be marked.
     """
 
-    __slots__ = ("marks", "skip", "skip_rows")
-
-    def __init__(self, marks: tuple[tuple[int, Any, _Rows], ...], skip: Any, skip_rows: _Rows) -> None:
-        self.marks: tuple[tuple[int, Any, _Rows], ...] = marks
-        self.skip: Any = skip
-        self.skip_rows: _Rows = skip_rows
+    marks: tuple[tuple[int, Any, _Rows], ...]
+    skip: Any
+    skip_rows: _Rows
 
     @property
     def mark(self) -> list[Any]:

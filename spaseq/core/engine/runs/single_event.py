@@ -220,7 +220,7 @@ class SingleWaiting:
         self._meanings: list[tuple[int, bool, int]] = []
         self.symbols: _Symbols = _Symbols(self._learn)
         self.least: int = 0
-        self._waiting: WaitingOnes | None = None
+        self._waiting: WaitingOnes  # between `enter` and `leave`
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
@@ -242,9 +242,8 @@ class SingleWaiting:
         self._inner.leave(position, time)
         if self._behind is not None:
             self._behind.leave(position, time)
-        if self._waiting is not None:
-            self._waiting.close()
-        self._waiting = None
+        self._waiting.close()
+        del self._waiting
 
     def forget(self, numbers: np.ndarray) -> int:
         """Never asked for (`applies`)."""
@@ -252,7 +251,6 @@ class SingleWaiting:
 
     def pass_by(self, position: int, time: Any, key: int) -> list[MatchBatch]:
         """An event that is nothing to any of the three; `key` -1 for one of no partition."""
-        assert self._waiting is not None
         if self._behind is not None and self._behind.counts:
             self._behind.tell(position, time, key)
         return self._sure(self._inner.tell(position, time, key), key)
@@ -263,7 +261,6 @@ class SingleWaiting:
         if self._evaluator.is_full:
             self._compact()
         waiting = self._waiting
-        assert waiting is not None
         low = self._inner.tell(position, time, key)
         closed = self._sure(low, key)  # before nodes out of the window are given up
         found = [] if own == INERT else self._inner.push(own, position, time, key, batch, low)
@@ -280,20 +277,19 @@ class SingleWaiting:
         return closed
 
     def _compact(self) -> None:
-        assert self._waiting is not None
         self._waiting.close()
         self._evaluator.compact()
         self._waiting = WaitingOnes(self._ending)
         self._inner.refresh()
 
     def _sure(self, low: int, key: int) -> list[MatchBatch]:
-        assert self._waiting is not None
-        return list(within(self._waiting.reach(low, key), self._output_bytes))
+        closed = self._waiting.reach(low, key)
+        return list(within(closed, self._output_bytes)) if closed else []
 
     @property
     def undecided(self) -> int | None:
         """As of `Evaluation`."""
-        return None if self._waiting is None else self._waiting.undecided
+        return self._waiting.undecided
 
     def _learn(self, vector: int) -> int:
         own, forbids = self._inner.symbols[_choose_bits(vector, self._own)], not vector >> self._absent & 1

@@ -4,6 +4,7 @@
 * `structure`: nodes, union lists, and the changes of one event; enumeration in depth;
 * `roots`: enumeration of the matches that start in a range, for matches that wait for their windows to close;
 * `choices`: choices by start instead of unions, of which a window asks for one run (NEXT and LAST);
+* `after_match`: the runs and matches that a match discards, and the best run of each start;
 * `frontiers`: single runs instead of the structure of all (NEXT, LAST), and enumeration of the most recent first.
 
 Kernels take arrays and scalars; they return a status of `layout` and never raise. `spaseq.core.tecs.arena` owns the
@@ -11,6 +12,7 @@ arrays, and enlarges them if a status asks for it. The arguments have the same n
 
 * `structure`, `output`, `recent`: the named tuples `Structure`, `Output` and `Recent` of `layout`, whose fields are the
   arrays of the same names here, `write`, `order` and `limit`; `recent` is None if there is no limit;
+* `after`: the named tuple `After` of `layout`; None if no match discards others by a rule;
 * `nodes`: int64 (capacity, 4), capacity a power of two: the ring of nodes, see `structure`;
 * `cells`: int64 (cells, 5): the union list of each cell, or its frontier; NIL in HEAD if it is empty;
 * `entries`: int64 (entries, 3): the linked entries of all lists; free entries are chained from `st[FREE]`;
@@ -36,5 +38,3 @@ Scalars:
 * `limit`: of matches per event, 0 for none; `consume`: one of CONSUME_NONE and so on;
 * `dead_before`: the position before which no node is read again.
 """
-
-__all__: list[str] = []

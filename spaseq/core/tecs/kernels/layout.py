@@ -102,6 +102,24 @@ STEP_COLUMNS = 4
 CONSUME_NONE = 0
 CONSUME_ANY = 1
 CONSUME_PARTITION = 2
+CONSUME_ONCE = 3  # as CONSUME_PARTITION, and the runs to come
+CONSUME_AFTER = 4  # the kernels of `after_match` raise the floors
+
+# after a match: the runs and matches of its partition that it discards
+AFTER_PAST_LAST = 0
+AFTER_TO_NEXT = 1
+AFTER_TO_FIRST = 2
+AFTER_TO_LAST = 3
+AFTER_ONCE = 4
+
+# steps of `finish_after`
+LISTING = 0
+CHOOSING = 1
+WRITING = 2
+
+# columns of `dead`, the hash table of discarded starts
+DEAD_KEY = 0
+DEAD_START = 1  # NIL: the slot is free
 
 # slots of the state vector `st`
 TAIL = 0  # next handle
@@ -127,10 +145,17 @@ FLOOR = 19  # runs that started before this position have been consumed
 LINKS = 20  # links in use by `enumerate_recent`
 LEFT_TO_WRITE = 21  # matches that LIMIT still allows at the current event
 LABEL_BITS = 22  # a place is written as position << LABEL_BITS | label
-HIGH = 23  # with `reach`: only matches that start before it; slots from 24: `run_guarded`, or `run_lists`:
+HIGH = 23  # with `reach`: only matches that start before it; slots from 24 to 31: `run_guarded`, or `run_lists`:
 FREE_GROUP = 24  # first free row of `groups`
 UNKNOWN_CLASS = 25  # the class on which the list UNKNOWN_STATE has no step yet
-SLOTS = 32
+KEY = 32  # the partition of the event that is evaluated
+STEP = 33  # the step of `finish_after`
+LISTED = 34  # matches of the event in `After.matches`
+LISTED_PLACES = 35  # and their places
+CHOSEN = 36  # of these, the matches to be written
+WRITTEN = 37  # of these, the matches that have been written
+DEAD_COUNT = 38  # discarded starts in `After.dead`
+SLOTS = 40
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
 
@@ -144,7 +169,9 @@ FLUSH = 5
 NEED_STATES = 6
 GROW_RUNS = 7
 GROW_TODO = 16  # those from 8 to 15 are of `engine.kernels.registers.layout`
-GROW_GROUPS = 17
+GROW_GROUPS = 20  # those from 17 to 19 are of `engine.kernels.rivals`
+GROW_LISTED = 21
+GROW_DEAD = 22
 
 CHECKPOINTS = 1024
 
@@ -187,3 +214,23 @@ class Scratch(NamedTuple):
     moved: np.ndarray
     fresh: np.ndarray
     trail: np.ndarray
+
+
+class After(NamedTuple):
+    """The rule for what a match discards, and what applies it; None instead if there is no rule.
+
+    `rule`: one of AFTER_PAST_LAST and so on. `hidden`: True if labels are not part of matches: they only tell the
+    events of the rule's variable. `takes`: bool (labels,), True for a label of the variable. `floors`: int64
+    (partitions,), the first start alive. `dead`: int64 (d, 2), d a power of two: a hash table of (partition, start).
+    `matches` and `places`: as of `Output`, all matches of one event. `order`: int64 (3, m), scratch: their order, and
+    in row 2 those that are chosen.
+    """
+
+    rule: int
+    hidden: bool
+    takes: np.ndarray
+    floors: np.ndarray
+    dead: np.ndarray
+    matches: np.ndarray
+    places: np.ndarray
+    order: np.ndarray

@@ -19,7 +19,7 @@ MAX      maximum start        the same position           maximum start (of `lef
 A *label* is the number of the set of variables that take the position, if matches are valuations; else it is 0.
 
 Each *cell* (a state of one partition) that is active has a *union list*: a head, which is never a union, and entries
-behind it. Laws, checked by `spaseq.core.tecs.check_laws`:
+behind it. Laws, checked by `tests.support.laws`:
 
 1. time order: `max(left) >= max(right)` at every union, and a union's MAX is its left child's;
 2. 3-boundedness: at most three unions on the way down the left children to a node that is not a union;

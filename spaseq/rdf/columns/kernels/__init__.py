@@ -7,5 +7,3 @@
 * `assembly`: rows to events; `names`: the names that ended last;
 * `gathering`: events in their order; `closure`: the nodes reached from numbered nodes.
 """
-
-__all__: list[str] = []

@@ -33,5 +33,3 @@ The arguments have the same names everywhere (as have those of `spaseq.core.tecs
 
 Scalars: `key`, a partition; `state`, the number of a set of states; `c`, a symbol class; `first`, `last`: a range.
 """
-
-__all__: list[str] = []

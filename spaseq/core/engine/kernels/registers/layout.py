@@ -47,13 +47,13 @@ APPEND = 7  # the register's list, with the column's code behind it
 GATHER = 8  # the register takes the column in, as a part of a total: a rule, and 8 times the greatest count
 TOTAL = 9  # go on only if a total, REGISTER and unless -1 divided by COLUMN, compares by SYMBOL with the next row: HELD
 # for a total, CONSTANT for a double
+COPY = 10  # the register holds what the register COLUMN does
 
 # rules of totals
 GATHER_COUNT = 0
 GATHER_SUM = 1
 GATHER_GREATEST = 2
 GATHER_LEAST = 3
-COPY = 10  # the register holds what the register COLUMN does
 
 # columns of `chains`, a list in each row but the first; row 0 has how many there are, and the number of the next
 CHAIN_PARENT = 0  # the number of the list without its last element, or NOTHING where that is its only one

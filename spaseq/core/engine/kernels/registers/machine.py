@@ -65,6 +65,8 @@ from spaseq.core.engine.kernels.registers.layout import (
 from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_ANY,
+    CONSUME_NONE,
+    CONSUME_ONCE,
     CONSUME_PARTITION,
     DONE,
     E_CLASS,
@@ -77,12 +79,14 @@ from spaseq.core.tecs.kernels.layout import (
     FLOOR,
     HEAD,
     HEAD_MAX,
+    KEY,
     M_LABEL,
     M_TAG,
     MARK_ACCEPTS,
     MARK_TO,
     NEED_STATES,
     NEEDED,
+    NEVER,
     NIL,
     OUTS,
     ROW,
@@ -321,18 +325,18 @@ def plan_event(
 @kernel
 def run_guarded(
     events, values, extras, automaton, structure, configurations, several, effects, asking, chains, floors, consume,
-    sweep_by_key, budget, runs, output, recent,
+    sweep_by_key, budget, runs, output, recent, after,
 ):  # fmt: skip
     """Algorithm 1 over a batch for an automaton whose guards are operations on registers.
 
-    `events`, `floors`, `runs`, `output`, `recent`: as for `run_classes`. `values` (int64, (rows of the batch,
+    `events`, `floors`, `runs`, `output`, `recent`, `after`: as for `run_classes`. `values` (int64, (rows of the batch,
     columns)): the codes of each event. `sweep_by_key`: True if partitions have windows of their own; `budget`: the most
     configurations. Cost: the configurations whose transitions on the event's class have guards that hold, or cannot be
     looked up; of several rows, each with each value of the event. Goes on from `st[ROW]`, so the caller mends what the
     status names and calls again.
     """
     st = structure.st
-    status = finish_event(structure, output, recent)
+    status = finish_event(structure, output, recent, after)
     if status != DONE:
         return status
     while st[ROW] < events.shape[0]:
@@ -341,11 +345,16 @@ def run_guarded(
         key = events[k, E_KEY]
         low = events[k, E_LOW]
         keep = events[k, E_KEEP]
-        if consume == CONSUME_ANY:
-            low = max(low, st[FLOOR])
-            keep = max(keep, st[FLOOR])
-        elif consume == CONSUME_PARTITION:
-            low = max(low, floors[key])
+        if consume != CONSUME_NONE:
+            if consume == CONSUME_ANY:
+                low = max(low, st[FLOOR])
+                keep = max(keep, st[FLOOR])
+            else:
+                low = max(low, floors[key])
+                st[KEY] = key
+            if low > position:
+                st[ROW] = k + 1
+                continue
         if st[CONF_COUNT] > st[SWEEP_AT] or st[CONF_COUNT] >= budget:
             sweep(structure, configurations, several, key if sweep_by_key else NIL,
                   low if sweep_by_key else events[k, E_LOW])  # fmt: skip
@@ -366,7 +375,7 @@ def run_guarded(
             continue
         status = -count
         if count > 0:
-            status = apply_planned(structure, runs, count, position, low, keep, output.order)
+            status = apply_planned(structure, runs, count, position, low, keep, output.order, after)
         if status != DONE:
             st[ACCEPTED] = logged
             st[ANSWERS] = answered
@@ -378,7 +387,9 @@ def run_guarded(
                 st[FLOOR] = position + 1
             elif consume == CONSUME_PARTITION:
                 floors[key] = position + 1
-            status = finish_event(structure, output, recent)
+            elif consume == CONSUME_ONCE:
+                floors[key] = NEVER
+            status = finish_event(structure, output, recent, after)
             if status != DONE:
                 return status
     return DONE

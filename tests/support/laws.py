@@ -1,4 +1,4 @@
-"""The laws of the compact structure, checked on an arena: for tests and for debugging."""
+"""The laws of the compact structure, checked on an arena."""
 
 from __future__ import annotations
 
