@@ -49,7 +49,7 @@ class CeqlLexer(RegexLexer):
             (r"(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?", Number),
             (patterns("ceql")["keyword.control"], Keyword),
             (r"[^\W\d]\w*", Name),
-            (r":\+|==|!=|<>|<=|>=|\.\.|[=<>+\-*/%;:|]", Operator),
+            (r"(?:->|:)[+*]?|==|!=|<>|<=|>=|\.\.|[=<>+\-*/%;:|?]", Operator),
             (r"[\[\](){},.]", Punctuation),
         ]
     }

@@ -15,7 +15,7 @@ from spaseq.core.errors import QuerySyntaxError, Span
 from tests.support import oracle_ceql_text
 from tests.support.words import joined, read, with_plurals
 
-NO_WORDS = {"IDENT", "QUOTED", "NUMBER", "STRING", "REGEX", "COMMENT", "COMPARISON", "MORETHAN", "VALUES"}
+NO_WORDS = {"IDENT", "QUOTED", "NUMBER", "STRING", "REGEX", "COMMENT", "COMPARISON", "MORETHAN", "VALUES", "LOOP", "BOUNDS"}
 """The terminals that are no words, besides lark's own for white space."""
 
 # Between them these have every keyword of the grammar.
@@ -29,6 +29,7 @@ QUERIES = (
     "SELECT * WHERE A AS x FILTER x [ n = 3 OR NOT p = TRUE AND q = FALSE ] CONSUME BY NONE",
     "SELECT * WHERE A AS x FILTER x [ n LIKE 'a' ] OR x [ n NOT IN { 1 , 2 } ] AND x [ n IN RANGE ( 1 , 2 ) ]",
     "SELECT FIRST * WHERE A AFTER MATCH NO SKIP",
+    "SELECT * WHERE A -> B ->+ UNTIL ( C ) -> D ? ALL",
     "SELECT * WHERE A AFTER MATCH SKIP PAST LAST ROW LIMIT 4",
     "SELECT * WHERE A AS x AFTER MATCH SKIP TO FIRST x",
     "SELECT all , any , last FROM next WHERE max ; strict ; day FILTER last [ none_ = 1 ]",
