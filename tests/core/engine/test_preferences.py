@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ def as_list(batch: MatchBatch) -> list[o.Match]:
         (s, e, tuple(batch.positions[a:b].tolist()))
         for s, e, a, b in zip(batch.start.tolist(), batch.end.tolist(), batch.offsets.tolist(), ends, strict=False)
     )
+
+
+def by_lists(pattern: Any, window: Window = Window("none"), choice: Choice = Choice(), **others: Any) -> Any:  # noqa: B008
+    """The program with the choice as it is, also if compiling proves that a cheaper one is the same."""
+    return replace(compile_program(pattern, window, choice=choice, **others), choice=choice)
 
 
 def shape(name: str) -> o.Formula:
@@ -86,7 +92,7 @@ def test_matches_are_those_of_frontiers(block: int, monkeypatch: pytest.MonkeyPa
         settings = Settings(automaton_bytes=rng.choice((0, 3000, 1 << 26)))
         pattern = lower(formula(rng, rng.randrange(1, 5)))
         strict = rng.random() < 0.1
-        program = compile_program(pattern, window(rng), choice=choice, strict=strict, settings=settings)
+        program = by_lists(pattern, window(rng), choice=choice, strict=strict, settings=settings)
         if not runs.prefers_places(program):
             continue
         evaluator, found, at = Evaluator(program), [], 0
@@ -113,7 +119,7 @@ def test_an_event_costs_the_same_whatever_the_window_is(strategy: Selection, nam
     made = []
     for size in (10, 100, 1_000, 10_000):
         rows = stream(20_000)
-        evaluator = Evaluator(compile_program(lower(shape(name)), Window("events", size), choice=Choice(strategy)))
+        evaluator = Evaluator(by_lists(lower(shape(name)), Window("events", size), choice=Choice(strategy)))
         evaluator.count(rows)
         run, st = evaluator.run, evaluator._arena.st
         assert isinstance(run, PreferredRun)
@@ -129,7 +135,7 @@ def test_memory_is_one_windows_worth(strategy: Selection) -> None:
     """Without partitions, and with windows of each partition, which are compacted."""
     for keys, held in ((0, Window("span", 200)), (40, Window("events", 200))):
         rows = stream(60_000, keys=keys)
-        evaluator = Evaluator(compile_program(lower(SHAPES["A ; B+ ; C"]), held, choice=Choice(strategy)))
+        evaluator = Evaluator(by_lists(lower(SHAPES["A ; B+ ; C"]), held, choice=Choice(strategy)))
         for at in range(0, len(rows), 5_000):
             evaluator.count(rows[at : at + 5_000])
             if at == 15_000:
@@ -142,7 +148,7 @@ def test_without_a_window_one_machine_is_kept() -> None:
     rows = stream(5_000, keys=3)
     for held in (Window("none"), Window("tumbling", 700)):
         for strategy in STRATEGIES:
-            evaluator = Evaluator(compile_program(lower(SHAPES["(A ; B+)+ ; C"]), held, choice=Choice(strategy)))
+            evaluator = Evaluator(by_lists(lower(SHAPES["(A ; B+)+ ; C"]), held, choice=Choice(strategy)))
             evaluator.count(rows)
             run = evaluator.run
             assert isinstance(run, PreferredRun)
@@ -154,7 +160,7 @@ def test_groups_of_one_list_are_joined_with_the_nearest() -> None:
     """`AND((B OR A)+, B)` had a group for each pair of a B with the A's before it, which a fresh start had split."""
     rows = stream(3_000, letters="AB")
     for strategy in STRATEGIES:
-        program = compile_program(lower(SHAPES["AND((B OR A)+, B)"]), Window("events", 2_000), choice=Choice(strategy))
+        program = by_lists(lower(SHAPES["AND((B OR A)+, B)"]), Window("events", 2_000), choice=Choice(strategy))
         evaluator = Evaluator(program)
         evaluator.count(rows)
         assert isinstance(evaluator.run, PreferredRun)
@@ -168,7 +174,7 @@ def test_places_that_never_meet_have_one_order() -> None:
     for letter in letters[1:]:
         sequence = o.Then(sequence, o.Type(letter))
     rows = stream(4_000, letters=letters)
-    evaluator = Evaluator(compile_program(lower(sequence), Window("none"), choice=Choice(Selection.LAST)))
+    evaluator = Evaluator(by_lists(lower(sequence), Window("none"), choice=Choice(Selection.LAST)))
     evaluator.count(rows)
     assert evaluator.statistics["deterministic_states"] == 7
 
@@ -180,7 +186,7 @@ def test_an_automaton_of_many_states_is_compiled_at_once() -> None:
         pattern = o.Then(pattern, A)
     rows = stream(300, letters="A")
     for strategy in STRATEGIES:
-        evaluator = Evaluator(compile_program(lower(pattern), Window("none"), choice=Choice(strategy)))
+        evaluator = Evaluator(by_lists(lower(pattern), Window("none"), choice=Choice(strategy)))
         found = as_list(evaluator.push(rows))
         assert [m[1] for m in found] == list(range(199, 300))
         first = [(0, *range(1, 199), end) for end in range(199, 300)]
@@ -194,23 +200,23 @@ def test_live_lists_beyond_the_budget() -> None:
     pattern = lower(o.And(o.Then(A, B), o.Then(C, D)))
     rows = stream(400)
     for strategy in STRATEGIES:
-        free = Evaluator(compile_program(pattern, Window("events", 50), choice=Choice(strategy)))
+        free = Evaluator(by_lists(pattern, Window("events", 50), choice=Choice(strategy)))
         expected = as_list(free.push(rows))
         settings = Settings(automaton_bytes=0)
-        broke = Evaluator(compile_program(pattern, Window("events", 50), choice=Choice(strategy), settings=settings))
+        broke = Evaluator(by_lists(pattern, Window("events", 50), choice=Choice(strategy), settings=settings))
         assert as_list(broke.push(rows)) == expected
         assert broke.statistics["fell_back"] == 1
         assert broke.statistics["automaton_clears"] > 1
         assert free.statistics["automaton_clears"] == 0
         settings = Settings(automaton_bytes=0, live_runs=1)
-        broke = Evaluator(compile_program(pattern, Window("events", 50), choice=Choice(strategy), settings=settings))
+        broke = Evaluator(by_lists(pattern, Window("events", 50), choice=Choice(strategy), settings=settings))
         with pytest.raises(BudgetExceeded, match="live_runs is 1 runs"):
             broke.push(rows)
 
 
 def test_forgotten_partitions_start_anew() -> None:
     rows = stream(300, keys=2)
-    program = compile_program(lower(SHAPES["A ; B ; C"]), Window("span", 100), choice=Choice(Selection.NEXT))
+    program = by_lists(lower(SHAPES["A ; B ; C"]), Window("span", 100), choice=Choice(Selection.NEXT))
     evaluator = Evaluator(program)
     evaluator.push(rows[:150])
     assert evaluator.forget(np.array([0])) > 0
@@ -223,7 +229,7 @@ def test_forgotten_partitions_start_anew() -> None:
 
 
 def test_damaged_snapshots_are_refused() -> None:
-    program = compile_program(lower(SHAPES["A ; B ; C"]), Window("events", 40), choice=Choice(Selection.NEXT))
+    program = by_lists(lower(SHAPES["A ; B ; C"]), Window("events", 40), choice=Choice(Selection.NEXT))
     evaluator = Evaluator(program)
     evaluator.push(stream(100))
     state = evaluator.snapshot()
@@ -308,7 +314,7 @@ def depth(arena: Arena, node: int) -> int:
 def test_steps_follow_the_laws_of_the_orders() -> None:
     """`A ; B ; C` behind A, on B: with NEXT the run that marks B comes first. With LAST the two
     never meet, so their order is fixed. C changes nothing behind A, and accepts the run that marked B."""
-    program = compile_program(lower(SHAPES["A ; B ; C"]))
+    program = by_lists(lower(SHAPES["A ; B ; C"]))
     letters = [p.name for p in program.cea.predicates if isinstance(p, HasType)]
     for latest in (False, True):
         known = Preferences(program.cea, latest, 1 << 20)
@@ -338,5 +344,5 @@ def test_random_rows_with_ties_in_time() -> None:
     within = o.Within(o.Fraction(3), "attribute", "t")
     for strategy in STRATEGIES:
         expected = o.evaluate(o.Query(SHAPES["A ; B ; C"], None, strategy.name, (), within), rows.events())
-        program = compile_program(lower(SHAPES["A ; B ; C"]), Window("span", 3), choice=Choice(strategy))
+        program = by_lists(lower(SHAPES["A ; B ; C"]), Window("span", 3), choice=Choice(strategy))
         assert not o.compare(expected, as_list(Evaluator(program).push(rows)))
