@@ -15,7 +15,19 @@ from spaseq.core.errors import QuerySyntaxError, Span
 from tests.support import oracle_ceql_text
 from tests.support.words import joined, read, with_plurals
 
-NO_WORDS = {"IDENT", "QUOTED", "NUMBER", "STRING", "REGEX", "COMMENT", "COMPARISON", "MORETHAN", "VALUES", "LOOP", "BOUNDS"}
+NO_WORDS = {
+    "IDENT",
+    "QUOTED",
+    "NUMBER",
+    "STRING",
+    "REGEX",
+    "COMMENT",
+    "COMPARISON",
+    "MORETHAN",
+    "VALUES",
+    "LOOP",
+    "BOUNDS",
+}
 """The terminals that are no words, besides lark's own for white space."""
 
 # Between them these have every keyword of the grammar.
@@ -116,7 +128,7 @@ def test_two_events_want_a_semicolon_between_them(text: str, column: int, word: 
     with pytest.raises(QuerySyntaxError) as caught:
         ceql.compile(f"SELECT * WHERE {text}")
     error = caught.value
-    assert error.problem == f"two events want ';' between them: nothing stands before {word}"
+    assert error.problem == f"two events want ';', '->' or ':' between them: nothing stands before {word}"
     assert error.span is not None and error.span.column == column
     assert str(error).splitlines()[2].endswith("^" * len(word))
 

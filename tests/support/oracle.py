@@ -247,9 +247,20 @@ def _hull(left: Valuation, right: Valuation) -> Valuation:
 
 
 def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
-    """⌈φ⌋(S) of [CORE] Figure 2, one clause per case; positions are indices of `stream`."""
-    if has_steps(formula) and not isinstance(formula, And | Project):
-        return oracle_steps.valuations(formula, stream)
+    """⌈φ⌋(S): of a formula with steps by `oracle_steps`, of any other by [CORE] Figure 2."""
+    if not has_steps(formula):
+        return _by_parts(formula, stream)
+    if isinstance(formula, And | Project):
+        return _by_parts(formula, stream, valuations)
+    return oracle_steps.valuations(formula, stream)
+
+
+def _by_parts(
+    formula: Formula, stream: Sequence[Event], of_part: Callable[..., set[Valuation]] | None = None
+) -> set[Valuation]:
+    """⌈φ⌋(S) of [CORE] Figure 2, one clause per case; positions are indices of `stream`. `of_part` gives the valuations
+    of its parts, this function if None."""
+    find = _by_parts if of_part is None else of_part
     match formula:
         case Type(name, source, every):
             return {
@@ -258,56 +269,56 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
                 if (every or event["type"] == name) and source in (None, event.get("stream"))
             }
         case As(child, variable):
-            return {_name(v, variable) for v in valuations(child, stream)}
+            return {_name(v, variable) for v in find(child, stream)}
         case Filter(child, condition) if reads_earlier(condition):
             match condition:
                 case ("any", *parts):
-                    return set().union(*(valuations(Filter(child, part), stream) for part in parts))
+                    return set().union(*(find(Filter(child, part), stream) for part in parts))
                 case ("all", *parts):
-                    return valuations(functools.reduce(Filter, parts, child), stream)
-            return {_owe(v, condition) for v in valuations(child, stream)}
+                    return find(functools.reduce(Filter, parts, child), stream)
+            return {_owe(v, condition) for v in find(child, stream)}
         case Filter(child, condition):
             defined = variables_of(child)
-            kept = (_filter(v, condition, defined, stream) for v in valuations(child, stream))
+            kept = (_filter(v, condition, defined, stream) for v in find(child, stream))
             return {v for v in kept if v is not None}
         case Or(left, right):
-            return valuations(left, stream) | valuations(right, stream)
+            return find(left, stream) | find(right, stream)
         case Then(left, right, adjacent):
-            pairs = _pairs(valuations(left, stream), valuations(right, stream), adjacent)
+            pairs = _pairs(find(left, stream), find(right, stream), adjacent)
             return _settle(pairs, variables_of(formula), stream)
         case And(left, right):
-            first, second = valuations(left, stream), valuations(right, stream)
+            first, second = find(left, stream), find(right, stream)
             both = {_hull(v, w) for v in first for w in second}
             _check(len(both))
             both |= first if oracle_steps.may_be_empty(right) else set()
             both |= second if oracle_steps.may_be_empty(left) else set()
             return _settle(both, variables_of(formula), stream)
         case Without(left, absent, right, _):
-            spoilers = valuations(absent, stream)
+            spoilers = find(absent, stream)
             pairs = {
                 _merge(v, w)
-                for v in valuations(left, stream)
-                for w in valuations(right, stream)
+                for v in find(left, stream)
+                for w in find(right, stream)
                 if v.end < w.start
                 and not any(v.end < u.start and u.end < w.start and meets(u, v, stream) for u in spoilers)
             }
             return _settle(pairs, variables_of(formula), stream)
         case Other(child):
-            such = {v.start for v in valuations(child, stream)}
+            such = {v.start for v in find(child, stream)}
             return {
                 Valuation(i, i, frozenset({("an event that is no …", frozenset({i}))}))
                 for i in range(len(stream))
                 if i not in such
             }
         case Repeat(child, low, high):
-            once = valuations(child, stream)
+            once = find(child, stream)
             result, latest, rounds = set[Valuation](), once, 1
             while latest and (high is None or rounds <= high):
                 result |= latest if rounds >= low else set()
                 latest, rounds = _pairs(once, latest, False), rounds + 1
             return result
         case Plus(child, adjacent):
-            once = valuations(child, stream)
+            once = find(child, stream)
             result, latest = set(once), once
             while latest:
                 latest = _pairs(once, latest, adjacent) - result
@@ -317,7 +328,7 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
         case Project(child, kept_variables):
             return {
                 Valuation(v.start, v.end, frozenset(p for p in v.mapping if p[0] in kept_variables), v.owed)
-                for v in valuations(child, stream)
+                for v in find(child, stream)
             }
     raise AssertionError(formula)
 
