@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+import ceql
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
 from ceql.guards.guard import Guard
 from ceql.lowering.lower import Lowered, lower
 from ceql.semantics.check import check
 from ceql.syntax.parse import parse
-from spaseq.core.engine import Choice, Consume, Selection, Window
+from spaseq.core.engine import Choice, Consume, Selection, Settings, Window
+from spaseq.core.errors import BudgetExceeded
 from spaseq.core.pattern import And, As, Atom, Correlate, Filter, Iterate, NoneOf, Or, Pattern, Project, Sequence, Skip
 
 
@@ -161,3 +163,12 @@ def test_conditions_with_aggregates_correlate() -> None:
     node = pattern("A+ AS a FILTER COUNT(a) >= 3 AND a[p > 1]")
     assert isinstance(node, Filter) and isinstance(node.child, Correlate)
     assert node.child.variables == frozenset("a") and str(node.child.guard) == "COUNT(a) >= 3"
+
+
+def test_ends_of_loops_have_a_budget() -> None:
+    ends = f"({' OR '.join(f'X{i}' for i in range(7))})"
+    text = f"SELECT * WHERE A -> ((B->+ UNTIL {ends})->+ UNTIL {ends})->+ UNTIL {ends} -> C"
+    with pytest.raises(BudgetExceeded, match="negated_conditions"):
+        ceql.compile(text).program()
+    more = Settings(negated_conditions=9)
+    assert ceql.compile(text, settings=more).program().cea.states > 3

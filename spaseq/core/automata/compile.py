@@ -131,6 +131,11 @@ def _in_order(predicates: frozenset[Predicate]) -> list[Predicate]:
     return sorted(predicates, key=lambda p: (type(p).__name__, str(p)))
 
 
+def _sorted(ends: frozenset[frozenset[Predicate]]) -> list[frozenset[Predicate]]:
+    """Conjunctions in an order that is the same in every process."""
+    return sorted(ends, key=lambda end: [(type(p).__name__, str(p)) for p in _in_order(end)])
+
+
 class _Builder:
     """Hands out state numbers while the pattern is walked.
 
@@ -278,8 +283,12 @@ class _Builder:
                 )
             stays = frozenset({NoneOf(ends)}) if ends else frozenset()
             found = [(known | stays, (*left, way)) for known, left in found] + [
-                (known | end, left) for known, left in found for end in ends
+                (known | end, left) for known, left in found for end in _sorted(ends)
             ]
+            if len(found) > 1 << self._negated:
+                raise BudgetExceeded("negated_conditions", self._negated, (len(found) - 1).bit_length(),
+                                     "alternatives that end loops at one place, or pairs of them",
+                                     "raise negated_conditions, or end fewer loops by UNTIL")  # fmt: skip
         return [(predicates, left) for predicates, left in found if left]
 
     def settle(self, part: _Part) -> _Part:
@@ -304,9 +313,8 @@ class _Builder:
     def _iterate(self, node: Iterate, child: _Part) -> _Part:
         prefers = node.skip is Skip.NEXT
         again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
-        stops = sorted(node.stops, key=lambda stop: [str(p) for p in _in_order(stop)])
-        absent = tuple(Atom(stop, frozenset()) for stop in stops)
-        none = frozenset({NoneOf(node.stops)}) if stops else frozenset[Predicate]()
+        absent = tuple(Atom(stop, frozenset()) for stop in _sorted(node.stops))
+        none = frozenset({NoneOf(node.stops)}) if absent else frozenset[Predicate]()
         child = child if prefers else self.settle(child)
         child = replace(child, starts=tuple(replace(e, predicates=e.predicates | none) for e in child.starts))
         rounds = child.starts
