@@ -233,7 +233,7 @@ def test_cases(way: str) -> None:
             continue
         taken += 1
         assert sorted(found) == case.matches, (case.place, way)
-    assert taken > len(RUN) * 0.7
+    assert taken > len(RUN) * 0.65  # not those with steps, AFTER MATCH or a selection
 
 
 NARY = [

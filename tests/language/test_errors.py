@@ -144,8 +144,8 @@ hint: streams are named with FROM STREAM name <iri>""",
         """<query>:3:11: found 'PARSECS'
   WITHIN 10 PARSECS
             ^^^^^^^
-expected: SECONDS, MINUTES or HOURS
-hint: a window is WITHIN n SECONDS, MINUTES or HOURS""",
+expected: SECONDS, MINUTES, HOURS or EVENTS
+hint: a window is WITHIN n SECONDS, MINUTES, HOURS or EVENTS""",
     ),
     "two windows": (
         _query("  SEQ (A)\n" + A, HEAD.replace("WHERE", "WITHIN 3 HOURS WHERE")),

@@ -166,7 +166,7 @@ def test_a_condition_that_cannot_be_asked_names_the_event() -> None:
         ("SELECT * WHERE A ; B CONSUME BY ANY", "consumption"),
         ("SELECT * WHERE A AS x ; (B AS y)+ FILTER x.v < y.v", "where y has several events"),
         ("SELECT * WHERE (A AS x OR B AS y) ; C AS z FILTER x.v < z.v", "where x has an event in one alternative only"),
-        ("SELECT * WHERE (A+) AS x FILTER COUNT(x) > 2", r"the condition COUNT\(x\) > 2"),
+        ("SELECT * WHERE (A+) AS x FILTER AVG(x.v) > 2", r"the condition AVG\(x\.v\) > 2"),
         ("SELECT * WHERE (A ; B) AS x ; C AS z FILTER x.v < z.v", "where x has several events"),
     ],
 )

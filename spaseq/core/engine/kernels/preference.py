@@ -4,6 +4,9 @@ A *group* is a set of machines (`spaseq.core.tecs.kernels.choices`) of one parti
 places. Group g has a row of `groups` (int64, (groups, GROUP_COLUMNS)), and its place i has cell `g * width + i`. The
 groups of a partition are a chain from `first` (int64, (partitions,)). Two groups of one list become one if their keys
 do not overlap. If they do, both stay: the list is right for both, and the answer is that of the least live key.
+
+`steps` has the transitions of lists, `made` the nodes that mark the event at hand (`mark`); `trail` is scratch of
+`join`.
 """
 
 # mypy: disable-error-code="no-untyped-def"

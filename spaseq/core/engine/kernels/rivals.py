@@ -1,4 +1,8 @@
-"""From events to moves under selection MAX, for automata without registers (`spaseq.core.engine.runs.rivals`)."""
+"""From events to moves under selection MAX, for automata without registers (`spaseq.core.engine.runs.rivals`).
+
+`tables` has the shapes and their steps on symbol classes, `live` the live sets of all partitions. `c` is the class of
+the event, `key` its partition, `floors` (int64, (partitions,)) the first start that consumption left alive.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 # Types of arguments are in the docstrings: numba infers its own.
@@ -278,7 +282,7 @@ def plan_moves(structure, tables, live, c, key, low):
 
 @hot
 def ask(state, what, first, second):
-    """The status for a question to the caller."""
+    """The status for a question to the caller: of the kind `what`, about `first` and `second`."""
     state[ASKED] = what
     state[ASK_1] = first
     state[ASK_2] = second
@@ -397,19 +401,19 @@ def start_of(tables, live, plan, at):
 
 @hot
 def mix(number, more):
-    """A hash of a hash and a number."""
+    """A hash of the hash `number` and one number `more`."""
     return (number ^ more) * _GOLDEN + (number >> 29)
 
 
 @hot
 def bucket_of(number, buckets):
-    """The bucket of a hash; `buckets` is a power of two."""
+    """The bucket of the hash `number`; `buckets` is a power of two."""
     return (number >> 24) & (buckets - 1)
 
 
 @kernel
 def free_set(structure, live, some):
-    """Free a live set that no list of its partition has any more."""
+    """Free `some` live set, one that no list of its partition has any more."""
     sets, state = live.sets, live.state
     bucket = bucket_of(sets[some, HASH], live.buckets.shape[0])
     at = live.buckets[bucket]

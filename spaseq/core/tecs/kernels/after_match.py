@@ -8,6 +8,8 @@ The matches of one event are all listed, put in the order of NEXT, and taken one
 keeps, of the runs with one start, only the best: the others could complete only where the best does, and then it
 discards them. So an event lists at most one match for each start and accepting move. Each of them is then discarded or
 has discarded its own start. So over a stream a run is listed once.
+
+`key` is the partition of the event; a place is a position shifted by `bits`, and a label.
 """
 
 # mypy: disable-error-code="no-untyped-def"

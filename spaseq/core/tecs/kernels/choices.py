@@ -62,7 +62,8 @@ def is_lower(x, y):
 
 @hot
 def choose(nodes, st, newer, older, newer_max, older_max):
-    """A choice between two branches with these greatest keys; `newer` alone if both are the same run."""
+    """A choice between two branches, `newer` and `older`, with the greatest keys `newer_max` and `older_max`. `newer`
+    alone if both are the same run."""
     if newer == older:
         return newer
     return new_node(nodes, st, newer, older, older_max, newer_max)
@@ -86,7 +87,8 @@ def fold(nodes, cells, entries, st, cell, low):
 
 @kernel
 def join(nodes, st, newer, newer_max, older, older_max, low, trail):
-    """One node for two, with all keys of the first greater than those of the second: `choose` at the place of the trie.
+    """One node for two, `newer` and `older`, with all keys of the first greater than those of the second: `choose` at
+    the place of the trie. `newer_max` and `older_max` are their greatest keys.
 
     `trail` (int64, (130, 4)) is scratch: the choices above that place, which are made anew. O(64).
     """
@@ -128,7 +130,8 @@ def join(nodes, st, newer, newer_max, older, older_max, low, trail):
 
 @kernel
 def prepend(nodes, cells, entries, st, newer, older, low, trail):
-    """Moves the runs of cell `newer` to cell `older`; all keys of the first are greater than those of the second."""
+    """Moves the runs of cell `newer` to cell `older`; all keys of the first are greater than those of the second.
+    `trail` is scratch of `join`."""
     evict_dead_entries(cells, entries, st, newer, low)
     evict_dead_entries(cells, entries, st, older, low)
     newest = cells[newer, HEAD_MAX]
