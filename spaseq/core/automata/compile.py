@@ -131,7 +131,7 @@ def _in_order(predicates: frozenset[Predicate]) -> list[Predicate]:
     return sorted(predicates, key=lambda p: (type(p).__name__, str(p)))
 
 
-def _sorted(ends: frozenset[frozenset[Predicate]]) -> list[frozenset[Predicate]]:
+def _in_one_order(ends: frozenset[frozenset[Predicate]]) -> list[frozenset[Predicate]]:
     """Conjunctions in an order that is the same in every process."""
     return sorted(ends, key=lambda end: [(type(p).__name__, str(p)) for p in _in_order(end)])
 
@@ -283,7 +283,7 @@ class _Builder:
                 )
             stays = frozenset({NoneOf(ends)}) if ends else frozenset()
             found = [(known | stays, (*left, way)) for known, left in found] + [
-                (known | end, left) for known, left in found for end in _sorted(ends)
+                (known | end, left) for known, left in found for end in _in_one_order(ends)
             ]
             if len(found) > 1 << self._negated:
                 raise BudgetExceeded("negated_conditions", self._negated, (len(found) - 1).bit_length(),
@@ -313,7 +313,7 @@ class _Builder:
     def _iterate(self, node: Iterate, child: _Part) -> _Part:
         prefers = node.skip is Skip.NEXT
         again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
-        absent = tuple(Atom(stop, frozenset()) for stop in _sorted(node.stops))
+        absent = tuple(Atom(stop, frozenset()) for stop in _in_one_order(node.stops))
         none = frozenset({NoneOf(node.stops)}) if absent else frozenset[Predicate]()
         child = child if prefers else self.settle(child)
         child = replace(child, starts=tuple(replace(e, predicates=e.predicates | none) for e in child.starts))
