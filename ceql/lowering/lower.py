@@ -38,7 +38,16 @@ from ceql.syntax.walk import aggregates_of, is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.engine import After, AfterMatch, Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
-from spaseq.core.pattern import NoneOf, Pattern, Predicate, Preference, Skip, all_shown, told_by_positions
+from spaseq.core.pattern import (
+    NoneOf,
+    Pattern,
+    Predicate,
+    Preference,
+    Skip,
+    all_shown,
+    skips_till_next,
+    told_by_positions,
+)
 from spaseq.core.trees import mapped, walk
 
 _DEFAULT: Final = Settings()
@@ -91,7 +100,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     window, attribute = _window(query.within)
     lowering.refuse_after(query)
     choice, strict = _choice(query), query.selection.strategy is ast.Strategy.STRICT
-    if strict and _skips_till_next(pattern):
+    if strict and skips_till_next(pattern):
         raise lowering.refused(
             "SELECT STRICT of a formula with ->: it wants events in a row, and -> passes over events",
             "write : for events in a row",
@@ -269,7 +278,7 @@ class _Lowering:
             preference = Preference.EACH
         if preference is not Preference.EACH and (high or low) - low > _NESTED:
             raise self.refused(
-                f"more than {_NESTED} rounds that may be left out, each of which is preferred to what follows",
+                f"more than {_NESTED} rounds that may be left out, in a loop that chooses",
                 "φ->{2,} has no bound, and φ->{2,500} ALL prefers nothing",
                 node.span,
             )
@@ -529,7 +538,7 @@ class _Lowering:
         test = as_single_events(test, scope)
         if part.alternatives * count(test) > min(_ALTERNATIVES, self.settings.filter_alternatives):
             test = as_conditions(test, scope)
-        if _skips_till_next(part.pattern):
+        if skips_till_next(part.pattern):
             test = as_conditions(test, scope)
             if count(test) > 1:
                 raise self.refused(
@@ -555,7 +564,7 @@ class _Lowering:
 
     def restricted(self, part: _Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> _Part:
         outside = variables - part.defined
-        if not outside and not _skips_till_next(part.pattern):
+        if not outside and not skips_till_next(part.pattern):
             condition = decided_in_order(condition, part.pattern)
         if reads_earlier(condition):
             return self.at_events(part, condition, span)
@@ -586,7 +595,7 @@ class _Lowering:
     def with_rounds(self, part: _Part) -> _Part:
         """The whole formula under its conditions that read earlier events."""
         pattern = part.pattern
-        both = [n for n in walk(pattern) if isinstance(n, algebra.And) and _skips_till_next(n)]
+        both = [n for n in walk(pattern) if isinstance(n, algebra.And) and skips_till_next(n)]
         for guard, span in self.before.items():
             for node in both:
                 if guard.variables & algebra.variables(node.left) and guard.variables & algebra.variables(node.right):
@@ -610,12 +619,6 @@ class _Lowering:
                 pattern = _mark(pattern, variable, mark)
         pending = _Pending(rename(condition, marks), outside, frozenset(marks.values()), span)
         return dataclasses.replace(part, pattern=pattern, pending=(*part.pending, pending))
-
-
-def _skips_till_next(pattern: Pattern) -> bool:
-    return any(
-        isinstance(node, algebra.Sequence | algebra.Iterate) and node.skip is Skip.NEXT for node in walk(pattern)
-    )
 
 
 def _atom(node: ast.EventType) -> _Part:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from ceql.rewrites.pop_filters import borrow, is_defined_here, pop_filters
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned, write
-from ceql.semantics.scopes import defined_names, fresh, is_between, size, skips_till_next, without_ending
+from ceql.semantics.scopes import defined_names, fresh, is_between, size, without_ending
 from ceql.syntax import ast
 from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
-from spaseq.core.pattern import Skip
+from spaseq.core.pattern import Skip, skips_till_next
 from spaseq.core.trees import children, with_children
 
 

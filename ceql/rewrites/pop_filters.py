@@ -19,7 +19,6 @@ from ceql.semantics.scopes import (
     rebuild,
     scope_of,
     size,
-    skips_till_next,
     taking,
     without,
     without_ending,
@@ -27,7 +26,7 @@ from ceql.semantics.scopes import (
 from ceql.syntax import ast
 from ceql.syntax.walk import is_plain
 from spaseq.core.errors import InternalError
-from spaseq.core.pattern import Skip
+from spaseq.core.pattern import Skip, skips_till_next
 
 
 def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:

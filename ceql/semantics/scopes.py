@@ -70,12 +70,6 @@ def is_between(before: Skip, after: Skip) -> bool:
     return before is after and after is not Skip.NONE
 
 
-def skips_till_next(node: ast.Formula) -> bool:
-    """True if some part of a formula takes the next event that fits. Then a part of it has an effect on the events that
-    other parts take."""
-    return any(isinstance(part, ast.Sequence | ast.Repeat) and part.skip is Skip.NEXT for part in walk(node))
-
-
 def is_deeper(node: ast.Formula, limit: int) -> bool:
     """True if a formula is nested more than `limit` deep. Not recursive, so that any depth can be tested."""
     level = [node]

@@ -167,6 +167,9 @@ _FORMULA_SLIPS: Final = tuple(
         (r"", r"AND\s+NOT\b", "A without a B behind it is A; NOT B, at the end or with more behind it: A; NOT B; C"),
         (r"", r"AND\b", "A and B in any order is AND(A, B); conditions are a FILTER"),
         (r"", r",", "in order: A; B; C. In any order: AND(A, B, C)"),
+        (r"", r"FOLLOWED_?BY_?ANY\b", "Flink's followedByAny is ; here: A ; B"),
+        (r"", r"NOT_?FOLLOWED_?BY\b", "Flink's notFollowedBy is a NOT: A -> NOT B -> C, or A ; NOT B at the end"),
+        (r"", r"FOLLOWED_?BY\b", "Flink's followedBy is -> here: A -> B"),
         (r"[\w+)}`]", r"[^\W\d]|`", _BETWEEN),
     )
 )

@@ -33,6 +33,7 @@ from spaseq.core.pattern.nodes import (
     Project,
     Sequence,
     Skip,
+    skips_till_next,
 )
 from spaseq.core.pattern.push_filters import push_filters
 from spaseq.core.pattern.repetition import repeat
@@ -60,6 +61,7 @@ __all__ = [
     "balance",
     "push_filters",
     "repeat",
+    "skips_till_next",
     "told_by_positions",
     "variables",
 ]

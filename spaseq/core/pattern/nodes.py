@@ -19,6 +19,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from spaseq.core.trees import walk
+
 
 @runtime_checkable
 class Batch(Protocol):
@@ -81,6 +83,12 @@ class Skip(enum.Enum):
     """Skip only events that it cannot take: CEQL `->`, SPAseq `;` (skip-till-next, [SPAseq] Definition 11)."""
     NONE = "none"
     """Skip nothing, the very next event must fit: CEQL `:`, SPAseq `,` (strict contiguity)."""
+
+
+def skips_till_next(tree: Any) -> bool:
+    """True if some part of a pattern, or of a formula with the same `skip`, takes the next event that fits. Then a part
+    has an effect on the events that other parts take. O(size)."""
+    return any(getattr(part, "skip", None) is Skip.NEXT for part in walk(tree))
 
 
 class Preference(enum.Enum):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from spaseq.core.jit import hot, inline, kernel
-from spaseq.core.tecs.kernels.after_match import apply_firsts, finish_after
+from spaseq.core.tecs.kernels.after_match import drop_dead_sources, finish_after
 from spaseq.core.tecs.kernels.frontiers import apply_best, enumerate_earliest, enumerate_recent, reserve_runs
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_ANY,
@@ -88,6 +88,31 @@ def gather_events(rows, classes, positions, keys, lows, keeps, events):
         events[i, E_KEEP] = keeps[i]
 
 
+@hot
+def first_unconsumed(st, floors, consume, key, low, keep):
+    """The first live start in partition `key`, `low`, and the first whose nodes are kept, `keep`, after what earlier
+    matches consumed. `floors`: as for `run_classes`."""
+    if consume == CONSUME_ANY:
+        low = max(low, st[FLOOR])
+        keep = max(keep, st[FLOOR])
+    elif consume != CONSUME_NONE:
+        low = max(low, floors[key])
+        st[KEY] = key
+    return low, keep
+
+
+@hot
+def note_consumed(st, floors, consume, key, position):
+    """Of a match that ends at `position` in partition `key`: the starts up to it are consumed, or all to come. `floors`
+    gets the first that is not."""
+    if consume == CONSUME_ANY:
+        st[FLOOR] = position + 1
+    elif consume == CONSUME_PARTITION:
+        floors[key] = position + 1
+    elif consume == CONSUME_ONCE:
+        floors[key] = NEVER
+
+
 @kernel
 def run_classes(events, structure, tables, width, floors, consume, runs, output, recent, after):
     """Algorithm 1 over a batch for an automaton without registers, touching only the states that move.
@@ -114,12 +139,7 @@ def run_classes(events, structure, tables, width, floors, consume, runs, output,
         low = events[k, E_LOW]
         keep = events[k, E_KEEP]
         if consume != CONSUME_NONE:
-            if consume == CONSUME_ANY:
-                low = max(low, st[FLOOR])
-                keep = max(keep, st[FLOOR])
-            else:
-                low = max(low, floors[key])
-                st[KEY] = key
+            low, keep = first_unconsumed(st, floors, consume, key, low, keep)
             if low > position:
                 st[ROW] = k + 1
                 continue
@@ -163,12 +183,7 @@ def run_classes(events, structure, tables, width, floors, consume, runs, output,
             if moves[i, SKIP_TO] >= 0 and not known[moves[i, SKIP_TO] - base]:
                 st[UNKNOWN_STATE] = 1
         if st[OUTS] > 0:
-            if consume == CONSUME_ANY:
-                st[FLOOR] = position + 1
-            elif consume == CONSUME_PARTITION:
-                floors[key] = position + 1
-            elif consume == CONSUME_ONCE:
-                floors[key] = NEVER
+            note_consumed(st, floors, consume, key, position)
             status = finish_event(structure, output, recent, after)
             if status != DONE:
                 return status
@@ -212,8 +227,7 @@ def finish_event(structure, output, recent, after):
 
 @hot
 def apply_planned(structure, runs, count, position, low, dead_before, order, after):
-    """`apply_moves`, `apply_best`, `apply_firsts` or `apply_starts`, once there is room; else the status that asks for
-    it."""
+    """`apply_moves`, `apply_best` or `apply_starts`, once there is room; else the status that asks for it."""
     nodes, cells, entries, st, checks, moves, outs = structure
     if order == ENDS:
         apply_starts(cells, st, moves, count, position, low, outs)
@@ -227,8 +241,7 @@ def apply_planned(structure, runs, count, position, low, dead_before, order, aft
     if status != DONE:
         return status
     if after is not None:
-        apply_firsts(nodes, cells, entries, st, moves, count, position, low, outs, runs, after.dead)
-        return DONE
+        drop_dead_sources(cells, entries, st, moves, count, after.dead)
     apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
     return DONE
 

@@ -15,13 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from spaseq.core.engine.kernels.drivers import first_unconsumed, note_consumed
 from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.choices import empty_cell, fold, prepend, start_of, write_run
 from spaseq.core.tecs.kernels.layout import (
-    CONSUME_ANY,
     CONSUME_NONE,
-    CONSUME_ONCE,
-    CONSUME_PARTITION,
     COUNTED,
     DONE,
     E_CLASS,
@@ -31,7 +29,6 @@ from spaseq.core.tecs.kernels.layout import (
     E_POSITION,
     END,
     FIRST,
-    FLOOR,
     FREE_COUNT,
     FREE_GROUP,
     G_KEY,
@@ -343,11 +340,8 @@ def run_lists(events, structure, steps, groups, first, width, floors, consume, s
         key = events[k, E_KEY]
         low = events[k, E_LOW]
         keep = events[k, E_KEEP]
-        if consume == CONSUME_ANY:
-            low = max(low, st[FLOOR])
-            keep = max(keep, st[FLOOR])
-        elif consume != CONSUME_NONE:
-            low = max(low, floors[key])
+        if consume != CONSUME_NONE:
+            low, keep = first_unconsumed(st, floors, consume, key, low, keep)
             if low > position:
                 st[ROW] = k + 1
                 continue
@@ -366,12 +360,7 @@ def run_lists(events, structure, steps, groups, first, width, floors, consume, s
         move_groups(structure, steps, groups, first, width, key, c, position, low, single, scratch, output.write)
         st[ROW] = k + 1
         if st[OUTS] > 0:
-            if consume == CONSUME_ANY:
-                st[FLOOR] = position + 1
-            elif consume == CONSUME_PARTITION:
-                floors[key] = position + 1
-            elif consume == CONSUME_ONCE:
-                floors[key] = NEVER
+            note_consumed(st, floors, consume, key, position)
             status = finish_run(structure, output)
             if status != DONE:
                 return status

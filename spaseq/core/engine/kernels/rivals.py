@@ -12,18 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spaseq.core.engine.kernels.drivers import apply_planned, finish_event
+from spaseq.core.engine.kernels.drivers import apply_planned, finish_event, first_unconsumed, note_consumed
 from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.layout import (
-    CONSUME_ANY,
-    CONSUME_PARTITION,
+    CONSUME_NONE,
     DONE,
     E_CLASS,
     E_KEEP,
     E_KEY,
     E_LOW,
     E_POSITION,
-    FLOOR,
     HEAD,
     HEAD_MAX,
     M_LABEL,
@@ -168,11 +166,11 @@ def run_shapes(events, structure, tables, live, floors, consume, runs, output, r
         key = events[k, E_KEY]
         low = events[k, E_LOW]
         keep = events[k, E_KEEP]
-        if consume == CONSUME_ANY:
-            low = max(low, st[FLOOR])
-            keep = max(keep, st[FLOOR])
-        elif consume == CONSUME_PARTITION:
-            low = max(low, floors[key])
+        if consume != CONSUME_NONE:
+            low, keep = first_unconsumed(st, floors, consume, key, low, keep)
+            if low > position:
+                st[ROW] = k + 1
+                continue
         status = plan_moves(structure, tables, live, c, key, low)
         if status != DONE:
             return status
@@ -189,10 +187,7 @@ def run_shapes(events, structure, tables, live, floors, consume, runs, output, r
             return status
         st[ROW] = k + 1
         if st[OUTS] > 0:
-            if consume == CONSUME_ANY:
-                st[FLOOR] = position + 1
-            elif consume == CONSUME_PARTITION:
-                floors[key] = position + 1
+            note_consumed(st, floors, consume, key, position)
             status = finish_event(structure, output, recent, None)
             if status != DONE:
                 return status

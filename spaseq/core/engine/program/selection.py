@@ -38,7 +38,7 @@ def kernel_order(program: Program) -> int:
         return k.KEEP_OPEN
     rule = after_rule(program)
     if rule is not None:
-        return k.BEST_EARLIEST if discards_own_start(program.cea, rule) else k.KEEP_ALL
+        return k.BEST_OF_START if discards_own_start(program.cea, rule) else k.KEEP_ALL
     match program.choice.selection:
         case Selection.ALL | Selection.ANY | Selection.MAX:
             return k.KEEP_ALL

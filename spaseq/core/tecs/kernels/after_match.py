@@ -2,9 +2,9 @@
 
 All rules discard by the start, in the partition of the match. A rule that discards a prefix of the starts raises a
 floor. TO NEXT EVENT discards single starts, which are kept in a hash table (`dead`). The runs of a dead start are not
-searched: they leave a cell when it next moves (`apply_firsts`), or when the table is full (`drop_dead`).
+searched: they leave a cell when it next moves (`drop_dead_sources`), or when the table is full (`drop_dead`).
 
-The matches of one event are all listed, put in the order of NEXT, and taken one by one. With `apply_firsts` a cell
+The matches of one event are all listed, put in the order of NEXT, and taken one by one. With BEST_OF_START a cell
 keeps, of the runs with one start, only the best: the others could complete only where the best does, and then it
 discards them. So an event lists at most one match for each start and accepting move. Each of them is then discarded or
 has discarded its own start. So over a stream a run is listed once.
@@ -19,7 +19,6 @@ from __future__ import annotations
 import numpy as np
 
 from spaseq.core.jit import hot, kernel
-from spaseq.core.tecs.kernels.frontiers import insert_by_start
 from spaseq.core.tecs.kernels.layout import (
     AFTER_ONCE,
     AFTER_PAST_LAST,
@@ -32,7 +31,6 @@ from spaseq.core.tecs.kernels.layout import (
     DEAD_COUNT,
     DEAD_KEY,
     DEAD_START,
-    DEPTH,
     DONE,
     END,
     FIRST,
@@ -41,21 +39,12 @@ from spaseq.core.tecs.kernels.layout import (
     GROW_LISTED,
     HEAD,
     HEAD_MAX,
-    IS_BOTTOM,
-    IS_OUTPUT,
     KEY,
     LABEL_BITS,
     LENGTH,
     LISTED,
     LISTED_PLACES,
     LISTING,
-    LOW,
-    M_FIRST,
-    M_LABEL,
-    M_LENGTH,
-    M_TAG,
-    MARK_ACCEPTS,
-    MARK_TO,
     MATCHES,
     NEEDED,
     NEVER,
@@ -66,10 +55,7 @@ from spaseq.core.tecs.kernels.layout import (
     OUT,
     OUTS,
     PLACES,
-    SKIP_ACCEPTS,
-    SKIP_TO,
     SOURCE,
-    STAY,
     STEP,
     WRITING,
     WRITTEN,
@@ -77,9 +63,7 @@ from spaseq.core.tecs.kernels.layout import (
 from spaseq.core.tecs.kernels.structure import (
     clear_cell,
     enumerate_outs,
-    evict_dead_entries,
     free_entries,
-    new_node,
 )
 
 
@@ -139,71 +123,12 @@ def drop_dead(cells, entries, st, dead, which, keys):
 
 
 @kernel
-def apply_firsts(nodes, cells, entries, st, moves, count, position, low, outs, runs, dead):
-    """`apply_moves` if a cell keeps, of the runs with one start, the best by NEXT, and those that are as good.
-
-    As `apply_best` with BEST_EARLIEST, but for two things: runs of dead starts are dropped, and all runs that the event
-    accepts are in `outs`. Precondition: `reserve_runs` returned DONE.
-    """
-    used = 0
-    for i in range(count):
-        move = moves[i]
-        cell = move[SOURCE]
-        move[M_FIRST] = used
-        if cell < 0:
-            node = NIL
-            if move[SKIP_TO] >= 0 or move[SKIP_ACCEPTS]:
-                node = new_node(nodes, st, NIL, IS_BOTTOM, position, position)
-            runs[used, 0] = node
-            runs[used, 1] = position
-            used += 1
-        else:
-            if st[DEAD_COUNT] > 0:
-                drop_dead_entries(cells, entries, st, dead, cell, st[KEY])
-            entry = cells[cell, FIRST]
-            while entry >= 0 and entries[entry, NODE_MAX] >= low:
-                runs[used, 0] = entries[entry, NODE]
-                runs[used, 1] = entries[entry, NODE_MAX]
-                used += 1
-                entry = entries[entry, NEXT]
-            if move[SKIP_TO] != STAY:
-                clear_cell(cells, entries, st, cell)
-        move[M_LENGTH] = used - move[M_FIRST]
-    accepted = 0
-    for i in range(count):
-        move = moves[i]
-        for column in (MARK_TO, SKIP_TO):
-            if move[column] >= 0:
-                evict_dead_entries(cells, entries, st, move[column], low)
-        marked_behind = np.int64(NIL)
-        skipped_behind = np.int64(NIL)
-        for r in range(move[M_FIRST], move[M_FIRST] + move[M_LENGTH]):
-            node = runs[r, 0]
-            start = runs[r, 1]
-            if move[MARK_TO] >= 0 or move[MARK_ACCEPTS]:
-                marked = new_node(nodes, st, node, IS_OUTPUT - move[M_LABEL], position, start)
-                if move[MARK_TO] >= 0:
-                    marked_behind = insert_by_start(
-                        nodes, cells, entries, st, move[MARK_TO], marked, start, marked_behind
-                    )
-                if move[MARK_ACCEPTS]:
-                    outs[accepted, 0] = marked
-                    outs[accepted, 1] = move[M_TAG]
-                    accepted += 1
-            if move[SKIP_ACCEPTS]:
-                outs[accepted, 0] = node
-                outs[accepted, 1] = -1 - move[M_TAG]
-                accepted += 1
-            if move[SKIP_TO] >= 0:
-                skipped_behind = insert_by_start(nodes, cells, entries, st, move[SKIP_TO], node, start, skipped_behind)
-            if move[MARK_TO] == move[SKIP_TO]:
-                marked_behind = np.int64(NIL)
-                skipped_behind = np.int64(NIL)
-    st[OUTS] = accepted
-    st[OUT] = 0
-    st[DEPTH] = 0
-    st[END] = position
-    st[LOW] = low
+def drop_dead_sources(cells, entries, st, moves, count, dead):
+    """Removes the runs of dead starts from the sources of the moves. O(entries)."""
+    if st[DEAD_COUNT] > 0:
+        for i in range(count):
+            if moves[i, SOURCE] >= 0:
+                drop_dead_entries(cells, entries, st, dead, moves[i, SOURCE], st[KEY])
 
 
 @kernel

@@ -17,6 +17,7 @@ from spaseq.core.tecs.kernels.layout import (
     BEST_EARLIEST,
     BEST_LAST,
     BEST_NEXT,
+    BEST_OF_START,
     COUNTED,
     DEPTH,
     DONE,
@@ -176,9 +177,10 @@ def insert_by_start(nodes, cells, entries, st, cell, node, start, before):
 
 @kernel
 def offer(nodes, st, outs, node, tag, order):
-    """Adds `node`, with its tag, to the roots of this event if none is better, and removes those that it beats."""
+    """Adds `node`, with its tag, to the roots of this event if none is better, and removes those that it beats. With
+    BEST_OF_START adds it to the others."""
     n = st[OUTS]
-    if n > 0:
+    if n > 0 and order != BEST_OF_START:
         verdict = compare_marks(nodes, node, outs[0, 0], order)
         if verdict < 0:
             return
@@ -196,6 +198,7 @@ def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, run
     `runs` (int64, (r, 2)) is scratch for the runs of the sources. They are copied first, so that no transition sees the
     effects of another one at the same event. Precondition: `reserve_runs` returned DONE.
     """
+    by_start = order in (BEST_EARLIEST, BEST_OF_START)
     used = 0
     for i in range(count):
         move = moves[i]
@@ -232,7 +235,7 @@ def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, run
             start = runs[r, 1]
             if move[MARK_TO] >= 0 or move[MARK_ACCEPTS]:
                 marked = new_node(nodes, st, node, IS_OUTPUT - move[M_LABEL], position, start)
-                if move[MARK_TO] >= 0 and order == BEST_EARLIEST:
+                if move[MARK_TO] >= 0 and by_start:
                     marked_behind = insert_by_start(
                         nodes, cells, entries, st, move[MARK_TO], marked, start, marked_behind
                     )
@@ -242,7 +245,7 @@ def apply_best(nodes, cells, entries, st, moves, count, position, low, outs, run
                     offer(nodes, st, outs, marked, move[M_TAG], order)
             if move[SKIP_ACCEPTS]:
                 offer(nodes, st, outs, node, -1 - move[M_TAG], order)
-            if move[SKIP_TO] >= 0 and order == BEST_EARLIEST:
+            if move[SKIP_TO] >= 0 and by_start:
                 skipped_behind = insert_by_start(nodes, cells, entries, st, move[SKIP_TO], node, start, skipped_behind)
             elif move[SKIP_TO] >= 0:
                 insert_run(nodes, cells, entries, st, move[SKIP_TO], node, start, order)

@@ -78,11 +78,12 @@ KEEP_ALL = 0
 BEST_NEXT = 1
 BEST_LAST = 2
 BEST_EARLIEST = 3  # BEST_NEXT if every run marks its start
-FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST)
 ENDS = 4  # only whether there is one: a cell holds the greatest start of its runs and no list
 KEEP_OPEN = 5  # all, as roots: their matches are enumerated once it is known which of them hold
 EARLIEST = 6  # all, one run a start, each cell with neighbouring starts: the earliest one is reported
 PREFERRED = 7  # the best run of each place, in groups of starts (`run_lists`)
+BEST_OF_START = 8  # cells as with BEST_EARLIEST; all runs that an event accepts are its roots
+FRONTIERS = (BEST_NEXT, BEST_LAST, BEST_EARLIEST, BEST_OF_START)
 
 # columns of `groups`, one row per group of starts in one list of places
 G_LIST = 0  # NIL if the row is free

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.engine.kernels.drivers import apply_planned, finish_event
+from spaseq.core.engine.kernels.drivers import apply_planned, finish_event, first_unconsumed, note_consumed
 from spaseq.core.engine.kernels.registers.groups import group_arcs, group_sets, note_answers
 from spaseq.core.engine.kernels.registers.index import (
     equal_slot,
@@ -64,10 +64,7 @@ from spaseq.core.engine.kernels.registers.layout import (
 )
 from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import (
-    CONSUME_ANY,
     CONSUME_NONE,
-    CONSUME_ONCE,
-    CONSUME_PARTITION,
     DONE,
     E_CLASS,
     E_KEEP,
@@ -76,17 +73,14 @@ from spaseq.core.tecs.kernels.layout import (
     E_POSITION,
     E_ROW,
     ENDS,
-    FLOOR,
     HEAD,
     HEAD_MAX,
-    KEY,
     M_LABEL,
     M_TAG,
     MARK_ACCEPTS,
     MARK_TO,
     NEED_STATES,
     NEEDED,
-    NEVER,
     NIL,
     OUTS,
     ROW,
@@ -346,12 +340,7 @@ def run_guarded(
         low = events[k, E_LOW]
         keep = events[k, E_KEEP]
         if consume != CONSUME_NONE:
-            if consume == CONSUME_ANY:
-                low = max(low, st[FLOOR])
-                keep = max(keep, st[FLOOR])
-            else:
-                low = max(low, floors[key])
-                st[KEY] = key
+            low, keep = first_unconsumed(st, floors, consume, key, low, keep)
             if low > position:
                 st[ROW] = k + 1
                 continue
@@ -383,12 +372,7 @@ def run_guarded(
         st[ROW] = k + 1
         free_left(structure, configurations, several, count)
         if st[OUTS] > 0:
-            if consume == CONSUME_ANY:
-                st[FLOOR] = position + 1
-            elif consume == CONSUME_PARTITION:
-                floors[key] = position + 1
-            elif consume == CONSUME_ONCE:
-                floors[key] = NEVER
+            note_consumed(st, floors, consume, key, position)
             status = finish_event(structure, output, recent, after)
             if status != DONE:
                 return status

@@ -33,7 +33,6 @@ from spaseq.core.engine.kernels.registers.layout import (
     EXACT,
     GATHER,
     GIVEN,
-    GREATER,
     HELD,
     HUGE,
     KEEP,
@@ -67,7 +66,7 @@ from spaseq.core.engine.kernels.registers.layout import (
 )
 from spaseq.core.engine.kernels.registers.totals import (
     admits_total,
-    compare_numbers,
+    compare_values,
     constant_of,
     double_of,
     gather,
@@ -85,17 +84,7 @@ def admits(symbol, left, right):
     symbol = symbol & 7
     if left == UNKNOWN or right == UNKNOWN:
         return False
-    if symbol == EQUAL:
-        return left == right
-    if symbol == DIFFERENT:
-        return left != right
-    if symbol == LESS:
-        return left < right
-    if symbol == AT_MOST:
-        return left <= right
-    if symbol == GREATER:
-        return left > right
-    return left >= right
+    return compare_values(symbol, left, right)
 
 
 @hot
@@ -187,7 +176,7 @@ def decide(ops, first, last, values, row, stack):
                 a = a / b if b > 0 else a
                 off = max(a_off, b_off)
             elif kind == COMPARE and ops[o, COLUMN] == EXACT and a_off + b_off == 0:
-                a = 1.0 if compare_numbers(ops[o, SYMBOL], a, b) else 0.0
+                a = 1.0 if compare_values(ops[o, SYMBOL], a, b) else 0.0
             elif kind == COMPARE:
                 a = compare(ops[o, SYMBOL], a, a_off, b, b_off)
             elif kind == AND:

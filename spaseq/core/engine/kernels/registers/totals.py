@@ -64,8 +64,8 @@ def constant_of(ops, o):
 
 
 @hot
-def compare_numbers(symbol, left, right):
-    """True if `left symbol right`, doubles."""
+def compare_values(symbol, left, right):
+    """True if `left symbol right`: doubles, or codes of one kind."""
     if symbol == EQUAL:
         return left == right
     if symbol == DIFFERENT:
@@ -99,7 +99,7 @@ def admits_total(ops, o, row):
     if left == UNKNOWN or right == UNKNOWN:
         return False
     other = constant_of(ops, o + 1) if fixed else total_of(ops, o + 1, row)
-    return compare_numbers(ops[o, SYMBOL], total_of(ops, o, row), other)
+    return compare_values(ops[o, SYMBOL], total_of(ops, o, row), other)
 
 
 @kernel
