@@ -114,7 +114,7 @@ def test_a_variable_that_never_takes_the_first_event_leaves_one_run_for_each_sta
     others with its start."""
     a, b, c = o.Type("A"), o.As(o.Type("B"), "b"), o.Type("C")
     chain, choice = o.Then(o.Then(a, b), c), o.Then(o.Then(a, o.Or(b, o.Type("B"))), c)
-    for formula, variable, order in ((chain, "b", k.BEST_EARLIEST), (chain, "C", k.BEST_EARLIEST),
+    for formula, variable, order in ((chain, "b", k.BEST_OF_START), (chain, "C", k.BEST_OF_START),
                                      (chain, "A", k.KEEP_ALL), (choice, "b", k.KEEP_ALL)):  # fmt: skip
         for rule in (After.TO_FIRST, After.TO_LAST):
             program = compile_program(lower(formula), choice=Choice(after=AfterMatch(rule, variable)))
