@@ -5,7 +5,7 @@ events and in guards. A function that gives a truth value may stand for a condit
 
 NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value. SUM, AVG, MIN, MAX and STDDEV are over the values
 that are not NULL. They are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST
-are the values of the first and the last event, NULL or not. Any other function is NULL if an argument is.
+are the values of the first and the last event, NULL or not; COLLECT lists all of them. Any other function is NULL if an argument is.
 """
 
 from __future__ import annotations
@@ -148,6 +148,11 @@ def _real(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
+def _distinct(state: Any, value: Any) -> Hashable:
+    """State: the values so far, each with its kind: 1 is not TRUE."""
+    return state if value is None else state | {(kind_of(value), value)}
+
+
 def _correlation(left: tuple[float, ...], right: tuple[float, ...]) -> float | None:
     """Pearson's correlation of two lists of numbers, within -1 and 1. O(length)."""
     count = len(left)
@@ -168,8 +173,10 @@ FUNCTIONS: Final = {
     row.name: row
     for row in (
         Function("AVG", ("number",), "number", _mean, _summed),
+        Function("COLLECT", ("any",), "list", list, lambda state, value: (*state, value), ()),
         Function("CORR", ("list", "list"), "number", _correlation),
         Function("COUNT", ("event",), "number", _itself, _count, 0),
+        Function("COUNT DISTINCT", ("any",), "number", len, _distinct, frozenset()),
         Function("FIRST", ("any",), "argument", _first, lambda state, value: state or (value,), ()),
         Function("LAST", ("any",), "argument", _first, lambda state, value: (value,), ()),
         Function("MAX", ("ordered",), "argument", _itself, _extreme(">")),

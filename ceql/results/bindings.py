@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ceql.semantics.check import shown_variables
+from ceql.semantics.selection import read_variables
 from ceql.syntax import ast
 from spaseq.core.engine import MatchBatch
 from spaseq.core.events.mixed import flatten
@@ -44,8 +45,8 @@ class Shown:
 
 
 def lists_attributes(query: ast.Query) -> bool:
-    """True if SELECT has a list of attributes."""
-    return any(item.attributes for item in query.selection.items or ())
+    """True if SELECT has a list of attributes, or computes something of the events of variables."""
+    return any(item.attributes for item in query.selection.items or ()) or bool(read_variables(query))
 
 
 class Bindings:
@@ -101,7 +102,7 @@ class Bindings:
             rows = pa.array(rows_of(positions), pa.int64())
             listed = self.shown.attributes[variable]
             for name in self.names(events) if listed is None else listed:
-                values = _plain(events.column(name).take(rows)) if name in events.column_names else pa.nulls(len(rows))
+                values = plain(events.column(name).take(rows)) if name in events.column_names else pa.nulls(len(rows))
                 if pa.types.is_null(values.type):
                     values = pa.nulls(len(rows), self._declared.get(name, pa.null()))
                 yield f"{variable}.{name}", _lists(offsets, values)
@@ -111,8 +112,10 @@ def _lists(offsets: np.ndarray, values: pa.Array) -> pa.LargeListArray:
     return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values)
 
 
-def _plain(column: pa.ChunkedArray) -> pa.Array:
+def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """The column as one array, without dictionary encoding or union."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return flatten(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return flatten(column)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -94,10 +95,26 @@ class History(Blocks["EventBatch | Block"]):
     @property
     def table(self) -> pa.Table:
         """All events, in order; an attribute that a batch lacks is NULL there. No batch may be a `Block`."""
+        return self.columns(None)
+
+    def columns(self, names: Collection[str] | None) -> pa.Table:
+        """These attributes of all events, in order, of those that any event has; `table` for None."""
         batches = [batch for batch in self.blocks if isinstance(batch, EventBatch)]
         assert len(batches) == len(self.blocks)
         tables = [batch.table for batch in batches]
+        if names is not None:
+            tables = [table.select([name for name in table.column_names if name in names]) for table in tables]
         return tables[0] if len(tables) == 1 else common_schema(tables, batches[0].source)
+
+    def about(self, matches: MatchBatch) -> History:
+        """The same events in columns; if some were pushed one by one, only those that the matches name."""
+        if not any(isinstance(batch, Block) for batch in self.blocks):
+            return self
+        named = np.unique(np.concatenate([matches.positions, matches.start, matches.end]))
+        found = History([], [])
+        for number, own, rows in self.places(named):
+            found.put(events_of(self.blocks[number], rows), int(named[own][0]))
+        return found
 
     def event(self, position: int) -> dict[str, Any]:
         """The attributes of an event."""

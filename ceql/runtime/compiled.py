@@ -16,12 +16,15 @@ from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
 from ceql.lowering.passing import explain_steps
 from ceql.results.bindings import Bindings, Shown, lists_attributes
+from ceql.results.matches import Computing
+from ceql.results.selected import Selected, Times
 from ceql.rewrites import DEPTH, Rewritten, rewrite
 from ceql.semantics.ambiguities import ambiguities
 from ceql.semantics.check import check, conditions, event_types
 from ceql.semantics.rounds import with_rounds
 from ceql.semantics.schemas import Schema, read_schema
 from ceql.semantics.scopes import is_deeper
+from ceql.semantics.selection import with_columns
 from ceql.semantics.streams import with_streams
 from ceql.semantics.types import check_types
 from ceql.syntax import ast
@@ -43,7 +46,7 @@ class CompiledQuery(compiled.CompiledQuery):
 
     def _compile(self) -> None:
         self._programs: dict[bool, Program] = {}
-        self.tree: ast.Query = with_streams(parse(self.text, self.source))
+        self.tree: ast.Query = with_streams(with_columns(parse(self.text, self.source)))
         check(self.tree, self.text, self.source)
         settings = self.settings
         lazy = settings.evaluator in ("chain", "tree")  # which take few events, and count rounds by themselves
@@ -55,6 +58,7 @@ class CompiledQuery(compiled.CompiledQuery):
         self.within = f"WITHIN {print_within(within)}" if isinstance(within, ast.WithinTime) else ""
         self.pattern = self.lowered.pattern
         self.shown: Shown = Shown.of(self.tree)
+        self.selected: Selected | None = Selected(self.tree) if self.tree.selection.columns else None
         self.valuations: bool = lists_attributes(self.tree)
         self.automaton = self.program().cea
 
@@ -92,6 +96,10 @@ class CompiledQuery(compiled.CompiledQuery):
         """The names for the events that variables took; None if matches have none."""
         labels = self.program(valuations).labels
         return None if labels is None else Bindings(self.shown, labels, None if schema is None else schema.arrow)
+
+    def computing(self, times: Times, schema: Schema | None = None) -> Computing | None:
+        """What SELECT computes of matches; None if it lists variables."""
+        return None if self.selected is None else Computing(self.selected, times, {} if schema is None else schema.arrow)
 
     def declared(self, given: Any) -> Schema | None:
         """The schema that was given, if any, once the query is known to fit it."""

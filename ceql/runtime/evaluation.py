@@ -10,6 +10,7 @@ import pyarrow as pa
 from ceql.operators.values import KIND_WORDS
 from ceql.results.bindings import Shown
 from ceql.results.matches import Match, MatchTable, empty_table
+from ceql.results.selected import Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.unmatched import unknown_attributes, why_none
@@ -57,6 +58,7 @@ class Matches:
         self._options = options
         self._run: Run | None = None
         self._used = False
+        self._types: dict[str, pa.DataType] = {}
         self.counters: EventCounters = EventCounters()
 
     def __iter__(self) -> Iterator[Match]:
@@ -74,11 +76,12 @@ class Matches:
     def _tables(self) -> Iterator[MatchTable]:
         run, stream = self.begin()
         bindings = self._query.bindings(self._valuations, self._schema)
+        computing = self._query.computing(Times(self.counters, self._options.time_unit), self._schema)
         for events in stream:
             for matches, history in run.advance(events):
-                yield MatchTable(matches, history, bindings)
+                yield MatchTable(matches, history, bindings, computing)
         for rest, history in run.close():
-            yield MatchTable(rest, history, bindings)
+            yield MatchTable(rest, history, bindings, computing)
 
     def count(self, limit: int | None = None) -> int:
         """The number of matches, or `limit` if there are as many; none is written out. No event is evaluated behind
@@ -98,15 +101,26 @@ class Matches:
         return found if limit is None else min(found, limit)
 
     def to_arrow(self) -> pa.Table:
-        """All matches as a table: start, end, positions, start_time, end_time.
+        """All matches as a table: the columns that SELECT computes; else start, end, positions, start_time, end_time.
 
         Valuations have for each variable v a column `v` of the positions it took, and columns `v.attribute`: lists.
         """
         parts = list(self.tables())
         tables = [part.to_arrow(self.counters.iso_times) for part in parts]
         if not tables:
-            return empty_table(shown=self.shown)
+            return self.empty()
         return pa.concat_tables(tables, promote_options="none" if self.shown is None else "permissive")
+
+    def empty(self) -> pa.Table:
+        """The table of no matches, of the columns that are known without any."""
+        if self._query.selected is not None:
+            return self._query.selected.types(self._types, self.counters.iso_times).empty_table()
+        return empty_table(self.counters.iso_times, self.shown)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that SELECT computes."""
+        return () if self._query.selected is None else self._query.selected.names
 
     @property
     def shown(self) -> Shown | None:
@@ -170,6 +184,8 @@ class Matches:
         """The batches; before the first, the query is checked against the columns of the input."""
         batches = iter(stream)
         first = next(batches, None)
+        for own in stream.schemas.values():
+            self._types |= {field.name: field.type for field in own}
         schema = infer(self._sources, stream.schemas)
         if schema is not None:
             if self._schema is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from ceql.results.history import History
 from ceql.results.matches import Match, MatchTable
+from ceql.results.selected import Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.single_events import Found, Singles
@@ -50,6 +51,7 @@ class Session(Pushing[Match]):
         self._feed = EventFeed(names, options, query.timed)
         self._valuations = valuations
         self._bindings = query.bindings(valuations)
+        self._computing = None if program else query.computing(Times(self._feed.counters, options.time_unit))
         self._run = Run(query.lowered, program or query.program(valuations))
         self._run.counters = self._feed.counters
         self._singles: Singles | None = None
@@ -92,7 +94,7 @@ class Session(Pushing[Match]):
                 use.refuse()
             try:
                 parts = self._quick.push(events)  # type: ignore[union-attr]
-                found = [match for part in parts for match in MatchTable(*part)] if parts else []
+                found = [match for part in parts for match in MatchTable(*part, None, self._computing)] if parts else []
             except BaseException as error:
                 use.stopped(type(error))
                 raise
@@ -105,7 +107,7 @@ class Session(Pushing[Match]):
             self._check_open()
             parts = None if tried else self._singly(events, stream)
             if parts is not None:
-                return [match for part in parts for match in MatchTable(*part)]
+                return [match for part in parts for match in MatchTable(*part, None, self._computing)]
             self._to_batches()
             return self._matches(lambda: self._feed.push(events, stream))
 
@@ -168,7 +170,7 @@ class Session(Pushing[Match]):
         return [match for events in batches() for match in self._list(self._run.advance(events, at_once=True))]
 
     def _list(self, found: Iterable[tuple[MatchBatch, History]]) -> list[Match]:
-        return [match for matches, history in found for match in MatchTable(matches, history, self._bindings)]
+        return [match for matches, history in found for match in MatchTable(matches, history, self._bindings, self._computing)]
 
 
 def open_session(
