@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -105,6 +105,19 @@ class History(Blocks["EventBatch | Block"]):
         if names is not None:
             tables = [table.select([name for name in table.column_names if name in names]) for table in tables]
         return tables[0] if len(tables) == 1 else common_schema(tables, batches[0].source)
+
+    def numbers_of_types(self, positions: np.ndarray, numbers: Mapping[str, int]) -> np.ndarray:
+        """The number of the type of each of these events: int64. Each has one of the types in `numbers`."""
+        found = np.zeros(len(positions), np.int64)
+        for number, own, rows in self.places(positions):
+            block = self.blocks[number]
+            if isinstance(block, Block):
+                events, name = block.events, block.type_column
+                found[own] = [numbers[str(events[row][name])] for row in rows.tolist()]  # type: ignore[index]
+            elif (types := block.types) is not None:
+                of_text = np.array([numbers.get(text, 0) for text in types.texts.to_pylist()], np.int64)
+                found[own] = of_text[types.codes[rows]]
+        return found
 
     def about(self, matches: MatchBatch) -> History:
         """The same events in columns; if some were pushed one by one, only those that the matches name."""

@@ -165,6 +165,12 @@ class MatchTable:
     bindings: Bindings | None = None
     computing: Computing | None = None
 
+    @staticmethod
+    def of(matches: MatchBatch, history: History, bindings: Bindings | None, computing: Computing | None) -> MatchTable:
+        """The table of matches as an evaluation gives them."""
+        labelled = matches if bindings is None else bindings.label(matches, history)
+        return MatchTable(labelled, history, bindings, computing)
+
     def __len__(self) -> int:
         return len(self.matches)
 

@@ -6,6 +6,7 @@ alerts (`ceql.runtime.alerts`) take a `CompiledQuery`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ from ceql.guards.totals import contents_of
 from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
 from ceql.lowering.passing import explain_steps
-from ceql.results.bindings import Bindings, Shown, lists_attributes
+from ceql.results.bindings import Bindings, Shown, labels_by_type, lists_attributes
 from ceql.results.matches import Computing
 from ceql.results.selected import Selected, Times
 from ceql.rewrites import DEPTH, Rewritten, rewrite
@@ -64,9 +65,19 @@ class CompiledQuery(compiled.CompiledQuery):
 
     def program(self, valuations: bool | None = None) -> Program:
         """The automaton with its window and budgets. It reports complex events, or valuations (by default as the query
-        asks); each is compiled on first use."""
+        asks); each is compiled on first use. If types tell the variables, complex events are all that is needed."""
         if valuations is None:
             valuations = self.valuations
+        return self.labelled(valuations and self._by_type is None)
+
+    @functools.cached_property
+    def _by_type(self) -> dict[str, int] | None:
+        """The labels of valuations by the types of events, if these decide them."""
+        after = self.tree.after is not None and self.tree.after.variable is not None
+        return None if after else labels_by_type(self.labelled(True).cea)
+
+    def labelled(self, valuations: bool) -> Program:
+        """The program whose matches are complex events, or valuations with their labels."""
         if valuations not in self._programs:
             with named_query(self.source):
                 self._programs[valuations] = compile_program(
@@ -94,8 +105,9 @@ class CompiledQuery(compiled.CompiledQuery):
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
         """The names for the events that variables took; None if matches have none."""
-        labels = self.program(valuations).labels
-        return None if labels is None else Bindings(self.shown, labels, None if schema is None else schema.arrow)
+        labels = self.labelled(valuations).labels
+        declared = None if schema is None else schema.arrow
+        return None if labels is None else Bindings(self.shown, labels, self._by_type, declared)
 
     def computing(self, times: Times, schema: Schema | None = None) -> Computing | None:
         """What SELECT computes of matches; None if it lists variables."""

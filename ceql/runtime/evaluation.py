@@ -79,9 +79,9 @@ class Matches:
         computing = self._query.computing(Times(self.counters, self._options.time_unit), self._schema)
         for events in stream:
             for matches, history in run.advance(events):
-                yield MatchTable(matches, history, bindings, computing)
+                yield MatchTable.of(matches, history, bindings, computing)
         for rest, history in run.close():
-            yield MatchTable(rest, history, bindings, computing)
+            yield MatchTable.of(rest, history, bindings, computing)
 
     def count(self, limit: int | None = None) -> int:
         """The number of matches, or `limit` if there are as many; none is written out. No event is evaluated behind
