@@ -66,6 +66,12 @@ class Selected:
         keys = (n for leaf in self._leaves for n in self._brackets.get(getattr(leaf, "name", ""), ()))
         self.attributes: tuple[str, ...] = tuple(dict.fromkeys((*read, *keys)))
 
+    @property
+    def timed(self) -> str:
+        """The time of a match that a column reads; empty if none does."""
+        bare = (leaf.name for leaf in self._leaves if isinstance(leaf, ast.Attribute) and leaf.variable is None)
+        return next((name for name in bare if name not in self._brackets), "")
+
     def _leaf(self, part: ast.Expression) -> ast.Expression | None:
         if not isinstance(part, ast.Attribute | ast.Earlier) and not is_aggregate(part):
             return None
@@ -85,6 +91,17 @@ class Selected:
         history = history.about(matches)
         events = history.columns(self.attributes)
         read = _Read(matches, history, events, bindings, self._brackets, times)
+        try:
+            return self._table(matches, read, events, times, declared)
+        except EventError as error:
+            problem = error.problem
+            for part, name in self._leaves.items():
+                problem = problem.replace(f"`{name}`", print_expression(part))
+            raise EventError(problem, source="SELECT", hint=error.hint) from None
+
+    def _table(
+        self, matches: MatchBatch, read: _Read, events: pa.Table, times: Times, declared: Types
+    ) -> pa.Table:
         found = {name: read.leaf(part) for part, name in self._leaves.items()}
         batch = _batch(pa.table({name: found[name] for name in self._combined}), len(matches))
         known = {**declared, **{field.name: _decoded(field.type) for field in events.schema}}

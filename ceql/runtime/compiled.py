@@ -122,6 +122,11 @@ class CompiledQuery(compiled.CompiledQuery):
         return schema
 
     @property
+    def timed(self) -> str:
+        """As of `spaseq.core.compiled`, and the times of matches that SELECT reads."""
+        return super().timed or ("" if self.selected is None else self.selected.timed)
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Likely mistakes: parts that can be read in two ways, parts that no event can match, and a query of only
         these."""

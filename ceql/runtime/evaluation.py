@@ -76,7 +76,7 @@ class Matches:
     def _tables(self) -> Iterator[MatchTable]:
         run, stream = self.begin()
         bindings = self._query.bindings(self._valuations, self._schema)
-        computing = self._query.computing(Times(self.counters, self._options.time_unit), self._schema)
+        computing = self._query.computing(Times(self.counters, self._options.unit), self._schema)
         for events in stream:
             for matches, history in run.advance(events):
                 yield MatchTable.of(matches, history, bindings, computing)

@@ -51,7 +51,7 @@ class Session(Pushing[Match]):
         self._feed = EventFeed(names, options, query.timed)
         self._valuations = valuations
         self._bindings = query.bindings(valuations)
-        self._computing = None if program else query.computing(Times(self._feed.counters, options.time_unit))
+        self._computing = None if program else query.computing(Times(self._feed.counters, options.unit))
         self._run = Run(query.lowered, program or query.program(valuations))
         self._run.counters = self._feed.counters
         self._singles: Singles | None = None

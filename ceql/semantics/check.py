@@ -201,7 +201,10 @@ class _Checker:
             )
         if clause == "SELECT" and name.upper() in ast.Strategy.__members__:
             raise self.error(f"SELECT {name.upper()} of what?", span, f"write SELECT {name.upper()} *")
-        hint = did_you_mean(name, self.variables) or f"the variables of the formula are {', '.join(self.variables)}"
+        hint = did_you_mean(name, self.variables)
+        if not hint:
+            attribute = f"; an attribute is one of a variable: {self.variables[0]}.{name}" if clause == "SELECT" else ""
+            hint = f"the variables of the formula are {', '.join(self.variables)}{attribute}"
         raise self.error(f"unknown variable {name} in {clause}", span, hint)
 
     def formula(self, node: ast.Formula) -> None:
