@@ -134,22 +134,27 @@ class _Checker:
             for part in parts(top):
                 match part:
                     case ast.Attribute(name, None) if name not in (*bare_names(query), *MATCH_TIMES):
-                        raise self.bare(name, part.span, query)
+                        raise self.bare(name, part.span, query, column)
                     case ast.Holds():
                         hint = "write a condition on one attribute: x.price > 3 is about the last event of x"
                         raise self.error("SELECT takes no condition in brackets", part.span, hint)
                     case ast.Call(function) if part is not top:
                         self.not_listed(function, part.span)
+            if column.name is None and not any(True for _ in variables_of(top)) and not any(True for _ in attributes_of(top)):
+                hint = "LIMIT 5 reports at most 5 matches for each event that completes some; a constant has a name: 5 AS n"
+                raise self.error("this is the same for every match", column.span, hint)
             self.expression(top, "SELECT")
             name = column_name(column)
             if name in names:
                 raise self.error(f"two columns are named {name}", column.span, f"write … AS {name}_2")
             names.add(name)
 
-    def bare(self, name: str, span: Span, query: ast.Query) -> QuerySemanticsError:
+    def bare(self, name: str, span: Span, query: ast.Query, column: ast.Column) -> QuerySemanticsError:
         """The error of a bare name in SELECT that stands for nothing."""
         if name in self.variables:
             hint = f"{name} stands for events: write {name}.price, COUNT({name}) or COLLECT({name}.price)"
+            if column.name is not None and isinstance(column.expression, ast.Attribute):
+                hint += f"; variables get their names in the formula: {name} AS {column.name.text}"
             return self.error(f"{name} of which attribute?", span, hint)
         keys = sorted(bare_names(query))
         hint = did_you_mean(name, (*keys, *self.variables, *MATCH_TIMES))
