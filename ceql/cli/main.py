@@ -102,11 +102,11 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ceql.cli.rows import found
+    from ceql.cli.rows import results_of
 
     form = chosen_format(MATCHES, options.format, options.output, "table")
     query, matches = _find(options)
-    results = found(matches, options.limit, options.time_unit or "s")
+    results = results_of(matches, options.limit, options.time_unit or "s")
     try:
         with (
             bounded(query.settings),

@@ -67,7 +67,7 @@ class FoundRows(FoundMatches):
         return (table.rows() for table in self._tables())
 
 
-def found(matches: Tables, limit: int | None, unit: str) -> Results:
+def results_of(matches: Tables, limit: int | None, unit: str) -> Results:
     """The results of a query: rows if SELECT computes columns, else matches."""
     return (FoundRows if matches.columns else FoundMatches)(matches, limit, unit)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ceql.cli.arguments import outcome
-from ceql.cli.rows import found as results_of
+from ceql.cli.rows import results_of
 from ceql.query import compile_query
 from ceql.results.matches import Match, MatchTable
 from spaseq.core.automata.diagram import automaton_diagram, classes_of

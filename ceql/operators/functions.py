@@ -3,9 +3,10 @@
 A row is all that a function takes. By it, calls are parsed, printed, checked, and evaluated on batches, on pushed
 events and in guards. A function that gives a truth value may stand for a condition.
 
-NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value. SUM, AVG, MIN, MAX and STDDEV are over the values
-that are not NULL. They are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST
-are the values of the first and the last event, NULL or not; COLLECT lists all of them. Any other function is NULL if an argument is.
+NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value. SUM, AVG, MIN, MAX and STDDEV are over the
+values that are not NULL. They are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST
+and LAST are the values of the first and the last event, NULL or not; COLLECT lists those of all events. Any other
+function is NULL if an argument is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The results of a query.
 
-`history` keeps the events that future matches may contain, `bindings` have the events that each variable took,
+`history` keeps the events that future matches may contain, and `bindings` have those that each variable took.
 `selected` computes the columns of SELECT of them, and `matches` are the objects that a user sees.
 
 * `history`: The events that future matches may contain: batches, and blocks of events that were pushed one by one.

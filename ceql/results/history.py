@@ -113,7 +113,7 @@ class History(Blocks["EventBatch | Block"]):
             block = self.blocks[number]
             if isinstance(block, Block):
                 events, name = block.events, block.type_column
-                found[own] = [numbers[str(events[row][name])] for row in rows.tolist()]  # type: ignore[index]
+                found[own] = [numbers[str(events[row][name])] for row in rows.tolist()]
             elif (types := block.types) is not None:
                 of_text = np.array([numbers.get(text, 0) for text in types.texts.to_pylist()], np.int64)
                 found[own] = of_text[types.codes[rows]]

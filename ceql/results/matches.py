@@ -41,7 +41,7 @@ class Match:
 
     @property
     def row(self) -> dict[str, Any]:
-        """What SELECT computes of the match, by the names of its columns; {} if it computes nothing."""
+        """The row of the match: the values of the columns that SELECT computes, by name; {} if it computes none."""
         return {} if self._rows is None else self._rows.of(self._number)
 
     @property
@@ -148,7 +148,7 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class Computing:
-    """What is computed of matches: the columns of SELECT, with the form of times and the types that a schema gives."""
+    """The columns that SELECT computes, with the form of times and the types that a schema gives."""
 
     selected: Selected
     times: Times
@@ -182,7 +182,9 @@ class MatchTable:
         rows = None if self.computing is None else _Rows(self)
         for i in range(len(starts)):
             taken = {} if bound is None else bound[i]
-            yield Match(starts[i], ends[i], tuple(positions[offsets[i] : offsets[i + 1]]), taken, history, shown, rows, i)
+            yield Match(
+                starts[i], ends[i], tuple(positions[offsets[i] : offsets[i + 1]]), taken, history, shown, rows, i
+            )
 
     def head(self, count: int) -> MatchTable:
         """The first `count` matches."""
@@ -201,8 +203,8 @@ class MatchTable:
         return c.selected.table(self.matches, self.history, self.bindings, c.times, c.declared)
 
     def to_arrow(self, iso: bool) -> pa.Table:
-        """What SELECT computes; else columns start, end, positions, start_time and end_time (int64 ns, or timestamps if
-        `iso`).
+        """The columns that SELECT computes; else start, end, positions, start_time and end_time (int64 ns, or with
+        `iso` timestamps).
 
         With valuations, each variable v has a column `v`, lists of the positions it took, and columns `v.attribute`,
         lists of its events' values, as long as the former. An attribute that no event has had yet has no column.

@@ -7,6 +7,7 @@ one by one: several kinds, and sums of whole numbers beyond 64 bits.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -45,8 +46,8 @@ def one_by_one(name: str, column: Column | None, offsets: np.ndarray) -> list[An
     """The aggregate of each segment, by its row of `FUNCTIONS`. None for NULL, and for FIRST and LAST of none."""
     function, get = FUNCTIONS[name], getter_of(column)
     assert function.add is not None
-    bounds, found = offsets.tolist(), []
-    for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+    found = []
+    for start, end in itertools.pairwise(offsets.tolist()):
         state = function.start
         for row in range(start, end):
             state = function.add(state, get(row))
@@ -55,8 +56,8 @@ def one_by_one(name: str, column: Column | None, offsets: np.ndarray) -> list[An
 
 
 def extreme(name: str, column: Column | None, offsets: np.ndarray) -> np.ndarray | None:
-    """Which element is the MIN or MAX of each segment, the first of equal ones: int64 (m,), -1 if all are NULL. None
-    for columns whose values it cannot compare as a whole."""
+    """The place of the MIN or MAX of each segment, of the first of equal ones: int64 (m,), -1 if all are NULL. None for
+    columns whose values it cannot compare as a whole."""
     count = len(offsets) - 1
     if column is None:
         return np.full(count, -1)
@@ -123,12 +124,12 @@ def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return total
 
 
-def _known(column: Column) -> np.ndarray | None:
+def _validity(column: Column) -> np.ndarray | None:
     return column.codes >= 0 if isinstance(column, TextColumn) else column.known
 
 
 def _counts(column: Column, offsets: np.ndarray) -> np.ndarray:
-    known = _known(column)
+    known = _validity(column)
     if known is None:
         return np.diff(offsets)
     return np.diff(np.concatenate([[0], np.cumsum(known)])[offsets])
@@ -152,7 +153,7 @@ def _distinct(column: Column, offsets: np.ndarray) -> pa.Array:
         assert not isinstance(column, ListColumn | MixedColumn)
         codes = np.unique(column.values, return_inverse=True)[1].astype(np.int64)
     segments = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    known = _known(column)
+    known = _validity(column)
     if known is not None:
         segments, codes = segments[known], codes[known]
     pairs = np.unique(segments * (codes.max(initial=0) + 1) + codes)
@@ -219,4 +220,3 @@ _WORK: Final[dict[str, Callable[[Any, np.ndarray], pa.Array | None]]] = {
     "AVG": _mean,
     "STDDEV": _deviation,
 }
-

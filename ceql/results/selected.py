@@ -1,14 +1,14 @@
 """The columns that SELECT computes: a row for each match.
 
-What an expression reads of a match is a column first: `f.user` of the last event of f, aggregates of all its events, an
-attribute of PARTITION BY of any event, the times of the match. The expression is then evaluated on these columns, as
-conditions are on those of events (`ceql.expressions.vectorized`). A variable that took no event gives NULL.
+The parts of an expression that read events are computed first, a column each: attributes, aggregates, times. The
+expression is then evaluated on them, as conditions are on the columns of events (`ceql.expressions.vectorized`). A
+variable that took no event gives NULL.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,7 +67,7 @@ class Selected:
         self.attributes: tuple[str, ...] = tuple(dict.fromkeys((*read, *keys)))
 
     @property
-    def timed(self) -> str:
+    def match_time(self) -> str:
         """The time of a match that a column reads; empty if none does."""
         bare = (leaf.name for leaf in self._leaves if isinstance(leaf, ast.Attribute) and leaf.variable is None)
         return next((name for name in bare if name not in self._brackets), "")
@@ -86,8 +86,10 @@ class Selected:
     def table(
         self, matches: MatchBatch, history: History, bindings: Bindings | None, times: Times, declared: Types
     ) -> pa.Table:
-        """A row for each match. `declared`: the types of attributes that a schema gives. `EventError` if kinds of values
-        do not go together."""
+        """A row for each match. `declared`: the types of attributes that a schema gives.
+
+        Raises `EventError` if kinds of values do not go together. Cost: O(events taken by the variables that it reads).
+        """
         history = history.about(matches)
         events = history.columns(self.attributes)
         read = _Read(matches, history, events, bindings, self._brackets, times)
@@ -99,15 +101,13 @@ class Selected:
                 problem = problem.replace(f"`{name}`", print_expression(part))
             raise EventError(problem, source="SELECT", hint=error.hint) from None
 
-    def _table(
-        self, matches: MatchBatch, read: _Read, events: pa.Table, times: Times, declared: Types
-    ) -> pa.Table:
+    def _table(self, matches: MatchBatch, read: _Read, events: pa.Table, times: Times, declared: Types) -> pa.Table:
         found = {name: read.leaf(part) for part, name in self._leaves.items()}
         batch = _batch(pa.table({name: found[name] for name in self._combined}), len(matches))
-        known = {**declared, **{field.name: _decoded(field.type) for field in events.schema}}
+        known = {**declared, **{field.name: _value_type(field.type) for field in events.schema}}
         types = self.types({name: kind for name, kind in known.items() if kind != pa.null()}, times.iso)
         arrays = [
-            _fitted(plain(found[c.over.name]) if isinstance(c.over, ast.Attribute) else _evaluated(c.over, batch), kind)
+            _cast(plain(found[c.over.name]) if isinstance(c.over, ast.Attribute) else _evaluate(c.over, batch), kind)
             for c, kind in zip(self._columns, types.types, strict=True)
         ]
         return pa.table(dict(zip(self.names, arrays, strict=True)))
@@ -134,7 +134,7 @@ class Times:
 
 
 class _Read:
-    """What expressions read of some matches. `events` is a table of all events of `history`."""
+    """The values that expressions read of some matches. `events` is a table of all events of `history`."""
 
     def __init__(
         self, matches: MatchBatch, history: History, events: pa.Table, bindings: Bindings | None,
@@ -178,9 +178,9 @@ class _Read:
     def _at(self, name: str, variable: str, places: np.ndarray) -> pa.Array:
         """The attribute of the event at a place among all that the variable took; NULL for matches with none."""
         offsets, rows = self._of(variable)
-        return self._taken(name, rows, np.where(offsets[1:] > offsets[:-1], places, -1))
+        return self._values_at(name, rows, np.where(offsets[1:] > offsets[:-1], places, -1))
 
-    def _taken(self, name: str, rows: np.ndarray, places: np.ndarray) -> pa.Array:
+    def _values_at(self, name: str, rows: np.ndarray, places: np.ndarray) -> pa.Array:
         """The attribute of the events at `rows[places]`, NULL where the place is -1."""
         if name not in self._events.column_names or not len(rows):
             return pa.nulls(len(places))
@@ -201,7 +201,7 @@ class _Read:
             return self._times.column(self._history.times(places))
         rows = self._history.rows(matches.positions[matches.offsets[1:] - 1])
         every = np.arange(len(rows))
-        found = [plain(self._taken(each, rows, every)) for each in self._brackets[name]]
+        found = [plain(self._values_at(each, rows, every)) for each in self._brackets[name]]
         try:
             return found[0] if len(found) == 1 else pc.coalesce(*found)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -218,13 +218,13 @@ class _Read:
         if function in ("FIRST", "LAST") and name is not None:
             return self._at(name, variable, offsets[:-1] if function == "FIRST" else offsets[1:] - 1)
         if function == "COLLECT" and name is not None:
-            values = self._taken(name, rows, np.arange(len(rows)))
+            values = self._values_at(name, rows, np.arange(len(rows)))
             return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), plain(values))
         values = operand(argument, self._batch(variable))
         if function in ("MIN", "MAX"):
             best = extreme(function, values, offsets)
             if best is not None:
-                return self._taken(name, rows, best) if name is not None else _chosen(values, best)
+                return self._values_at(name, rows, best) if name is not None else _at_rows(values, best)
         found = aggregate(function, values, offsets)
         if found is None:
             found = _array(one_by_one(function, values, offsets), node)
@@ -250,7 +250,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
-def _chosen(column: Column | None, rows: np.ndarray) -> pa.Array:
+def _at_rows(column: Column | None, rows: np.ndarray) -> pa.Array:
     """The values of a column at these rows, NULL for -1."""
     none = rows < 0
     if column is None:
@@ -265,7 +265,7 @@ def _array(values: list[Any], node: ast.Expression) -> pa.Array:
         raise EventError(f"{print_expression(node)} has values that no column holds") from None
 
 
-def _evaluated(node: ast.Expression, batch: EventBatch) -> pa.Array:
+def _evaluate(node: ast.Expression, batch: EventBatch) -> pa.Array:
     """The values of an expression over columns of matches."""
     count = len(batch)
     if isinstance(node, ast.Condition):
@@ -277,7 +277,8 @@ def _evaluated(node: ast.Expression, batch: EventBatch) -> pa.Array:
 
 
 def _constant(node: ast.Expression) -> Any:
-    return compile_value(node, lambda attribute: lambda none: None)(None)
+    of_nothing: Callable[[None], Any] = compile_value(node, lambda attribute: lambda none: None)
+    return of_nothing(None)
 
 
 def arrow_of(column: Column | None, count: int) -> pa.Array:
@@ -297,11 +298,11 @@ def arrow_of(column: Column | None, count: int) -> pa.Array:
     return plain(array_of([list(v) if isinstance(v, tuple) else v for v in map(get, range(count))]))
 
 
-def _decoded(kind: pa.DataType) -> pa.DataType:
+def _value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _fitted(array: pa.Array, kind: pa.DataType) -> pa.Array:
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """The array as one of `kind`, if that is known and holds its values."""
     if array.type == kind or pa.types.is_null(kind) or pa.types.is_union(kind):
         return array
@@ -352,4 +353,3 @@ def _number(kind: pa.DataType | None) -> pa.DataType | None:
     if kind is None or pa.types.is_union(kind):
         return None
     return pa.int64() if pa.types.is_integer(kind) else pa.float64()
-

@@ -68,15 +68,15 @@ class CompiledQuery(compiled.CompiledQuery):
         asks); each is compiled on first use. If types tell the variables, complex events are all that is needed."""
         if valuations is None:
             valuations = self.valuations
-        return self.labelled(valuations and self._by_type is None)
+        return self.program_of(valuations and self._by_type is None)
 
     @functools.cached_property
     def _by_type(self) -> dict[str, int] | None:
         """The labels of valuations by the types of events, if these decide them."""
         after = self.tree.after is not None and self.tree.after.variable is not None
-        return None if after else labels_by_type(self.labelled(True).cea)
+        return None if after else labels_by_type(self.program_of(True).cea)
 
-    def labelled(self, valuations: bool) -> Program:
+    def program_of(self, valuations: bool) -> Program:
         """The program whose matches are complex events, or valuations with their labels."""
         if valuations not in self._programs:
             with named_query(self.source):
@@ -105,13 +105,15 @@ class CompiledQuery(compiled.CompiledQuery):
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
         """The names for the events that variables took; None if matches have none."""
-        labels = self.labelled(valuations).labels
+        labels = self.program_of(valuations).labels
         declared = None if schema is None else schema.arrow
         return None if labels is None else Bindings(self.shown, labels, self._by_type, declared)
 
     def computing(self, times: Times, schema: Schema | None = None) -> Computing | None:
-        """What SELECT computes of matches; None if it lists variables."""
-        return None if self.selected is None else Computing(self.selected, times, {} if schema is None else schema.arrow)
+        """The columns that SELECT computes; None if it lists variables."""
+        return (
+            None if self.selected is None else Computing(self.selected, times, {} if schema is None else schema.arrow)
+        )
 
     def declared(self, given: Any) -> Schema | None:
         """The schema that was given, if any, once the query is known to fit it."""
@@ -124,7 +126,7 @@ class CompiledQuery(compiled.CompiledQuery):
     @property
     def timed(self) -> str:
         """As of `spaseq.core.compiled`, and the times of matches that SELECT reads."""
-        return super().timed or ("" if self.selected is None else self.selected.timed)
+        return super().timed or ("" if self.selected is None else self.selected.match_time)
 
     @property
     def warnings(self) -> tuple[str, ...]:

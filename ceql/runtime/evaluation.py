@@ -131,6 +131,10 @@ class Matches:
         """All matches as a `pandas.DataFrame`. `OptionError` without pandas."""
         return frame_of(self.to_arrow)
 
+    def to_polars(self) -> Any:
+        """All matches as a `polars.DataFrame`. `OptionError` without Polars."""
+        return frame_of(self.to_arrow, "polars")
+
     def begin(
         self, wanted: Collection[str] | None = None, program: Program | None = None
     ) -> tuple[Run, Iterator[EventBatch]]:
@@ -155,6 +159,8 @@ class Matches:
     def _repr_html_(self) -> str:
         if any(_once(source) for source in self._sources.values()):
             return "<p>matches over events that can be read only once: none is shown here</p>"
+        if self.columns:
+            return matches_html(self, self.columns, lambda match: tuple(match.row.values()))
         return matches_html(
             self, ("start", "end", "positions", "time", *(("bindings",) if self._valuations else ())), _row
         )

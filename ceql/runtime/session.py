@@ -94,7 +94,7 @@ class Session(Pushing[Match]):
                 use.refuse()
             try:
                 parts = self._quick.push(events)  # type: ignore[union-attr]
-                found = [match for part in parts for match in MatchTable.of(*part, self._bindings, self._computing)] if parts else []
+                found = self._list(parts) if parts else []
             except BaseException as error:
                 use.stopped(type(error))
                 raise
@@ -107,7 +107,7 @@ class Session(Pushing[Match]):
             self._check_open()
             parts = None if tried else self._singly(events, stream)
             if parts is not None:
-                return [match for part in parts for match in MatchTable.of(*part, self._bindings, self._computing)]
+                return self._list(parts)
             self._to_batches()
             return self._matches(lambda: self._feed.push(events, stream))
 
@@ -170,7 +170,11 @@ class Session(Pushing[Match]):
         return [match for events in batches() for match in self._list(self._run.advance(events, at_once=True))]
 
     def _list(self, found: Iterable[tuple[MatchBatch, History]]) -> list[Match]:
-        return [match for matches, history in found for match in MatchTable.of(matches, history, self._bindings, self._computing)]
+        return [
+            match
+            for matches, history in found
+            for match in MatchTable.of(matches, history, self._bindings, self._computing)
+        ]
 
 
 def open_session(

@@ -17,6 +17,7 @@ unsafe have a meaning here.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
@@ -140,8 +141,9 @@ class _Checker:
                         raise self.error("SELECT takes no condition in brackets", part.span, hint)
                     case ast.Call(function) if part is not top:
                         self.not_listed(function, part.span)
-            if column.name is None and not any(True for _ in variables_of(top)) and not any(True for _ in attributes_of(top)):
-                hint = "LIMIT 5 reports at most 5 matches for each event that completes some; a constant has a name: 5 AS n"
+            reads = itertools.chain(variables_of(top), attributes_of(top))
+            if column.name is None and not any(True for _ in reads):
+                hint = "LIMIT 5 reports at most 5 matches for each event that completes some; 5 AS n is a column"
                 raise self.error("this is the same for every match", column.span, hint)
             self.expression(top, "SELECT")
             name = column_name(column)

@@ -13,7 +13,6 @@ from typing import Final
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
-from ceql.operators.functions import FUNCTIONS
 from spaseq.core.errors import QuerySyntaxError, Span
 from spaseq.core.text import file_hint, foreign_hint
 
@@ -86,13 +85,21 @@ _SLIPS: Final = tuple(
         (
             r"SELECT\b[\w,\s]*\bCOUNT\s*\(",
             r"\*[\s\S]*\bGROUP\s+BY\b",
-            "CEQL reports matches, not groups: PARTITION BY [key] finds the matches of each key, and SELECT key, COUNT(x) "
-            "gives a row for each match, to be grouped in a table",
+            "CEQL reports matches, not groups: PARTITION BY [key] finds the matches of each key, and SELECT key, "
+            "COUNT(x) gives a row for each match, to be grouped in a table",
         ),
-        (r"SELECT\b[\w,\s]*\bCOUNT\s*\(", r"\*",
-         "matches are counted with --format count, or .count(); COUNT(x) counts the events of a variable x"),
+        (
+            r"SELECT\b[\w,\s]*\bCOUNT\s*\(",
+            r"\*",
+            "matches are counted with --format count, or .count(); COUNT(x) counts the events of a variable x",
+        ),
         (r"SELECT\b.*\w\s*\.", r"\*", "attributes are named one by one: SELECT x.price, x.time"),
-        (r"SELECT\s+NXT", r"", "the strategy is called NEXT here: SELECT NEXT *"),
+        (r"SELECT\s+NXT\s*\*\s*\w*\s*", r"", "the strategy is called NEXT here: SELECT NEXT *"),
+        (
+            r"SELECT\s+\w+\s*\*\s*(?:WHERE|FROM)\s+",
+            r"\w",
+            "the word before * is no strategy: they are ALL, ANY, NEXT, LAST, MAX, STRICT and FIRST",
+        ),
         (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),
         (r"SELECT\s+TOP", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
         (r"SELECT\s+[\w,\s]+,\s*WHERE", r"", "is there a comma too many before WHERE?"),

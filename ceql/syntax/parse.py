@@ -135,20 +135,20 @@ class _Builder:
             items = ()
         else:
             listed = _trees(what)
-            items = tuple(item for item in map(self.taken, listed) if item is not None)
+            items = tuple(item for item in map(self.list_item, listed) if item is not None)
             if len(items) < len(listed):
                 columns = tuple(map(self.column, listed))
                 return ast.Selection(strategy, None, columns, span=self.span(tree))
         return ast.Selection(strategy, items, span=self.span(tree))
 
-    def taken(self, tree: Tree[Token]) -> ast.Selected | None:
+    def list_item(self, tree: Tree[Token]) -> ast.Selected | None:
         """An item of SELECT that is `v`, `s>R`, `v[a, b]` or `s>R[a, b]`; None if it is another."""
         span, item, names = self.span(tree), tree, _trees(tree)
         if tree.data == "column":
             if len(names) > 1:
                 return None
             item, names = names[0], _trees(names[0])
-        stream = ()
+        stream: tuple[str, ...] = ()
         if item.data == "compare" and names[0].data == "bare" and item.children[1] == ">":
             stream, item = (self.name(_child(names[0], 0)).text,), names[1]
             names = _trees(item)

@@ -6,13 +6,14 @@ import math
 import random
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
 import pytest
 
 import ceql
 from ceql.operators.functions import FUNCTIONS
 from ceql.results.segments import aggregate, extreme, one_by_one
 from spaseq.core.events import column_of
+from spaseq.core.events.mixed import array_of
 from tests.support import oracle_select as o
 
 WHERE = {
@@ -27,21 +28,21 @@ TAILS = ("", "PARTITION BY [u]", "WITHIN 6 EVENTS", "PARTITION BY [u] WITHIN 5 S
 
 
 def events(rng: random.Random, count: int) -> list[dict[str, Any]]:
-    def drawn(values: list[Any]) -> Any:
+    def draw(values: list[Any]) -> Any:
         return rng.choice(values)
 
     found = []
     for place in range(count):
         event = {
-            "type": drawn(["A", "A", "B", "C"]), "time": place, "u": drawn(["k", "l"]),
-            "n": drawn([None, 0, 1, 2, -3, 10**17]), "x": drawn([None, 0.0, 1.5, -2.25, 1e100]),
-            "s": drawn([None, "", "a", "B", "ä", "aa"]),
+            "type": draw(["A", "A", "B", "C"]), "time": place, "u": draw(["k", "l"]),
+            "n": draw([None, 0, 1, 2, -3, 10**17]), "x": draw([None, 0.0, 1.5, -2.25, 1e100]),
+            "s": draw([None, "", "a", "B", "ä", "aa"]),
         }  # fmt: skip
         found.append({name: value for name, value in event.items() if value is not None})
     return found
 
 
-def expected(query: str, drawn: list[o.Drawn], given: list[dict[str, Any]]) -> list[list[Any]]:
+def rows_by_definition(query: str, drawn: list[o.Drawn], given: list[dict[str, Any]]) -> list[list[Any]]:
     """The rows by definition, of the valuations that differ in the variables that columns read."""
     used = frozenset().union(*(d.variables for d in drawn))
     seen, found = set(), []
@@ -51,8 +52,9 @@ def expected(query: str, drawn: list[o.Drawn], given: list[dict[str, Any]]) -> l
         if key in seen:
             continue
         seen.add(key)
-        taken = o.Taken({v: [given[p] for p in places] for v, places in by.items()},
-                        [given[p] for p in match.positions], given[match.start]["time"], given[match.end]["time"])  # fmt: skip
+        by_name = {v: [given[p] for p in places] for v, places in by.items()}
+        every = [given[p] for p in match.positions]
+        taken = o.Taken(by_name, every, given[match.start]["time"], given[match.end]["time"])
         found.append([d.of(taken) for d in drawn])
     return found
 
@@ -83,14 +85,16 @@ def check(seed: int) -> None:
     tail = rng.choice(TAILS)
     drawn = [o.column(rng, variables) for _ in range(rng.randint(1, 4))]
     if "PARTITION" not in tail:
-        drawn = [d for d in drawn if not any(word == "u" for word in d.text.replace("(", " ").replace(")", " ").split())]
+        drawn = [
+            d for d in drawn if not any(word == "u" for word in d.text.replace("(", " ").replace(")", " ").split())
+        ]
     if not drawn:
         return
     given = events(rng, rng.randint(0, 9))
     columns = ", ".join(f"{d.text} AS c{i}" for i, d in enumerate(drawn))
     text = f"SELECT {columns} WHERE {where} {tail}"
     query = ceql.compile(text)
-    wanted = expected(f"SELECT {', '.join(variables)} WHERE {where} {tail}" if "A" in variables
+    wanted = rows_by_definition(f"SELECT {', '.join(variables)} WHERE {where} {tail}" if "A" in variables
                       else f"SELECT * WHERE {where} {tail}", drawn, given)  # fmt: skip
     assert_rows([match.row for match in query.run(given)], wanted, text)
     assert_rows(query.run(given).to_arrow().to_pylist(), wanted, text)
@@ -122,11 +126,9 @@ def test_random_columns_are_as_defined_on_every_road(first: int) -> None:
 def test_aggregates_of_segments_are_those_of_single_values(values: list[Any]) -> None:
     """To the last bit, short and long segments alike."""
     rng = random.Random(7)
-    from spaseq.core.events.mixed import array_of
-
     for _ in range(20):
         lengths = [rng.choice((0, 1, 2, 5, 200)) for _ in range(6)]
-        offsets = __import__("numpy").cumsum([0, *lengths])
+        offsets = np.cumsum([0, *lengths])
         drawn = [rng.choice(values) for _ in range(int(offsets[-1]))]
         column = column_of(array_of(drawn), "v") if drawn else None
         for name, function in FUNCTIONS.items():

@@ -1,4 +1,4 @@
-"""What SELECT computes of a match, by definition: expressions drawn with their text and a function of the events.
+"""The columns of SELECT by definition: expressions, drawn with their text and a function of the events of a match.
 
 An expression's function takes the events that each variable took, dicts in order, and the whole match; None is NULL.
 Numbers are as docs/semantics.md says: whole numbers within 64 bits, else doubles, and NaN is NULL.
@@ -118,7 +118,9 @@ def leaf(rng: random.Random, variables: tuple[str, ...], kind: str) -> Drawn:
             return Drawn(f"COUNT({v})", lambda m: len(m.by.get(v, [])), kind, used)
         case 6 if kind == "text":
             return Drawn("u", lambda m: m.events[-1].get("u"), kind)
-    choices = [f for f, (takes, gives, _) in AGGREGATES.items() if kind in takes and (gives == "argument" or kind == gives)]
+    choices = [
+        f for f, (takes, gives, _) in AGGREGATES.items() if kind in takes and (gives == "argument" or kind == gives)
+    ]
     function = rng.choice(choices)
     inner = Drawn(f"{v}.{name}", lambda m: None, kind)
     per_event: Callable[[Event], Any] = lambda e: e.get(name)  # noqa: E731
@@ -165,11 +167,11 @@ def condition(rng: random.Random, variables: tuple[str, ...], depth: int) -> Dra
     left, right = (value(rng, variables, 1, kind) for _ in range(2))
     symbol, work = rng.choice((("<", lambda a, b: a < b), ("=", lambda a, b: a == b), (">=", lambda a, b: a >= b)))
 
-    def compared(match: Taken) -> Any:
+    def compare(match: Taken) -> Any:
         a, b = left.of(match), right.of(match)
         return None if a is None or b is None else work(a, b)
 
-    return Drawn(f"{left.text} {symbol} {right.text}", compared, "truth", left.variables | right.variables)
+    return Drawn(f"{left.text} {symbol} {right.text}", compare, "truth", left.variables | right.variables)
 
 
 def column(rng: random.Random, variables: tuple[str, ...]) -> Drawn:
