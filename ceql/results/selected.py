@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,6 @@ from spaseq.core.events.time import unit_nanoseconds
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
-    from spaseq.core.events import EventCounters
 
 _INSTANTS: Final = pa.timestamp("ns", "UTC")
 Types = Mapping[str, pa.DataType]
@@ -113,11 +112,18 @@ class Selected:
         return pa.table(dict(zip(self.names, arrays, strict=True)))
 
 
+class HasForm(Protocol):
+    """The part of `EventCounters` that knows the form of times."""
+
+    @property
+    def iso_times(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Times:
     """The form of the times of events: `counters.iso_times` says if they are dates, else they are numbers in `unit`."""
 
-    counters: EventCounters
+    counters: HasForm
     unit: str
 
     @property

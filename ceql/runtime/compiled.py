@@ -160,16 +160,22 @@ class CompiledQuery(compiled.CompiledQuery):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that conditions read, and those of PARTITION BY without alternatives."""
+        """The attributes that conditions and columns of SELECT read, and those of PARTITION BY without alternatives."""
+        computed = () if self.selected is None else self.selected.attributes
+        return tuple(dict.fromkeys((*self._decisive, *computed)))
+
+    @property
+    def _decisive(self) -> tuple[str, ...]:
+        """The attributes that decide which matches there are, but for those of alternatives in PARTITION BY."""
         found = [a.name for c in conditions(self.tree.where) for a in attributes_of(c)]
         found += [name.text for bracket in self.tree.partition if len(bracket) == 1 for name in bracket]
-        return tuple(dict.fromkeys(found))
+        return tuple(found)
 
     @property
     def read(self) -> frozenset[str]:
-        """Every attribute that evaluation looks at."""
+        """Every attribute that evaluation looks at, without the columns of SELECT."""
         window = () if self.lowered.window_attribute is None else (self.lowered.window_attribute,)
-        return frozenset([*self.attributes, *itertools.chain(*self.lowered.partition), *window])
+        return frozenset([*self._decisive, *itertools.chain(*self.lowered.partition), *window])
 
     @property
     def named_streams(self) -> tuple[str, ...]:

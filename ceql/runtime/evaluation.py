@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -44,6 +46,11 @@ def matches_of(
     return Matches(query, query.sources(events, streams), options, valuations or query.valuations, declared)
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    iso_times: bool
+
+
 class Matches:
     """The matches of a query over a stream: an iterable, evaluated as it is read. Each use reads the events anew."""
 
@@ -58,6 +65,7 @@ class Matches:
         self._options = options
         self._run: Run | None = None
         self._used = False
+        self._times: Times | None = None
         self._types: dict[str, pa.DataType] = {}
         self.counters: EventCounters = EventCounters()
 
@@ -76,7 +84,7 @@ class Matches:
     def _tables(self) -> Iterator[MatchTable]:
         run, stream = self.begin()
         bindings = self._query.bindings(self._valuations, self._schema)
-        computing = self._query.computing(Times(self.counters, self._options.unit), self._schema)
+        computing = self._query.computing(self._times or Times(self.counters, self._options.unit), self._schema)
         for events in stream:
             for matches, history in run.advance(events):
                 yield MatchTable.of(matches, history, bindings, computing)
@@ -114,8 +122,15 @@ class Matches:
     def empty(self) -> pa.Table:
         """The table of no matches, of the columns that are known without any."""
         if self._query.selected is not None:
-            return self._query.selected.types(self._types, self.counters.iso_times).empty_table()
+            times = self._times or Times(self.counters, self._options.unit)
+            return self._query.selected.types(self._types, times.iso).empty_table()
         return empty_table(self.counters.iso_times, self.shown)
+
+    def with_times(self, *, iso: bool, unit: str) -> Matches:
+        """The same matches; SELECT computes with times as dates, or else as numbers in `unit`, whatever events have."""
+        found = copy.copy(self)
+        found._times = Times(_Form(iso), unit)
+        return found
 
     @property
     def columns(self) -> tuple[str, ...]:
