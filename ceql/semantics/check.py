@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import whole_string
 from ceql.syntax import ast
-from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, reads_earlier, variables_of
+from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, parts, reads_earlier, variables_of
 from spaseq.core.errors import QuerySemanticsError, Span
 from spaseq.core.events import text_array
 from spaseq.core.slips import did_you_mean
@@ -196,7 +196,7 @@ class _Checker:
                 raise self.error(
                     "NULL is not a value to compare with",
                     attribute.span,
-                    "a comparison with a missing attribute never holds",
+                    "a missing attribute is found by x.price IS NULL",
                 )
         for part in parts(node):
             match part:
@@ -217,18 +217,18 @@ class _Checker:
         """Checks a call's arguments: those of an aggregate are about one variable, and lists are attributes."""
         name, function = call.function, FUNCTIONS[call.function]
         example = f"for example {function.example}"
-        if len(call.arguments) != len(function.takes):
-            values = f"{function.count} value{'' if len(function.takes) == 1 else 's'}"
+        if not function.fits(len(call.arguments)):
+            values = f"{function.count} value{'' if function.count == 'one' else 's'}"
             raise self.error(f"{name} takes {values}, and there are {len(call.arguments)}", call.span, example)
         for argument in call.arguments:
-            if "list" in function.takes and not isinstance(argument, ast.Attribute):
+            if name == "CORR" and not isinstance(argument, ast.Attribute):
                 raise self.error(f"{name} is of {function.count} attributes that are lists", argument.span, example)
-            if is_aggregate(call) and any(True for _ in calls_of(argument)):
+            if is_aggregate(call) and any(True for _ in aggregates_of(argument)):
                 raise self.error("an aggregate inside an aggregate", argument.span, example)
             if is_aggregate(call) and reads_earlier(argument):
                 raise self.error("PREV inside an aggregate", argument.span, example)
             if isinstance(argument, ast.Variable):
-                if "event" not in function.takes:
+                if function.takes != ("event",):
                     raise self.error(
                         f"{name} of which attribute of {argument.name}?",
                         argument.span,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ceql.operators.functions import FUNCTIONS, plural
+from ceql.operators.functions import FUNCTIONS, kind_words, plural
 from ceql.operators.values import KIND_WORDS
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
@@ -87,6 +87,8 @@ class _Types:
             case ast.In(value, items):
                 for item in items:
                     self.compared("=", value, item, node, variable)
+            case ast.IsNull(value):
+                self.kind(value, variable)
             case ast.InRange(value):
                 for symbol, bound in node.bounds:
                     self.compared(symbol, value, bound, node, variable)
@@ -156,7 +158,23 @@ class _Types:
                 return "number"
             case ast.Call():
                 return self.call(node, variable)
+            case ast.Case():
+                return self.case(node, variable)
         return None
+
+    def case(self, node: ast.Case, variable: str | None) -> str | None:
+        for condition in node.conditions:
+            self.condition(condition, variable)
+        return self.common([*node.results, *([] if node.otherwise is None else [node.otherwise])], node, variable)
+
+    def common(self, results: Sequence[ast.Expression], node: ast.Expression, variable: str | None) -> str | None:
+        """The one kind of several values; None if one is not known."""
+        kinds = [self.kind(result, variable) for result in results]
+        known = [(kind, result) for kind, result in zip(kinds, results, strict=True) if kind is not None]
+        for kind, result in known[1:]:
+            if kind != known[0][0]:
+                raise self.mismatch(known[0][0], kind, known[0][1], result, node)
+        return None if None in kinds or not known else known[0][0]
 
     def number(self, node: ast.Expression, around: ast.Expression, variable: str | None) -> None:
         kind = self.kind(node, variable)
@@ -166,15 +184,20 @@ class _Types:
     def call(self, node: ast.Call, variable: str | None) -> str | None:
         kinds = [self.kind(a, variable) for a in node.arguments if not isinstance(a, ast.Variable)]
         function = FUNCTIONS[node.function]
+        if function.repeats or function.name == "NULLIF":
+            self.common(node.arguments, node, variable)
         for place, (argument, kind) in enumerate(zip(node.arguments, kinds, strict=False)):
-            wanted = function.takes[place]
-            if kind is None or wanted in (kind, "any", "event"):
+            wanted = function.wanted(place)
+            if kind is None or (function.accepts(place, kind) and wanted != "ordered"):
                 continue
             if wanted != "ordered":
+                same = len({*function.takes}) == 1
                 raise self.error(
                     f"{function.name} of {print_expression(argument)}, which is {KIND_WORDS[kind]}",
                     argument.span,
-                    f"{function.name} is of {plural(wanted)}",
+                    f"{function.name} is of {plural(wanted)}"
+                    if same
+                    else f"argument {place + 1} of {function.name} is {kind_words(wanted)}",
                 )
             if kind in ("list", "truth"):
                 raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")

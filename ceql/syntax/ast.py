@@ -146,6 +146,13 @@ class InRange(Condition):
 
 
 @dataclass(frozen=True, slots=True)
+class IsNull(Condition):
+    """`value IS NULL`: true or false, never unknown."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class Not(Condition):
     child: Condition
 
@@ -168,6 +175,15 @@ class Holds(Condition):
 
     variable: Name
     condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expression):
+    """`CASE WHEN condition THEN result … ELSE otherwise END`: a result for each condition; without ELSE it is NULL."""
+
+    conditions: tuple[Condition, ...]
+    results: tuple[Expression, ...]
+    otherwise: Expression | None = None
 
 
 # Formulas: the WHERE clause.

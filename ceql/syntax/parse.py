@@ -21,6 +21,7 @@ from ceql.operators.arithmetic import ARITHMETIC
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from ceql.syntax.diagnostics import syntax_error
+from ceql.syntax.walk import parts
 from spaseq.core.errors import InternalError, QuerySyntaxError, Span
 from spaseq.core.events.time import duration_nanoseconds
 from spaseq.core.pattern import Preference, Skip
@@ -258,6 +259,15 @@ class _Builder:
             case "like" | "not_like" as kind:
                 like = ast.Like(value(_child(tree, 0)), self.pattern(_child(tree, 1)), span=span)
                 return ast.Not(like, span=span) if kind == "not_like" else like
+            case "ilike" | "not_ilike" as kind:
+                like = ast.Like(value(_child(tree, 0)), "(?i)" + self.pattern(_child(tree, 1)), span=span)
+                return ast.Not(like, span=span) if kind == "not_ilike" else like
+            case "from_to" | "not_from_to" as kind:
+                between = ast.InRange(*[value(c) for c in _trees(tree)], span=span)
+                return ast.Not(between, span=span) if kind == "not_from_to" else between
+            case "is_null" | "is_not_null" as kind:
+                null = ast.IsNull(value(_child(tree, 0)), span=span)
+                return ast.Not(null, span=span) if kind == "is_not_null" else null
             case "in_" | "not_in" as kind:
                 member = self.membership(value(_child(tree, 0)), _child(tree, 1), in_brackets, span)
                 return ast.Not(member, span=span) if kind == "not_in" else member
@@ -353,6 +363,8 @@ class _Builder:
                 return ast.Attribute(attribute.text, variable.text, span=span)
             case "call":
                 return self.call(tree, in_brackets)
+            case "case":
+                return self.case(tree, in_brackets)
             case "indexed":
                 return self.first_event(tree, in_brackets)
             case "holds" if _child(tree, 1).data == "number":
@@ -373,6 +385,30 @@ class _Builder:
                     span,
                     "conditions are joined with AND, OR and NOT",
                 )
+
+    def case(self, tree: Tree[Token], in_brackets: bool) -> ast.Case:
+        """`CASE WHEN v > 3 THEN …`; `CASE v WHEN 3 THEN …` is `CASE WHEN v = 3 THEN …`."""
+        whens = [part for part in _trees(tree) if part.data == "when"]
+        others = [part for part in _trees(tree) if part.data == "otherwise"]
+        first = _trees(tree)[0]
+        compared = None if first.data == "when" else self.value(first, in_brackets)
+        conditions: list[ast.Condition] = []
+        for when in whens:
+            test = _child(when, 0)
+            if compared is None:
+                conditions.append(self.condition(test, in_brackets))
+            else:
+                conditions.append(ast.Compare("=", compared, self.value(test, in_brackets), span=self.span(test)))
+            self.refuse_brackets(conditions[-1])
+        results = tuple(self.value(_child(when, 1), in_brackets) for when in whens)
+        otherwise = self.value(_child(others[0], 0), in_brackets) if others else None
+        return ast.Case(tuple(conditions), results, otherwise, span=self.span(tree))
+
+    def refuse_brackets(self, condition: ast.Condition) -> None:
+        for part in parts(condition):
+            if isinstance(part, ast.Holds):
+                hint = "write CASE WHEN x.price > 3, or the whole CASE inside of the brackets"
+                raise self.error("brackets inside CASE", part.span, hint)
 
     def bare(self, tree: Tree[Token], in_brackets: bool) -> ast.Attribute:
         name = self.name(_child(tree, 0))
