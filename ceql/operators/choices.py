@@ -14,7 +14,9 @@ import numpy as np
 from ceql.operators.columns import Constant, Operand, both_known, choose, known_rows
 from ceql.operators.function import Function
 from ceql.operators.values import compare
+from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.events import NumberColumn
+from spaseq.core.events.columns import is_small
 
 
 def _coalesce(*arguments: Any) -> Any:
@@ -53,25 +55,48 @@ def _extreme(symbol: str) -> Callable[..., Any]:
     return extreme
 
 
-def _extreme_columns(pick: np.ufunc) -> Callable[..., Any]:
+def _extreme_columns(symbol: str) -> Callable[..., Any]:
+    better = COMPARISONS[symbol].holds
+
     def extreme(*operands: Operand, count: int) -> Any:
-        known, found = None, []
-        for operand in operands:
-            if isinstance(operand, NumberColumn) and operand.whole is None:
-                known = both_known(known, operand.known)
-                found.append(operand.values)
-            elif isinstance(operand, Constant) and type(operand.value) in (int, float):
-                found.append(np.asarray(operand.value))
-            else:
-                return NotImplemented
-        if len({array.dtype for array in found}) > 1:
+        """Of whole numbers alone, or of numbers that doubles hold."""
+        if not all(isinstance(operand, NumberColumn) or _is_number(operand) for operand in operands):
             return NotImplemented
-        values = found[0]
-        for array in found[1:]:
-            values = pick(values, array)
-        return NumberColumn(np.broadcast_to(values, count), known)
+        columns = [_as_column(operand) for operand in operands]
+        known = None
+        for column in columns:
+            known = both_known(known, column.known)
+        whole: Any = None
+        if any(column.values.dtype == np.float64 for column in columns):
+            if not all(is_small(column) for column in columns):
+                return NotImplemented
+            whole = _whole_of(columns[0])
+        values = columns[0].values
+        for column in columns[1:]:
+            change = better(column.values, values)
+            values = np.where(change, column.values, values)
+            if whole is not None:
+                whole = np.where(change, _whole_of(column), whole)
+        whole = None if whole is None else np.broadcast_to(whole, count)
+        return NumberColumn(np.broadcast_to(values, count), known, whole if whole is not None and whole.any() else None)
 
     return extreme
+
+
+def _is_number(operand: Operand) -> bool:
+    return isinstance(operand, Constant) and type(operand.value) in (int, float)
+
+
+def _as_column(operand: Operand) -> NumberColumn:
+    """A constant as a column of one row, which numpy takes for any number of rows."""
+    if isinstance(operand, Constant):
+        return NumberColumn(np.array([operand.value]), None)
+    assert isinstance(operand, NumberColumn)
+    return operand
+
+
+def _whole_of(column: NumberColumn) -> Any:
+    return column.values.dtype == np.int64 if column.whole is None else column.whole
 
 
 CHOICES: Final = (
@@ -79,8 +104,8 @@ CHOICES: Final = (
              sample="COALESCE(x.price, 0)"),
     Function("NULLIF", ("any", "any"), "argument", _null_if, takes_null=True, columns=_null_if_columns,
              sample="NULLIF(x.price, 0)"),
-    Function("LEAST", ("ordered",), "argument", _extreme("<"), repeats=True, columns=_extreme_columns(np.minimum),
+    Function("LEAST", ("ordered",), "argument", _extreme("<"), repeats=True, columns=_extreme_columns("<"),
              sample="LEAST(x.price, 10)"),
-    Function("GREATEST", ("ordered",), "argument", _extreme(">"), repeats=True, columns=_extreme_columns(np.maximum),
+    Function("GREATEST", ("ordered",), "argument", _extreme(">"), repeats=True, columns=_extreme_columns(">"),
              sample="GREATEST(x.price, 10)"),
 )  # fmt: skip

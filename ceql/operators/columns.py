@@ -23,6 +23,7 @@ from spaseq.core.events import (
     TimeColumn,
     TruthColumn,
     text_array,
+    truths_of,
 )
 
 _EXACT: Final = 1 << 53
@@ -87,17 +88,17 @@ def values_of(operand: Operand, count: int) -> list[Any]:
 def column_from(found: Sequence[Any]) -> Column | None:
     """The column of these values, which are as `values_of` gives them; None if all are NULL. `ByRow` if no column but a
     mixed one holds them."""
-    kinds = {kind_of(value) for value in found if value is not None}
+    is_known = np.fromiter((value is not None for value in found), bool, len(found))
+    classes = {*map(type, found)} - {type(None)}
+    kinds = {kind_of(value) for value in (next(v for v in found if type(v) is one) for one in classes)}
     if not kinds:
         return None
     if len(kinds) > 1 or "list" in kinds:
         raise ByRow
     (kind,) = kinds
     if kind == "text":
-        numbers: dict[str, int] = {}
-        codes = [-1 if text is None else numbers.setdefault(text, len(numbers)) for text in found]
-        return TextColumn(np.array(codes, np.int32), text_array(list(numbers)))
-    is_known = np.fromiter((value is not None for value in found), bool, len(found))
+        codes = np.where(is_known, np.arange(len(found)), -1).astype(np.int32)
+        return TextColumn(codes, text_array([text or "" for text in found]))
     known = None if is_known.all() else is_known
     filled = [0 if value is None else value for value in found]
     if kind == "truth":
@@ -128,16 +129,25 @@ def taken(column: Column | None, rows: np.ndarray) -> Column | None:
     return type(column)(column.values[rows], known)
 
 
+def compact(column: TextColumn) -> TextColumn:
+    """The column without texts that no row has, if it has more texts than rows."""
+    if len(column.texts) <= len(column.codes):
+        return column
+    used = np.unique(column.codes[column.codes >= 0])
+    places = np.zeros(len(column.texts) + 1, np.int32)
+    places[used], places[-1] = np.arange(len(used)), -1
+    return TextColumn(places[column.codes], column.texts.take(pa.array(used)))
+
+
 def renamed_texts(codes: np.ndarray, texts: pa.StringArray) -> TextColumn | None:
-    """The text column whose row i is `texts[codes[i]]`, NULL if the code is -1 or the text is NULL; each text stands
-    once in it. None if all are NULL."""
-    encoded = texts.dictionary_encode()
-    if len(encoded.dictionary) == len(texts):
+    """The text column whose row i is `texts[codes[i]]`, NULL if the code is -1 or the text is NULL. None if all texts
+    are NULL."""
+    # PERF: a text may stand in it twice. Finding them costs 120 ns a text, and no use of a column needs it.
+    if not texts.null_count:
         return TextColumn(codes, texts)
-    if not len(encoded.dictionary):
-        return None
-    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-    return TextColumn(np.append(indices, np.int32(-1))[codes], encoded.dictionary)
+    valid = truths_of(texts.is_valid())
+    places = np.append(np.where(valid, np.cumsum(valid) - 1, -1), -1).astype(np.int32)
+    return TextColumn(places[codes], texts.drop_null()) if valid.any() else None
 
 
 def choose(parts: Sequence[tuple[np.ndarray, Operand]], count: int) -> Column | None:

@@ -1,8 +1,8 @@
 """A row of the table of functions (`ceql.operators.functions`): its arguments, its result, and how it is computed.
 
 A function is computed in three ways, with one result: of single values (`of_values`), of columns (`of_columns`), and of
-constants before the first event. Of columns there are again three: by a function of columns, if the row has one; of one
-text column, once for each distinct text; else row by row.
+constants before the first event. Of columns there are again three: by a function of columns, if the row has one; of
+columns of few texts, once for each combination of these; else row by row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ceql.operators.columns import ByRow, Constant, Operand, column_from, operand_kind, taken, values_of
+from ceql.operators.columns import ByRow, Constant, Operand, column_from, compact, operand_kind, taken, values_of
 from ceql.operators.values import KIND_WORDS, kind_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import TextColumn
@@ -35,7 +35,8 @@ class Function:
     of the first argument. `work` is a function of the arguments' values, none of them NULL unless `takes_null`; its
     result is None for NULL. `columns` is a function of columns and `Constant`s, none of them NULL throughout unless
     `takes_null`, and the number of events. It gives a column, and NotImplemented if it has no answer for these.
-    `constants` are the arguments that must be constants: places, and functions that raise `EventError` for a wrong one.
+    `constants` are the places of arguments that must be constants; `check` takes the arguments before the first event,
+    None for those that are not constants, and raises `EventError` for wrong ones.
 
     An aggregate has states: `start`, `add` gives the next one for a value in order of positions, NULL too, and `work`
     the result of the last. States are hashable and small.
@@ -51,7 +52,8 @@ class Function:
     repeats: bool = False
     takes_null: bool = False
     columns: Callable[..., Any] | None = None
-    constants: tuple[tuple[int, Callable[[Any], Any]], ...] = ()
+    constants: tuple[int, ...] = ()
+    check: Callable[..., None] | None = None
     sample: str = ""
 
     @property
@@ -103,7 +105,7 @@ class Function:
 
     def of_columns(self, operands: Sequence[Operand], count: int) -> Operand:
         """The results for columns of `count` values. `EventError` for a value of another kind, `ByRow` if no column
-        holds the results. O(count), or O(distinct texts) calls of `work` if one argument alone varies and has texts."""
+        holds the results. O(count); of texts alone, `work` is called once for each combination of them."""
         if not self.takes_null and any(operand is None for operand in operands):
             return None
         for place, operand in enumerate(operands):
@@ -117,23 +119,47 @@ class Function:
             found = self.columns(*operands, count=count)
             if found is not NotImplemented:
                 return found
-        if len(varying) == 1 and isinstance(varying[0], TextColumn) and len(varying[0].texts) <= count:
-            return self._by_text(operands, varying[0])
+        found = self._by_texts(operands, count)
+        if found is not NotImplemented:
+            return found
         rows = zip(*[values_of(operand, count) for operand in operands], strict=True)
         if self.takes_null:
             return column_from([self.work(*row) for row in rows])
         return column_from([None if None in row else self.work(*row) for row in rows])
 
-    def _by_text(self, operands: Sequence[Operand], column: TextColumn) -> Operand:
-        """The result of each distinct text, then that of each row."""
-        fixed = [o.value if isinstance(o, Constant) else None for o in operands]
-        place, found = next(i for i, o in enumerate(operands) if o is column), []
-        for text in column.texts.to_pylist():
-            fixed[place] = text
-            found.append(self.work(*fixed))
-        fixed[place] = None
-        found.append(self.work(*fixed) if self.takes_null else None)
-        return taken(column_from(found), np.asarray(column.codes))
+    def _by_texts(self, operands: Sequence[Operand], count: int) -> Any:
+        """The result of each combination of texts that occurs, then that of each row. NotImplemented if something else
+        than texts varies, or combinations could be more than rows."""
+        places: list[tuple[int, TextColumn]] = []
+        for place, operand in enumerate(operands):
+            if isinstance(operand, TextColumn):
+                places.append((place, compact(operand)))
+            elif operand is not None and not isinstance(operand, Constant):
+                return NotImplemented
+        if math.prod(len(column.texts) + 1 for _, column in places) > max(2 * count, 16):
+            return NotImplemented
+        combined = np.zeros(count, np.int64)
+        for _, column in places:
+            combined = combined * (len(column.texts) + 1) + column.codes + 1
+        used, rows = _apart(combined)
+        columns, rest = [], used
+        for _, column in reversed(places):
+            rest, codes = np.divmod(rest, len(column.texts) + 1)
+            columns.append(values_of(TextColumn(codes - 1, column.texts), len(used)))
+        fixed, found = [o.value if isinstance(o, Constant) else None for o in operands], []
+        for texts in zip(*reversed(columns), strict=True):
+            for (place, _), text in zip(places, texts, strict=True):
+                fixed[place] = text
+            found.append(self.work(*fixed) if self.takes_null or None not in texts else None)
+        return taken(column_from(found), rows)
+
+
+def _apart(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values that occur, ascending, and the place of each row's among them; int64 (n,), values of a small range."""
+    used = np.flatnonzero(np.bincount(codes))
+    places = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
+    places[used] = np.arange(len(used))
+    return used, places[codes]
 
 
 def kind_words(wanted: str) -> str:

@@ -13,7 +13,9 @@ from typing import Final
 from ceql.operators.aggregates import AGGREGATES
 from ceql.operators.choices import CHOICES
 from ceql.operators.function import Function, kind_words, plural
+from ceql.operators.numbers import NUMBERS
+from ceql.operators.texts import TEXTS
 
 __all__ = ["FUNCTIONS", "Function", "kind_words", "plural"]
 
-FUNCTIONS: Final = {row.name: row for row in (*AGGREGATES, *CHOICES)}
+FUNCTIONS: Final = {row.name: row for row in (*AGGREGATES, *CHOICES, *TEXTS, *NUMBERS)}

@@ -25,7 +25,7 @@ from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import whole_string
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, parts, reads_earlier, variables_of
-from spaseq.core.errors import QuerySemanticsError, Span
+from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import text_array
 from spaseq.core.slips import did_you_mean
 from spaseq.core.trees import children, walk
@@ -220,6 +220,7 @@ class _Checker:
         if not function.fits(len(call.arguments)):
             values = f"{function.count} value{'' if function.count == 'one' else 's'}"
             raise self.error(f"{name} takes {values}, and there are {len(call.arguments)}", call.span, example)
+        self.constants(call, example)
         for argument in call.arguments:
             if name == "CORR" and not isinstance(argument, ast.Attribute):
                 raise self.error(f"{name} is of {function.count} attributes that are lists", argument.span, example)
@@ -236,6 +237,19 @@ class _Checker:
                     )
             elif is_aggregate(call):
                 self.aggregated(name, argument, example)
+
+    def constants(self, call: ast.Call, example: str) -> None:
+        """Checks the arguments of a call that must be constants."""
+        function = FUNCTIONS[call.function]
+        for place in function.constants:
+            if place < len(call.arguments) and not isinstance(call.arguments[place], ast.CONSTANTS):
+                problem = f"argument {place + 1} of {function.name} is a constant"
+                raise self.error(problem, call.arguments[place].span, example)
+        if function.check is not None:
+            try:
+                function.check(*[a.value if isinstance(a, ast.CONSTANTS) else None for a in call.arguments])
+            except EventError as error:
+                raise self.error(error.problem, call.span, error.hint or example) from None
 
     def earlier(self, call: ast.Call, arguments: tuple[ast.Expression, ...]) -> QuerySemanticsError:
         """The error of a PREV that is not of an attribute, or looks back by no number of events."""

@@ -57,6 +57,10 @@ class Truth(Expression):
     value: bool
 
 
+CONSTANTS = (Number, Text, Truth)
+"""The expressions that are constants."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute(Expression):
     """`name` of the event at hand, or `variable.name`."""

@@ -35,12 +35,19 @@ CHOICES = ("COALESCE({k}, {k})", "COALESCE({k}, {k}, {k})", "NULLIF({k}, {k})",
            "CASE WHEN {c} THEN {k} END", "CASE WHEN {c} THEN {k} WHEN {c} THEN {k} ELSE {k} END",
            "CASE {n} WHEN {n} THEN {k} ELSE {k} END")  # fmt: skip
 FORMS: dict[str, tuple[str, ...]] = {
-    "n": ("({n} + {n})", "({n} * {n})", "-({n})", "({n} % {n})", "LEAST({n}, {n})", "GREATEST({n}, {n}, {n})"),
-    "t": ("LEAST({t}, {t})",),
-    "b": (),
+    "n": ("({n} + {n})", "({n} * {n})", "-({n})", "({n} % {n})", "LEAST({n}, {n})", "GREATEST({n}, {n}, {n})",
+          "ABS({n})", "ROUND({n})", "ROUND({n}, 1)", "ROUND({n}, -1)", "ROUND({n}, j)", "FLOOR({n})", "CEIL({n})",
+          "MOD({n}, {n})", "POWER({n}, {n})", "SQRT({n})", "LN({n})", "EXP({n})", "SIGN({n})",
+          "LENGTH({t})", "POSITION({t}, {t})"),
+    "t": ("LEAST({t}, {t})", "LOWER({t})", "UPPER({t})", "TRIM({t})", "LTRIM({t}, {t})", "RTRIM({t}, 'a ')",
+          "SUBSTRING({t}, 2)", "SUBSTRING({t}, j, 2)", "SUBSTRING({t}, 0, 2)", "REPLACE({t}, {t}, {t})",
+          "REPLACE({t}, 'a', 'xy')", "CONCAT({t}, {t})", "CONCAT({t}, '-', {t}, {t})",
+          "REGEXP_EXTRACT({t}, '[a-z]+')", "REGEXP_EXTRACT({t}, '([a-z])([0-9])', 2)"),
+    "b": ("CONTAINS({t}, {t})", "STARTSWITH({t}, {t})", "ENDSWITH({t}, 'b')", "CONTAINS({t}, 'a')"),
     "c": ("{n} < {n}", "{n} = {n}", "{t} = {t}", "{t} < {t}", "{b} = {b}", "NOT ({c})", "({c} AND {c})", "({c} OR {c})",
           "{n} IS NULL", "{t} IS NOT NULL", "{b} IS NULL", "{n} BETWEEN {n} AND {n}", "{n} NOT BETWEEN {n} AND {n}",
-          "{t} LIKE 'a.*'", "{t} ILIKE 'A.*'", "{t} IN {'a', 'b'}", "{n} IN {1, 2.5}"),
+          "{t} LIKE 'a.*'", "{t} ILIKE 'A.*'", "STARTSWITH({t}, 'a')", "CONTAINS({t}, {t})",
+          "{t} IN {'a', 'b'}", "{n} IN {1, 2.5}"),
 }  # fmt: skip
 """By kind of the result (a number, a text, a truth value, a condition), forms with kinds of parts in braces."""
 LEAVES: dict[str, tuple[str, ...]] = {
@@ -59,6 +66,8 @@ def expression(kind: str, random: random.Random, depth: int, variables: tuple[st
         return re.sub(r"^[a-z]", rf"{random.choice(variables)}.\g<0>", leaf) if variables else leaf
     forms = FORMS[kind] + (CHOICES if kind != "c" else ())
     text = random.choice(forms).replace("{k}", "{" + kind + "}")
+    if variables:
+        text = re.sub(r"\bj\b", f"{random.choice(variables)}.j", text)
     while any(part in text for part in ("{n}", "{t}", "{b}", "{c}", "{d}", "{s}", "{w}", "{l}")):
         place = min((text.find("{" + k + "}"), k) for k in "ntbcdswl" if "{" + k + "}" in text)
         at, part = place
