@@ -209,21 +209,18 @@ def _replaced(texts: pa.StringArray, old: str, new: str) -> Any:
     return pc.replace_substring(texts, old, new)
 
 
+def _longest(part: TextColumn | Constant) -> int:
+    return len(part.value) if isinstance(part, Constant) else pc.max(pc.utf8_length(part.texts)).as_py() or 0
+
+
 def _concat_columns(*operands: Operand, count: int) -> Any:
     """Once for each distinct text if one column alone varies; of several with many texts, row by row, by Arrow."""
-    columns = [compact(operand) for operand in operands if isinstance(operand, TextColumn)]
-    if any(not isinstance(operand, TextColumn | Constant) for operand in operands):
+    parts = [compact(o) if isinstance(o, TextColumn) else o for o in operands if isinstance(o, TextColumn | Constant)]
+    columns = [part for part in parts if isinstance(part, TextColumn)]
+    combinations = math.prod(len(column.texts) + 1 for column in columns)
+    if len(parts) < len(operands) or (len(columns) > 1 and combinations <= 2 * count):
         return NotImplemented
-    if len(columns) > 1 and math.prod(len(column.texts) + 1 for column in columns) <= 2 * count:
-        return NotImplemented  # combinations are fewer
-    given = iter(columns)
-    parts = [next(given) if isinstance(operand, TextColumn) else operand for operand in operands]
-    longest = [
-        len(part.value) if isinstance(part, Constant) else pc.max(pc.utf8_length(part.texts)).as_py() or 0
-        for part in parts
-        if part is not None
-    ]
-    if sum(longest) > LONGEST:
+    if sum(map(_longest, parts)) > LONGEST:
         return NotImplemented
     rows = np.arange(count, dtype=np.int32)
     if len(columns) == 1:  # the last text is that of NULL
@@ -233,10 +230,9 @@ def _concat_columns(*operands: Operand, count: int) -> Any:
     arrays = []
     for part in parts:
         if isinstance(part, Constant):
-            arrays.append(
-                pa.repeat(text_array([part.value])[0], count if len(columns) > 1 else len(columns[0].texts) + 1)
-            )
-        elif isinstance(part, TextColumn):
+            times = count if len(columns) > 1 else len(columns[0].texts) + 1
+            arrays.append(pa.repeat(text_array([part.value])[0], times))
+        else:
             texts = pa.concat_arrays([part.texts, empty])
             places = np.where(part.codes < 0, len(part.texts), part.codes)
             arrays.append(texts if len(columns) == 1 else texts.take(pa.array(places)))
