@@ -15,6 +15,7 @@ from ceql.operators.arithmetic import ARITHMETIC, negate
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
+from spaseq.core.events import Duration
 
 E = TypeVar("E")
 Value = Callable[[E], Any]
@@ -82,6 +83,9 @@ def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
     match node:
         case ast.Number(value) | ast.Text(value) | ast.Truth(value):
             return lambda env: value
+        case ast.Duration(nanoseconds):
+            span = Duration(nanoseconds)
+            return lambda env: span
         case ast.Attribute():
             return lookup(node)
         case ast.Negate(child):

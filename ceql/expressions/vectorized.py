@@ -24,12 +24,14 @@ from ceql.operators import values
 from ceql.operators.arithmetic import ARITHMETIC, negate
 from ceql.operators.columns import ByRow, Constant, Operand, both_known, choose, known_rows, operand_kind
 from ceql.operators.functions import FUNCTIONS
+from ceql.operators.times import moved_columns
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, InternalError
 from spaseq.core.events import (
     Column,
+    Duration,
     EventBatch,
     ListColumn,
     MixedColumn,
@@ -45,6 +47,7 @@ from spaseq.core.events.columns import mixed_column
 Known = np.ndarray | None
 _ARROW: Final = {symbol: getattr(pc, row.arrow) for symbol, row in COMPARISONS.items()}
 _EXACT: Final = 1 << 53
+_SPANS: Final = {"time", "duration"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,13 +250,17 @@ def _value(node: ast.Expression, batch: EventBatch) -> Operand:
     match node:
         case ast.Number(value) | ast.Text(value) | ast.Truth(value):
             return Constant(value)
+        case ast.Duration(nanoseconds):
+            return Constant(Duration(nanoseconds))
         case ast.Attribute(name):
             column = batch.column(name)
             if isinstance(column, MixedColumn):
                 raise ByRow
             return column
         case ast.Negate(child):
-            return _arithmetic("-", Constant(0), _value(child, batch), node, negated=True)
+            inner = _value(child, batch)
+            zero = Duration(0) if inner is not None and operand_kind(inner) == "duration" else 0
+            return _arithmetic("-", Constant(zero), inner, node, negated=True)
         case ast.Arithmetic(symbol, left, right):
             return _arithmetic(symbol, _value(left, batch), _value(right, batch), node)
         case ast.Call(name, arguments):
@@ -278,11 +285,14 @@ def _case(node: ast.Case, batch: EventBatch) -> Operand:
 def _arithmetic(symbol: str, left: Operand, right: Operand, node: ast.Expression, negated: bool = False) -> Operand:
     if left is None or right is None:
         return None
-    if operand_kind(left) != "number" or operand_kind(right) != "number":
-        raise values.mismatch(operand_kind(left), operand_kind(right), print_expression(node))
     if isinstance(left, Constant) and isinstance(right, Constant):
         value = negate(right.value) if negated else ARITHMETIC[symbol].of_values(left.value, right.value)
         return None if value is None else Constant(value)
+    kinds = operand_kind(left), operand_kind(right)
+    if not _SPANS.isdisjoint(kinds):
+        return moved_columns(symbol, left, right, print_expression(node))
+    if kinds != ("number", "number"):
+        raise values.mismatch(*kinds, print_expression(node))
     a, known_a = _array(left)
     b, known_b = _array(right)
     known = both_known(known_a, known_b)

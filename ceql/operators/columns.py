@@ -15,6 +15,8 @@ import pyarrow as pa
 from ceql.operators.values import kind_of
 from spaseq.core.events import (
     Column,
+    Duration,
+    DurationColumn,
     Instant,
     ListColumn,
     MixedColumn,
@@ -27,6 +29,7 @@ from spaseq.core.events import (
 )
 
 _EXACT: Final = 1 << 53
+_SPANS: Final[dict[str, type[TimeColumn] | type[DurationColumn]]] = {"time": TimeColumn, "duration": DurationColumn}
 
 
 class ByRow(Exception):
@@ -35,7 +38,7 @@ class ByRow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """The same value for every event: int, float, str, bool or `Instant`."""
+    """The same value for every event: int, float, str, bool, `Instant` or `Duration`."""
 
     value: Any
 
@@ -76,8 +79,9 @@ def values_of(operand: Operand, count: int) -> list[Any]:
     if isinstance(operand, ListColumn | MixedColumn):
         return list(operand.values)
     found: list[Any] = operand.values.tolist()
-    if isinstance(operand, TimeColumn):
-        found = [Instant(value) for value in found]
+    if isinstance(operand, TimeColumn | DurationColumn):
+        of = Instant if isinstance(operand, TimeColumn) else Duration
+        found = [of(value) for value in found]
     if isinstance(operand, NumberColumn) and operand.whole is not None:
         found = [int(v) if whole else v for v, whole in zip(found, operand.whole.tolist(), strict=True)]
     if operand.known is None:
@@ -103,8 +107,8 @@ def column_from(found: Sequence[Any]) -> Column | None:
     filled = [0 if value is None else value for value in found]
     if kind == "truth":
         return TruthColumn(np.array(filled, bool), known)
-    if kind == "time":
-        return TimeColumn(np.array(filled, np.int64), known)
+    if kind in _SPANS:
+        return _SPANS[kind](np.array(filled, np.int64), known)
     whole = np.fromiter((isinstance(value, int) for value in found), bool, len(found))
     if (whole == is_known).all():
         return NumberColumn(np.array(filled, np.int64), known)
@@ -189,7 +193,7 @@ def choose(parts: Sequence[tuple[np.ndarray, Operand]], count: int) -> Column | 
         np.copyto(values, array, where=mask, casting="same_kind" if array.dtype == values.dtype else "unsafe")
     held = None if known.all() else known
     if kind != "number":
-        return TruthColumn(values, held) if kind == "truth" else TimeColumn(values, held)
+        return TruthColumn(values, held) if kind == "truth" else _SPANS[kind](values, held)
     values[~known] = 0
     whole &= known
     return NumberColumn(values, held, whole if doubles and whole.any() else None)

@@ -97,11 +97,16 @@ class Function:
     def wrong(self, place: int, kind: str) -> EventError:
         """The error for an argument of another kind."""
         wanted, found = self.wanted(place), KIND_WORDS[kind]
-        if len({*self.takes}) == 1 and not self.optional and not self.repeats:
+        if len(self.takes) == 1:
+            problem = f"{self.name} is of {kind_words(wanted)}, and this is {found}"
+        elif len({*self.takes}) == 1 and not self.optional and not self.repeats:
             problem = f"{self.name} is of {self.count} {plural(wanted)}, and this is {found}"
         else:
             problem = f"argument {place + 1} of {self.name} is {kind_words(wanted)}, and this is {found}"
-        return EventError(problem, hint="[1.5, 2, 3.5] in JSON" if wanted == "list" else "")
+        hint = "[1.5, 2, 3.5] in JSON" if wanted == "list" else ""
+        if kind == "number" and "time" in wanted:
+            hint = "TO_TIME(x.time, 's') makes a time of a number of seconds, with 'ms' of milliseconds"
+        return EventError(problem, hint=hint)
 
     def of_columns(self, operands: Sequence[Operand], count: int) -> Operand:
         """The results for columns of `count` values. `EventError` for a value of another kind, `ByRow` if no column

@@ -11,11 +11,14 @@ from __future__ import annotations
 from typing import Final
 
 from ceql.operators.aggregates import AGGREGATES
+from ceql.operators.casts import CASTS
 from ceql.operators.choices import CHOICES
 from ceql.operators.function import Function, kind_words, plural
 from ceql.operators.numbers import NUMBERS
+from ceql.operators.sets import SETS
 from ceql.operators.texts import TEXTS
+from ceql.operators.times import TIMES
 
 __all__ = ["FUNCTIONS", "Function", "kind_words", "plural"]
 
-FUNCTIONS: Final = {row.name: row for row in (*AGGREGATES, *CHOICES, *TEXTS, *NUMBERS)}
+FUNCTIONS: Final = {row.name: row for row in (*AGGREGATES, *CHOICES, *TEXTS, *NUMBERS, *TIMES, *CASTS, *SETS)}

@@ -39,7 +39,8 @@ def _absolute_column(column: Operand, count: int) -> Any:
     return NumberColumn(np.abs(column.values), known, column.whole)
 
 
-def _round(value: int | float, digits: Any = 0) -> int | float | None:
+def round_number(value: int | float, digits: Any = 0) -> int | float | None:
+    """ROUND of one number."""
     places = max(-_MOST, min(_MOST, whole_number(digits, "ROUND")))
     if isinstance(value, float):
         with np.errstate(all="ignore"):
@@ -161,7 +162,7 @@ _LN, _EXP = _of_doubles(_logarithms), _of_doubles(np.exp)
 
 NUMBERS: Final = (
     Function("ABS", ("number",), "number", _absolute, columns=_absolute_column),
-    Function("ROUND", ("number", "number"), "number", _round, optional=1, columns=_round_column,
+    Function("ROUND", ("number", "number"), "number", round_number, optional=1, columns=_round_column,
              sample="ROUND(x.price, 2)"),
     Function("FLOOR", ("number",), "number", _FLOOR[0], columns=_FLOOR[1]),
     Function("CEIL", ("number",), "number", _CEIL[0], columns=_CEIL[1]),

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from ceql.operators.columns import Constant, Operand, compact, renamed_texts
 from ceql.operators.function import Function
+from ceql.operators.values import kind_of, mismatch
 from spaseq.core.errors import EventError
 from spaseq.core.events import NumberColumn, TextColumn, TruthColumn, text_array, truths_of
 
@@ -73,8 +74,11 @@ def _position(part: str, text: str) -> int:
     return text.find(part) + 1
 
 
-def _contains(text: str, part: str) -> bool:
-    return part in text
+def _contains(whole: Any, part: Any) -> bool:
+    """A text contains a text, a list a number."""
+    if isinstance(whole, str) != isinstance(part, str):
+        raise mismatch(kind_of(whole), kind_of(part), "CONTAINS")
+    return part in whole
 
 
 def _replace(text: str, old: str, new: str) -> str:
@@ -164,10 +168,12 @@ def _by_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
     the constants, and gives an Arrow array; NotImplemented if it would not mean the same."""
 
     def compute(column: Operand, *constants: Operand, count: int) -> Any:
-        if not isinstance(column, TextColumn) or not all(isinstance(c, Constant) for c in constants):
+        fixed = [c.value for c in constants if isinstance(c, Constant)]
+        is_mixed = len(fixed) < len(constants) or (kernel is pc.match_substring and not isinstance(fixed[0], str))
+        if not isinstance(column, TextColumn) or is_mixed:
             return NotImplemented
         column = compact(column)
-        found = kernel(column.texts, *[c.value for c in constants if isinstance(c, Constant)])
+        found = kernel(column.texts, *fixed)
         if found is NotImplemented:
             return found
         codes = column.codes
@@ -248,11 +254,11 @@ TEXTS: Final = (
              sample="LTRIM(x.name)"),
     Function("RTRIM", ("text", "text"), "text", _trim_right, optional=1, columns=_by_kernel(_trimmed(pc.utf8_rtrim)),
              sample="RTRIM(x.name)"),
-    Function("LENGTH", ("text",), "number", len, columns=_by_kernel(pc.utf8_length)),
+    Function("LENGTH", ("text/list",), "number", len, columns=_by_kernel(pc.utf8_length)),
     Function("SUBSTRING", ("text", "number", "number"), "text", _substring, optional=1, columns=_by_kernel(_sliced),
              sample="SUBSTRING(x.name, 1, 3)"),
     Function("POSITION", ("text", "text"), "number", _position, sample="POSITION('@', x.name)"),
-    Function("CONTAINS", ("text", "text"), "truth", _contains, columns=_by_kernel(pc.match_substring),
+    Function("CONTAINS", ("text/list", "text/number"), "truth", _contains, columns=_by_kernel(pc.match_substring),
              sample="CONTAINS(x.name, 'adm')"),
     Function("STARTSWITH", ("text", "text"), "truth", str.startswith, columns=_by_kernel(pc.starts_with),
              sample="STARTSWITH(x.name, 'adm')"),

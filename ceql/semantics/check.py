@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ceql.operators.functions import FUNCTIONS
-from ceql.operators.values import whole_string
+from ceql.operators.values import kind_of, whole_string
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, parts, reads_earlier, variables_of
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
@@ -241,6 +241,9 @@ class _Checker:
     def constants(self, call: ast.Call, example: str) -> None:
         """Checks the arguments of a call that must be constants."""
         function = FUNCTIONS[call.function]
+        for place, argument in enumerate(call.arguments):
+            if isinstance(argument, ast.CONSTANTS) and not function.accepts(place, kind := kind_of(argument.value)):
+                raise self.error(function.wrong(place, kind).problem, argument.span, example)
         for place in function.constants:
             if place < len(call.arguments) and not isinstance(call.arguments[place], ast.CONSTANTS):
                 problem = f"argument {place + 1} of {function.name} is a constant"

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ceql.operators.casts import CAST_KINDS, RESULTS
 from ceql.operators.functions import FUNCTIONS, kind_words, plural
-from ceql.operators.values import KIND_WORDS
+from ceql.operators.times import KINDS as SPANS
+from ceql.operators.values import KIND_WORDS, mismatch
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
 from ceql.semantics.scopes import defined_names, taking
@@ -122,16 +124,16 @@ class _Types:
         )
         problem = f"{print_expression(node)}: {KIND_WORDS[one]} cannot be combined with {KIND_WORDS[two]}"
         hint = f"in {self.schema.source}, {' and '.join(said)}" if said else ""
-        if {one, two} == {"time", "number"} and any(isinstance(side, ast.Arithmetic) for side in (left, right)):
-            hint += "; a time is written as a text: '2026-01-05', '2026-01-05T10:00:00Z'"
+        if {one, two} & {"time", "duration"}:
+            hint = f"{hint}; {mismatch(one, two, '').hint}"
         return self.error(problem, node.span, hint)
 
     def operand(self, kind: str, wanted: str, value: ast.Expression, node: ast.Expression) -> QuerySemanticsError:
         """The error of an operation `node` that wants another kind of value."""
         problem = f"{print_expression(node)}: {KIND_WORDS[kind]} cannot be combined with {KIND_WORDS[wanted]}"
         hint = f"in {self.schema.source}, {print_expression(value)} is {KIND_WORDS[kind]}"
-        if kind == "time":
-            hint += "; times are compared with each other, and WITHIN says how far apart events may be"
+        if kind in ("time", "text"):
+            hint += f"; {mismatch(kind, wanted, '').hint}"
         return self.error(problem, node.span, hint)
 
     def kind(self, node: ast.Expression, variable: str | None) -> str | None:
@@ -149,13 +151,15 @@ class _Types:
                 return self.schema.kind(name, None if of is None else self.types.get(of))
             case ast.Earlier(attribute):
                 return self.kind(attribute, variable)
+            case ast.Duration():
+                return "duration"
             case ast.Negate(child):
+                if self.kind(child, variable) == "duration":
+                    return "duration"
                 self.number(child, node, variable)
                 return "number"
-            case ast.Arithmetic(_, left, right):
-                self.number(left, node, variable)
-                self.number(right, node, variable)
-                return "number"
+            case ast.Arithmetic(symbol, left, right):
+                return self.arithmetic(symbol, left, right, node, variable)
             case ast.Call():
                 return self.call(node, variable)
             case ast.Case():
@@ -175,6 +179,21 @@ class _Types:
             if kind != known[0][0]:
                 raise self.mismatch(known[0][0], kind, known[0][1], result, node)
         return None if None in kinds or not known else known[0][0]
+
+    def arithmetic(
+        self, symbol: str, left: ast.Expression, right: ast.Expression, node: ast.Expression, variable: str | None
+    ) -> str | None:
+        one, two = self.kind(left, variable), self.kind(right, variable)
+        if not {one, two} & {"time", "duration"}:
+            self.number(left, node, variable)
+            self.number(right, node, variable)
+            return "number"
+        if one is None or two is None:
+            return None
+        found = SPANS.get((one, symbol, two))
+        if found is None:
+            raise self.mismatch(one, two, left, right, node)
+        return found
 
     def number(self, node: ast.Expression, around: ast.Expression, variable: str | None) -> None:
         kind = self.kind(node, variable)
@@ -201,6 +220,9 @@ class _Types:
                 )
             if kind in ("list", "truth"):
                 raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")
+        if function.gives == "cast":
+            (_, wanted) = node.arguments
+            return RESULTS[CAST_KINDS[wanted.value.upper()]] if isinstance(wanted, ast.Text) else None
         return kinds[0] if function.gives == "argument" else function.gives
 
 

@@ -57,6 +57,13 @@ class Truth(Expression):
     value: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Duration(Expression):
+    """`30 SECONDS`, `1 HOUR 30 MINUTES`."""
+
+    nanoseconds: int
+
+
 CONSTANTS = (Number, Text, Truth)
 """The expressions that are constants."""
 

@@ -153,14 +153,14 @@ class _Builder:
             return ast.WithinEvents(self.integer(first, "a count of events"), span=span)
         if tree.data == "within_attribute":
             return ast.WithinAttribute(self.number(first), self.name(_trees(tree)[0]), span=span)
-        words = [str(c) for c in tree.children]
-        parts = [(words[k], words[k + 1]) for k in range(0, len(words), 2)]
-        return ast.WithinTime(self.duration(parts, span), span=span)
+        return ast.WithinTime(self.duration(tree, "window"), span=span)
 
-    def duration(self, parts: list[tuple[str, str]], span: Span) -> int:
-        total = sum(duration_nanoseconds(amount, unit) for amount, unit in parts)
+    def duration(self, tree: Tree[Token], what: str) -> int:
+        """The nanoseconds of `1 HOUR 30 MINUTES`."""
+        words = [str(c) for c in tree.children]
+        total = sum(duration_nanoseconds(words[k], words[k + 1]) for k in range(0, len(words), 2))
         if total not in _INT64:
-            raise self.error("this window is longer than time itself", span, "windows go up to 292 years")
+            raise self.error(f"this {what} is longer than time itself", self.span(tree), f"{what}s go up to 292 years")
         return total
 
     def consume(self, tree: Tree[Token]) -> ast.Consumption:
@@ -318,6 +318,15 @@ class _Builder:
         return tuple(found)
 
     def membership(self, value: ast.Expression, tree: Tree[Token], in_brackets: bool, span: Span) -> ast.Condition:
+        if tree.data == "members":
+            names = [self.name(part) for part in _trees(tree)]
+            if len(names) == 1 and not in_brackets:
+                raise self.error(f"whose {names[0].text}?", names[0].span, f"write IN x.{names[0].text}")
+            variable = names[0].text if len(names) == 2 else None
+            values = ast.Attribute(names[-1].text, variable, span=self.span(tree))
+            return ast.Compare(
+                "=", ast.Call("MEMBER", (value, values), span=span), ast.Truth(True, span=span), span=span
+            )
         if tree.data == "many_values":
             return ast.In(value, self.many_values(_token(tree)), span=span)
         parts = [self.value(c, in_brackets) for c in _trees(tree)]
@@ -352,6 +361,8 @@ class _Builder:
                 return ast.Number(self.number(_token(tree)), span=span)
             case "negative_number":
                 return ast.Number(self.number(_token(tree), -1), span=span)
+            case "duration":
+                return ast.Duration(self.duration(tree, "duration"), span=span)
             case "text":
                 return ast.Text(_unquote(str(_token(tree))), span=span)
             case "true" | "false" as kind:
@@ -365,6 +376,8 @@ class _Builder:
                 return self.call(tree, in_brackets)
             case "case":
                 return self.case(tree, in_brackets)
+            case "cast":
+                return self.cast(tree, in_brackets)
             case "indexed":
                 return self.first_event(tree, in_brackets)
             case "holds" if _child(tree, 1).data == "number":
@@ -385,6 +398,15 @@ class _Builder:
                     span,
                     "conditions are joined with AND, OR and NOT",
                 )
+
+    def cast(self, tree: Tree[Token], in_brackets: bool) -> ast.Call:
+        """`CAST(x.price AS NUMBER)`, a call whose second argument is the name of the kind."""
+        function, kind = self.name(_child(tree, 0)), self.name(_child(tree, 2))
+        if function.text.upper() not in _CASTS:
+            hint = "CAST(x.price AS NUMBER) has it, and columns get names in SELECT alone"
+            raise self.error(f"AS inside of {function.text.upper()}()", kind.span, hint)
+        name = ast.Text(kind.text.upper(), span=kind.span)
+        return ast.Call(function.text.upper(), (self.value(_child(tree, 1), in_brackets), name), span=self.span(tree))
 
     def case(self, tree: Tree[Token], in_brackets: bool) -> ast.Case:
         """`CASE WHEN v > 3 THEN …`; `CASE v WHEN 3 THEN …` is `CASE WHEN v = 3 THEN …`."""
@@ -453,6 +475,7 @@ class _Builder:
         return ast.Call(name, built, span=span)
 
 
+_CASTS: Final = ("CAST", "TRY_CAST")
 _SIGNS: Final = {"": Skip.ANY, "->": Skip.NEXT, ":": Skip.NONE}
 _JOINS: Final = {"then": Skip.ANY, "next": Skip.NEXT, "follow": Skip.NONE}
 _REPEATS: Final = ("repeat_signed", "repeat_exactly", "repeat_from", "repeat_to", "repeat")

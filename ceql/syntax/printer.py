@@ -213,6 +213,8 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return _case(node), 7
         case ast.Number(value):
             return _number(value), 6 if _number(value).startswith("-") else 7
+        case ast.Duration(nanoseconds):
+            return _duration(nanoseconds), 7
         case ast.Text(text):
             return _text(text), 7
         case ast.Truth(truth):
@@ -225,6 +227,8 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return _name(name), 7
         case ast.Earlier(attribute, back):
             return _earlier(attribute, back), 7
+        case ast.Call("CAST" | "TRY_CAST" as function, (value, ast.Text(kind))):
+            return f"{function}({print_expression(value)} AS {_name(kind)})", 7
         case ast.Call(function, arguments):
             return f"{_name(function)}({', '.join(print_expression(a) for a in arguments)})", 7
         case ast.Negate(child):
