@@ -206,7 +206,8 @@ class _Checker:
                     raise self.earlier(part, arguments)
                 case ast.Call(function, _) if function not in FUNCTIONS:
                     hint = _FUNCTION_HINTS.get(function) or did_you_mean(function, FUNCTIONS, least=0.75)
-                    hint = hint or f"functions are {', '.join(sorted(FUNCTIONS))}"
+                    names = ", ".join(name for name, row in sorted(FUNCTIONS.items()) if row.add is not None)
+                    hint = hint or f"aggregates are {names}; the reference lists the functions of values"
                     raise self.error(f"unknown function {function}", part.span, hint)
                 case ast.Call():
                     self.call(part)

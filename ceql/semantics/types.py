@@ -124,7 +124,9 @@ class _Types:
         )
         problem = f"{print_expression(node)}: {KIND_WORDS[one]} cannot be combined with {KIND_WORDS[two]}"
         hint = f"in {self.schema.source}, {' and '.join(said)}" if said else ""
-        if {one, two} & {"time", "duration"}:
+        if {one, two} == {"time", "number"} and any(isinstance(side, ast.Arithmetic) for side in (left, right)):
+            hint += "; a time is written as a text: '2026-01-05', '2026-01-05T10:00:00Z'"
+        elif {one, two} & {"time", "duration"}:
             hint = f"{hint}; {mismatch(one, two, '').hint}"
         return self.error(problem, node.span, hint)
 
@@ -221,8 +223,8 @@ class _Types:
             if kind in ("list", "truth"):
                 raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")
         if function.gives == "cast":
-            (_, wanted) = node.arguments
-            return RESULTS[CAST_KINDS[wanted.value.upper()]] if isinstance(wanted, ast.Text) else None
+            (_, name) = node.arguments
+            return RESULTS[CAST_KINDS[name.value.upper()]] if isinstance(name, ast.Text) else None
         return kinds[0] if function.gives == "argument" else function.gives
 
 

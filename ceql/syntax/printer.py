@@ -12,8 +12,9 @@ from spaseq.core.pattern import Preference, Skip
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
-    "after|all|and|any|as|by|case|consume|events?|false|filter|first|from|in|last|like|limit|match|max|next|no|none|not|or"
-    "|partition|past|range|row|select|skip|strict|to|true|until|where|within",
+    "after|all|and|any|as|between|by|case|consume|else|end|events?|false|filter|first|from|ilike|in|is|last|like|limit"
+    "|match|max|next|no|none|not|null|or|partition|past|range|row|select|skip|strict|then|to|true|until|when|where"
+    "|within",
     re.IGNORECASE,
 )
 
