@@ -20,9 +20,12 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+import pyarrow as pa
+
 from ceql.operators.columns import Constant, Operand
 from ceql.operators.function import Function
-from ceql.operators.numbers import round_number
+from ceql.operators.numbers import round_doubles, round_number
 from ceql.operators.values import INT64, KIND_WORDS, kind_of, time_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import Instant, NumberColumn, TextColumn, TimeColumn, TruthColumn, format_time
@@ -121,9 +124,23 @@ def _cast(value: Any, kind: str) -> Any:
 
 
 def _cast_columns(value: Operand, kind: Operand, count: int) -> Any:
-    if isinstance(kind, Constant) and isinstance(value, _SAME.get(CAST_KINDS[kind.value.upper()], ())):
+    wanted = CAST_KINDS[kind.value.upper()] if isinstance(kind, Constant) else ""
+    if isinstance(value, _SAME.get(wanted, ())):
         return value
-    return NotImplemented
+    if not isinstance(value, NumberColumn) or wanted not in ("INTEGER", "TEXT"):
+        return NotImplemented
+    is_whole = value.values.dtype == np.int64
+    if wanted == "TEXT":
+        texts = pa.array(value.values).cast(pa.string())
+        rows = np.arange(count, dtype=np.int32)
+        codes = rows if value.known is None else np.where(value.known, rows, np.int32(-1))
+        return TextColumn(codes, texts) if is_whole else NotImplemented
+    if is_whole:
+        return value
+    with np.errstate(all="ignore"):
+        rounded = round_doubles(value.values, 0)
+        fits = (np.abs(rounded) < 2.0**63).all()
+        return NumberColumn(rounded.astype(np.int64), value.known) if fits else NotImplemented
 
 
 def _check(value: None, kind: str) -> None:

@@ -43,8 +43,7 @@ def round_number(value: int | float, digits: Any = 0) -> int | float | None:
     """ROUND of one number."""
     places = max(-_MOST, min(_MOST, whole_number(digits, "ROUND")))
     if isinstance(value, float):
-        with np.errstate(all="ignore"):
-            return float(_round_doubles(np.array([value]), places)[0])
+        return _round_double(value, places)
     if places >= 0:
         return value
     unit = 10**-places
@@ -53,7 +52,20 @@ def round_number(value: int | float, digits: Any = 0) -> int | float | None:
     return (found if value >= 0 else -found) if found in INT64 else None
 
 
-def _round_doubles(values: np.ndarray, places: int) -> np.ndarray:
+def _round_double(value: float, places: int) -> float:
+    """As `round_doubles`, step by step."""
+    unit = float(10 ** abs(places))
+    scaled = value * unit if places >= 0 else value / unit
+    if not math.isfinite(scaled):
+        return value
+    whole = float(math.trunc(scaled))
+    if abs(scaled - whole) >= 0.5:
+        whole += math.copysign(1.0, scaled)
+    found = whole / unit if places >= 0 else whole * unit
+    return found if math.isfinite(found) else value
+
+
+def round_doubles(values: np.ndarray, places: int) -> np.ndarray:
     """A half goes away from zero; values too large to have such digits stay."""
     unit = float(10 ** abs(places))
     scaled = values * unit if places >= 0 else values / unit
@@ -72,7 +84,7 @@ def _round_column(column: Operand, digits: Operand = None, *, count: int) -> Any
     if column.values.dtype == np.int64 or (column.whole is not None and places < 0):
         return NotImplemented
     with np.errstate(all="ignore"):
-        return NumberColumn(_round_doubles(column.values, places), column.known, column.whole)
+        return NumberColumn(round_doubles(column.values, places), column.known, column.whole)
 
 
 def _towards(ufunc: np.ufunc) -> tuple[Callable[..., Any], Callable[..., Any]]:

@@ -11,7 +11,6 @@ the form of a time may stand for the time.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -191,11 +190,29 @@ def _part(name: str) -> Function:
     def columns(time: Operand, zone: Operand = None, *, count: int) -> Any:
         if not isinstance(time, TimeColumn):
             return NotImplemented
-        return NumberColumn(of_seconds(_local(time, zone)[0]), time.known)
+        return NumberColumn(_by_day(of_seconds, name, _local(time, zone)[0]), time.known)
 
     return Function(name, ("time/text", "text"), "number", work, optional=1, columns=columns, constants=(1,),
                     check=_check_part,
                     sample=f"{name}(x.time)")  # fmt: skip
+
+
+def _by_day(of_seconds: Callable[[Any], Any], name: str, seconds: np.ndarray) -> np.ndarray:
+    """The part of each second since 1970. Parts of dates are computed once for each run of seconds of one day."""
+    if name not in ("YEAR", "MONTH", "DAY"):
+        return np.asarray(of_seconds(seconds))
+    # PERF: 8 ns an event for events in order of time; 120 ns day by day.
+    return _each_run(seconds // _DAY, lambda days: of_seconds(days * _DAY))
+
+
+def _each_run(values: np.ndarray, compute: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """`compute` of each value: once for each run of equal ones, which are few if events are in order of time."""
+    if not len(values):
+        return values
+    starts = np.append(0, np.flatnonzero(values[1:] != values[:-1]) + 1)
+    if 2 * len(starts) > len(values):
+        return compute(values)
+    return np.repeat(compute(values[starts]), np.diff(np.append(starts, len(values))))
 
 
 def _check_part(time: None, zone: str | None = None) -> None:
@@ -232,19 +249,12 @@ def _truncated_columns(unit: Operand, time: Operand, zone: Operand = None, *, co
     if name in _SHORT:
         starts = local - offsets - local % _SHORT[name]
     else:
-        starts = _STARTS[name](local)
+        starts = _each_run(local // _DAY, lambda days: np.asarray(_STARTS[name](days * _DAY)))
         if isinstance(zone, Constant):
-            starts = _each_run(starts, zone.value)
+            starts = _each_run(starts, lambda some: np.array([utc_of(zone.value, s) for s in some.tolist()], np.int64))
     fits = starts >= _LEAST
     known = time.known if fits.all() else both_known(time.known, fits)
     return TimeColumn(np.where(fits, starts, 0) * SECOND, known)
-
-
-def _each_run(starts: np.ndarray, zone: str) -> np.ndarray:
-    """`utc_of` of each; events in order of time have few runs of equal ones."""
-    ends = [0, *(np.flatnonzero(np.diff(starts)) + 1).tolist(), len(starts)]
-    found = [utc_of(zone, int(starts[begin])) for begin, end in itertools.pairwise(ends) if begin < end]
-    return np.repeat(np.array(found, np.int64), np.diff(ends)) if len(starts) else starts
 
 
 def _check_truncated(unit: str, time: None, zone: str | None = None) -> None:

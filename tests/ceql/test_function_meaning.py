@@ -4,6 +4,8 @@ same. `test_function_values.py` holds the other evaluators against the one used 
 from __future__ import annotations
 
 import datetime
+import decimal
+import random
 import re
 from typing import Any
 
@@ -15,7 +17,7 @@ from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from spaseq.core.errors import EventError
-from spaseq.core.events import Duration, Instant
+from spaseq.core.events import Duration, EventBatch, EventOptions, EventStream, Instant
 
 NULL = None
 AT = datetime.datetime(2026, 3, 29, 0, 30, 15, tzinfo=datetime.UTC)
@@ -35,12 +37,21 @@ ATTRIBUTES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def value(text: str) -> Any:
+def parsed(text: str) -> ast.Expression:
     formula = parse(f"SELECT * WHERE E FILTER E[{text} = 1]").where
     assert isinstance(formula, ast.Filter) and isinstance(formula.condition, ast.Holds)
     condition = formula.condition.condition
     assert isinstance(condition, ast.Compare)
-    return compile_value(condition.left, lambda attribute: lambda env: ATTRIBUTES[attribute.name])(None)
+    return condition.left
+
+
+def value(text: str) -> Any:
+    return compile_value(parsed(text), lambda attribute: lambda env: ATTRIBUTES[attribute.name])(None)
+
+
+def batch_of(events: list[dict[str, Any]]) -> EventBatch:
+    (batch,) = EventStream({"": [{"type": "E", **e} for e in events]}, EventOptions(from_arrival=True))
+    return batch
 
 
 MEANINGS: list[tuple[str, Any]] = [
@@ -186,21 +197,50 @@ def test_words_of_functions_are_names_elsewhere(name: str) -> None:
     assert [m.positions for m in query.run(events)] == [(0,)]
 
 
-SAME_IN_DUCKDB = [
-    "LOWER(t)", "UPPER(t)", "TRIM(t)", "LTRIM(t)", "RTRIM(t)", "LENGTH(t)", "SUBSTRING(t, 2, 3)", "CONTAINS(t, 'a')",
-    "REPLACE(t, 'a', 'xy')", "CONCAT(t, '-', t)", "ABS(n)", "ROUND(f)", "ROUND(f, 1)", "FLOOR(f)", "CEIL(f)", "SIGN(n)",
-    "COALESCE(n, 5)", "NULLIF(n, 3)", "CASE WHEN n > 2 THEN 'a' WHEN n < 0 THEN 'b' END", "YEAR(at)", "MONTH(at)",
-    "DAY(at)", "HOUR(at)", "MINUTE(at)", "SECOND(at)",
-]  # fmt: skip
+SAME_IN_DUCKDB: dict[str, tuple[str, ...]] = {
+    "t": ("LOWER({t})", "UPPER({t})", "TRIM({t})", "LTRIM({t})", "RTRIM({t}, 'a ')", "SUBSTRING({t}, 2, 2)",
+          "REPLACE({t}, 'a', 'xy')", "CONCAT({t}, '-', {t})", "REPLACE({t}, 'b', {t})"),
+    "n": ("LENGTH({t})", "ABS({n})", "ROUND({n})", "FLOOR({n})", "CEIL({n})", "SIGN({n})", "YEAR(ts)", "MONTH(ts)",
+          "DAY(ts)", "HOUR(ts)", "MINUTE(ts)", "SECOND(ts)", "({n} + {n})", "({n} - {n})", "POSITION(t IN u)",
+          "POSITION('b' IN t)",
+          "YEAR(DATE_TRUNC('year', ts))", "DAY(DATE_TRUNC('week', ts))", "MONTH(DATE_TRUNC('quarter', ts))"),
+    "c": ("{n} < {n}", "{n} = {n}", "{t} = {t}", "{n} IS NULL", "{t} IS NOT NULL", "{n} BETWEEN {n} AND {n}",
+          "{n} NOT BETWEEN {n} AND {n}", "NOT ({c})", "({c} AND {c})", "({c} OR {c})"),
+    "any": ("COALESCE({k}, {k})", "NULLIF({k}, {k})", "CASE WHEN {c} THEN {k} ELSE {k} END",
+            "CASE WHEN {c} THEN {k} END"),
+}  # fmt: skip
+LEAVES = {"t": ("t", "u", "'aB '", "''"), "n": ("n", "f", "1", "2.5"), "c": ("n > 1", "t = 'a'")}
 
 
-def test_duckdb_agrees_where_its_functions_mean_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def drawn(kind: str, draw: random.Random, depth: int) -> str:
+    """A random expression that means the same in DuckDB."""
+    if depth == 0:
+        return draw.choice(LEAVES[kind])
+    text = draw.choice(SAME_IN_DUCKDB[kind] + (SAME_IN_DUCKDB["any"] if kind != "c" else ()))
+    text = text.replace("{k}", "{" + kind + "}")
+    return re.sub(r"\{(.)\}", lambda part: drawn(part[1], draw, depth - 1), text)
+
+
+def test_duckdb_agrees_where_its_functions_mean_the_same() -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: its functions are not compared")
-    rows = [("Ab cd", 3, 2.25, "2026-03-29 00:30:15"), (" x a", -7, -0.75, "1999-12-31 23:59:59"), ("", 0, None, None)]
-    for t, n, f, at in rows:
-        time = None if at is None else instant(at.replace(" ", "T"))
-        monkeypatch.setattr(f"{__name__}.ATTRIBUTES", {"t": t, "n": n, "f": f, "at": time})
-        for text in SAME_IN_DUCKDB:
-            table = "(SELECT ?::VARCHAR AS t, ?::BIGINT AS n, ?::DOUBLE AS f, ?::TIMESTAMP AS at)"
-            (found,) = duckdb.execute(f"SELECT {text} FROM {table}", [t, n, f, at]).fetchone()
-            assert found == value(text), (text, t, n, f, at)
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE events (k INT, t VARCHAR, u VARCHAR, n DOUBLE, f DOUBLE, ts TIMESTAMP)")
+    draw, rows = random.Random(7), []
+    for k in range(12):
+        at = datetime.datetime(1965, 1, 1) + datetime.timedelta(seconds=draw.randrange(3_000_000_000))
+        row = [draw.choice(["", "a", "Ab", " ab ", "éb"]), draw.choice(["b", "ba", ""]), float(draw.randrange(-9, 9)),
+               draw.choice([0.5, -2.5, 3.25, -0.75]), at]  # fmt: skip
+        rows.append([k, *[value if draw.random() < 0.85 else None for value in row]])
+        connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows[-1])
+    events = batch_of([{"t": t, "u": u, "n": n, "f": f, "ts": ts} for _, t, u, n, f, ts in rows])
+    compared = 0
+    for seed in range(400):
+        draw = random.Random(seed)
+        kind = draw.choice("tn")
+        text = drawn(kind, draw, draw.randrange(1, 4))
+        theirs = [found for (found,) in connection.execute(f"SELECT {text} FROM events ORDER BY k").fetchall()]
+        node = parsed(re.sub(r"POSITION\((\w+|'[^']*') IN", r"POSITION(\1,", text))
+        ours = [compile_value(node, lambda a: events.getter(a.name))(row) for row in range(len(rows))]
+        assert ours == [float(v) if isinstance(v, decimal.Decimal) else v for v in theirs], text
+        compared += sum(value is not None for value in ours)
+    assert compared > 2000
