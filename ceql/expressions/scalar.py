@@ -15,6 +15,7 @@ from ceql.operators.arithmetic import ARITHMETIC, negate
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
+from spaseq.core.events import Duration
 
 E = TypeVar("E")
 Value = Callable[[E], Any]
@@ -38,6 +39,9 @@ def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
         case ast.Like(value, pattern):
             read = compile_value(value, lookup)
             return lambda env: values.like(read(env), pattern)
+        case ast.IsNull(value):
+            read = compile_value(value, lookup)
+            return lambda env: read(env) is None
         case ast.In(value):
             read, has = compile_value(value, lookup), members(node).has
             return lambda env: has(read(env))
@@ -79,6 +83,9 @@ def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
     match node:
         case ast.Number(value) | ast.Text(value) | ast.Truth(value):
             return lambda env: value
+        case ast.Duration(nanoseconds):
+            span = Duration(nanoseconds)
+            return lambda env: span
         case ast.Attribute():
             return lookup(node)
         case ast.Negate(child):
@@ -88,7 +95,26 @@ def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
             first, second = compile_value(left, lookup), compile_value(right, lookup)
             compute = ARITHMETIC[symbol].of_values
             return lambda env: compute(first(env), second(env))
+        case ast.Case():
+            return _case(node, lookup)
         case ast.Call(name, arguments):
             reads, of_values = [compile_value(a, lookup) for a in arguments], FUNCTIONS[name].of_values
             return lambda env: of_values(*[read(env) for read in reads])
     raise InternalError(f"no evaluation of {type(node).__name__}")
+
+
+def _case(node: ast.Case, lookup: Lookup[E]) -> Value[E]:
+    """Conditions and results are evaluated up to the first condition that is true: others may be of wrong kinds."""
+    branches = [
+        (compile_condition(condition, lookup), compile_value(result, lookup))
+        for condition, result in zip(node.conditions, node.results, strict=True)
+    ]
+    otherwise: Value[E] = (lambda env: None) if node.otherwise is None else compile_value(node.otherwise, lookup)
+
+    def choose(env: E) -> Any:
+        for test, result in branches:
+            if test(env) is True:
+                return result(env)
+        return otherwise(env)
+
+    return choose

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from ceql.results.bindings import Bindings, Shown
+from ceql.results.column_types import Types
 from ceql.results.history import Block, History
-from ceql.results.selected import Selected, Times, Types
+from ceql.results.selected import Selected, Times
 from spaseq.core.drawing import match_html
 from spaseq.core.engine import MatchBatch
 from spaseq.core.errors import OptionError

@@ -7,10 +7,9 @@ variable that took no event gives NULL.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +17,9 @@ import pyarrow.compute as pc
 
 from ceql.expressions.scalar import compile_value
 from ceql.expressions.vectorized import operand, truths
-from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import ARROW_TYPES
 from ceql.results.bindings import Bindings, plain
+from ceql.results.column_types import INSTANTS, ColumnTypes, Types
 from ceql.results.history import History
 from ceql.results.segments import aggregate, extreme, one_by_one
 from ceql.semantics.selection import MATCH_TIMES, column_name
@@ -28,17 +27,14 @@ from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, is_aggregate, replace, variables_of
 from spaseq.core.errors import EventError
-from spaseq.core.events import Column, EventBatch, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.core.events import Column, Duration, EventBatch, Instant, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.core.events.batch import encode_texts
-from spaseq.core.events.columns import getter_of
+from spaseq.core.events.columns import DurationColumn, getter_of
 from spaseq.core.events.mixed import Odd, array_of
 from spaseq.core.events.time import unit_nanoseconds
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
-
-_INSTANTS: Final = pa.timestamp("ns", "UTC")
-Types = Mapping[str, pa.DataType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +75,8 @@ class Selected:
     def types(self, attributes: Types, iso: bool) -> pa.Schema:
         """The columns' types, if those of attributes are these; null for one that is not known. `iso`: events have
         times, not numbers."""
-        type_of = functools.partial(_type, attributes, iso, self._brackets)
-        return pa.schema([(c.name, type_of(c.expression) or pa.null()) for c in self._columns])
+        types = ColumnTypes(attributes, iso, self._brackets)
+        return pa.schema([(c.name, types.of(c.expression) or pa.null()) for c in self._columns])
 
     def table(
         self, matches: MatchBatch, history: History, bindings: Bindings | None, times: Times, declared: Types
@@ -134,7 +130,7 @@ class Times:
     def column(self, stamps: np.ndarray) -> pa.Array:
         """Times in nanoseconds as the events have them."""
         if self.iso:
-            return pa.array(stamps, pa.int64()).cast(_INSTANTS)
+            return pa.array(stamps, pa.int64()).cast(INSTANTS)
         scale = unit_nanoseconds(self.unit)
         return pa.array(stamps // scale if not (stamps % scale).any() else stamps / scale)
 
@@ -296,12 +292,20 @@ def arrow_of(column: Column | None, count: int) -> pa.Array:
             return texts.take(pa.array(codes, pa.int32(), mask=codes < 0))
         case TruthColumn(values, known):
             return pa.array(values, mask=None if known is None else ~known)
-        case TimeColumn(values, known):
-            return pa.array(values, pa.int64(), mask=None if known is None else ~known).cast(_INSTANTS)
+        case TimeColumn(values, known) | DurationColumn(values, known):
+            kind = ARROW_TYPES[column.kind]
+            return pa.array(values, pa.int64(), mask=None if known is None else ~known).cast(kind)
         case NumberColumn(values, known, None):
             return pa.array(values, mask=None if known is None else ~known)
-    get = getter_of(column)
-    return plain(array_of([list(v) if isinstance(v, tuple) else v for v in map(get, range(count))]))
+    return plain(array_of(list(map(_python, map(getter_of(column), range(count))))))
+
+
+def _python(value: Any) -> Any:
+    """A value of an expression as Arrow takes it."""
+    if isinstance(value, tuple):
+        return list(value)
+    kind = np.datetime64 if isinstance(value, Instant) else np.timedelta64 if isinstance(value, Duration) else None
+    return value if kind is None else kind(int(value), "ns")
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
@@ -316,46 +320,3 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
         return array.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return array
-
-
-def _type(attributes: Types, iso: bool, brackets: Mapping[str, list[str]], node: ast.Expression) -> pa.DataType | None:
-    """The Arrow type of an expression's values; None if it is not known."""
-    down = functools.partial(_type, attributes, iso, brackets)
-    match node:
-        case ast.Condition() | ast.Truth():
-            return pa.bool_()
-        case ast.Number(value):
-            return pa.int64() if isinstance(value, int) else pa.float64()
-        case ast.Text():
-            return pa.string()
-        case ast.Attribute(name, None) if name not in brackets:
-            return _INSTANTS if iso else None
-        case ast.Attribute(name, None):
-            kinds = {attributes.get(each) for each in brackets[name]}
-            return kinds.pop() if len(kinds) == 1 else None
-        case ast.Attribute(name) | ast.Earlier(ast.Attribute(name)):
-            return attributes.get(name)
-        case ast.Negate(child):
-            return _number(down(child))
-        case ast.Arithmetic(symbol, left, right):
-            kinds = {_number(down(left)), _number(down(right))}
-            return None if None in kinds else pa.int64() if kinds == {pa.int64()} and symbol != "/" else pa.float64()
-        case ast.Call("COUNT" | "COUNT DISTINCT"):
-            return pa.int64()
-        case ast.Call("SUM", (argument,)):
-            return _number(down(argument))
-        case ast.Call("MIN" | "MAX" | "FIRST" | "LAST", (argument,)):
-            return down(argument)
-        case ast.Call("COLLECT", (argument,)):
-            kind = down(argument)
-            return None if kind is None else pa.list_(kind)
-        case ast.Call(function):
-            return ARROW_TYPES.get(FUNCTIONS[function].gives)
-    return None
-
-
-def _number(kind: pa.DataType | None) -> pa.DataType | None:
-    """The type of numbers that are computed of such ones; None if they may be of both kinds."""
-    if kind is None or pa.types.is_union(kind):
-        return None
-    return pa.int64() if pa.types.is_integer(kind) else pa.float64()

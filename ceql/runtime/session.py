@@ -18,7 +18,7 @@ from spaseq.core.engine import Program
 from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventCounters, EventFeed, EventOptions, TupleWords
-from spaseq.core.events.batch import INSTANTS
+from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.held import Memory
 from spaseq.core.snapshot import Identity, expect, unseal
 
@@ -32,7 +32,7 @@ _FEW: Final = 128
 class Session(Pushing[Match]):
     """An evaluation in progress. Use it in a `with` and read its `rest`, or `close` it."""
 
-    _KINDS = (INSTANTS,)
+    _KINDS = (INSTANTS, DURATIONS)
     _OVER = ("this stream is closed", "query.open() begins a new one")
 
     def __init__(
@@ -217,7 +217,7 @@ def identity(query: CompiledQuery) -> Identity:
 
 def opened(query: CompiledQuery, blob: bytes) -> Session:
     """The evaluation that a snapshot was taken of; `OptionError` if it is none, damaged, or of something else."""
-    return unseal(blob, identity(query), (INSTANTS,), functools.partial(restore, query))
+    return unseal(blob, identity(query), (INSTANTS, DURATIONS), functools.partial(restore, query))
 
 
 def restore(query: CompiledQuery, state: dict[str, Any]) -> Session:

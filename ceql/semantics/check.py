@@ -25,11 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ceql.operators.functions import FUNCTIONS
-from ceql.operators.values import whole_string
+from ceql.operators.values import kind_of, whole_string
 from ceql.semantics.selection import MATCH_TIMES, bare_names, column_name, read_variables
 from ceql.syntax import ast
-from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, reads_earlier, variables_of
-from spaseq.core.errors import QuerySemanticsError, Span
+from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, parts, reads_earlier, variables_of
+from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import text_array
 from spaseq.core.slips import did_you_mean
 from spaseq.core.trees import children, walk
@@ -250,7 +250,7 @@ class _Checker:
                 raise self.error(
                     "NULL is not a value to compare with",
                     attribute.span,
-                    "a comparison with a missing attribute never holds",
+                    "a missing attribute is found by x.price IS NULL",
                 )
         for part in parts(node):
             match part:
@@ -260,7 +260,8 @@ class _Checker:
                     raise self.earlier(part, arguments)
                 case ast.Call(function, _) if function not in FUNCTIONS:
                     hint = _FUNCTION_HINTS.get(function) or did_you_mean(function, FUNCTIONS, least=0.75)
-                    hint = hint or f"functions are {', '.join(sorted(FUNCTIONS))}"
+                    names = ", ".join(name for name, row in sorted(FUNCTIONS.items()) if row.add is not None)
+                    hint = hint or f"aggregates are {names}; the reference lists the functions of values"
                     raise self.error(f"unknown function {function}", part.span, hint)
                 case ast.Call():
                     self.call(part)
@@ -273,18 +274,19 @@ class _Checker:
         """Checks a call's arguments: those of an aggregate are about one variable, and lists are attributes."""
         name, function = call.function, FUNCTIONS[call.function]
         example = f"for example {function.example}"
-        if len(call.arguments) != len(function.takes):
-            values = f"{function.count} value{'' if len(function.takes) == 1 else 's'}"
+        if not function.fits(len(call.arguments)):
+            values = f"{function.count} value{'' if function.count == 'one' else 's'}"
             raise self.error(f"{name} takes {values}, and there are {len(call.arguments)}", call.span, example)
+        self.constants(call, example)
         for argument in call.arguments:
-            if "list" in function.takes and not isinstance(argument, ast.Attribute):
+            if name == "CORR" and not isinstance(argument, ast.Attribute):
                 raise self.error(f"{name} is of {function.count} attributes that are lists", argument.span, example)
-            if is_aggregate(call) and any(True for _ in calls_of(argument)):
+            if is_aggregate(call) and any(True for _ in aggregates_of(argument)):
                 raise self.error("an aggregate inside an aggregate", argument.span, example)
             if is_aggregate(call) and reads_earlier(argument):
                 raise self.error("PREV inside an aggregate", argument.span, example)
             if isinstance(argument, ast.Variable):
-                if "event" not in function.takes:
+                if function.takes != ("event",):
                     raise self.error(
                         f"{name} of which attribute of {argument.name}?",
                         argument.span,
@@ -292,6 +294,22 @@ class _Checker:
                     )
             elif is_aggregate(call):
                 self.aggregated(name, argument, example)
+
+    def constants(self, call: ast.Call, example: str) -> None:
+        """Checks the arguments of a call that must be constants."""
+        function = FUNCTIONS[call.function]
+        for place, argument in enumerate(call.arguments):
+            if isinstance(argument, ast.CONSTANTS) and not function.accepts(place, kind := kind_of(argument.value)):
+                raise self.error(function.wrong(place, kind).problem, argument.span, example)
+        for place in function.constants:
+            if place < len(call.arguments) and not isinstance(call.arguments[place], ast.CONSTANTS):
+                problem = f"argument {place + 1} of {function.name} is a constant"
+                raise self.error(problem, call.arguments[place].span, example)
+        if function.check is not None:
+            try:
+                function.check(*[a.value if isinstance(a, ast.CONSTANTS) else None for a in call.arguments])
+            except EventError as error:
+                raise self.error(error.problem, call.span, error.hint or example) from None
 
     def earlier(self, call: ast.Call, arguments: tuple[ast.Expression, ...]) -> QuerySemanticsError:
         """The error of a PREV that is not of an attribute, or looks back by no number of events."""

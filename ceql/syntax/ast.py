@@ -58,6 +58,17 @@ class Truth(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Duration(Expression):
+    """`30 SECONDS`, `1 HOUR 30 MINUTES`."""
+
+    nanoseconds: int
+
+
+CONSTANTS = (Number, Text, Truth)
+"""The expressions that are constants."""
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute(Expression):
     """`name` of the event at hand, or `variable.name`."""
 
@@ -146,6 +157,13 @@ class InRange(Condition):
 
 
 @dataclass(frozen=True, slots=True)
+class IsNull(Condition):
+    """`value IS NULL`: true or false, never unknown."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class Not(Condition):
     child: Condition
 
@@ -168,6 +186,15 @@ class Holds(Condition):
 
     variable: Name
     condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expression):
+    """`CASE WHEN condition THEN result … ELSE otherwise END`: a result for each condition; without ELSE it is NULL."""
+
+    conditions: tuple[Condition, ...]
+    results: tuple[Expression, ...]
+    otherwise: Expression | None = None
 
 
 # Formulas: the WHERE clause.

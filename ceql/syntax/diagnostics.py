@@ -70,8 +70,6 @@ _WORD_HINTS: Final[dict[str, str]] = {
     "HAVING": "conditions are a FILTER after the formula",
     "UNTIL": "UNTIL stands behind a loop: B+ UNTIL C",
     "EVENT": "a window over events is WITHIN 100 EVENTS",
-    "BETWEEN": "write price IN {10..20}, or price >= 10 AND price <= 20",
-    "IS": "a comparison with a missing attribute never holds; there is no IS NULL",
     "FILTER": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
     "WHERE": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
     "FROM": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
@@ -123,6 +121,9 @@ _SLIPS: Final = tuple(
         (r"\bIN\s*\{", r"\}", "a set has at least one value"),
         (r"COUNT\s*\(", r"\*", "COUNT(x) counts the events of a variable x"),
         (r"={2,}", r"=", "write = or =="),
+        (r"\bBETWEEN\b[^\]]*", r",|\]", "both ends are given: price BETWEEN 10 AND 20"),
+        (r"\bIS", r"", "write price IS NULL or price IS NOT NULL; values are compared by ="),
+        (r"\bCASE\b[^\]]*", r"THEN\b|\]", "CASE WHEN price > 3 THEN 'high' ELSE 'low' END"),
         (r"CONSUME", r"(?:ANY|PARTITION|NONE)\b", "write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE"),
         (
             r"\w+\s*\.\s*\w+",

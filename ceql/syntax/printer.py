@@ -12,8 +12,9 @@ from spaseq.core.pattern import Preference, Skip
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
-    "after|all|and|any|as|by|consume|events?|false|filter|first|from|in|last|like|limit|match|max|next|no|none|not|or"
-    "|partition|past|range|row|select|skip|strict|to|true|until|where|within",
+    "after|all|and|any|as|between|by|case|consume|else|end|events?|false|filter|first|from|ilike|in|is|last|like|limit"
+    "|match|max|next|no|none|not|null|or|partition|past|range|row|select|skip|strict|then|to|true|until|when|where"
+    "|within",
     re.IGNORECASE,
 )
 
@@ -176,6 +177,8 @@ def _expression_text(node: ast.Expression) -> tuple[str, int]:
             return f"{_expression(left, 0)} OR {_expression(right, 1)}", 0
         case ast.And(left, right):
             return f"{_expression(left, 1)} AND {_expression(right, 2)}", 1
+        case ast.Not(ast.IsNull(value)):
+            return f"{_expression(value, 4)} IS NOT NULL", 3
         case ast.Not(child):
             return f"NOT {_expression(child, 2)}", 2
         case ast.Compare(symbol, left, right):
@@ -186,6 +189,8 @@ def _expression_text(node: ast.Expression) -> tuple[str, int]:
             return f"{_expression(value, 4)} IN {{{', '.join(print_expression(i) for i in items)}}}", 3
         case ast.InRange(value, low, high):
             return f"{_expression(value, 4)} IN {_range(low, high)}", 3
+        case ast.IsNull(value):
+            return f"{_expression(value, 4)} IS NULL", 3
         case ast.Holds(variable, condition):
             return f"{_variable(variable.text)}[{print_expression(condition)}]", 7
         case _:
@@ -206,10 +211,23 @@ def _range(low: ast.Expression | None, high: ast.Expression | None) -> str:
     return f"{{{'' if low is None else print_expression(low)}..{'' if high is None else print_expression(high)}}}"
 
 
+def _case(node: ast.Case) -> str:
+    whens = [
+        f"WHEN {print_expression(condition)} THEN {print_expression(result)}"
+        for condition, result in zip(node.conditions, node.results, strict=True)
+    ]
+    otherwise = [] if node.otherwise is None else [f"ELSE {print_expression(node.otherwise)}"]
+    return " ".join(["CASE", *whens, *otherwise, "END"])
+
+
 def _value_text(node: ast.Expression) -> tuple[str, int]:
     match node:
+        case ast.Case():
+            return _case(node), 7
         case ast.Number(value):
             return _number(value), 6 if _number(value).startswith("-") else 7
+        case ast.Duration(nanoseconds):
+            return _duration(nanoseconds), 7
         case ast.Text(text):
             return _text(text), 7
         case ast.Truth(truth):
@@ -224,6 +242,8 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return _earlier(attribute, back), 7
         case ast.Call(function, (argument,)) if function.endswith(" DISTINCT"):
             return f"{function.removesuffix(' DISTINCT')}(DISTINCT {print_expression(argument)})", 7
+        case ast.Call("CAST" | "TRY_CAST" as function, (value, ast.Text(kind))):
+            return f"{function}({print_expression(value)} AS {_name(kind)})", 7
         case ast.Call(function, arguments):
             return f"{_function(function)}({', '.join(print_expression(a) for a in arguments)})", 7
         case ast.Negate(child):
