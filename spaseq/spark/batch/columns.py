@@ -66,8 +66,12 @@ def row_schema(query: TupleQuery, frames: Mapping[str, DataFrame], options: Even
         if pa.types.is_null(field.type):
             hint = "give the attributes of one bracket of PARTITION BY one type"
             raise OptionError(f"the type of the column {field.name} is not known", hint)
-        dated = pa.types.is_timestamp(field.type) and field.type.unit == "ns"
-        fields.append(field.with_type(pa.timestamp("us", field.type.tz)) if dated else field)
+        kind = field.type
+        if pa.types.is_timestamp(kind):  # Spark's times and durations are of microseconds
+            kind = pa.timestamp("us", kind.tz)
+        elif pa.types.is_duration(kind):
+            kind = pa.duration("us")
+        fields.append(field.with_type(kind))
     return pa.schema(fields)
 
 
