@@ -116,7 +116,9 @@ class Query(protocols.Query):
 
         The words of `reading` set how events are read. Each may be left out:
 
-        * `type_column`: the column of the event type; `type` if not given.
+        * `type_column`: the column of the event type; `type` if not given. A query that names no type, but ANY, takes
+          events without one.
+        * `type`: the type of all events, if no column holds it.
         * `time`: the column of the time; `time` or `timestamp` if not given and there. Without times a query that needs
           them is an `OptionError`; `time_from="arrival"` counts the events instead.
         * `time_unit`: s, ms, us or ns, of times that are numbers; s if not given.

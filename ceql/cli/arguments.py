@@ -35,6 +35,7 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
     inputs.add_argument("--schema", metavar="FILE", help=_SCHEMA_HELP)
     events = run.add_argument_group("events and time")
     events.add_argument("--type-column", metavar="COLUMN", help="column of the event type (default: type)")
+    events.add_argument("--type", metavar="NAME", help="type of all events, if no column holds it")
     add_times(events, "column", "time or timestamp")
 
 
@@ -66,6 +67,7 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "events": _events(options),
         "streams": _streams(options),
         "type_column": options.type_column,
+        "type": options.type,
         "schema": options.schema,
         **times_of(options),
     }

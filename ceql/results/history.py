@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 class Block:
     """Consecutive events that were pushed one by one, with the part of `EventBatch`'s interface that matches use.
 
-    `events` has None for events that moved no run, as no match contains them. `keys` has the partition of each if
-    `Past` needs it; `places` the positions, once some events are left out.
+    `typed_by` is as of `EventBatch`. `events` has None for events that moved no run, as no match contains them. `keys`
+    has the partition of each if `Past` needs it; `places` the positions, once some events are left out.
     """
 
-    __slots__ = ("events", "first", "keys", "places", "stamps", "type_column")
+    __slots__ = ("events", "first", "keys", "places", "stamps", "typed_by")
 
-    def __init__(self, first: int, type_column: str) -> None:
+    def __init__(self, first: int, typed_by: str | tuple[str, ...]) -> None:
         self.first: int = first
-        self.type_column: str = type_column
+        self.typed_by: str | tuple[str, ...] = typed_by
         self.events: list[dict[str, Any] | None] = []
         self.stamps: list[int] = []
         self.keys: list[int] = []
@@ -53,7 +53,7 @@ class Block:
 
     def take(self, rows: np.ndarray) -> Block:
         """These rows, ascending, as a block of their own."""
-        block, chosen, positions = Block(self.first, self.type_column), rows.tolist(), self.positions
+        block, chosen, positions = Block(self.first, self.typed_by), rows.tolist(), self.positions
         block.events, block.stamps = [self.events[i] for i in chosen], [self.stamps[i] for i in chosen]
         block.places = [int(positions[i]) for i in chosen]
         block.first = block.places[0]
@@ -66,7 +66,7 @@ class Block:
     def in_columns(self) -> EventBatch:
         """The events in columns, in which each value keeps its kind."""
         table = from_dicts([event or {} for event in self.events])
-        return EventBatch(table, self.type_column, self.times, np.asarray(self.positions))
+        return EventBatch(table, self.typed_by, self.times, np.asarray(self.positions))
 
 
 class History(Blocks["EventBatch | Block"]):
@@ -86,10 +86,11 @@ class History(Blocks["EventBatch | Block"]):
             found[own] = before[number] + rows
         return found
 
-    @property
-    def type_column(self) -> str:
-        """The attribute that is the type of an event."""
-        return self.blocks[0].type_column
+    def kind(self, position: int) -> str:
+        """The type of an event; empty if it has none."""
+        batch, row = self.place(position)
+        types = events_of(batch, np.array([row])).types
+        return "" if types is None or types.codes[0] < 0 else str(types.texts[types.codes[0]])
 
     @property
     def table(self) -> pa.Table:
@@ -203,7 +204,7 @@ class Past(History):
             for b, keys in zip(self.blocks, self.keys, strict=True)
         )
         return [
-            (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, keys)
+            (table_bytes(b.table), b.typed_by, b.times, b.positions, b.streams, b.stream_codes, keys)
             for b, keys in held
         ]
 
@@ -221,16 +222,23 @@ class Past(History):
 
 
 def _stored_batch(
-    table: bytes, type_column: str, times: Any, positions: Any, streams: tuple[str, ...], codes: np.ndarray | None
-) -> EventBatch:
+    table: bytes, typed_by: str | tuple[str, ...], times: Any, positions: Any, streams: tuple[str, ...],
+    codes: np.ndarray | None,
+) -> EventBatch:  # fmt: skip
     """A batch from a snapshot."""
     held = table_of_bytes(table)
     rows = held.num_rows
     expect(len(set(held.column_names)) == held.num_columns, "each attribute once")
-    expect(rows > 0 and type(type_column) is str and all(type(name) is str for name in streams), "events of a stream")
+    expect(rows > 0 and all(type(name) is str for name in streams), "events of a stream")
+    expect(type(typed_by) is str or _are_types(typed_by, len(streams)), "a column of types, or a type of each stream")
     places, when = array(positions, "positions", rows=rows, low=0), array(times, "times", rows=rows)
     expect((np.diff(places) > 0).all() and (np.diff(when) >= 0).all(), "events in order")
     if codes is not None:
         expect(codes.dtype == np.int32 and codes.shape == (rows,), "a stream for each event")
         expect(((codes >= 0) & (codes < len(streams))).all(), "a stream for each event")
-    return EventBatch(held, type_column, when, places, streams, codes)
+    return EventBatch(held, typed_by, when, places, streams, codes)
+
+
+def _are_types(given: Any, streams: int) -> bool:
+    """True of a type for each stream; events that were pushed one by one have no name of their stream."""
+    return type(given) is tuple and all(type(name) is str for name in given) and len(given) == max(streams, 1)

@@ -31,7 +31,7 @@ from ceql.syntax.walk import attributes_of
 from spaseq.core import compiled
 from spaseq.core.engine import Program, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
-from spaseq.core.slips import did_you_mean
+from spaseq.core.slips import closest, did_you_mean
 
 
 class CompiledQuery(compiled.CompiledQuery):
@@ -151,6 +151,11 @@ class CompiledQuery(compiled.CompiledQuery):
             return tuple(s.text for s in self.tree.streams)
         return tuple(dict.fromkeys(a.stream.text for a in event_types(self.tree.where) if a.stream is not None))
 
+    @property
+    def named_types(self) -> tuple[str, ...]:
+        """The event types that the query names; ANY is none."""
+        return tuple(dict.fromkeys(atom.name for atom in event_types(self.tree.where) if not atom.every))
+
     def streams(self, given: tuple[str, ...]) -> tuple[str, ...]:
         """The streams to read, in their order, if `given` are there; `()` asks for those that the query names.
 
@@ -188,6 +193,16 @@ class CompiledQuery(compiled.CompiledQuery):
                 "give each its events: --stream NAME=FILE for each",
             )
         return {(named or ("",))[0]: events}
+
+    def check_given(self, types: str | tuple[str, ...]) -> None:
+        """`OptionError` if the query names a type that no input has. `types`: those given for the inputs, or the column
+        that says them."""
+        for name in self.named_types if isinstance(types, tuple) else ():
+            if name not in types:
+                given = " or ".join(dict.fromkeys(types))
+                likely = closest(name, types)
+                hint = "" if likely is None else f"{likely} may stand for {name}"
+                raise OptionError(f"all events are given the type {given}, and the query names {name}", hint)
 
     def explain(self, format: str) -> str:
         """As of `ceql.query.Query.explain`."""

@@ -40,7 +40,9 @@ def matches_of(
     declared = query.declared(schema)
     expect_type("valuations", valuations, bool, "it is True or False")
     options = EventOptions.parse(**reading)
-    return Matches(query, query.sources(events, streams), options, valuations or query.valuations, declared)
+    sources = query.sources(events, streams)
+    query.check_given(options.typed_by(tuple(sources)))
+    return Matches(query, sources, options, valuations or query.valuations, declared)
 
 
 class Matches:
@@ -124,7 +126,7 @@ class Matches:
         if self._used and any(_once(s) for s in self._sources.values()):
             raise OptionError("these events can be read only once", "call run again, with the events from their start")
         self._used = True
-        stream = EventStream(self._sources, self._options, wanted, self._query.timed)
+        stream = EventStream(self._sources, self._options, wanted, self._query.timed, self._query.named_types)
         self.counters = stream.counters
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
         self._run.counters = self.counters

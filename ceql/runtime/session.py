@@ -47,7 +47,7 @@ class Session(Pushing[Match]):
         self._query = query
         self._names = names
         self._options = options
-        self._feed = EventFeed(names, options, query.timed)
+        self._feed = EventFeed(names, options, query.timed, query.named_types)
         self._valuations = valuations
         self._bindings = query.bindings(valuations)
         self._run = Run(query.lowered, program or query.program(valuations))
@@ -190,7 +190,9 @@ def open_session(
         raise OptionError(f"streams cannot be a {type(streams).__name__}", "open(streams=[name, …])")
     options = EventOptions.parse(**reading)
     shows = program is None and (valuations or query.valuations)
-    return Session(query, query.streams(() if streams is None else tuple(streams)), options, shows, program)
+    names = query.streams(() if streams is None else tuple(streams))
+    query.check_given(options.typed_by(names))
+    return Session(query, names, options, shows, program)
 
 
 def identity(query: CompiledQuery) -> Identity:

@@ -63,6 +63,7 @@ class TupleWords(TypedDict, total=False):
     """The words of `EventOptions.parse`. `time_column` is an older name of `time`."""
 
     type_column: str | None
+    type: str | None
     time: str | None
     time_column: str | None
     time_from: str | None
@@ -76,16 +77,29 @@ class TupleWords(TypedDict, total=False):
 class EventOptions(TimeOptions):
     """Options for reading tuples from columns.
 
-    `type_column`: None means `type`. `time`: None means `time`, else `timestamp`, else arrival, the place of the event
-    in its source, if nothing needs times. `from_arrival`: the place, whatever columns there are.
+    * `type_column`: the column that holds the type of each event; None means `type`.
+    * `type`: the one type of all events, which no column holds then.
+    * `by_type`: the name of each stream is the type of its events.
+    * `time`: None means `time`, else `timestamp`, else arrival, the place of the event in its source, if nothing needs
+      times.
+    * `from_arrival`: the place, whatever columns there are.
     """
 
     type_column: str | None = None
+    type: str | None = None
+    by_type: bool = False
     from_arrival: bool = False
 
     def __post_init__(self) -> None:
         TimeOptions.__post_init__(self)
         text_of("--type-column", self.type_column)
+        if text_of("--type", self.type) == "":
+            raise OptionError("--type is empty", "it is the name of a type of the query")
+        if self.type is not None and self.type_column is not None:
+            raise OptionError("--type and --type-column contradict each other", "give one of them")
+        if self.by_type and not (self.type is None is self.type_column):
+            option = "--type-column" if self.type is None else "--type"
+            raise OptionError(f"{option} does not go with inputs that have a type each", "leave it out")
         from_arrival(self.time, ARRIVAL if self.from_arrival else None)
 
     @staticmethod
@@ -104,6 +118,22 @@ class EventOptions(TimeOptions):
         for word in given.keys() & {"interval", "lateness"}:
             given[word] = length_of(f"--{word}", given[word])
         return EventOptions(**given)
+
+    def typed_by(self, streams: tuple[str, ...]) -> str | tuple[str, ...]:
+        """The column of types; or, if no column says them, the type of the events of each of `streams`."""
+        if self.by_type:
+            return streams
+        return (self.type,) * len(streams) if self.type is not None else self.type_column or "type"
+
+    @property
+    def typing(self) -> dict[str, str | None]:
+        """The words for the types of events."""
+        return {"type_column": self.type_column, "type": self.type}
+
+    @property
+    def in_columns(self) -> bool:
+        """True if the type of an event is the value of a column."""
+        return self.type is None and not self.by_type
 
     @property
     def counts(self) -> bool:

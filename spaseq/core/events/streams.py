@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -122,7 +123,9 @@ class EventStream:
     """The merged stream of several sources, as an iterable of `EventBatch`. Can be run through once.
 
     `wanted`, if given, are the attributes that will be looked at; in batches from files others may be NULL. `timed`:
-    the clause or setting of the query that needs times: without them it is an `OptionError`.
+    the clause or setting of the query that needs times: without them it is an `OptionError`. `types`: the event types
+    that the query names; without a column of types it is an `EventError`, unless there are none. None: they are not
+    known, and events need types.
     """
 
     def __init__(
@@ -131,6 +134,7 @@ class EventStream:
         options: EventOptions,
         wanted: Collection[str] | None = None,
         timed: str = "",
+        types: Collection[str] | None = None,
     ) -> None:
         self._wanted = None if wanted is None else {*wanted, *read_by(options)}
         self.counters: EventCounters = EventCounters()
@@ -139,6 +143,7 @@ class EventStream:
         self._sources = dict(sources)
         self._clocks: dict[str, TimestampAssigner] = {}
         self._timed = timed
+        self._types = types
         self.schemas: dict[str, pa.Schema] = {}
         """Of the first table of each stream; complete when the first batch is given out."""
 
@@ -157,7 +162,8 @@ class EventStream:
     def _order(self, name: str) -> Iterator[Part]:
         source = self._sources[name]
         label = source_name(source)
-        clock = TimestampAssigner(self._options, label, self._timed, lambda: self._head(source), self._clocks)
+        head = partial(self._head, source)
+        clock = TimestampAssigner(self._options, label, self._timed, head, self._clocks, self._types)
         self._clocks[name], orderer = clock, _Orderer(self._options, label)
         try:
             for file, table in named_tables(source, self._wanted):
@@ -205,7 +211,7 @@ def _batch(
     positions = np.arange(position, position + len(part), dtype=np.int64)
     table = encode_texts(part.table)
     counters.attributes.update(dict.fromkeys(table.column_names))
-    return EventBatch(table, options.type_column or "type", part.times, positions, names, codes)
+    return EventBatch(table, options.typed_by(names), part.times, positions, names, codes)
 
 
 def _merge(streams: list[Iterator[Part]], names: tuple[str, ...]) -> Iterator[tuple[Part, np.ndarray]]:
@@ -258,14 +264,16 @@ class EventFeed:
     that of the next event.
     """
 
-    def __init__(self, names: tuple[str, ...], options: EventOptions, timed: str = "") -> None:
-        """`timed`: as of `EventStream`."""
+    def __init__(
+        self, names: tuple[str, ...], options: EventOptions, timed: str = "", types: Collection[str] | None = None
+    ) -> None:
+        """`timed`, `types`: as of `EventStream`."""
         self.counters: EventCounters = EventCounters()
         self._names = names
         self._options = options
         self.clocks: dict[str, TimestampAssigner] = {}
         for name in names:
-            self.clocks[name] = TimestampAssigner(options, name or "<events>", timed, clocks=self.clocks)
+            self.clocks[name] = TimestampAssigner(options, name or "<events>", timed, clocks=self.clocks, types=types)
         self.orderer: _Orderer = _Orderer(options, "<events>")
         self.position: int = 0
 

@@ -8,7 +8,7 @@ and the query needs them, the error names the columns that may hold them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -42,6 +42,8 @@ _BY_TURNS: Final = (
     'no stream has times, so their events are taken by turns, the first of each first (time="COLUMN" names what holds '
     'times; time_from="arrival" if that is meant)'
 )
+_FEW_TYPES: Final = 20
+"""A column with more different texts is hardly one of types."""
 _CHUNKS: Final = 16
 """Of the events that wait: each push adds one, and Arrow's calls take time for each."""
 
@@ -72,13 +74,14 @@ class Part:
 
 
 class TimestampAssigner:
-    """Gives the events of one stream their times, and checks that they have types.
+    """Gives the events of one stream their times, and checks that they have types, if the query names any.
 
     * `records`: the number of events it has seen.
     * `column`: the column of their times, None for arrival; `known`: True once that is decided, by the first events.
     * `iso`: True if some time was a date; `plain`: True if some was a number.
     * `timed`: the clause or option that needs times, for errors.
     * `head` gives the first events with all columns, or None.
+    * `types`: the event types that the query names; None if they are not known.
     * `clocks`: those of all streams by name, of which all have times, or none has.
     * `guessed`: a line for each assumption that no option stated and that the answer depends on.
     """
@@ -90,12 +93,14 @@ class TimestampAssigner:
         timed: str = "",
         head: Callable[[], pa.Table | None] = lambda: None,
         clocks: Mapping[str, TimestampAssigner] = MappingProxyType({}),
+        types: Collection[str] | None = None,
     ) -> None:
         self.options = options
         self.source = source
         self.timed = timed or ("lateness" if options.lateness else "")
         self.head = head
         self.clocks = clocks
+        self.types = types
         self.records: int = 0
         self._before: int = 0
         self.column: str | None = None
@@ -122,6 +127,12 @@ class TimestampAssigner:
                     raise unlike_clocks(other, own, table)
                 raise unlike_clocks(own, other, clock.head())
         self.column, self.known = column, True
+
+    @property
+    def needs_types(self) -> bool:
+        """True if an event without a column of types is an error."""
+        named = self.types is None or len(self.types) > 0
+        return self.options.in_columns and (named or self.options.type_column is not None)
 
     def state(self) -> tuple[int, str | None, bool, bool]:
         """The progress, as plain values."""
@@ -158,9 +169,12 @@ class TimestampAssigner:
 
     def _guesses(self, table: pa.Table) -> Iterator[str]:
         """`guessed`, by the first events."""
-        others = [name for name in table.column_names if name.lower() in _TYPE_LIKE]
-        if self.options.type_column is None and others:
-            yield f'types are read from the column type (type_column="{others[0]}" reads another one)'
+        if self.options.type_column is None and self.options.in_columns:
+            others = [name for name in table.column_names if name.lower() in _TYPE_LIKE]
+            if "type" not in table.column_names:
+                yield _note_without_types(others[0] if others else "COLUMN")
+            elif others:
+                yield f'types are read from the column type (type_column="{others[0]}" reads another one)'
         if self.column is None:
             if len(self.clocks) > 1 and not self.options.counts:
                 yield _BY_TURNS
@@ -174,8 +188,10 @@ class TimestampAssigner:
             yield f"{what} ({' and '.join(words)} read{'s' * (len(words) == 1)} others)"
 
     def _check_type(self, table: pa.Table) -> None:
-        name = self.options.type_column or "type"
         check_names(table.column_names, self.source)
+        if not self.options.in_columns:
+            return
+        name = self.options.type_column or "type"
         if name in table.column_names:
             if _has_lists(table.schema.field(name).type):
                 raise EventError(
@@ -183,10 +199,11 @@ class TimestampAssigner:
                     attribute=name, hint="types are texts; --type-column COLUMN (type_column= in Python) names them",
                 )  # fmt: skip
             return
+        if not self.needs_types:
+            return  # ANY takes events of no type
         names = table.column_names
-        hint = "name the column that holds the event type: --type-column COLUMN"
-        if self.options.type_column is not None:
-            hint = did_you_mean(name, names, "{!r}") or hint
+        hint = did_you_mean(name, names, "{!r}") if self.options.type_column is not None else ""
+        hint = hint or self._ways_to_types(table)
         if len(names) == 1 and (sign := next((c for c in ";\t|" if c in names[0]), None)):
             known = "; with tabs between them it is .tsv" if sign == "\t" else ""
             hint = f"this is one column: fields of .csv are separated by commas, and here is {sign!r}{known}"
@@ -196,6 +213,18 @@ class TimestampAssigner:
             attribute=name,
             hint=hint,
         )
+
+    def _ways_to_types(self, table: pa.Table) -> str:
+        """The hint for events without a column of types, with the column that seems to hold them, if there is one."""
+        whole = self.head()
+        table = table if whole is None else whole
+        one = next(iter(self.types)) if self.types is not None and len(self.types) == 1 else "NAME"
+        way = f'type="{one}" gives all events this type'
+        found = type_candidate(table, self.types or ())
+        if found is None:
+            return f'type_column="COLUMN" names the column that holds the types of events; {way}'
+        column, values = found
+        return f'type_column="{column}" reads the types of events from that column ({listed(values[:_SHOWN])}); {way}'
 
     def _check_timeless(self, table: pa.Table) -> None:
         """`EventError` for an event with a time behind events that had none, unless the caller has them counted."""
@@ -352,7 +381,46 @@ def listed(names: list[str]) -> str:
 def read_by(options: EventOptions) -> set[str]:
     """The columns that are looked at for types and times."""
     times = () if options.from_arrival else TIME_COLUMNS if options.time is None else (options.time,)
-    return {options.type_column or "type", *times}
+    return {*times, options.type_column or "type"} if options.in_columns else {*times}
+
+
+# -- types that nobody gave
+
+
+def _note_without_types(column: str) -> str:
+    """The note for events without types, if the query names none."""
+    return f'no column type: events are of no type, and ANY takes them (type_column="{column}" reads types)'
+
+
+def type_candidate(table: pa.Table, types: Collection[str]) -> tuple[str, list[str]] | None:
+    """The column that seems to hold the types of events, and the different texts in its first rows; None if there is
+    none.
+
+    That is the first column with one of `types`, else one with the name of a type, else the only column with few texts.
+    O(columns).
+    """
+    head = table.slice(0, _LOOKED_AT)
+    texts = {name: _few_texts(head, name) for name in dict.fromkeys(table.column_names)}
+    texts = {name: values for name, values in texts.items() if values}
+    for name, values in texts.items():
+        if not set(types).isdisjoint(values):
+            return name, values
+    like = [name for name in texts if name.lower() in _TYPE_LIKE]
+    like = like[:1] or [name for name, values in texts.items() if len(values) < head.num_rows]
+    return (like[0], texts[like[0]]) if len(like) == 1 else None
+
+
+def _few_texts(table: pa.Table, name: str) -> list[str]:
+    """The different texts of a column; none if it has others values, or many."""
+    if table.column_names.count(name) > 1:
+        return []
+    with suppress(EventError):
+        column = column_of(table[name], name)
+        if isinstance(column, TextColumn):
+            used = [column.texts[code].as_py() for code in np.unique(column.codes) if code >= 0]
+            few = len(used) <= _FEW_TYPES and not all(map(is_date, used))
+            return used if few else []
+    return []
 
 
 # -- times that nobody gave

@@ -39,20 +39,20 @@ def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: 
     tables = {name: _empty_table(frame) for name, frame in found.items()}
     times, streams = _times_read(options), ", ".join(filter(None, frames)) or _SOURCE
     for table in tables.values():
-        TimestampAssigner(options, _SOURCE).read(table)
+        TimestampAssigner(options, _SOURCE, types=()).read(table)  # `query.run` asks for types
         for name in read:
             if name in table.column_names:
                 column_of(_sample(table.schema.field(name).type), name, _SOURCE if name in times else streams)
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
-    words = {word: getattr(options, word) for word in ("type_column", "time", "time_unit", "interval", "lateness")}
-    query.run(**given, **words, time_from="arrival" if options.from_arrival else None).to_arrow()
+    words = {word: getattr(options, word) for word in ("time", "time_unit", "interval", "lateness")}
+    query.run(**given, **words, **options.typing, time_from="arrival" if options.from_arrival else None).to_arrow()
     return found
 
 
 def _names_read(query: TupleQuery, options: EventOptions) -> tuple[str, ...]:
     """The attributes that the query and the options name, each once."""
     names = chain(
-        (options.type_column or "type", *_times_read(options)),
+        (*([options.type_column or "type"] if options.in_columns else ()), *_times_read(options)),
         query.attributes,
         *query.partition,
         (query.window_attribute,),

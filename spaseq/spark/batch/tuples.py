@@ -80,7 +80,7 @@ def run_tuples(
         partitions: how many tasks a stage has; by default as many as the session runs at a time.
         cut: how to divide the work: "auto", "keys", "slices" or "one". What would change an answer is refused.
 
-    `type_column`, `time`, `time_from` and `time_unit` are as for CEQL's `run`, and may be left out. With
+    `type_column`, `type`, `time`, `time_from` and `time_unit` are as for CEQL's `run`, and may be left out. With
     `time_from="arrival"`, and without a time column if the query needs no times, the k-th tuple of a stream, as its
     DataFrame stands, is at k times `interval`. No tuple is ever late.
 
@@ -101,7 +101,7 @@ def run_tuples(
         chosen = choose_cut(query, ordered, tasks, cut)
     for line in chosen.explain():
         _LOG.info(line)
-    job = partial(_find, query, tuple(named), options.type_column)
+    job = partial(_find, query, tuple(named), options.typing)
     find = step(f"find matches in {', '.join(filter(None, named)) or 'one stream'}", _each_part, job)
     return _parted(ordered, chosen).mapInArrow(find, spark_schema(TUPLE_MATCHES))
 
@@ -190,7 +190,7 @@ def _timed(frame: DataFrame, number: int, options: EventOptions) -> DataFrame:
 
 
 def _read_clock(options: EventOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    clock = TimestampAssigner(options, "<events>")
+    clock = TimestampAssigner(options, "<events>", types=())
     for batch in batches:
         if batch.num_rows:
             _, times = readable(with_own_names(batch).drop_columns([ORDER, STREAM]), clock)
@@ -269,7 +269,9 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordB
                 yield int(parts[start]), batch.slice(start, end - start)
 
 
-def _find(query: TupleQuery, names: Sequence[str], type_column: str | None, part: pa.Table) -> Iterator[pa.RecordBatch]:
+def _find(
+    query: TupleQuery, names: Sequence[str], typing: Mapping[str, str | None], part: pa.Table
+) -> Iterator[pa.RecordBatch]:
     """The matches of a part, with positions in the whole stream."""
     positions = part[POSITION].to_numpy()
     owned = part["spaseq_own"].to_numpy()
@@ -277,8 +279,7 @@ def _find(query: TupleQuery, names: Sequence[str], type_column: str | None, part
     streams = kept[STREAM].to_numpy()
     tables = {name: kept.filter(pa.array(streams == i)).drop_columns([STREAM]) for i, name in enumerate(names)}
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(names) == 1 else {"streams": tables}
-    words = {"type_column": type_column, "time": TIME, "time_unit": "ns"}
-    found = query.run(**given, **words).to_arrow()
+    found = query.run(**given, **typing, time=TIME, time_unit="ns").to_arrow()
     found = found.filter(pa.array(owned[found["end"].to_numpy()], pa.bool_()))
     for batch in found.to_batches():
         start, end = (pa.array(positions[batch.column(name).to_numpy()]) for name in ("start", "end"))

@@ -16,7 +16,7 @@ _MODULES: Final = {"ceql": "ceql.cli.studio", "spaseq": "spaseq.cli.studio"}
 """The module with the `STUDIO` of each language. Nothing of spaseq imports ceql, so it is named here."""
 _TIMES: Final = ("time", "time_from", "time_unit", "interval", "lateness", "late")
 READING: Final = {
-    "ceql": ("type_column", *_TIMES),
+    "ceql": ("type_column", "type", *_TIMES),
     "spaseq": ("event_by", *_TIMES, "ties", "malformed", "entailment"),
 }
 """By language, the words of its `run` that say how events are read; none names a file."""

@@ -43,6 +43,7 @@ def add_studio_words(parser: argparse.ArgumentParser) -> None:
                         help="groups of what these connect (SPAseq)")  # fmt: skip
     events = parser.add_argument_group("events and time, as of run")
     events.add_argument("--type-column", metavar="COLUMN", help="column of the event type (CEQL)")
+    events.add_argument("--type", metavar="NAME", help="type of all events (CEQL)")
     events.add_argument("--valuations", action="store_true", help="say which variable took which events (CEQL)")
     events.add_argument("--event-by", metavar="graph|subject|size:N", help="what makes an event (SPAseq)")
     events.add_argument("--ties", metavar="instant|arrival", help="graphs of equal time (SPAseq)")
