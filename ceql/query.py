@@ -125,6 +125,9 @@ class Query(protocols.Query):
         * `interval`: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
         * `lateness`: the most that time may go back.
         * `late`: "error" or "drop", for events that go back further.
+        * `delimiter`, `decimal`, `quote`: signs of CSV files; guessed if not given, and said in `Matches.notes`.
+        * `encoding`: of CSV and JSON Lines; UTF-8 if not given. `time_format`: of texts that are times, as of
+          `datetime.strptime`; ISO 8601 if not given.
         """
         return matches_of(self.compiled, events, streams=streams, valuations=valuations, schema=schema, **reading)
 

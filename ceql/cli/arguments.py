@@ -6,7 +6,15 @@ import argparse
 from typing import Any, Final
 
 from spaseq.core.errors import OptionError
-from spaseq.tools.command import add_query, add_times, compiled_query, query_file, times_of
+from spaseq.tools.command import (
+    add_query,
+    add_text_form,
+    add_times,
+    compiled_query,
+    query_file,
+    text_form_of,
+    times_of,
+)
 
 EVALUATOR_HELP: Final = (
     "who evaluates: the compact structure, a lazy chain or tree (rare events first), or auto, whichever is the "
@@ -37,6 +45,7 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
     events.add_argument("--type-column", metavar="COLUMN", help="column of the event type (default: type)")
     events.add_argument("--type", metavar="NAME", help="type of all events, if no column holds it")
     add_times(events, "column", "time or timestamp")
+    add_text_form(run.add_argument_group("text files, if they are not as guessed"))
 
 
 def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
@@ -68,6 +77,7 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "streams": _streams(options),
         "type_column": options.type_column,
         "type": options.type,
+        **text_form_of(options),
         "schema": options.schema,
         **times_of(options),
     }

@@ -108,6 +108,7 @@ class Singles:
         self._pauses = run.pauses
         self._by_key = run.by_key
         self._window_attribute = run.lowered.window_attribute
+        self._dates = options.time_format is not None
         self._typed_by = options.typed_by((name,))
         both = (run.lowered.registers, run.lowered.against_registers)
         guards = [guard for registers in both if registers is not None for guard in registers.guards]
@@ -296,6 +297,8 @@ class Singles:
         """The time of an event by its column, ns."""
         value = event[self._clock.column or ""]
         kind = value.__class__
+        if self._dates and (kind is int or kind is float):
+            raise Unfit
         if kind is int:
             if -self._limit <= value <= self._limit:
                 return value * self._scale
@@ -308,8 +311,8 @@ class Singles:
                 return millions * (self._scale // 1_000_000)
             return parse_time(repr(value), self._options.unit)
         elif kind is str:
-            time = parse_time(value, self._options.unit)
-            self._clock.iso = self._clock.iso or value.strip()[4:5] == "-"
+            time = self._clock.parse(value)
+            self._clock.iso = self._clock.iso or self._dates or value.strip()[4:5] == "-"
             return time
         else:
             instant = normal(value)

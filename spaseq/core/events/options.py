@@ -6,14 +6,21 @@ import datetime
 import math
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Final, Literal, TypedDict, Unpack
 
 from spaseq.core.errors import OptionError
-from spaseq.core.events.time import UNITS, parse_duration
+from spaseq.core.events.time import UNITS, check_form, parse_duration
 
 ARRIVAL: Final = "arrival"
+_SIGNS: Final[dict[str, dict[str | None, str]]] = {
+    "delimiter": {"tab": "\t", "\\t": "\t"},
+    "quote": {"none": ""},
+}
+"""Words for signs that are hard to write."""
+_EXAMPLES: Final = {"delimiter": "';', '|' or tab", "quote": "\", ' or none"}
+_NO_SIGNS: Final = "\r\n\0 \ufeff0123456789.-+"
 UNSAID: Final = ("time_unit", "interval")
 """Options of which None is the same as none given."""
 Duration = str | int | datetime.timedelta
@@ -59,6 +66,27 @@ class TimeOptions:
         return 1_000_000 if self.interval is None else self.interval
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextForm:
+    """The form of text files: as the caller says, or None for what the reader guesses.
+
+    * `delimiter`: the byte between the fields of CSV; `quote`: the one around a field, "" if there is none.
+    * `decimal`: `.` or `,`, in the numbers of CSV. With `,` points may stand between groups of three digits.
+    * `encoding`: of CSV and JSON Lines; None is UTF-8.
+    * `time_format`: as of `datetime.strptime`, of the texts that are times; None is ISO 8601.
+    * `times`: the columns that times may be taken from.
+    * `guesses`: a line for each guess of a reader; readers add to it.
+    """
+
+    delimiter: str | None = None
+    quote: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    time_format: str | None = None
+    times: tuple[str, ...] = ()
+    guesses: list[str] = field(default_factory=list, compare=False)
+
+
 class TupleWords(TypedDict, total=False):
     """The words of `EventOptions.parse`. `time_column` is an older name of `time`."""
 
@@ -71,6 +99,11 @@ class TupleWords(TypedDict, total=False):
     interval: Duration | None
     lateness: Duration
     late: str
+    delimiter: str | None
+    decimal: str | None
+    quote: str | None
+    encoding: str | None
+    time_format: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +116,19 @@ class EventOptions(TimeOptions):
     * `time`: None means `time`, else `timestamp`, else arrival, the place of the event in its source, if nothing needs
       times.
     * `from_arrival`: the place, whatever columns there are.
+    * `delimiter`, `decimal`, `quote`, `encoding`, `time_format`: as of `TextForm`; `quote` may be `none`, and the
+      delimiter `tab`.
     """
 
     type_column: str | None = None
     type: str | None = None
     by_type: bool = False
     from_arrival: bool = False
+    delimiter: str | None = None
+    decimal: str | None = None
+    quote: str | None = None
+    encoding: str | None = None
+    time_format: str | None = None
 
     def __post_init__(self) -> None:
         TimeOptions.__post_init__(self)
@@ -101,6 +141,33 @@ class EventOptions(TimeOptions):
             option = "--type-column" if self.type is None else "--type"
             raise OptionError(f"{option} does not go with inputs that have a type each", "leave it out")
         from_arrival(self.time, ARRIVAL if self.from_arrival else None)
+        delimiter, quote = self._sign("delimiter"), self._sign("quote")
+        if self.decimal is not None:
+            one_of("--decimal", self.decimal, ".", ",")
+        if self.decimal == "," == delimiter:
+            raise OptionError("--decimal , and --delimiter , contradict each other", "one sign cannot be both")
+        if delimiter is not None and delimiter == quote:
+            raise OptionError("--delimiter and --quote are one sign", "give two different ones")
+        if text_of("--encoding", self.encoding) is not None:
+            _check_encoding(self.encoding)
+        if text_of("--time-format", self.time_format) is not None:
+            check_form(self.time_format)
+
+    def _sign(self, word: str) -> str | None:
+        """The sign that `delimiter` or `quote` names, "" for no quote. `OptionError` if it is no single sign."""
+        value = text_of(f"--{word}", getattr(self, word))
+        value = _SIGNS[word].get(value, value)
+        if value and (len(value) > 1 or not value.isascii() or value in _NO_SIGNS):
+            problem = f"--{word} {value!r}: not a sign that can be one"
+            raise OptionError(problem, f"one sign, for example {_EXAMPLES[word]}")
+        if value == "" and word == "delimiter":
+            raise OptionError("--delimiter is empty", f"one sign, for example {_EXAMPLES[word]}")
+        return value
+
+    def form(self, times: tuple[str, ...]) -> TextForm:
+        """The form of text files; `times` are the columns that times may be taken from."""
+        return TextForm(delimiter=self._sign("delimiter"), quote=self._sign("quote"), decimal=self.decimal,
+                        encoding=self.encoding, time_format=self.time_format, times=times)  # fmt: skip
 
     @staticmethod
     def parse(**words: Unpack[TupleWords]) -> EventOptions:
@@ -139,6 +206,16 @@ class EventOptions(TimeOptions):
     def counts(self) -> bool:
         """True if the caller said that events without times are to be counted."""
         return self.from_arrival or self.interval is not None
+
+
+def _check_encoding(name: str) -> None:
+    """`OptionError` if Python has no such encoding of texts."""
+    try:
+        b"".decode(name)
+        "".encode(name)
+    except (LookupError, ValueError):
+        hint = "encodings have Python's names: utf-8, utf-16, latin-1, windows-1252, shift_jis, …"
+        raise OptionError(f"--encoding {name}: there is no such encoding", hint) from None
 
 
 def from_arrival(time: str | None, time_from: str | None) -> bool:

@@ -30,7 +30,7 @@ from spaseq.core.events.options import EventOptions
 from spaseq.core.events.readers import common_schema, held_tables, named_tables, source_name, tables
 from spaseq.core.events.reorder import Released, Reorderer
 from spaseq.core.events.seen import Seen
-from spaseq.core.events.timestamps import Part, TimestampAssigner, listed, read_by
+from spaseq.core.events.timestamps import Part, TimestampAssigner, form_of, listed, read_by
 from spaseq.core.held import Tells
 from spaseq.core.integers import in_order
 from spaseq.core.snapshot import array, expect
@@ -139,6 +139,7 @@ class EventStream:
         self._wanted = None if wanted is None else {*wanted, *read_by(options)}
         self.counters: EventCounters = EventCounters()
         self._options = options
+        self._form = form_of(options)
         self._names = tuple(sources)
         self._sources = dict(sources)
         self._clocks: dict[str, TimestampAssigner] = {}
@@ -166,7 +167,7 @@ class EventStream:
         clock = TimestampAssigner(self._options, label, self._timed, head, self._clocks, self._types)
         self._clocks[name], orderer = clock, _Orderer(self._options, label)
         try:
-            for file, table in named_tables(source, self._wanted):
+            for file, table in named_tables(source, self._wanted, self._form):
                 self.schemas.setdefault(name, table.schema)
                 clock.enter(file)
                 if table.num_columns:
@@ -189,12 +190,12 @@ class EventStream:
         paths = source if isinstance(source, list | tuple) else [source]
         if once or any(isinstance(path, str | os.PathLike) and os.fspath(path) == "-" for path in paths[:1]):
             return None
-        return next(tables(source), None)
+        return next(tables(source, form=form_of(self._options)), None)
 
     def _note(self, name: str, clock: TimestampAssigner, orderer: _Orderer) -> None:
         self.counters.iso_times |= clock.iso
         self.counters.untimed |= clock.column is None and not self._options.from_arrival
-        self.counters.guesses.update(dict.fromkeys(clock.guessed))
+        self.counters.guesses.update(dict.fromkeys([*self._form.guesses, *clock.guessed]))
         if dropped := orderer.reorder.take_dropped():
             place = name or clock.source
             self.counters.dropped[place] = self.counters.dropped.get(place, 0) + dropped

@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.blocks import check_names
 from spaseq.core.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
-from spaseq.core.events.options import EventOptions
-from spaseq.core.events.time import decimal_times, is_date, parse_time, unit_nanoseconds
+from spaseq.core.events.options import EventOptions, TextForm
+from spaseq.core.events.time import decimal_times, is_date, parse_time, time_by_form, unit_nanoseconds
 from spaseq.core.slips import did_you_mean
 
 TIME_COLUMNS: Final = ("time", "timestamp")
@@ -205,8 +205,8 @@ class TimestampAssigner:
         hint = did_you_mean(name, names, "{!r}") if self.options.type_column is not None else ""
         hint = hint or self._ways_to_types(table)
         if len(names) == 1 and (sign := next((c for c in ";\t|" if c in names[0]), None)):
-            known = "; with tabs between them it is .tsv" if sign == "\t" else ""
-            hint = f"this is one column: fields of .csv are separated by commas, and here is {sign!r}{known}"
+            word = "tab" if sign == "\t" else sign
+            hint = f'this is one column, and its name has {sign!r}: delimiter="{word}" separates the fields there'
         raise EventError(
             f"no column {name!r}, which would say the type of each event; there are: {listed(names)}",
             source=self.source,
@@ -258,6 +258,8 @@ class TimestampAssigner:
         column = column_of(table[name], name, self.source)
         unknown = None if column is None or isinstance(column, TextColumn) else column.known
         match column:
+            case NumberColumn() if self.options.time_format is not None:
+                raise self._no_time(0, name, "a number", "--time-format is the form of texts; leave it out")
             case NumberColumn(values, known):
                 self.plain = True
                 times = self._scale(_plain(table[name], column), values, known, name)
@@ -331,27 +333,32 @@ class TimestampAssigner:
                 texts.append(value if isinstance(value, str) else repr(value))
         return np.where(codes < 0, times, self._parse(codes, pa.array(texts, pa.string()), name))
 
-    def _no_time(self, row: int, name: str, what: str) -> EventError:
+    def _no_time(self, row: int, name: str, what: str, hint: str = "--time COLUMN names another column") -> EventError:
         return EventError(
             f"{name!r} is {what} here, and times are taken from it",
             source=self.source,
             record=self.record(row),
             counted="event",
             attribute=name,
-            hint="--time COLUMN names another column",
+            hint=hint,
         )
+
+    def parse(self, text: str) -> int:
+        """The time of a text, ns. Raises `EventError` without a source."""
+        form = self.options.time_format
+        return parse_time(text, self.options.unit) if form is None else time_by_form(text, form)
 
     def _parse(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
         """The times of rows that hold a text each; an arbitrary value for code -1."""
-        values = np.zeros(len(texts) + 1, np.int64)
+        values, form = np.zeros(len(texts) + 1, np.int64), self.options.time_format
         used = np.zeros(len(texts) + 1, bool)
         used[codes] = True
         for index, text in enumerate(texts.to_pylist()):
             if not used[index]:
                 continue
             try:
-                values[index] = parse_time(text, self.options.unit)
-                dated = text.strip()[4:5] == "-"
+                values[index] = self.parse(text)
+                dated = form is not None or text.strip()[4:5] == "-"
                 self.iso, self.plain = self.iso or dated, self.plain or not dated
             except EventError as error:
                 record = self.record(int(np.argmax(codes == index)))
@@ -376,6 +383,11 @@ def _has_lists(kind: pa.DataType) -> bool:
 
 def listed(names: list[str]) -> str:
     return ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
+
+
+def form_of(options: EventOptions) -> TextForm:
+    """The form of text files, with the columns that times may be taken from."""
+    return options.form(TIME_COLUMNS if options.time is None else (options.time,))
 
 
 def read_by(options: EventOptions) -> set[str]:

@@ -127,6 +127,11 @@ def checked_streams(query: TupleQuery, events: Tuples, options: EventOptions, ca
     engine's errors on the columns.
     """
     _check_query(query, caller)
+    for word in ("delimiter", "decimal", "quote", "encoding", "time_format"):
+        if getattr(options, word) is not None:
+            raise OptionError(
+                f"{caller} takes no {word}=: Spark reads the files", "spark.read.csv has sep=, encoding=, …"
+            )
     refuse_limits(query.settings)
     named = _named_streams(query, events)
     for frame in named.values():
