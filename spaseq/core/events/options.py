@@ -148,10 +148,11 @@ class EventOptions(TimeOptions):
             raise OptionError("--decimal , and --delimiter , contradict each other", "one sign cannot be both")
         if delimiter is not None and delimiter == quote:
             raise OptionError("--delimiter and --quote are one sign", "give two different ones")
-        if text_of("--encoding", self.encoding) is not None:
-            _check_encoding(self.encoding)
-        if text_of("--time-format", self.time_format) is not None:
-            check_form(self.time_format)
+        encoding, time_format = text_of("--encoding", self.encoding), text_of("--time-format", self.time_format)
+        if encoding is not None:
+            _check_encoding(encoding)
+        if time_format is not None:
+            check_form(time_format)
 
     def _sign(self, word: str) -> str | None:
         """The sign that `delimiter` or `quote` names, "" for no quote. `OptionError` if it is no single sign."""

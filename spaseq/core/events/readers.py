@@ -18,7 +18,7 @@ import contextlib
 import os
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -78,7 +78,7 @@ def tables(source: Any, wanted: Collection[str] | None = None, form: TextForm | 
 
 def named_tables(
     source: Any, wanted: Collection[str] | None = None, form: TextForm | None = None
-) -> Iterator[tuple[str, pa.Table]]:
+) -> Generator[tuple[str, pa.Table]]:
     """`tables`, each after the name that errors call its file."""
     form = form or TextForm()
     if isinstance(source, str | os.PathLike):

@@ -150,6 +150,10 @@ class EventStream:
 
     def __iter__(self) -> Iterator[EventBatch]:
         position = 0
+        for name, source in self._sources.items():
+            self._clocks[name] = TimestampAssigner(
+                self._options, source_name(source), self._timed, partial(self._head, source), self._clocks, self._types
+            )
         parts = [self._order(name) for name in self._names]
         stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
         for part, codes in stream:
@@ -161,13 +165,10 @@ class EventStream:
                 position += len(part)
 
     def _order(self, name: str) -> Iterator[Part]:
-        source = self._sources[name]
-        label = source_name(source)
-        head = partial(self._head, source)
-        clock = TimestampAssigner(self._options, label, self._timed, head, self._clocks, self._types)
-        self._clocks[name], orderer = clock, _Orderer(self._options, label)
+        source, clock = self._sources[name], self._clocks[name]
+        orderer = _Orderer(self._options, source_name(source))
         try:
-            for file, table in named_tables(source, self._wanted, self._form):
+            for file, table in self._tables(source, clock):
                 self.schemas.setdefault(name, table.schema)
                 clock.enter(file)
                 if table.num_columns:
@@ -184,11 +185,29 @@ class EventStream:
         if last is not None:
             yield last
 
-    def _head(self, source: Any) -> pa.Table | None:
-        """The first events with all their columns, if the source can be read once more."""
+    def _tables(self, source: Any, clock: TimestampAssigner) -> Iterator[tuple[str, pa.Table]]:
+        """The tables of a source; once the first has said which column its times are in, with the values of that."""
+        wanted = None if self._head_is_lost(source) and clock.guesses else self._wanted
+        found = named_tables(source, wanted, self._form)
+        for file, table in found:
+            if not clock.known and table.num_columns:
+                clock.enter(file)
+                clock.choose(table)
+                if wanted is not None and clock.column is not None and clock.column not in wanted:
+                    found.close()
+                    yield from named_tables(source, {*wanted, clock.column}, self._form)
+                    return
+            yield file, table
+
+    def _head_is_lost(self, source: Any) -> bool:
+        """True if a source cannot be read from its start again."""
         once = hasattr(source, "__next__") or isinstance(source, pa.RecordBatchReader | GrowingFile)
         paths = source if isinstance(source, list | tuple) else [source]
-        if once or any(isinstance(path, str | os.PathLike) and os.fspath(path) == "-" for path in paths[:1]):
+        return once or any(isinstance(path, str | os.PathLike) and os.fspath(path) == "-" for path in paths[:1])
+
+    def _head(self, source: Any) -> pa.Table | None:
+        """The first events with all their columns, if the source can be read once more."""
+        if self._head_is_lost(source):
             return None
         return next(tables(source, form=form_of(self._options)), None)
 

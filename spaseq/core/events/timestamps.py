@@ -117,9 +117,14 @@ class TimestampAssigner:
             return
         self._check_type(table)
         column = self._choose(table)
-        if column is None and self.timed and not self.options.counts:
+        if column is None and self.guesses:
             whole = self.head()
-            raise no_times(self.timed, self.source or "<events>", table if whole is None else whole)
+            whole = table if whole is None else whole
+            likely = time_candidates(whole, self.options.time_format)
+            if len(likely) == 1 and likely[0].lower() != "t":  # which may be a temperature
+                column = likely[0]
+            elif self.timed:
+                raise no_times(self.timed, self.source or "<events>", whole, self.options.time_format)
         for other, clock in self.clocks.items():
             if clock.known and (clock.column is None) != (column is None):
                 own = next((name for name, clock in self.clocks.items() if clock is self), "") or self.source
@@ -127,6 +132,13 @@ class TimestampAssigner:
                     raise unlike_clocks(other, own, table)
                 raise unlike_clocks(own, other, clock.head())
         self.column, self.known = column, True
+
+    @property
+    def guesses(self) -> bool:
+        """True if the column of times is guessed, if none has the usual name: if the query needs times, or if events of
+        several streams need an order."""
+        unsaid = self.options.time is None and not self.options.counts
+        return unsaid and (bool(self.timed) or len(self.clocks) > 1)
 
     @property
     def needs_types(self) -> bool:
@@ -170,19 +182,22 @@ class TimestampAssigner:
     def _guesses(self, table: pa.Table) -> Iterator[str]:
         """`guessed`, by the first events."""
         if self.options.type_column is None and self.options.in_columns:
-            others = [name for name in table.column_names if name.lower() in _TYPE_LIKE]
+            like = [name for name in table.column_names if name.lower() in _TYPE_LIKE]
             if "type" not in table.column_names:
-                yield _note_without_types(others[0] if others else "COLUMN")
-            elif others:
-                yield f'types are read from the column type (type_column="{others[0]}" reads another one)'
+                yield _note_without_types(like[0] if like else "COLUMN")
+            elif like:
+                yield f'types are read from the column type (type_column="{like[0]}" reads another one)'
         if self.column is None:
             if len(self.clocks) > 1 and not self.options.counts:
                 yield _BY_TURNS
             return
         unsaid = self.options.time is None
-        others = [name for name in time_candidates(table) if name != self.column] if unsaid and self.timed else []
+        told = self.timed or self.column not in (self.options.time, *TIME_COLUMNS)
+        others: list[str] = []
+        if unsaid and told:
+            others = [name for name in time_candidates(table, self.options.time_format) if name != self.column]
         unit = self.plain and self.options.time_unit is None
-        if self.timed and (unit or others or (unsaid and self.column != TIME_COLUMNS[0])):
+        if told and (unit or others or (unsaid and self.column != TIME_COLUMNS[0])):
             words = [f'time="{others[0] if others else "COLUMN"}"'] * unsaid + ['time_unit="ms"'] * unit
             what = f"times are read from the column {self.column}{', as seconds' if unit else ''}"
             yield f"{what} ({' and '.join(words)} read{'s' * (len(words) == 1)} others)"
@@ -438,12 +453,13 @@ def _few_texts(table: pa.Table, name: str) -> list[str]:
 # -- times that nobody gave
 
 
-def time_candidates(table: pa.Table) -> list[str]:
+def time_candidates(table: pa.Table, form: str | None = None) -> list[str]:
     """The columns that may hold times: those of dates, by type or by their texts, then numbers with the name of a time.
-    Looks at the first rows. O(columns)."""
+    `form`: of texts that are times, as of `datetime.strptime`; None for xsd:dateTime. Looks at the first rows.
+    O(columns)."""
     dated, named = [], []
     for name in dict.fromkeys(table.column_names):
-        kind = _kind(table.slice(0, _LOOKED_AT), name)
+        kind = _kind(table.slice(0, _LOOKED_AT), name, form)
         if kind == "dates":
             dated.append(name)
         elif kind == "numbers" and _NAME.fullmatch(name):
@@ -451,7 +467,7 @@ def time_candidates(table: pa.Table) -> list[str]:
     return [*sorted(dated, key=lambda name: _NAME.fullmatch(name) is None), *named]
 
 
-def _kind(table: pa.Table, name: str) -> str:
+def _kind(table: pa.Table, name: str, form: str | None) -> str:
     """`dates`, `numbers`, or nothing of both; a column without values may be either."""
     if table.column_names.count(name) > 1:
         return ""
@@ -461,7 +477,7 @@ def _kind(table: pa.Table, name: str) -> str:
                 return "dates"
             case TextColumn(codes, texts):
                 used = {texts[code].as_py() for code in set(codes.tolist()) if code >= 0}
-                return "dates" if used and all(map(is_date, used)) else ""
+                return "dates" if used and all(_is_time(text, form) for text in used) else ""
             case MixedColumn(values, _):
                 return "dates" if all(v is None or (isinstance(v, str) and is_date(v)) for v in values) else ""
             case NumberColumn():
@@ -471,6 +487,15 @@ def _kind(table: pa.Table, name: str) -> str:
                 dates = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
                 return "dates" if dates else "numbers"
     return ""
+
+
+def _is_time(text: str, form: str | None) -> bool:
+    if form is None:
+        return is_date(text)
+    with suppress(EventError):
+        time_by_form(text, form)
+        return True
+    return False
 
 
 def counted_hint(word: str, candidates: Iterable[str], *, what: str, placeholder: str) -> str:
@@ -486,12 +511,12 @@ def counted_hint(word: str, candidates: Iterable[str], *, what: str, placeholder
     return f'{taken}; time_from="arrival" counts the events instead, 1 ms apart'
 
 
-def no_times(timed: str, source: str, table: pa.Table) -> OptionError:
+def no_times(timed: str, source: str, table: pa.Table, form: str | None = None) -> OptionError:
     """Times are needed by `timed`, a clause or an option, and the events of `source` have none that were named."""
     return OptionError(
         f"{timed} needs the times of the events, and {source} has no column {' or '.join(TIME_COLUMNS)}; "
         f"there are: {listed(table.column_names)}",
-        counted_hint("time", time_candidates(table), what="column", placeholder="COLUMN"),
+        counted_hint("time", time_candidates(table, form), what="column", placeholder="COLUMN"),
     )
 
 
