@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+from glob import glob
+from itertools import chain
 from typing import Any, Final
 
 from spaseq.core.errors import OptionError
@@ -15,6 +18,7 @@ from spaseq.tools.command import (
     text_form_of,
     times_of,
 )
+from spaseq.tools.studio.language import one_or_all
 
 EVALUATOR_HELP: Final = (
     "who evaluates: the compact structure, a lazy chain or tree (rare events first), or auto, whichever is the "
@@ -32,10 +36,10 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
     inputs = run.add_argument_group("input")
     inputs.add_argument(
         "--events",
-        metavar="FILE",
+        metavar="[TYPE=]FILE",
         action="append",
         help="events: .csv, .tsv, .jsonl or .parquet, also .gz and .zst, a glob, or - for standard input; "
-        "may be given several times, one after the other",
+        "may be given several times, one after the other, or each with the type of its events, merged by time",
     )
     inputs.add_argument(
         "--stream", metavar="NAME=FILE[,FILE…]", action="append", help="events of a stream that the query names"
@@ -58,7 +62,8 @@ def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
 
 def asked(options: argparse.Namespace) -> Any:
     """The query, compiled, to be run over events; `OptionError` if both are to be read from standard input."""
-    named = [options.query, *(options.events or ())]
+    typed = _types(options)
+    named = [options.query, *((options.events or ()) if typed is None else chain(*typed.values()))]
     named += [file for given in options.stream or () for file in given.partition("=")[2].split(",")]
     if named.count("-") > 1:
         raise OptionError("standard input is asked for twice", "only one of the query and the files of events can be -")
@@ -72,8 +77,10 @@ def asked(options: argparse.Namespace) -> Any:
 
 def reading(options: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `Query.run` that say how to read events."""
+    typed = _types(options)
     return {
-        "events": _events(options),
+        "events": None if typed is not None and not options.stream else _events(options),
+        "types": None if typed is None else {name: one_or_all(files) for name, files in typed.items()},
         "streams": _streams(options),
         "type_column": options.type_column,
         "type": options.type,
@@ -92,7 +99,27 @@ def _events(options: argparse.Namespace) -> Any:
         raise OptionError(
             "--events and --stream are given together", "--stream NAME=FILE for each stream, or one --events"
         )
-    return options.events[0] if len(options.events) == 1 else options.events
+    return one_or_all(options.events)
+
+
+def _types(options: argparse.Namespace) -> dict[str, list[str]] | None:
+    """The files of `--events TYPE=FILE[,FILE…]` by type; None if no type is given. A path that exists is a path.
+
+    Raises `OptionError` if some have a type and others none.
+    """
+    typed: dict[str, list[str]] = {}
+    plain = []
+    for given in options.events or ():
+        name, separator, files = given.partition("=")
+        if not (separator and name and files.strip(",")) or "/" in name or os.path.exists(given) or glob(given):
+            plain.append(given)
+        else:
+            typed.setdefault(name, []).extend(file for file in files.split(",") if file)
+    if typed and plain:
+        raise OptionError(
+            f"--events {plain[0]} has no type, and other events have", "--events TYPE=FILE for each, or none"
+        )
+    return typed or None
 
 
 def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
@@ -104,7 +131,7 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
         if not (name and separator and files):
             raise OptionError(f"--stream {given}: this is not NAME=FILE", "for example --stream S=events.csv")
         streams.setdefault(name, []).extend(f for f in files.split(",") if f)
-    return {name: files[0] if len(files) == 1 else files for name, files in streams.items()}
+    return {name: one_or_all(files) for name, files in streams.items()}
 
 
 def outcome(query: Any, written: int | None) -> int | None:

@@ -7,7 +7,7 @@ alerts (`ceql.runtime.alerts`) take a `CompiledQuery`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -176,11 +176,35 @@ class CompiledQuery(compiled.CompiledQuery):
                 )
         return named if self.tree.streams else given
 
-    def sources(self, events: Any, streams: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The input, by stream. `OptionError` if it does not fit the names in the query."""
-        if (events is None) == (streams is None):
-            problem = "no events to run over" if events is None else "events and streams are given together"
-            raise OptionError(problem, "give run(events), or run(streams={name: events, …})")
+    def types(self, given: Iterable[str]) -> tuple[str, ...]:
+        """The types of inputs that have one each, in their order. `OptionError` if the query reads streams."""
+        names = tuple(given)
+        for name in names:
+            expect_type("the type of an input", name, str, "give a text")
+            if not name:
+                raise OptionError("the type of an input is empty", "it is the name of a type of the query")
+        if not names:
+            raise OptionError("no inputs to run over", "run(types={type: events, …})")
+        if self.named_streams:
+            raise OptionError(
+                f"the query reads streams: {', '.join(self.named_streams)}, and types= is for one without",
+                "give each stream its events, with a column of types: streams={name: events, …}",
+            )
+        self.check_given(names)
+        return names
+
+    def sources(
+        self, events: Any, streams: Mapping[str, Any] | None, types: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The input, by stream, or by type. `OptionError` if it does not fit the names in the query."""
+        given = {"events": events, "streams": streams, "types": types}
+        several = [name for name, value in given.items() if value is not None]
+        if len(several) != 1:
+            problem = f"{' and '.join(several)} are given together" if several else "no events to run over"
+            raise OptionError(problem, "give run(events), or run(streams={name: events, …}), or run(types={…})")
+        if types is not None:
+            expect_type("types", types, Mapping, "run(types={type: events, …})")
+            return {name: types[name] for name in self.types(types)}
         if streams is not None:
             expect_type("streams", streams, Mapping, "run(streams={name: events, …})")
             if not streams:
@@ -201,7 +225,9 @@ class CompiledQuery(compiled.CompiledQuery):
             if name not in types:
                 given = " or ".join(dict.fromkeys(types))
                 likely = closest(name, types)
-                hint = "" if likely is None else f"{likely} may stand for {name}"
+                hint = f'types={{"{name}": events, …}} gives each input its type'
+                if likely is not None:
+                    hint = f"{likely} may stand for {name}"
                 raise OptionError(f"all events are given the type {given}, and the query names {name}", hint)
 
     def explain(self, format: str) -> str:

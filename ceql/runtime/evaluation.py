@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ def matches_of(
     events: Any = None,
     *,
     streams: Mapping[str, Any] | None = None,
+    types: Mapping[str, Any] | None = None,
     valuations: bool = False,
     schema: Any = None,
     **reading: Unpack[TupleWords],
@@ -40,7 +42,9 @@ def matches_of(
     declared = query.declared(schema)
     expect_type("valuations", valuations, bool, "it is True or False")
     options = EventOptions.parse(**reading)
-    sources = query.sources(events, streams)
+    if types is not None:
+        options = replace(options, by_type=True)
+    sources = query.sources(events, streams, types)
     query.check_given(options.typed_by(tuple(sources)))
     return Matches(query, sources, options, valuations or query.valuations, declared)
 

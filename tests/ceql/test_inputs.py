@@ -235,3 +235,151 @@ def test_the_command_takes_untyped_tables(capsys: pytest.CaptureFixture[str]) ->
     ]
     assert main(["run", NAMED, "--events", "events.csv", "--type", "bar", "--type-column", "symbol"]) == 2
     assert capsys.readouterr().err.startswith("--type and --type-column contradict each other\n")
+
+
+# -- inputs of one type each
+
+
+FAILS: list[dict[str, Any]] = [
+    {"time": 1, "user": "a", "why": "pin"},
+    {"time": 3, "user": "b"},
+    {"time": 5, "user": "a"},
+]
+LOGINS: list[dict[str, Any]] = [{"time": 1, "user": "a", "host": 7}, {"time": 5, "user": "b"}, {"time": 6, "user": "a"}]
+THEN = "SELECT * WHERE fail AS f ; login AS l FILTER f[why = 'pin'] OR l.user = f.user WITHIN 10 SECONDS"
+
+
+def _merged() -> list[dict[str, Any]]:
+    """Both with a column of types, in order of time, the failures first: by the definition."""
+    events = [{"type": "fail", **event} for event in FAILS] + [{"type": "login", **event} for event in LOGINS]
+    return sorted(events, key=lambda event: event["time"])  # stable
+
+
+TYPED: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
+    "dicts": lambda events: events,
+    "arrow": pa.Table.from_pylist,
+    "csv": lambda events: _csv([{"time": 0, "user": "", "why": "", "host": ""} | event for event in events]),
+    "json lines": _json,
+    "parquet": _parquet,
+}
+
+
+@pytest.mark.parametrize("first", TYPED)
+@pytest.mark.parametrize("second", TYPED)
+def test_inputs_of_one_type_each(first: str, second: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Merged by time, equal times in the order given; columns that one lacks are NULL."""
+    query = ceql.compile(THEN)
+    expected = sorted(match.positions for match in query.run(_merged()))
+    assert expected == [(0, 1), (0, 4), (0, 5), (2, 4), (3, 5)]
+    (tmp_path / "two").mkdir()
+    one = TYPED[first](FAILS)
+    one = str(tmp_path / one) if isinstance(one, str) else one
+    monkeypatch.chdir(tmp_path / "two")
+    types = {"fail": one, "login": TYPED[second](LOGINS)}
+    found = query.run(types=types)
+    assert sorted(match.positions for match in found) == expected and found.count() == len(expected)
+    assert sorted(query.alerts().run(types=types)) == sorted({positions[-1] for positions in expected})
+    turned = sorted(match.positions for match in query.run(types={"login": types["login"], "fail": one}))
+    assert turned == [(1, 3), (1, 5), (2, 3), (4, 5)], "of equal times the logins come first now"
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["open", "snapshots"])
+def test_pushes_of_one_type_each(again: bool) -> None:
+    query = ceql.compile(THEN)
+    expected = sorted(match.positions for match in query.run(_merged()))
+    session, found = query.open(types=["fail", "login"]), []
+    for event in _merged():
+        kind = event.pop("type")
+        found += session.push(event, type=kind)
+        if again:
+            session = query.open(session.snapshot())
+    assert sorted(match.positions for match in [*found, *session.close()]) == expected
+    with query.alerts().open(types=["fail", "login"]) as alerts:
+        ends = [end for event in _merged() for end in alerts.push([event], type=event.pop("type"))]
+    assert ends == sorted({positions[-1] for positions in expected})
+    alone = ceql.compile("SELECT * WHERE fail AS a ; fail AS b").open(types=["fail"])
+    found = [match for event in FAILS for match in alone.push(event)] + alone.push({"time": 6}, type="fail")
+    assert sorted(match.positions for match in found) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+
+
+def test_random_inputs_of_one_type_each() -> None:
+    rng = random.Random(2)
+    query = ceql.compile("SELECT * WHERE a AS x ; (b OR c) AS y FILTER x.v <= y.v WITHIN 4 EVENTS")
+    for _ in range(20):
+        types: dict[str, list[dict[str, Any]]] = {}
+        for kind in rng.sample("abc", 3):
+            times = sorted(rng.randrange(6) for _ in range(rng.randrange(1, 7)))
+            types[kind] = [{"time": time, "v": rng.randrange(3), f"only_{kind}": 1} for time in times]
+        whole = [{"type": kind, **event} for kind, events in types.items() for event in events]
+        whole.sort(key=lambda event: event["time"])
+        expected = sorted(match.positions for match in query.run(whole))
+        assert sorted(match.positions for match in query.run(types=types)) == expected
+        tables = {kind: pa.Table.from_pylist(events) for kind, events in types.items()}
+        assert sorted(match.positions for match in query.run(types=tables)) == expected
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (lambda q: q.run(FAILS, types={"fail": FAILS}), "events and types are given together"),
+        (lambda q: q.run(streams={"S": FAILS}, types={"fail": FAILS}), "streams and types are given together"),
+        (lambda q: q.run(types={}), "no inputs to run over"),
+        (lambda q: q.run(types=FAILS), "types"),
+        (lambda q: q.run(types={"fail": FAILS, 5: LOGINS}), "the type of an input"),
+        (lambda q: q.run(types={"fail": FAILS, "": LOGINS}), "the type of an input is empty"),
+        (lambda q: q.run(types={"fail": FAILS}), 'all events are given the type fail, and the query names login\nhint: '
+         r'types={"login": events, …} gives'),
+        (lambda q: q.run(types={"fail": FAILS, "logins": LOGINS}), "all events are given the type fail or logins, and "
+         "the query names login\nhint: logins may stand for login"),
+        (lambda q: q.run(types={"fail": FAILS, "login": LOGINS}, type="fail"), "type does not go with inputs"),
+        (lambda q: q.run(types={"fail": FAILS, "login": LOGINS}, type_column="k"), "type_column does not go"),
+        (lambda q: q.open(types="fail"), "types cannot be a str"),
+        (lambda q: q.open(types=["fail"]), "all events are given the type fail"),
+        (lambda q: q.open(types=["fail", "login"], streams=["S"]), "streams and types are given together"),
+        (lambda q: q.open(types=["fail", "login"]).push(FAILS), "which type have these events\\?\nhint: push"),
+        (lambda q: q.open(types=["fail", "login"]).push(FAILS, type="x"), "unknown type 'x'\nhint: open was given"),
+        (lambda q: q.open(types=["fail", "login"]).push(FAILS, "fail", type="fail"), "type='fail': this session"),
+        (lambda q: q.open().push(FAILS, type="fail"), "type='fail': this session takes no types\nhint: open.types="),
+    ],
+)  # fmt: skip
+def test_inputs_of_types_that_cannot_be(use: Callable[[ceql.Query], Any], said: str) -> None:
+    with pytest.raises(OptionError, match=f"^{said}"):
+        use(ceql.compile(THEN))
+
+
+def test_inputs_of_types_are_for_queries_without_streams() -> None:
+    with pytest.raises(OptionError, match="the query reads streams: S, and types= is for one without"):
+        ceql.compile("SELECT * FROM S WHERE fail").run(types={"fail": FAILS})
+
+
+def test_the_command_merges_files_of_one_type_each(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("failures.csv").write_text("time;user;why\n1;a;pin\n3;b;\n5;a;\n")
+    pq.write_table(pa.Table.from_pylist(LOGINS), "logins.parquet")
+    Path("x=y.csv").write_text("type,time\nfail,1\nlogin,2\n")
+    words = ["--events", "fail=failures.csv", "--events", "login=logins.parquet", "--time-unit", "s"]
+    assert main(["run", THEN, *words, "--format", "count"]) == 0
+    assert capsys.readouterr().out == "5\n"
+    assert main(["alert", THEN, *words, "--format", "csv"]) == 0
+    assert [line.split(",") for line in capsys.readouterr().out.splitlines()[1:]] == [
+        ["1", "1", "login"], ["4", "5", "login"], ["5", "6", "login"]]  # fmt: skip
+    assert main(["run", "SELECT * WHERE fail ; login", "--events", "x=y.csv", "--format", "count"]) == 0
+    assert capsys.readouterr().out == "1\n", "a path that exists is one"
+    assert main(["run", "SELECT * WHERE fail ; login", "--events", "?=y.csv", "--format", "count"]) == 0
+    capsys.readouterr()
+    for given, said in [
+        (
+            ["--events", "fail=failures.csv", "--events", "x=y.csv"],
+            "--events x=y.csv has no type, and other events have",
+        ),
+        (["--events", "fail=failures.csv"], "all events are given the type fail, and the query names login"),
+        (["--events", "fail=none.csv", "--events", "login=logins.parquet"], "none.csv: no such file"),
+        ([*words, "--type", "fail"], "--type does not go with inputs that have a type each"),
+        ([*words, "--stream", "S=failures.csv"], "--events and --stream are given together"),
+        (["--events", "fail=-", "--events", "login=-"], "standard input is asked for twice"),
+    ]:
+        assert main(["run", THEN, *given]) in (2, 3)
+        assert capsys.readouterr().err.startswith(said)
+    assert main(["alert", THEN, *words, "--follow"]) == 2
+    assert capsys.readouterr().err.startswith("--follow reads one file as it grows")
+    assert main(["forecast", THEN, *words, "--train", "x=y.csv"]) == 2
+    assert capsys.readouterr().err.startswith("forecasts are of one stream of events")

@@ -352,6 +352,8 @@ class EventFeed:
             return self._names[0]
         if stream is None:
             names = listed(list(self._names))
+            if self._options.by_type:
+                raise OptionError("which type have these events?", f"push(events, type=…) with one of {names}")
             raise OptionError("which stream are these events of?", f"push(events, stream=…) with one of {names}")
         if not isinstance(stream, str) or stream not in self.clocks:
             raise OptionError(f"unknown stream {stream!r}", f"the query reads {listed(list(self._names))}")
