@@ -81,11 +81,10 @@ class Match:
                 taken.setdefault(position, []).append(name)
         times = dict(zip(self.positions, self.times, strict=True))
         events = {} if self._history is None else {p: self._history.event(p) for p in self.positions}
-        column = "" if self._history is None else self._history.type_column
         return tuple(
             Step(name, position, times[position], events[position])
             for position in self.positions
-            for name in taken.get(position, () if taken else (str(events[position].get(column, "")),))
+            for name in taken.get(position, () if taken else (self._of_events().kind(position),))
         )
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from ceql.syntax.walk import attributes_of
 from spaseq.core import compiled
 from spaseq.core.engine import Program, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
-from spaseq.core.slips import did_you_mean
+from spaseq.core.slips import closest, did_you_mean
 
 
 class CompiledQuery(compiled.CompiledQuery):
@@ -184,6 +184,11 @@ class CompiledQuery(compiled.CompiledQuery):
             return tuple(s.text for s in self.tree.streams)
         return tuple(dict.fromkeys(a.stream.text for a in event_types(self.tree.where) if a.stream is not None))
 
+    @property
+    def named_types(self) -> tuple[str, ...]:
+        """The event types that the query names; ANY is none."""
+        return tuple(dict.fromkeys(atom.name for atom in event_types(self.tree.where) if not atom.every))
+
     def streams(self, given: tuple[str, ...]) -> tuple[str, ...]:
         """The streams to read, in their order, if `given` are there; `()` asks for those that the query names.
 
@@ -204,11 +209,35 @@ class CompiledQuery(compiled.CompiledQuery):
                 )
         return named if self.tree.streams else given
 
-    def sources(self, events: Any, streams: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The input, by stream. `OptionError` if it does not fit the names in the query."""
-        if (events is None) == (streams is None):
-            problem = "no events to run over" if events is None else "events and streams are given together"
-            raise OptionError(problem, "give run(events), or run(streams={name: events, …})")
+    def types(self, given: Iterable[str]) -> tuple[str, ...]:
+        """The types of inputs that have one each, in their order. `OptionError` if the query reads streams."""
+        names = tuple(given)
+        for name in names:
+            expect_type("the type of an input", name, str, "give a text")
+            if not name:
+                raise OptionError("the type of an input is empty", "it is the name of a type of the query")
+        if not names:
+            raise OptionError("no inputs to run over", "run(types={type: events, …})")
+        if self.named_streams:
+            raise OptionError(
+                f"the query reads streams: {', '.join(self.named_streams)}, and types= is for one without",
+                "give each stream its events, with a column of types: streams={name: events, …}",
+            )
+        self.check_given(names)
+        return names
+
+    def sources(
+        self, events: Any, streams: Mapping[str, Any] | None, types: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """The input, by stream, or by type. `OptionError` if it does not fit the names in the query."""
+        given = {"events": events, "streams": streams, "types": types}
+        several = [name for name, value in given.items() if value is not None]
+        if len(several) != 1:
+            problem = f"{' and '.join(several)} are given together" if several else "no events to run over"
+            raise OptionError(problem, "give run(events), or run(streams={name: events, …}), or run(types={…})")
+        if types is not None:
+            expect_type("types", types, Mapping, "run(types={type: events, …})")
+            return {name: types[name] for name in self.types(types)}
         if streams is not None:
             expect_type("streams", streams, Mapping, "run(streams={name: events, …})")
             if not streams:
@@ -221,6 +250,18 @@ class CompiledQuery(compiled.CompiledQuery):
                 "give each its events: --stream NAME=FILE for each",
             )
         return {(named or ("",))[0]: events}
+
+    def check_given(self, types: str | tuple[str, ...]) -> None:
+        """`OptionError` if the query names a type that no input has. `types`: those given for the inputs, or the column
+        that says them."""
+        for name in self.named_types if isinstance(types, tuple) else ():
+            if name not in types:
+                given = " or ".join(dict.fromkeys(types))
+                likely = closest(name, types)
+                hint = f'types={{"{name}": events, …}} gives each input its type'
+                if likely is not None:
+                    hint = f"{likely} may stand for {name}"
+                raise OptionError(f"all events are given the type {given}, and the query names {name}", hint)
 
     def explain(self, format: str) -> str:
         """As of `ceql.query.Query.explain`."""

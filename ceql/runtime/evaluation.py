@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ def matches_of(
     events: Any = None,
     *,
     streams: Mapping[str, Any] | None = None,
+    types: Mapping[str, Any] | None = None,
     valuations: bool = False,
     schema: Any = None,
     **reading: Unpack[TupleWords],
@@ -43,7 +44,11 @@ def matches_of(
     declared = query.declared(schema)
     expect_type("valuations", valuations, bool, "it is True or False")
     options = EventOptions.parse(**reading)
-    return Matches(query, query.sources(events, streams), options, valuations or query.valuations, declared)
+    if types is not None:
+        options = replace(options, by_type=True)
+    sources = query.sources(events, streams, types)
+    query.check_given(options.typed_by(tuple(sources)))
+    return Matches(query, sources, options, valuations or query.valuations, declared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,7 @@ class Matches:
         if self._used and any(_once(s) for s in self._sources.values()):
             raise OptionError("these events can be read only once", "call run again, with the events from their start")
         self._used = True
-        stream = EventStream(self._sources, self._options, wanted, self._query.timed)
+        stream = EventStream(self._sources, self._options, wanted, self._query.timed, self._query.named_types)
         self.counters = stream.counters
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
         self._run.counters = self.counters

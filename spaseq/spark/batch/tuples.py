@@ -84,7 +84,7 @@ def run_tuples(
         partitions: how many tasks a stage has; by default as many as the session runs at a time.
         cut: how to divide the work: "auto", "keys", "slices" or "one". What would change an answer is refused.
 
-    `type_column`, `time`, `time_from` and `time_unit` are as for CEQL's `run`, and may be left out. With
+    `type_column`, `type`, `time`, `time_from` and `time_unit` are as for CEQL's `run`, and may be left out. With
     `time_from="arrival"`, and without a time column if the query needs no times, the k-th tuple of a stream, as its
     DataFrame stands, is at k times `interval`. No tuple is ever late.
 
@@ -106,7 +106,7 @@ def run_tuples(
     for line in chosen.explain():
         _LOG.info(line)
     rows = row_schema(query, named, options)
-    find_part = partial(_find, query, tuple(named), options.type_column)
+    find_part = partial(_find, query, tuple(named), options.typing)
     times = {"iso": has_dates(named, options), "unit": options.unit}
     job = partial(_positions, find_part) if rows is None else partial(_rows, find_part, times, rows)
     find = step(f"find matches in {', '.join(filter(None, named)) or 'one stream'}", _each_part, job)
@@ -137,6 +137,11 @@ def checked_streams(query: TupleQuery, events: Tuples, options: EventOptions, ca
     engine's errors on the columns.
     """
     _check_query(query, caller)
+    for word in ("delimiter", "decimal", "quote", "encoding", "time_format"):
+        if getattr(options, word) is not None:
+            raise OptionError(
+                f"{caller} takes no {word}=: Spark reads the files", "spark.read.csv has sep=, encoding=, …"
+            )
     refuse_limits(query.settings)
     named = _named_streams(query, events)
     for frame in named.values():
@@ -200,7 +205,7 @@ def _timed(frame: DataFrame, number: int, options: EventOptions) -> DataFrame:
 
 
 def _read_clock(options: EventOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    clock = TimestampAssigner(options, "<events>")
+    clock = TimestampAssigner(options, "<events>", types=())
     for batch in batches:
         if batch.num_rows:
             _, times = readable(with_own_names(batch).drop_columns([ORDER, STREAM]), clock)
@@ -279,7 +284,7 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordB
                 yield int(parts[start]), batch.slice(start, end - start)
 
 
-def _find(query: TupleQuery, names: Sequence[str], type_column: str | None, part: pa.Table) -> _Found:
+def _find(query: TupleQuery, names: Sequence[str], typing: Mapping[str, str | None], part: pa.Table) -> _Found:
     """The matches of a part; for each of its events the position in the whole stream, and whether the part reports a
     match that ends there."""
     positions = part[POSITION].to_numpy()
@@ -288,8 +293,7 @@ def _find(query: TupleQuery, names: Sequence[str], type_column: str | None, part
     streams = kept[STREAM].to_numpy()
     tables = {name: kept.filter(pa.array(streams == i)).drop_columns([STREAM]) for i, name in enumerate(names)}
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(names) == 1 else {"streams": tables}
-    words = {"type_column": type_column, "time": TIME, "time_unit": "ns"}
-    return query.run(**given, **words), positions, owned
+    return query.run(**given, **typing, time=TIME, time_unit="ns"), positions, owned
 
 
 def _positions(find: _Finder, part: pa.Table) -> Iterator[pa.RecordBatch]:
