@@ -85,10 +85,10 @@ def _as_times(symbol: str, left: Any, right: Any, kinds: tuple[str, str]) -> tup
         return int(left), time_of(right)
     if kinds == ("text", "time"):
         return time_of(left), int(right)
-    raise mismatch(*kinds, f"{shown(left)} {symbol} {shown(right)}")
+    raise mismatch(*kinds, f"{text_of(left)} {symbol} {text_of(right)}")
 
 
-def shown(value: Any) -> str:
+def text_of(value: Any) -> str:
     """A value in a message."""
     if isinstance(value, Instant):
         return format_time(value)
