@@ -1,11 +1,12 @@
 """A row of the table of functions (`ceql.operators.functions`): its arguments, its result, and its computation.
 
 A function is computed of single values (`of_values`) and of columns (`of_columns`), with one result. Columns go to a
-function of columns, if the row has one. For few texts there is a result for each combination of them, else for each row.
+function of columns, if the row has one. Few texts have a result for each combination of them, others one for each row.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from ceql.operators.columns import ByRow, Constant, Operand, column_from, compact, operand_kind, rows_at, values_of
-from ceql.operators.values import KIND_WORDS, kind_of
+from ceql.operators.values import CLASSES, KIND_WORDS, kind_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import TextColumn
 
@@ -83,6 +84,13 @@ class Function:
         """True if an argument may be of this kind."""
         wanted = self.kind_at(place)
         return wanted in _FREE or kind in wanted.split("/")
+
+    def classes(self, place: int) -> frozenset[type]:
+        """The Python classes that `work` takes for an argument."""
+        wanted = self.kind_at(place)
+        kinds = CLASSES if wanted in _FREE else wanted.split("/")
+        null = (type(None),) if self.takes_null else ()
+        return frozenset(itertools.chain(*(CLASSES[kind] for kind in kinds), null))
 
     def of_values(self, *arguments: Any) -> Any:
         """The result for single values; None for NULL. `EventError` for a value of another kind."""

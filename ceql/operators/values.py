@@ -45,6 +45,9 @@ def kind_of(value: Any) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
+CLASSES: Final = {"number": (int, float), "text": (str,), "truth": (bool,), "time": (Instant,),
+                  "duration": (Duration,), "list": (tuple,)}  # fmt: skip
+"""By kind the Python classes of its values."""
 KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "a truth value", "time": "a time",
                       "duration": "a duration", "list": "a list of numbers"}  # fmt: skip
 ARROW_TYPES: Final = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_(),
