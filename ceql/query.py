@@ -62,6 +62,11 @@ class Query(protocols.Query):
         return tuple(f"{item.variable}[{name.text}]" for item in items for name in item.attributes)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that SELECT computes; () if it lists variables."""
+        return () if self.compiled.selected is None else self.compiled.selected.names
+
+    @property
     def window_attribute(self) -> str | None:
         """The attribute that WITHIN is measured in; None for time and events."""
         return self.compiled.lowered.window_attribute
@@ -80,7 +85,7 @@ class Query(protocols.Query):
 
     def ways(self, run: Any) -> tuple[CEA, protocols.Ways]:
         """The automaton of a run, or of a list of matches, and the ways of matches through it."""
-        program = self.compiled.program(are_valuations(run))
+        program = self.compiled.program_of(are_valuations(run))
         return program.cea, lambda matches: ways_of(program, matches)
 
     def alerts(self, *, limits: Limits | None = None) -> Alerts:
@@ -98,6 +103,7 @@ class Query(protocols.Query):
         events: Any = None,
         *,
         streams: Mapping[str, Any] | None = None,
+        types: Mapping[str, Any] | None = None,
         valuations: bool = False,
         schema: Any = None,
         **reading: Unpack[TupleWords],
@@ -108,6 +114,8 @@ class Query(protocols.Query):
             events: a pyarrow Table or RecordBatch(Reader), a pandas or Polars frame, a list of dicts, a path, or an
                 iterable of these. Paths are of CSV, JSON Lines or Parquet, plain or compressed, a glob, or `-`.
             streams: the same by stream name, if the query reads several.
+            types: the same by event type: `{"fail": "failures.csv", "login": table}`. Events are merged by time, those
+                of equal times in the order given.
             valuations: matches have the positions that each variable took (`Match.bindings`), and two that differ in
                 that are two. A list of attributes in SELECT asks for it too.
             schema: the kinds of the events' attributes: a pyarrow Schema, a dict or a file
@@ -116,35 +124,45 @@ class Query(protocols.Query):
 
         The words of `reading` set how events are read. Each may be left out:
 
-        * `type_column`: the column of the event type; `type` if not given.
+        * `type_column`: the column of the event type; `type` if not given. A query that names no type, but ANY, takes
+          events without one.
+        * `type`: the type of all events, if no column holds it.
         * `time`: the column of the time; `time` or `timestamp` if not given and there. Without times a query that needs
           them is an `OptionError`; `time_from="arrival"` counts the events instead.
         * `time_unit`: s, ms, us or ns, of times that are numbers; s if not given.
         * `interval`: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
         * `lateness`: the most that time may go back.
         * `late`: "error" or "drop", for events that go back further.
+        * `delimiter`, `decimal`, `quote`: signs of CSV files; guessed if not given, and said in `Matches.notes`.
+        * `encoding`: of CSV and JSON Lines; UTF-8 if not given. `time_format`: of texts that are times, as of
+          `datetime.strptime`; ISO 8601 if not given.
         """
-        return matches_of(self.compiled, events, streams=streams, valuations=valuations, schema=schema, **reading)
+        return matches_of(
+            self.compiled, events, streams=streams, types=types, valuations=valuations, schema=schema, **reading
+        )
 
     def open(
         self,
         state: bytes | None = None,
         *,
         streams: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
         valuations: bool = False,
         schema: Any = None,
         **reading: Unpack[TupleWords],
     ) -> Session:
         """An evaluation that events are pushed to. From a snapshot, it goes on at its place, with its options.
 
-        `streams` are the names of the streams, if the query has no FROM with them. The other arguments are those of
-        `run`. A snapshot of anything else is an `OptionError`. It holds plain data and runs no code; its matches are as
-        trustworthy as its author.
+        `streams` are the names of the streams, if the query has no FROM with them. `types` are those that pushes name:
+        `push(events, type="fail")`. The other arguments are those of `run`. A snapshot of anything else is an
+        `OptionError`. It holds plain data and runs no code; its matches are as trustworthy as its author.
         """
         if state is not None:
             self.compiled.declared(schema)
             return opened(self.compiled, state)
-        return open_session(self.compiled, streams=streams, valuations=valuations, schema=schema, **reading)
+        return open_session(
+            self.compiled, streams=streams, types=types, valuations=valuations, schema=schema, **reading
+        )
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -21,8 +23,9 @@ from spaseq.tools.studio.answers import run_form
 from spaseq.tools.studio.language import Inputs
 
 WITHIN = "SELECT * WHERE A AS a ; B AS b WITHIN 10 SECONDS"
-EVENTS: list[dict[str, Any]] = [{"type": "A", "ts": 0}, {"type": "B", "ts": 5}, {"type": "B", "ts": 60}]
-ROWS = "type,ts\nA,0\nB,5\nB,60\n"
+ONE: list[dict[str, Any]] = [{"type": "A", "ts": 0}, {"type": "B", "ts": 5}, {"type": "B", "ts": 60}]
+EVENTS: list[dict[str, Any]] = [{**event, "sent_at": event["ts"]} for event in ONE]
+ROWS = "type,ts,sent_at\nA,0,0\nB,5,5\nB,60,60\n"
 AT = "http://example.org/at"
 DATED = f"""<urn:1> <urn:v> "3" .
 <urn:1> <{AT}> "2026-06-15T08:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .
@@ -75,7 +78,8 @@ def test_a_window_in_time_needs_times(road: str, folder: Path) -> None:
     with pytest.raises(OptionError) as told:
         ROADS[road](query, {})
     assert told.value.problem.startswith("WITHIN 10 SECONDS needs the times of the events, and ")
-    assert told.value.hint.startswith('time="ts" takes them from that column; time_from="arrival" counts the events')
+    hint = 'time="ts" takes them from that column (or sent_at); time_from="arrival" counts the events'
+    assert told.value.hint.startswith(hint)
     assert ROADS[road](query, {"time": "ts"}) == 1, "what the error says"
     assert ROADS[road](query, {"time_from": "arrival"}) == ROADS[road](query, {"interval": "1s"}) == 2
     assert ROADS[road](query, {"interval": "8s"}) == 1
@@ -103,9 +107,9 @@ def test_what_else_needs_times(query: str, settings: Any, words: dict[str, Any],
     ("columns", "candidates"),
     [
         ({"v": [1]}, ""),
-        ({"date": ["2026-06-15"], "v": ["x"]}, "date"),
+        ({"date": ["2026-06-15"], "at": [4], "v": ["x"]}, "date at"),
         ({"ts": [5], "noted": ["2026-06-15T08:00:00Z"]}, "noted ts"),
-        ({"x": pa.array([datetime(2026, 6, 15)]), "when": ["soon"]}, "x"),
+        ({"t": [21.5], "when": ["soon"]}, "t"),
         ({"stock_time": [5], "eventTime": [5], "at": [True], "length": [3]}, "stock_time eventTime"),
         ({"x": pa.array([datetime(2026, 6, 15)], pa.date32()), "t": pa.array([None], pa.float64())}, "x t"),
     ],
@@ -117,6 +121,60 @@ def test_the_candidates_are_named(columns: dict[str, Any], candidates: str) -> N
     also = f" (or {', '.join(others)})" if others else ""
     said = f"takes them from that column{also}" if candidates else "names the column that holds times"
     assert told.value.hint.startswith(f'time="{first}" {said}; ')
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_the_only_column_that_may_hold_times_is_taken(road: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the query does not read it, and is counted from a file of columns."""
+    (folder / "e.csv").write_text("type,ts,v\nA,0,1\nB,5,2\nB,60,3\n")
+    (folder / "e.jsonl").write_text("".join(json.dumps(event) + "\n" for event in ONE))
+    monkeypatch.setitem(globals(), "EVENTS", ONE)
+    assert ROADS[road](ceql.compile(WITHIN), {}) == 1
+    assert ROADS[road](ceql.compile(WITHIN), {"time_from": "arrival"}) == 2
+    assert ROADS[road](ceql.compile("SELECT * WHERE A ; B WITHIN 1 EVENTS"), {}) == 1, "which needs no times"
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "words", "unit"),
+    [
+        ("ts", [1, 2], {}, ", as seconds"),
+        ("created_at", ["2026-06-15T08:00:00Z", "2026-06-15T08:00:01Z"], {}, ""),
+        ("@timestamp", ["2026-06-15", "2026-06-16"], {}, ""),
+        ("Time", [1, 2], {}, ", as seconds"),
+        ("x", pa.array([datetime(2026, 6, 15), datetime(2026, 6, 16)]), {}, ""),
+        ("Zeit", ["15.06.2026", "16.06.2026"], {"time_format": "%d.%m.%Y"}, ""),
+    ],
+)
+def test_the_column_of_times_is_guessed_and_said(column: str, values: Any, words: dict[str, Any], unit: str) -> None:
+    table = pa.table({"type": ["A", "B"], column: values, "v": ["x", "y"]})
+    query = ceql.compile("SELECT * WHERE A ; B WITHIN 2 DAYS")
+    more = ' and time_unit="ms" read others)' if unit else " reads others)"
+    said = f'times are read from the column {column}{unit} (time="COLUMN"{more}'
+    matches, session = query.run(table, **words), query.open(**words)
+    assert matches.count() == sum(len(session.push(table.slice(row, 1))) for row in range(2))
+    assert matches.notes == session.notes == (said,)
+    told = query.run(table, time=column, **words)
+    assert told.count() == matches.count()
+    again = query.open(session.snapshot())
+    assert len(again.push(table.slice(1, 1))) == len(session.push(table.slice(1, 1))) > 0
+
+
+def test_times_of_standard_input_and_of_iterators_are_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These cannot be read anew, so all their columns are read."""
+    query = ceql.compile(WITHIN)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"type,ts,v\nA,0,1\nB,5,2\nB,60,3\n")))
+    assert query.run("-").count() == 1
+    table = pa.Table.from_pylist(ONE)
+    assert query.run(iter([table])).count() == query.run(table.to_reader()).count() == 1
+
+
+def test_several_streams_are_merged_by_the_times_that_are_guessed() -> None:
+    query = ceql.compile("SELECT * FROM S, T WHERE S>A ; T>B")
+    streams = {"S": [{"type": "A", "ts": 5}], "T": [{"type": "B", "sent": 4, "ts": 4}, {"type": "B", "ts": 6}]}
+    matches = query.run(streams=streams)
+    assert [match.positions for match in matches] == [(1, 2)]
+    assert matches.notes == ('times are read from the column ts, as seconds (time="COLUMN" and time_unit="ms" read '
+                             "others)",)  # fmt: skip
 
 
 def test_times_come_with_the_first_event_or_never(folder: Path) -> None:
@@ -186,8 +244,8 @@ def test_the_command_speaks_its_own_words(folder: Path, capsys: pytest.CaptureFi
     assert ceql_main(["run", WITHIN, "--events", "e.csv"]) == 2
     assert capsys.readouterr().err == (
         "WITHIN 10 SECONDS needs the times of the events, and e.csv has no column time or timestamp; there are: "
-        "type, ts\nhint: --time ts takes them from that column; --time-from arrival counts the events instead, 1 ms "
-        "apart\n"
+        "type, ts, sent_at\nhint: --time ts takes them from that column (or sent_at); --time-from arrival counts the "
+        "events instead, 1 ms apart\n"
     )
     assert ceql_main(["alert", WITHIN, "--events", "e.csv"]) == 2
     assert ceql_main(["run", WITHIN, "--events", "e.csv", "--time", "ts"]) == 0

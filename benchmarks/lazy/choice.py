@@ -106,7 +106,7 @@ def _days(batches: list[EventBatch]) -> list[EventBatch]:
             column = batch.table["stock_time"]
             at = batch.table.column_names.index("stock_time")
             table = batch.table.set_column(at, "stock_time", pc.add(column, stock_time))
-            found.append(EventBatch(table, batch.type_column, batch.times + time, batch.positions + position,
+            found.append(EventBatch(table, batch.typed_by, batch.times + time, batch.positions + position,
                                     batch.streams, batch.stream_codes))  # fmt: skip
         position = int(found[-1].positions[-1]) + 1
         time = int(found[-1].times[-1]) + 1

@@ -146,11 +146,11 @@ def _forecast(options: argparse.Namespace) -> int:
         raise OptionError("--horizon counts events", "1 or more")
     if options.follow and options.evaluate:
         raise OptionError("--evaluate with --follow: forecasts are judged at the end", "leave one of them out")
-    if options.stream and len(options.stream) > 1:
+    reading = _reading(options)
+    if (options.stream and len(options.stream) > 1) or reading["types"] is not None:
         raise OptionError("forecasts are of one stream of events", "--events FILE, past ones with --train FILE")
     form = chosen_format(FORECASTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
-    reading = _reading(options)
     alerts = query.alerts()
     past = arguments.reading(options)
     past |= {"events": options.train[0] if len(options.train) == 1 else options.train, "streams": None}

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
+from glob import glob
+from itertools import chain
 from typing import Any, Final
 
 from spaseq.core.errors import OptionError
-from spaseq.tools.command import add_query, add_times, compiled_query, query_file, times_of
+from spaseq.tools.command import (
+    add_query,
+    add_text_form,
+    add_times,
+    compiled_query,
+    query_file,
+    text_form_of,
+    times_of,
+)
+from spaseq.tools.studio.language import one_or_all
 
 EVALUATOR_HELP: Final = (
     "who evaluates: the compact structure, a lazy chain or tree (rare events first), or auto, whichever is the "
@@ -24,10 +36,10 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
     inputs = run.add_argument_group("input")
     inputs.add_argument(
         "--events",
-        metavar="FILE",
+        metavar="[TYPE=]FILE",
         action="append",
         help="events: .csv, .tsv, .jsonl or .parquet, also .gz and .zst, a glob, or - for standard input; "
-        "may be given several times, one after the other",
+        "may be given several times, one after the other, or each with the type of its events, merged by time",
     )
     inputs.add_argument(
         "--stream", metavar="NAME=FILE[,FILE…]", action="append", help="events of a stream that the query names"
@@ -35,7 +47,9 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
     inputs.add_argument("--schema", metavar="FILE", help=_SCHEMA_HELP)
     events = run.add_argument_group("events and time")
     events.add_argument("--type-column", metavar="COLUMN", help="column of the event type (default: type)")
+    events.add_argument("--type", metavar="NAME", help="type of all events, if no column holds it")
     add_times(events, "column", "time or timestamp")
+    add_text_form(run.add_argument_group("text files, if they are not as guessed"))
 
 
 def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
@@ -48,7 +62,8 @@ def compiled(options: argparse.Namespace, *, warns: bool = True) -> Any:
 
 def asked(options: argparse.Namespace) -> Any:
     """The query, compiled, to be run over events; `OptionError` if both are to be read from standard input."""
-    named = [options.query, *(options.events or ())]
+    typed = _types(options)
+    named = [options.query, *((options.events or ()) if typed is None else chain(*typed.values()))]
     named += [file for given in options.stream or () for file in given.partition("=")[2].split(",")]
     if named.count("-") > 1:
         raise OptionError("standard input is asked for twice", "only one of the query and the files of events can be -")
@@ -62,10 +77,14 @@ def asked(options: argparse.Namespace) -> Any:
 
 def reading(options: argparse.Namespace) -> dict[str, Any]:
     """The arguments of `Query.run` that say how to read events."""
+    typed = _types(options)
     return {
-        "events": _events(options),
+        "events": None if typed is not None and not options.stream else _events(options),
+        "types": None if typed is None else {name: one_or_all(files) for name, files in typed.items()},
         "streams": _streams(options),
         "type_column": options.type_column,
+        "type": options.type,
+        **text_form_of(options),
         "schema": options.schema,
         **times_of(options),
     }
@@ -80,7 +99,27 @@ def _events(options: argparse.Namespace) -> Any:
         raise OptionError(
             "--events and --stream are given together", "--stream NAME=FILE for each stream, or one --events"
         )
-    return options.events[0] if len(options.events) == 1 else options.events
+    return one_or_all(options.events)
+
+
+def _types(options: argparse.Namespace) -> dict[str, list[str]] | None:
+    """The files of `--events TYPE=FILE[,FILE…]` by type; None if no type is given. A path that exists is a path.
+
+    Raises `OptionError` if some have a type and others none.
+    """
+    typed: dict[str, list[str]] = {}
+    plain = []
+    for given in options.events or ():
+        name, separator, files = given.partition("=")
+        if not (separator and name and files.strip(",")) or "/" in name or os.path.exists(given) or glob(given):
+            plain.append(given)
+        else:
+            typed.setdefault(name, []).extend(file for file in files.split(",") if file)
+    if typed and plain:
+        raise OptionError(
+            f"--events {plain[0]} has no type, and other events have", "--events TYPE=FILE for each, or none"
+        )
+    return typed or None
 
 
 def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
@@ -92,7 +131,7 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
         if not (name and separator and files):
             raise OptionError(f"--stream {given}: this is not NAME=FILE", "for example --stream S=events.csv")
         streams.setdefault(name, []).extend(f for f in files.split(",") if f)
-    return {name: files[0] if len(files) == 1 else files for name, files in streams.items()}
+    return {name: one_or_all(files) for name, files in streams.items()}
 
 
 def outcome(query: Any, written: int | None) -> int | None:

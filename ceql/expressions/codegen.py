@@ -45,14 +45,17 @@ class Unfit(Exception):
     """This event needs the columnar evaluation."""
 
 
-def compile_bits(predicates: tuple[Predicate, ...], type_column: str, stream: str) -> Callable[[Event], int] | None:
+def compile_bits(
+    predicates: tuple[Predicate, ...], typed_by: str | tuple[str, ...], stream: str, *, needed: bool = True
+) -> Callable[[Event], int] | None:
     """The function from an event to an int whose bit p is the truth of `predicates[p]`; None if one is not CEQL's.
 
-    `type_column` is the event's key for its type, `stream` the stream that all events come on. The function raises
-    `Unfit`, `KeyError` if the event has no `type_column`, and `EventError` if kinds of values do not go together.
+    `typed_by` is the event's key for its type, or a tuple of the type of all events; `stream` is the stream that all
+    events come on. The function raises `Unfit`, `EventError` if kinds of values do not go together, and `KeyError` if
+    types are `needed` and the event has no such key.
     """
     try:
-        source = _Source(type_column, stream)
+        source = _Source(typed_by, stream, needed)
         return source.function(source.text(predicates))
     except _Unknown:
         return None
@@ -106,8 +109,9 @@ class _TextBits(dict[str, int]):
 class _Source:
     """The text of the function, and the names it uses."""
 
-    def __init__(self, type_column: str, stream: str) -> None:
-        self._type_column = type_column
+    def __init__(self, typed_by: str | tuple[str, ...], stream: str, needed: bool = True) -> None:
+        self._typed_by = typed_by
+        self._needed = needed
         self._stream = stream
         self._names: dict[str, Any] = {"normal": normal, "compare": values.compare, "Unfit": Unfit}
         self._always = 0
@@ -129,6 +133,7 @@ class _Source:
             match predicate:
                 case TypeIs(name):
                     types[name] = types.get(name, 0) | 1 << place
+                    self._always |= (isinstance(self._typed_by, tuple) and name in self._typed_by) << place
                 case StreamIs(name):
                     self._always |= (name == self._stream) << place
                 case Satisfies(condition):
@@ -141,9 +146,7 @@ class _Source:
                     none.append((place, predicate))
                 case _:
                     raise _Unknown
-        lines = [f"type = event[{self._name('key', self._type_column)}]", "if type.__class__ is str:",
-                 f"    bits = {self._name('types', types)}[type] | {self._always}",
-                 "elif type is None:", f"    bits = {self._always}", "else:", "    raise Unfit"]  # fmt: skip
+        lines = self._types(types)
         for name, conditions in alone.items():
             lines += self._alone(name, conditions)
         lines += self._several(several)
@@ -156,6 +159,15 @@ class _Source:
         name = f"{stem}_{len(self._names)}"
         self._names[name] = value
         return name
+
+    def _types(self, types: Mapping[str, int]) -> list[str]:
+        """Lines for the bits of the event's type, and for those that every event has."""
+        if isinstance(self._typed_by, tuple):
+            return [f"bits = {self._always}"]
+        key = self._name("key", self._typed_by)
+        return [f"type = event[{key}]" if self._needed else f"type = get({key})", "if type.__class__ is str:",
+                f"    bits = {self._name('types', types)}[type] | {self._always}",
+                "elif type is None:", f"    bits = {self._always}", "else:", "    raise Unfit"]  # fmt: skip
 
     def _alone(self, name: str, conditions: list[tuple[int, ast.Condition]]) -> list[str]:
         """Lines for the conditions that read attribute `name` alone: texts are looked up, other values compared."""

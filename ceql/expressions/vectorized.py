@@ -67,6 +67,17 @@ def evaluate(node: ast.Condition, batch: EventBatch) -> np.ndarray:
         return np.fromiter((truth is True for truth in truths), bool, len(batch))
 
 
+def truths(node: ast.Condition, batch: EventBatch) -> tuple[np.ndarray, Known]:
+    """bool (n,): `node` is true; and bool (n,): it is true or false, None for everywhere. Errors as of `evaluate`."""
+    try:
+        found = _truth(node, batch)
+        return found.true, found.known()
+    except (ByRow, EventError) as error:
+        values_of = _by_row(compile_condition, node, batch, error)
+        known = np.fromiter((truth is not None for truth in values_of), bool, len(batch))
+        return np.fromiter((truth is True for truth in values_of), bool, len(batch)), known
+
+
 def _by_row(
     compiled: Callable[[Any, Any], Callable[[int], Any]], node: Any, batch: EventBatch, why: Exception
 ) -> list[Any]:

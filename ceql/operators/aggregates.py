@@ -2,7 +2,7 @@
 
 NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value. SUM, AVG, MIN, MAX and STDDEV are over the values
 that are not NULL. They are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST
-are the values of the first and the last event, NULL or not.
+are the values of the first and the last event, NULL or not; COLLECT lists those of all events.
 """
 
 from __future__ import annotations
@@ -94,6 +94,11 @@ def _real(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
+def _distinct(state: Any, value: Any) -> Hashable:
+    """State: the values so far, each with its kind: 1 is not TRUE."""
+    return state if value is None else state | {(kind_of(value), value)}
+
+
 def _correlation(left: tuple[float, ...], right: tuple[float, ...]) -> float | None:
     """Pearson's correlation of two lists of numbers, within -1 and 1. O(length)."""
     count = len(left)
@@ -112,8 +117,10 @@ def _correlation(left: tuple[float, ...], right: tuple[float, ...]) -> float | N
 
 AGGREGATES: Final = (
     Function("AVG", ("number",), "number", _mean, _summed),
+    Function("COLLECT", ("any",), "list", list, lambda state, value: (*state, value), ()),
     Function("CORR", ("list", "list"), "number", _correlation),
     Function("COUNT", ("event",), "number", _itself, _count, 0),
+    Function("COUNT DISTINCT", ("any",), "number", len, _distinct, frozenset()),
     Function("FIRST", ("any",), "argument", _first, lambda state, value: state or (value,), ()),
     Function("LAST", ("any",), "argument", _first, lambda state, value: (value,), ()),
     Function("MAX", ("ordered",), "argument", _itself, _extreme(">")),

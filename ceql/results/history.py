@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
 class Block:
     """Consecutive events that were pushed one by one, with the part of `EventBatch`'s interface that matches use.
 
-    `events` has None for events that moved no run, as no match contains them. `keys` has the partition of each if
-    `Past` needs it; `places` the positions, once some events are left out.
+    `typed_by` is as of `EventBatch`. `events` has None for events that moved no run, as no match contains them. `keys`
+    has the partition of each if `Past` needs it; `places` the positions, once some events are left out.
     """
 
-    __slots__ = ("events", "first", "keys", "places", "stamps", "type_column")
+    __slots__ = ("events", "first", "keys", "places", "stamps", "typed_by")
 
-    def __init__(self, first: int, type_column: str) -> None:
+    def __init__(self, first: int, typed_by: str | tuple[str, ...]) -> None:
         self.first: int = first
-        self.type_column: str = type_column
+        self.typed_by: str | tuple[str, ...] = typed_by
         self.events: list[dict[str, Any] | None] = []
         self.stamps: list[int] = []
         self.keys: list[int] = []
@@ -53,11 +54,15 @@ class Block:
 
     def take(self, rows: np.ndarray) -> Block:
         """These rows, ascending, as a block of their own."""
-        block, chosen, positions = Block(self.first, self.type_column), rows.tolist(), self.positions
+        block, chosen, positions = Block(self.first, self.typed_by), rows.tolist(), self.positions
         block.events, block.stamps = [self.events[i] for i in chosen], [self.stamps[i] for i in chosen]
         block.places = [int(positions[i]) for i in chosen]
         block.first = block.places[0]
         return block
+
+    def type_of(self, row: int) -> str:
+        """The type of an event that a match names; all events come on one stream."""
+        return self.typed_by[0] if isinstance(self.typed_by, tuple) else str((self.events[row] or {})[self.typed_by])
 
     def event(self, row: int) -> dict[str, Any]:
         """The attributes of one event that are not NULL, as Python values."""
@@ -66,7 +71,7 @@ class Block:
     def in_columns(self) -> EventBatch:
         """The events in columns, in which each value keeps its kind."""
         table = from_dicts([event or {} for event in self.events])
-        return EventBatch(table, self.type_column, self.times, np.asarray(self.positions))
+        return EventBatch(table, self.typed_by, self.times, np.asarray(self.positions))
 
 
 class History(Blocks["EventBatch | Block"]):
@@ -86,18 +91,47 @@ class History(Blocks["EventBatch | Block"]):
             found[own] = before[number] + rows
         return found
 
-    @property
-    def type_column(self) -> str:
-        """The attribute that is the type of an event."""
-        return self.blocks[0].type_column
+    def kind(self, position: int) -> str:
+        """The type of an event; empty if it has none."""
+        batch, row = self.place(position)
+        types = events_of(batch, np.array([row])).types
+        return "" if types is None or types.codes[0] < 0 else str(types.texts[types.codes[0]])
 
     @property
     def table(self) -> pa.Table:
         """All events, in order; an attribute that a batch lacks is NULL there. No batch may be a `Block`."""
+        return self.columns(None)
+
+    def columns(self, names: Collection[str] | None) -> pa.Table:
+        """These attributes of all events, in order, of those that any event has; `table` for None."""
         batches = [batch for batch in self.blocks if isinstance(batch, EventBatch)]
         assert len(batches) == len(self.blocks)
         tables = [batch.table for batch in batches]
+        if names is not None:
+            tables = [table.select([name for name in table.column_names if name in names]) for table in tables]
         return tables[0] if len(tables) == 1 else common_schema(tables, batches[0].source)
+
+    def numbers_of_types(self, positions: np.ndarray, numbers: Mapping[str, int]) -> np.ndarray:
+        """The number of the type of each of these events: int64. Each has one of the types in `numbers`."""
+        found = np.zeros(len(positions), np.int64)
+        for number, own, rows in self.places(positions):
+            block = self.blocks[number]
+            if isinstance(block, Block):
+                found[own] = [numbers[block.type_of(row)] for row in rows.tolist()]
+            elif (types := block.types) is not None:
+                of_text = np.array([numbers.get(text, 0) for text in types.texts.to_pylist()], np.int64)
+                found[own] = of_text[types.codes[rows]]
+        return found
+
+    def about(self, matches: MatchBatch) -> History:
+        """The same events in columns; if some were pushed one by one, only those that the matches name."""
+        if not any(isinstance(batch, Block) for batch in self.blocks):
+            return self
+        named = np.unique(np.concatenate([matches.positions, matches.start, matches.end]))
+        found = History([], [])
+        for number, own, rows in self.places(named):
+            found.put(events_of(self.blocks[number], rows), int(named[own][0]))
+        return found
 
     def event(self, position: int) -> dict[str, Any]:
         """The attributes of an event."""
@@ -203,7 +237,7 @@ class Past(History):
             for b, keys in zip(self.blocks, self.keys, strict=True)
         )
         return [
-            (table_bytes(b.table), b.type_column, b.times, b.positions, b.streams, b.stream_codes, keys)
+            (table_bytes(b.table), b.typed_by, b.times, b.positions, b.streams, b.stream_codes, keys)
             for b, keys in held
         ]
 
@@ -221,16 +255,23 @@ class Past(History):
 
 
 def _stored_batch(
-    table: bytes, type_column: str, times: Any, positions: Any, streams: tuple[str, ...], codes: np.ndarray | None
-) -> EventBatch:
+    table: bytes, typed_by: str | tuple[str, ...], times: Any, positions: Any, streams: tuple[str, ...],
+    codes: np.ndarray | None,
+) -> EventBatch:  # fmt: skip
     """A batch from a snapshot."""
     held = table_of_bytes(table)
     rows = held.num_rows
     expect(len(set(held.column_names)) == held.num_columns, "each attribute once")
-    expect(rows > 0 and type(type_column) is str and all(type(name) is str for name in streams), "events of a stream")
+    expect(rows > 0 and all(type(name) is str for name in streams), "events of a stream")
+    expect(type(typed_by) is str or _are_types(typed_by, len(streams)), "a column of types, or a type of each stream")
     places, when = array(positions, "positions", rows=rows, low=0), array(times, "times", rows=rows)
     expect((np.diff(places) > 0).all() and (np.diff(when) >= 0).all(), "events in order")
     if codes is not None:
         expect(codes.dtype == np.int32 and codes.shape == (rows,), "a stream for each event")
         expect(((codes >= 0) & (codes < len(streams))).all(), "a stream for each event")
-    return EventBatch(held, type_column, when, places, streams, codes)
+    return EventBatch(held, typed_by, when, places, streams, codes)
+
+
+def _are_types(given: Any, streams: int) -> bool:
+    """True of a type for each stream; events that were pushed one by one have no name of their stream."""
+    return type(given) is tuple and all(type(name) is str for name in given) and len(given) == max(streams, 1)

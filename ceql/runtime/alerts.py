@@ -186,10 +186,10 @@ class AlertStream(Ending[int]):
         """As of `Matches.notes`, of the events pushed so far."""
         return self._session.notes
 
-    def push(self, events: Any, stream: str | None = None) -> list[int]:
+    def push(self, events: Any, stream: str | None = None, *, type: str | None = None) -> list[int]:
         """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all
         events before. Arguments: those of `Session.push`."""
-        return self._new_ends(self._session.push(events, stream))
+        return self._new_ends(self._session.push(events, stream, type=type))
 
     def advance(self, now: int) -> list[int]:
         """The positions that are decided because no event before `now` (ns) will come any more."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pyarrow as pa
 from ceql.operators.values import KIND_WORDS
 from ceql.results.bindings import Shown
 from ceql.results.matches import Match, MatchTable, empty_table
+from ceql.results.selected import Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.unmatched import unknown_attributes, why_none
@@ -29,6 +32,7 @@ def matches_of(
     events: Any = None,
     *,
     streams: Mapping[str, Any] | None = None,
+    types: Mapping[str, Any] | None = None,
     valuations: bool = False,
     schema: Any = None,
     **reading: Unpack[TupleWords],
@@ -40,7 +44,16 @@ def matches_of(
     declared = query.declared(schema)
     expect_type("valuations", valuations, bool, "it is True or False")
     options = EventOptions.parse(**reading)
-    return Matches(query, query.sources(events, streams), options, valuations or query.valuations, declared)
+    if types is not None:
+        options = replace(options, by_type=True)
+    sources = query.sources(events, streams, types)
+    query.check_given(options.typed_by(tuple(sources)))
+    return Matches(query, sources, options, valuations or query.valuations, declared)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    iso_times: bool
 
 
 class Matches:
@@ -57,6 +70,8 @@ class Matches:
         self._options = options
         self._run: Run | None = None
         self._used = False
+        self._times: Times | None = None
+        self._types: dict[str, pa.DataType] = {}
         self.counters: EventCounters = EventCounters()
 
     def __iter__(self) -> Iterator[Match]:
@@ -74,11 +89,12 @@ class Matches:
     def _tables(self) -> Iterator[MatchTable]:
         run, stream = self.begin()
         bindings = self._query.bindings(self._valuations, self._schema)
+        computing = self._query.computing(self._times or Times(self.counters, self._options.unit), self._schema)
         for events in stream:
             for matches, history in run.advance(events):
-                yield MatchTable(matches, history, bindings)
+                yield MatchTable.of(matches, history, bindings, computing)
         for rest, history in run.close():
-            yield MatchTable(rest, history, bindings)
+            yield MatchTable.of(rest, history, bindings, computing)
 
     def count(self, limit: int | None = None) -> int:
         """The number of matches, or `limit` if there are as many; none is written out. No event is evaluated behind
@@ -98,15 +114,33 @@ class Matches:
         return found if limit is None else min(found, limit)
 
     def to_arrow(self) -> pa.Table:
-        """All matches as a table: start, end, positions, start_time, end_time.
+        """All matches as a table: the columns that SELECT computes; else start, end, positions, start_time, end_time.
 
         Valuations have for each variable v a column `v` of the positions it took, and columns `v.attribute`: lists.
         """
         parts = list(self.tables())
         tables = [part.to_arrow(self.counters.iso_times) for part in parts]
         if not tables:
-            return empty_table(shown=self.shown)
+            return self.empty()
         return pa.concat_tables(tables, promote_options="none" if self.shown is None else "permissive")
+
+    def empty(self) -> pa.Table:
+        """The table of no matches, of the columns that are known without any."""
+        if self._query.selected is not None:
+            times = self._times or Times(self.counters, self._options.unit)
+            return self._query.selected.types(self._types, times.iso).empty_table()
+        return empty_table(self.counters.iso_times, self.shown)
+
+    def with_times(self, *, iso: bool, unit: str) -> Matches:
+        """The same matches; SELECT computes with times as dates, or else as numbers in `unit`, whatever events have."""
+        found = copy.copy(self)
+        found._times = Times(_Form(iso), unit)
+        return found
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that SELECT computes."""
+        return () if self._query.selected is None else self._query.selected.names
 
     @property
     def shown(self) -> Shown | None:
@@ -117,6 +151,10 @@ class Matches:
         """All matches as a `pandas.DataFrame`. `OptionError` without pandas."""
         return frame_of(self.to_arrow)
 
+    def to_polars(self) -> Any:
+        """All matches as a `polars.DataFrame`. `OptionError` without Polars."""
+        return frame_of(self.to_arrow, "polars")
+
     def begin(
         self, wanted: Collection[str] | None = None, program: Program | None = None
     ) -> tuple[Run, Iterator[EventBatch]]:
@@ -124,7 +162,7 @@ class Matches:
         if self._used and any(_once(s) for s in self._sources.values()):
             raise OptionError("these events can be read only once", "call run again, with the events from their start")
         self._used = True
-        stream = EventStream(self._sources, self._options, wanted, self._query.timed)
+        stream = EventStream(self._sources, self._options, wanted, self._query.timed, self._query.named_types)
         self.counters = stream.counters
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
         self._run.counters = self.counters
@@ -141,6 +179,8 @@ class Matches:
     def _repr_html_(self) -> str:
         if any(_once(source) for source in self._sources.values()):
             return "<p>matches over events that can be read only once: none is shown here</p>"
+        if self.columns:
+            return matches_html(self, self.columns, lambda match: tuple(match.row.values()))
         return matches_html(
             self, ("start", "end", "positions", "time", *(("bindings",) if self._valuations else ())), _row
         )
@@ -170,6 +210,8 @@ class Matches:
         """The batches; before the first, the query is checked against the columns of the input."""
         batches = iter(stream)
         first = next(batches, None)
+        for own in stream.schemas.values():
+            self._types |= {field.name: field.type for field in own}
         schema = infer(self._sources, stream.schemas)
         if schema is not None:
             if self._schema is not None:

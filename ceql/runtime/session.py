@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from ceql.results.history import History
 from ceql.results.matches import Match, MatchTable
+from ceql.results.selected import Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.single_events import Found, Singles
@@ -47,9 +49,10 @@ class Session(Pushing[Match]):
         self._query = query
         self._names = names
         self._options = options
-        self._feed = EventFeed(names, options, query.timed)
+        self._feed = EventFeed(names, options, query.timed, query.named_types)
         self._valuations = valuations
         self._bindings = query.bindings(valuations)
+        self._computing = None if program else query.computing(Times(self._feed.counters, options.unit))
         self._run = Run(query.lowered, program or query.program(valuations))
         self._run.counters = self._feed.counters
         self._singles: Singles | None = None
@@ -78,13 +81,16 @@ class Session(Pushing[Match]):
         """The memory of the evaluation: `counters.memory`."""
         return self._run.held({"waiting": [self._feed.orderer], "runs": [self._singles], "rest": [self]}, [self._query])
 
-    def push(self, events: Any, stream: str | None = None) -> list[Match]:
-        """The matches that these events complete. `stream` names their stream, if there are several.
+    def push(self, events: Any, stream: str | None = None, *, type: str | None = None) -> list[Match]:
+        """The matches that these events complete. `stream` names their stream, if there are several; `type` their type,
+        of those that `open` was given.
 
         A dict is one event; pushed one by one, they go without columns if `ceql.runtime.single_events` takes them. With
         a lateness, events are held back until nothing that is on time can come before them.
         """
-        tried = self._quick is not None and stream is None and type(events) is dict
+        if type is not None:
+            stream = self._input_of(stream, type)
+        tried = self._quick is not None and stream is None and events.__class__ is dict
         if tried:
             # PERF: `with self._use` and `_singly`, written again: their calls cost a sixth of a push.
             use = self._use
@@ -92,9 +98,9 @@ class Session(Pushing[Match]):
                 use.refuse()
             try:
                 parts = self._quick.push(events)  # type: ignore[union-attr]
-                found = [match for part in parts for match in MatchTable(*part)] if parts else []
+                found = self._list(parts) if parts else []
             except BaseException as error:
-                use.stopped(type(error))
+                use.stopped(error.__class__)
                 raise
             use.release()
             if parts is not None:
@@ -105,9 +111,18 @@ class Session(Pushing[Match]):
             self._check_open()
             parts = None if tried else self._singly(events, stream)
             if parts is not None:
-                return [match for part in parts for match in MatchTable(*part)]
+                return self._list(parts)
             self._to_batches()
             return self._matches(lambda: self._feed.push(events, stream))
+
+    def _input_of(self, stream: str | None, kind: str) -> str:
+        """The input whose events have this type. `OptionError` if there is none."""
+        if not self._options.by_type or stream is not None:
+            hint = "open(types=[…]) lists the types of pushes" if stream is None else "a push has a stream or a type"
+            raise OptionError(f"type={kind!r}: this session takes no types", hint)
+        if kind not in self._names:
+            raise OptionError(f"unknown type {kind!r}", f"open was given the types {', '.join(self._names)}")
+        return kind
 
     def _singly(self, events: Any, stream: str | None) -> Found | None:
         """The matches that one event completes, or a few; None if they must go the way of batches."""
@@ -168,13 +183,18 @@ class Session(Pushing[Match]):
         return [match for events in batches() for match in self._list(self._run.advance(events, at_once=True))]
 
     def _list(self, found: Iterable[tuple[MatchBatch, History]]) -> list[Match]:
-        return [match for matches, history in found for match in MatchTable(matches, history, self._bindings)]
+        return [
+            match
+            for matches, history in found
+            for match in MatchTable.of(matches, history, self._bindings, self._computing)
+        ]
 
 
 def open_session(
     query: CompiledQuery,
     *,
     streams: Iterable[str] | None = None,
+    types: Iterable[str] | None = None,
     valuations: bool = False,
     schema: Any = None,
     program: Program | None = None,
@@ -186,11 +206,16 @@ def open_session(
     """
     query.declared(schema)
     expect_type("valuations", valuations, bool, "it is True or False")
-    if streams is not None and (isinstance(streams, str) or not isinstance(streams, Iterable)):
-        raise OptionError(f"streams cannot be a {type(streams).__name__}", "open(streams=[name, …])")
-    options = EventOptions.parse(**reading)
+    for word, names in (("streams", streams), ("types", types)):
+        if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+            raise OptionError(f"{word} cannot be a {type(names).__name__}", f"open({word}=[name, …])")
+    if streams is not None and types is not None:
+        raise OptionError("streams and types are given together", "a session has streams, or inputs of a type each")
+    options = replace(EventOptions.parse(**reading), by_type=types is not None)
     shows = program is None and (valuations or query.valuations)
-    return Session(query, query.streams(() if streams is None else tuple(streams)), options, shows, program)
+    names = query.streams(() if streams is None else tuple(streams)) if types is None else query.types(types)
+    query.check_given(options.typed_by(names))
+    return Session(query, names, options, shows, program)
 
 
 def identity(query: CompiledQuery) -> Identity:

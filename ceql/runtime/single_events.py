@@ -1,9 +1,9 @@
 """Pushes of one event each, a dict, without columns: `Run.advance` on a batch of one row, some hundred times faster.
 
 `Singles` takes an event only if the columnar road would take it too, and give the same. Other events are left to that
-road, before anything has changed. They have no type, a time that goes back, any error, or, in an attribute that the
-query reads, a value that is no plain number, text, truth or time. The two roads share one engine; they take turns by
-`enter` and `leave`, so batches and single events may be mixed.
+road, before anything has changed. They have no type (if the query names types), a time that goes back, or any error.
+Or the query reads an attribute of theirs that is no plain number, text, truth or time. The two roads share one engine;
+they take turns by `enter` and `leave`, so batches and single events may be mixed.
 
 It exists if events come in order on one stream, without a lateness. It does not exist with NOT at the end if keys are
 forgotten after a pause. Attributes that the query does not read are not looked at. Events that move a run are slower
@@ -58,8 +58,10 @@ class Row(EventBatch):
 
     __slots__ = ("_event", "_made")
 
-    def __init__(self, event: dict[str, Any], type_column: str, time: int, position: int, streams: tuple[str, ...]):
-        super().__init__(pa.table({}), type_column, np.array([time]), np.array([position]), streams)
+    def __init__(
+        self, event: dict[str, Any], typed_by: str | tuple[str, ...], time: int, position: int, streams: tuple[str, ...]
+    ) -> None:
+        super().__init__(pa.table({}), typed_by, np.array([time]), np.array([position]), streams)
         self._event = event
         self._made: dict[str, Column | None] = {}
 
@@ -106,12 +108,13 @@ class Singles:
         self._pauses = run.pauses
         self._by_key = run.by_key
         self._window_attribute = run.lowered.window_attribute
-        self._type_column = options.type_column or "type"
+        self._dates = options.time_format is not None
+        self._typed_by = options.typed_by((name,))
         both = (run.lowered.registers, run.lowered.against_registers)
         guards = [guard for registers in both if registers is not None for guard in registers.guards]
         self._guarded = tuple(dict.fromkeys(a.name for g in guards for a in attributes_of(g.condition)))
         self._shape: tuple[Any, ...] = ()
-        self._block = Block(0, self._type_column)
+        self._block = Block(0, self._typed_by)
         self._entered = False
         self._base = self._position = self._high = 0
         self._coordinate: Any = 0
@@ -120,9 +123,11 @@ class Singles:
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
         """The road, if there is one."""
-        if len(names) != 1 or options.lateness or run.program.labels is not None or (door := run.open_door()) is None:
+        untold = run.program.labels is not None and run.lowered.absent is not None  # matches wait without labels
+        if len(names) != 1 or options.lateness or untold or (door := run.open_door()) is None:
             return None
-        bits = compile_bits(door.predicates, options.type_column or "type", names[0])
+        needed = feed.clocks[names[0]].needs_types
+        bits = compile_bits(door.predicates, options.typed_by(names), names[0], needed=needed)
         return None if bits is None else Singles(run, feed, options, names[0], bits)
 
     def push(self, event: dict[str, Any]) -> Found | None:
@@ -216,7 +221,7 @@ class Singles:
     def _row(self) -> EngineBatch:
         """The last event as a batch of one row."""
         position = self._position - 1
-        row = Row(self._block.events[-1] or {}, self._type_column, self._high, position, (self._name,))
+        row = Row(self._block.events[-1] or {}, self._typed_by, self._high, position, (self._name,))
         return EngineBatch(row, row.positions, np.array([self._coordinate]), None)
 
     @property
@@ -268,7 +273,7 @@ class Singles:
         return True
 
     def _begin_block(self) -> None:
-        self._block = Block(self._position, self._type_column)
+        self._block = Block(self._position, self._typed_by)
         self._run.past.append(self._block, self._coordinate)
 
     def _seal(self) -> None:
@@ -293,6 +298,8 @@ class Singles:
         """The time of an event by its column, ns."""
         value = event[self._clock.column or ""]
         kind = value.__class__
+        if self._dates and (kind is int or kind is float):
+            raise Unfit
         if kind is int:
             if -self._limit <= value <= self._limit:
                 return value * self._scale
@@ -305,8 +312,8 @@ class Singles:
                 return millions * (self._scale // 1_000_000)
             return parse_time(repr(value), self._options.unit)
         elif kind is str:
-            time = parse_time(value, self._options.unit)
-            self._clock.iso = self._clock.iso or value.strip()[4:5] == "-"
+            time = self._clock.parse(value)
+            self._clock.iso = self._clock.iso or self._dates or value.strip()[4:5] == "-"
             return time
         else:
             instant = normal(value)

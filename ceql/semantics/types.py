@@ -15,6 +15,7 @@ from ceql.operators.values import KIND_WORDS, mismatch
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
 from ceql.semantics.scopes import defined_names, taking
+from ceql.semantics.selection import MATCH_TIMES
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
@@ -47,6 +48,10 @@ class _Types:
     def check(self) -> None:
         for condition in conditions(self.query.where):
             self.condition(condition, None)
+        for column in self.query.selection.columns:
+            if isinstance(column.expression, ast.Condition):
+                self.condition(column.expression, None)
+            self.kind(column.expression, None)
         for item in self.query.selection.items or ():
             for name in item.attributes:
                 self.known(name.text, name.span)
@@ -147,6 +152,8 @@ class _Types:
                 return "text"
             case ast.Truth():
                 return "truth"
+            case ast.Attribute(name, None) if variable is None and name in MATCH_TIMES:
+                return None  # a time, or a number if the times of events are
             case ast.Attribute(name, own):
                 self.known(name, node.span)
                 of = own or variable

@@ -319,11 +319,21 @@ class Selected(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Column(Node):
+    """`expression AS name` in SELECT: what it computes of each match. `name` None: it has no AS."""
+
+    expression: Expression
+    name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Selection(Node):
-    """`*` (`items` is None), `NONE` (`items` is empty) or a list."""
+    """`*` (`items` is None), `NONE` (`items` is empty), a list of variables, or `columns`, which are of all events of a
+    match, as with `*`."""
 
     strategy: Strategy | None
     items: tuple[Selected, ...] | None
+    columns: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

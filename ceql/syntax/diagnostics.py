@@ -13,7 +13,6 @@ from typing import Final
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
-from ceql.operators.functions import FUNCTIONS
 from spaseq.core.errors import QuerySyntaxError, Span
 from spaseq.core.text import file_hint, foreign_hint
 
@@ -66,7 +65,7 @@ _QUOTES: Final = "'\"‘’“”"
 _WORD_HINTS: Final[dict[str, str]] = {
     "PATTERN": "the pattern is the WHERE clause: WHERE A; B+; C",
     "DEFINE": "conditions on variables are a FILTER: FILTER a[price > 3] AND b[price < 2]",
-    "MEASURES": "SELECT lists the variables to report: SELECT a, b",
+    "MEASURES": "SELECT computes what is reported: SELECT a.price AS first, COUNT(b) AS n",
     "EVERY": "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer",
     "HAVING": "conditions are a FILTER after the formula",
     "UNTIL": "UNTIL stands behind a loop: B+ UNTIL C",
@@ -82,26 +81,25 @@ _SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
     for before, behind, hint in (
         (
-            r"SELECT\b[\w,\s]*\bCOUNT",
-            r"\([\s\S]*\bGROUP\s+BY\b",
-            "CEQL reports matches, not groups: PARTITION BY [key] finds the matches of each key, COUNT(x) >= 3 is a "
-            "condition on one match, and SELECT x[key] reports the key to count by",
-        ),
-        (r"SELECT\s+COUNT", r"\(", "matches are counted with --format count, or .count(); COUNT(x) >= 3 is a FILTER"),
-        (
-            rf"(?:SELECT|,)\s*(?:{'|'.join((*FUNCTIONS, 'PREV'))})",
-            r"\(",
-            "aggregates are conditions, FILTER AVG(x.v) > 3; SELECT x[v] reports the values that they are made of",
+            r"SELECT\b[\w,\s]*\bCOUNT\s*\(",
+            r"\*[\s\S]*\bGROUP\s+BY\b",
+            "CEQL reports matches, not groups: PARTITION BY [key] finds the matches of each key, and SELECT key, "
+            "COUNT(x) gives a row for each match, to be grouped in a table",
         ),
         (
-            r"(?:SELECT|,)\s*\w+",
-            r"\.",
-            "SELECT lists variables, and attributes of them in brackets: SELECT a, b[price]",
+            r"SELECT\b[\w,\s]*\bCOUNT\s*\(",
+            r"\*",
+            "matches are counted with --format count, or .count(); COUNT(x) counts the events of a variable x",
         ),
-        (r"SELECT\s+[\w,\s]+", r"AS\b", "variables get their names in the formula: SELECT a WHERE SELL AS a"),
-        (r"SELECT\s+NXT", r"", "the strategy is called NEXT here: SELECT NEXT *"),
+        (r"SELECT\b.*\w\s*\.", r"\*", "attributes are named one by one: SELECT x.price, x.time"),
+        (r"SELECT\s+NXT\s*\*\s*\w*\s*", r"", "the strategy is called NEXT here: SELECT NEXT *"),
+        (
+            r"SELECT\s+\w+\s*\*\s*(?:WHERE|FROM)\s+",
+            r"\w",
+            "the word before * is no strategy: they are ALL, ANY, NEXT, LAST, MAX, STRICT and FIRST",
+        ),
         (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),
-        (r"SELECT\s+(?:TOP|FIRST)", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
+        (r"SELECT\s+TOP", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
         (r"SELECT\s+[\w,\s]+,\s*WHERE", r"", "is there a comma too many before WHERE?"),
         (
             r"FROM\s+[\w,\s]+",
@@ -122,7 +120,6 @@ _SLIPS: Final = tuple(
         (r"\bIN", r"[\d-]", "sets and ranges are written in braces: IN {1, 2}, IN {1..3}"),
         (r"\bIN\s*\{", r"\}", "a set has at least one value"),
         (r"COUNT\s*\(", r"\*", "COUNT(x) counts the events of a variable x"),
-        (r"\w+\s*\(\s*DISTINCT", r"", "aggregates range over all events of a variable; there is no DISTINCT"),
         (r"={2,}", r"=", "write = or =="),
         (r"\bBETWEEN\b[^\]]*", r",|\]", "both ends are given: price BETWEEN 10 AND 20"),
         (r"\bIS", r"", "write price IS NULL or price IS NOT NULL; values are compared by ="),

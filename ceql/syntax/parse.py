@@ -62,6 +62,7 @@ class _Builder:
         self.text = text
         self.source = source
         self.lines = [0, *(m.end() for m in _LINE_END.finditer(text))]
+        self.selecting = False
 
     # Helpers
 
@@ -134,13 +135,58 @@ class _Builder:
         elif what.data == "nothing":
             items = ()
         else:
-            items = tuple(self.selected(item) for item in _trees(what))
+            listed = _trees(what)
+            items = tuple(item for item in map(self.list_item, listed) if item is not None)
+            if len(items) < len(listed):
+                columns = tuple(map(self.column, listed))
+                return ast.Selection(strategy, None, columns, span=self.span(tree))
         return ast.Selection(strategy, items, span=self.span(tree))
 
-    def selected(self, tree: Tree[Token]) -> ast.Selected:
-        variable, *attributes = _trees(tree)
-        text = ">".join(self.name(n).text for n in _trees(variable))
-        return ast.Selected(text, tuple(self.name(n) for n in attributes), span=self.span(tree))
+    def list_item(self, tree: Tree[Token]) -> ast.Selected | None:
+        """An item of SELECT that is `v`, `s>R`, `v[a, b]` or `s>R[a, b]`; None if it is another."""
+        span, item, names = self.span(tree), tree, _trees(tree)
+        if tree.data == "column":
+            if len(names) > 1:
+                return None
+            item, names = names[0], _trees(names[0])
+        stream: tuple[str, ...] = ()
+        if item.data == "compare" and names[0].data == "bare" and item.children[1] == ">":
+            stream, item = (self.name(_child(names[0], 0)).text,), names[1]
+            names = _trees(item)
+        match str(item.data), names:
+            case "taken", [first, *named]:
+                if named and named[0].data == "name":
+                    stream, first = (self.name(first).text,), named[0]
+                listing = [part for part in named if part.data == "listing"]
+                attributes = tuple(self.name(n) for part in listing for n in _trees(part))
+            case "bare", [first]:
+                attributes = ()
+            case "holds", [first, attribute] if attribute.data == "bare":
+                attributes = (self.name(_child(attribute, 0)),)
+            case "several", [first, *named]:
+                attributes = tuple(self.name(n) for n in named)
+            case _:
+                return None
+        return ast.Selected(">".join((*stream, self.name(first).text)), attributes, span=span)
+
+    def column(self, tree: Tree[Token]) -> ast.Column:
+        """An item of SELECT beside others that are computed."""
+        what, *alias = _trees(tree)
+        if tree.data == "taken" or what.data == "several" or (what.data == "holds" and not alias):
+            found = self.text[self.span(what).start : self.span(tree).end]
+            hint = "COLLECT(x.price) lists the prices of all events of x, x.price is that of the last one"
+            raise self.error(f"{found} lists events, and stands beside what is computed", self.span(tree), hint)
+        self.selecting = True
+        build = self.condition if self.is_condition(what) else self.value
+        expression = build(what, in_brackets=False)
+        self.selecting = False
+        return ast.Column(expression, self.name(alias[0]) if alias else None, span=self.span(tree))
+
+    def is_condition(self, tree: Tree[Token]) -> bool:
+        """True for a tree that is true, false or unknown."""
+        if tree.data == "grouped":
+            return self.is_condition(_child(tree, 0))
+        return str(tree.data) in _CONDITIONS or (tree.data == "call" and self.gives_truth(tree))
 
     def partition(self, tree: Tree[Token]) -> tuple[tuple[ast.Name, ...], ...]:
         return tuple(tuple(self.name(n) for n in _trees(bracket)) for bracket in _trees(tree))
@@ -374,6 +420,13 @@ class _Builder:
                 return ast.Attribute(attribute.text, variable.text, span=span)
             case "call":
                 return self.call(tree, in_brackets)
+            case "distinct":
+                function, argument = _trees(tree)
+                name = f"{self.name(function).text.upper()} DISTINCT"
+                return ast.Call(name, (down(argument),), span=span)
+            case "several":
+                hint = "write its conditions one after the other: x[a > 1 AND b > 2]"
+                raise self.error("a list of attributes is for SELECT", span, hint)
             case "case":
                 return self.case(tree, in_brackets)
             case "cast":
@@ -434,7 +487,7 @@ class _Builder:
 
     def bare(self, tree: Tree[Token], in_brackets: bool) -> ast.Attribute:
         name = self.name(_child(tree, 0))
-        if in_brackets:
+        if in_brackets or self.selecting:
             return ast.Attribute(name.text, span=name.span)
         raise self.error(
             f"whose {name.text}? A FILTER names the variable", name.span, f"write x.{name.text}, or x[{name.text} …]"
@@ -478,6 +531,10 @@ class _Builder:
 _CASTS: Final = ("CAST", "TRY_CAST")
 _SIGNS: Final = {"": Skip.ANY, "->": Skip.NEXT, ":": Skip.NONE}
 _JOINS: Final = {"then": Skip.ANY, "next": Skip.NEXT, "follow": Skip.NONE}
+_CONDITIONS: Final = (
+    "or_", "and_", "not_", "compare", "like", "not_like", "ilike", "not_ilike", "from_to", "not_from_to", "is_null",
+    "is_not_null", "in_", "not_in",
+)  # fmt: skip
 _REPEATS: Final = ("repeat_signed", "repeat_exactly", "repeat_from", "repeat_to", "repeat")
 _CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT",
                         "after_match": "AFTER MATCH"}  # fmt: skip

@@ -42,10 +42,17 @@ def print_query(query: ast.Query) -> str:
 
 def _selection(selection: ast.Selection) -> str:
     strategy = "" if selection.strategy is None else selection.strategy.value + " "
+    if selection.columns:
+        return strategy + ", ".join(map(_column, selection.columns))
     if selection.items is None:
         return strategy + "*"
     items = ", ".join(_variable(i.variable) + (_bracket(i.attributes) if i.attributes else "") for i in selection.items)
     return strategy + (items or "NONE")
+
+
+def _column(column: ast.Column) -> str:
+    text = print_expression(column.expression)
+    return text if column.name is None else f"{text} AS {_name(column.name.text)}"
 
 
 def _bracket(names: tuple[ast.Name, ...]) -> str:
@@ -75,6 +82,11 @@ def _duration(nanoseconds: int) -> str:
 
 def _name(text: str) -> str:
     return text if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text) else f"`{text}`"
+
+
+def _function(name: str) -> str:
+    """A name before `(` is that of a function, a reserved word too."""
+    return name if _PLAIN.fullmatch(name) else f"`{name}`"
 
 
 def _variable(text: str) -> str:
@@ -228,10 +240,12 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return _name(name), 7
         case ast.Earlier(attribute, back):
             return _earlier(attribute, back), 7
+        case ast.Call(function, (argument,)) if function.endswith(" DISTINCT"):
+            return f"{function.removesuffix(' DISTINCT')}(DISTINCT {print_expression(argument)})", 7
         case ast.Call("CAST" | "TRY_CAST" as function, (value, ast.Text(kind))):
             return f"{function}({print_expression(value)} AS {_name(kind)})", 7
         case ast.Call(function, arguments):
-            return f"{_name(function)}({', '.join(print_expression(a) for a in arguments)})", 7
+            return f"{_function(function)}({', '.join(print_expression(a) for a in arguments)})", 7
         case ast.Negate(child):
             text = _expression(child, 7)
             return "-" + (f"({text})" if isinstance(child, ast.Number) and text[0] != "(" else text), 6

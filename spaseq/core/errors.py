@@ -20,6 +20,7 @@ class                   has to act                                  exit code
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ _BEFORE: Final = 60
 
 _VALUES: Final = r"[A-Z]{2,}(?:=\S*?FILE)?|\d+\w*|arrival|drop|error|subject|size:N|graph"
 _OPTIONS: Final = (
-    "time-unit|time-from|time|type-column|interval|lateness|late|event-by|ties|malformed|entailment|forget-keys-after"
+    "time-unit|time-from|time-format|time|type-column|type|delimiter|decimal|quote|encoding"
+    "|interval|lateness|late|event-by|ties|malformed|entailment|forget-keys-after"
 )
 _OPTION: Final = re.compile(rf"(?<![\w-])--({_OPTIONS})(?![\w-])(?: ({_VALUES})(?![\w-]))?")
 _ARGUMENT: Final = re.compile(rf'\b({_OPTIONS.replace("-", "_")})="([^"\n]*)"')
@@ -82,7 +84,7 @@ def in_command_words(text: str) -> str:
     >>> in_command_words('which is in time="ts"')
     'which is in --time ts'
     """
-    return _ARGUMENT.sub(lambda at: f"--{at[1].replace('_', '-')} {at[2]}", text)
+    return _ARGUMENT.sub(lambda at: f"--{at[1].replace('_', '-')} {shlex.quote(at[2])}", text)
 
 
 @dataclass(frozen=True, slots=True)

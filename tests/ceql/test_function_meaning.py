@@ -7,6 +7,7 @@ import datetime
 import decimal
 import random
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -46,7 +47,10 @@ def parsed(text: str) -> ast.Expression:
 
 
 def value(text: str) -> Any:
-    return compile_value(parsed(text), lambda attribute: lambda env: ATTRIBUTES[attribute.name])(None)
+    compute: Callable[[None], Any] = compile_value(
+        parsed(text), lambda attribute: lambda env: ATTRIBUTES[attribute.name]
+    )
+    return compute(None)
 
 
 def batch_of(events: list[dict[str, Any]]) -> EventBatch:

@@ -36,7 +36,7 @@ def test_type_checkers_know_every_keyword() -> None:
     own = {field.name for field in fields(QueryOptions)} - {"events"}
     assert set(QueryWords.__annotations__) == words | own | {"options"}
     assert set(StreamWords.__annotations__) == set(QueryWords.__annotations__) | _keywords(stream_matches) - {"format"}
-    words = {field.name for field in fields(EventOptions)} - {"from_arrival"} | {"time_column", "time_from"}
+    words = {field.name for field in fields(EventOptions)} - {"from_arrival", "by_type"} | {"time_column", "time_from"}
     assert set(TupleWords.__annotations__) == words
     assert set(tuple_stream.StreamWords.__annotations__) == words | _keywords(stream_tuples)
 

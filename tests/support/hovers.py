@@ -72,7 +72,7 @@ def hovers() -> str:
 def _functions(sections: dict[str, str]) -> dict[str, str]:
     """By function what its rows in the tables of the reference say; of an aggregate, the section."""
     found = {}
-    for name in sorted([*FUNCTIONS, "PREV"]):
+    for name in sorted([*(name for name in FUNCTIONS if name.isidentifier()), "PREV"]):
         called, rows = re.compile(rf"`{name}[(`]"), []
         titles = ("Times and durations", "Functions") if name != "PREV" else ("Conditions on each round",)
         for title in titles:

@@ -9,7 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.core.events.columns import Column, Duration, Instant, TextColumn, column_of, getter_of, rows_of
+from spaseq.core.events.columns import (
+    Column,
+    Duration,
+    Instant,
+    TextColumn,
+    column_of,
+    getter_of,
+    rows_of,
+    text_array,
+)
 from spaseq.core.events.mixed import parts_of
 from spaseq.core.snapshot import Kind
 
@@ -21,25 +30,25 @@ class EventBatch:
 
     Attributes:
         table: attributes as columns; texts dictionary-encoded.
-        type_column: the column that holds the event type.
+        typed_by: the column that holds the type of each event, or the type of the events of each of `streams`.
         times: int64 (n,), ns, never decreasing.
         positions: int64 (n,), the place of each event in the whole stream, from 0.
         streams: names of the streams; `stream_codes`: int32 (n,), the stream of each event, or None if there is one.
     """
 
-    __slots__ = ("_columns", "positions", "stream_codes", "streams", "table", "times", "type_column")
+    __slots__ = ("_columns", "positions", "stream_codes", "streams", "table", "times", "typed_by")
 
     def __init__(
         self,
         table: pa.Table,
-        type_column: str,
+        typed_by: str | tuple[str, ...],
         times: np.ndarray,
         positions: np.ndarray,
         streams: tuple[str, ...] = (),
         stream_codes: np.ndarray | None = None,
     ) -> None:
         self.table: Any = table
-        self.type_column: str = type_column
+        self.typed_by: str | tuple[str, ...] = typed_by
         self.times: np.ndarray = times
         self.positions: np.ndarray = positions
         self.streams: tuple[str, ...] = streams
@@ -67,12 +76,21 @@ class EventBatch:
     def types(self) -> TextColumn | None:
         """The event types; None if every one is NULL (such events are of no type)."""
         column = self._columns.get("\0type")
-        if column is None and self.type_column in self.table.column_names:
-            values = self.column(self.type_column)
-            if values is not None and not isinstance(values, TextColumn):
-                values = column_of(_as_texts(self.table[self.type_column]), self.type_column)
-            column = self._columns["\0type"] = values
+        if column is None:
+            column = self._columns["\0type"] = self._types()
         return column if isinstance(column, TextColumn) else None
+
+    def _types(self) -> Column | None:
+        name = self.typed_by
+        if isinstance(name, tuple):
+            codes = np.zeros(len(self), np.int32) if self.stream_codes is None else self.stream_codes
+            return TextColumn(codes, text_array(list(name)))
+        if name not in self.table.column_names:
+            return None
+        values = self.column(name)
+        if values is not None and not isinstance(values, TextColumn):
+            values = column_of(_as_texts(self.table[name]), name)
+        return values
 
     def getter(self, name: str) -> Callable[[int], Any]:
         """A function from a row to the value of an attribute: a number, str, bool, `Instant`, tuple (list), None."""
@@ -90,7 +108,7 @@ class EventBatch:
                 texts = table.column(index).cast(field.type.value_type)
                 table = table.set_column(index, pa.field(field.name, texts.type), texts)
         codes = None if self.stream_codes is None else self.stream_codes[rows]
-        return EventBatch(encode_texts(table), self.type_column, self.times[rows], self.positions[rows], self.streams,
+        return EventBatch(encode_texts(table), self.typed_by, self.times[rows], self.positions[rows], self.streams,
                           codes)  # fmt: skip
 
     def event(self, row: int) -> dict[str, Any]:
@@ -107,7 +125,7 @@ class _Part(EventBatch):
     def __init__(self, whole: EventBatch, start: int, stop: int) -> None:
         self._whole, self._rows = whole, slice(start, stop)
         codes = None if whole.stream_codes is None else whole.stream_codes[start:stop]
-        super().__init__(whole.table.slice(start, stop - start), whole.type_column, whole.times[start:stop],
+        super().__init__(whole.table.slice(start, stop - start), whole.typed_by, whole.times[start:stop],
                          whole.positions[start:stop], whole.streams, codes)  # fmt: skip
 
     def column(self, name: str) -> Column | None:

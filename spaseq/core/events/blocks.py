@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 from collections import Counter
@@ -46,6 +47,31 @@ class Joined(io.RawIOBase):
         return part if part else bytes(self._rest.read(size))
 
 
+class Recoded:
+    """A stream of bytes in some encoding, read as UTF-8. Raises `EventError` for bytes that are not in it."""
+
+    def __init__(self, stream: Any, encoding: str, name: str) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._encoding, self._name, self._line = encoding, name, 1
+        self.live: bool = getattr(stream, "live", False)
+
+    def read(self, size: int = -1) -> bytes:
+        """About `size` bytes; none at the end alone."""
+        while True:
+            piece = bytes(self._stream.read(size))
+            try:
+                text = self._decoder.decode(piece, final=not piece)
+            except UnicodeError as error:
+                at = self._line + piece[: getattr(error, "start", 0)].count(b"\n")
+                hint = 'encoding="NAME" names another one: utf-8, utf-16, latin-1, windows-1252'
+                problem = f"this is not {self._encoding} text"
+                raise EventError(problem, source=self._name, record=at, hint=hint) from None
+            self._line += text.count("\n")
+            if text or not piece:
+                return text.encode()
+
+
 def decode(line: bytes, name: str, record: int) -> str:
     """A line as text. Raises `EventError` if it is not UTF-8."""
     try:
@@ -56,7 +82,8 @@ def decode(line: bytes, name: str, record: int) -> str:
 
 def not_utf8(name: str, record: int) -> EventError:
     """The error for a line that is in another encoding."""
-    return EventError("this is not UTF-8 text", source=name, record=record, hint="convert the file to UTF-8")
+    hint = 'encoding="latin-1" (or windows-1252, utf-16, …) reads another encoding; or convert the file to UTF-8'
+    return EventError("this is not UTF-8 text", source=name, record=record, hint=hint)
 
 
 def check_names(names: Sequence[str], source: str, record: int | None = None) -> None:
@@ -66,8 +93,8 @@ def check_names(names: Sequence[str], source: str, record: int | None = None) ->
         raise EventError(f"two columns are called {twice!r}", source=source, record=record, attribute=twice)
 
 
-def line_blocks(stream: Joined, name: str, quoted: bool) -> Iterator[bytes]:
-    """The stream in blocks that end with a line; with `quoted`, not inside a quoted field.
+def line_blocks(stream: Joined, name: str, quote: bytes = b"") -> Iterator[bytes]:
+    """The stream in blocks that end with a line; if there is a `quote`, not inside a field between two.
 
     Errors as of `Unfinished`."""
     rest = Unfinished(name)
@@ -76,25 +103,25 @@ def line_blocks(stream: Joined, name: str, quoted: bool) -> Iterator[bytes]:
         if len(part) < _BLOCK and not stream.live:
             rest.add(part)
             break
-        cut = _cut(part, odd, quoted)
+        cut = _cut(part, odd, quote)
         if cut:
             yield rest.take(part[:cut])
             part, odd = part[cut:], False
-        odd = quoted and (part.count(b'"') + odd) % 2 == 1
+        odd = quote != b"" and (part.count(quote) + odd) % 2 == 1
         rest.add(part)
     if rest.size:
         yield rest.take()
 
 
-def _cut(part: bytes, odd: bool, quoted: bool) -> int:
-    """The offset behind the last whole line of a part, 0 if no line ends in it. With `quoted`, line ends in a quoted
-    field do not count; the part begins in one if `odd`."""
+def _cut(part: bytes, odd: bool, quote: bytes) -> int:
+    """The offset behind the last whole line of a part, 0 if no line ends in it. Line ends between two of `quote` do not
+    count; the part begins in such a field if `odd`."""
     cut = part.rfind(b"\n") + 1
-    quotes = part.count(b'"', 0, cut) + odd if quoted else 0
+    quotes = part.count(quote, 0, cut) + odd if quote else 0
     while cut and quotes % 2:
-        last = part.rfind(b'"', 0, cut)
+        last = part.rfind(quote, 0, cut)
         before = part.rfind(b"\n", 0, last) + 1 if last >= 0 else 0
-        quotes -= part.count(b'"', before, cut)
+        quotes -= part.count(quote, before, cut)
         cut = before
     return cut
 

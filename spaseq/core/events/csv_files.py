@@ -1,60 +1,123 @@
-"""CSV and TSV files, block by block: typed as the first block is, texts as dictionaries, errors with their record."""
+"""CSV and TSV files, block by block: typed as the first block is, texts as dictionaries, errors with their record.
+
+Guesses, if the caller says nothing: the quote and the delimiter by the first lines, a decimal comma by all values of
+the first block. A `_Dialect` is what is known of a file. pyarrow reads blocks; it has no separators of thousands, and
+takes the 31st of February for a day of March. So columns with these are read as texts and converted here.
+"""
 
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from spaseq.core.errors import EventError
 from spaseq.core.events.blocks import Joined, check_names, clean, decode, line_blocks, not_utf8, read_some
 from spaseq.core.events.mixed import array_of, beyond_exact
+from spaseq.core.events.options import TextForm
+from spaseq.core.events.time import times_by_form
 
+DELIMITERS: Final = (",", ";", "\t", "|")
+"""The delimiters that are guessed."""
+_SHOWN: Final = {"\t": "tabs"}
+_LOOKED_AT: Final = 20
+"""Records that the delimiter is guessed by."""
 _NULLS: Final = ["", "NULL", "null"]
-_LONG: Final = re.compile(rb"[0-9]{16}[\s,;\"]")
+_LONG: Final = re.compile(rb"[0-9]{16}(?![0-9.])")
 _WHOLE: Final = re.compile("-?[0-9]{1,19}")
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _NEWLINE: Final = 10
 _HEAD: Final = 1 << 16
 _LONGEST_HEADER: Final = 16 << 20
-_BLANK_LINES: Final = {
-    delimiter: re.compile(rb"(?:(?:\xef\xbb\xbf|[ \r" + other + rb"])*\n)+")
-    for delimiter, other in ((",", rb"\t"), ("\t", b""))
-}
-"""The lines that may stand before the column names, by delimiter; byte order marks are as blanks."""
+_COMMAS: Final = r"^[ ]*-?([0-9]{1,3}([.][0-9]{3})+|[0-9]+)(,[0-9]+)?[ ]*$"
+"""A number with a decimal comma, and perhaps points between groups of three digits."""
 _EMPTY_LINES: Final = re.compile(rb"[\r\n]*")
 _TEXTS: Final = 1 << 16
 """A column of the first block with more different texts is read as plain strings."""
 
 
-def read_csv(stream: Joined, name: str, delimiter: str, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
+@dataclass(slots=True)
+class _Dialect:
+    """What is known of a file: its `header`, signs, and the types of its columns.
+
+    `decimal` is None until a first block has decided. `types` are those of earlier blocks. `grouped` are the columns of
+    numbers with separators of thousands, `dated` those of times in the caller's form; both are read as texts.
+    """
+
+    name: str
+    form: TextForm
+    delimiter: str
+    quote: str
+    decimal: str | None
+    header: list[str] = field(default_factory=list)
+    included: list[str] | None = None
+    types: dict[str, pa.DataType] = field(default_factory=dict)
+    grouped: set[str] = field(default_factory=set)
+    dated: set[str] = field(default_factory=set)
+
+    def options(self, block: bytes) -> dict[str, Any]:
+        """How pyarrow reads a block."""
+        many = self.quote.encode() in block if self.quote else False
+        quote = self.quote or False
+        return dict(
+            read_options=pa.csv.ReadOptions(column_names=self.header, block_size=max(len(block) + 1, 1 << 10)),
+            parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, quote_char=quote, newlines_in_values=many),
+        )
+
+    def convert(self, types: dict[str, pa.DataType], included: list[str] | None) -> pa.csv.ConvertOptions:
+        """How pyarrow converts the fields of a block."""
+        return pa.csv.ConvertOptions(
+            column_types=types, null_values=_NULLS, strings_can_be_null=True, quoted_strings_can_be_null=False,
+            auto_dict_encode=True, auto_dict_max_cardinality=_TEXTS, include_columns=included or None,
+            decimal_point=self.decimal or ".",
+        )  # fmt: skip
+
+    def texts(self, block: bytes, columns: list[str]) -> pa.Table:
+        """Columns of a block as texts."""
+        convert = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(columns, pa.string()), null_values=_NULLS, strings_can_be_null=True,
+            quoted_strings_can_be_null=False, include_columns=columns,
+        )  # fmt: skip
+        return pa.csv.read_csv(pa.BufferReader(block), convert_options=convert, **self.options(block))
+
+    def note(self, line: str) -> None:
+        self.form.guesses.append(line)
+
+
+def read_csv(
+    stream: Joined, name: str, delimiter: str, wanted: Collection[str] | None = None, form: TextForm | None = None
+) -> Iterator[pa.Table]:
     """Blocks of a CSV file, typed as the first (16 MB) is; an integer column may turn to decimals later.
 
-    With `wanted`, the values of other columns are not looked at: they are there, and NULL throughout.
+    `delimiter` is the usual one of such files; what `form` does not say is guessed. With `wanted`, the values of other
+    columns are not looked at: they are there, and NULL throughout.
     """
-    header, line, body = _read_header(_with_newlines(stream), name, delimiter)
-    if header is None:
+    dialect, line, body = _read_header(_with_newlines(stream), name, delimiter, form or TextForm())
+    if dialect is None:
         return
-    included = None if wanted is None else [n for n in header if n in wanted]
-    widened: dict[str, pa.DataType] = {}
-    for block in line_blocks(body, name, quoted=True):
+    header = dialect.header
+    dialect.included = None if wanted is None else [n for n in header if n in wanted]
+    for block in line_blocks(body, name, dialect.quote.encode()):
         if _EMPTY_LINES.fullmatch(block):
             line += block.count(b"\n")
             continue
-        table = _csv_block(block, header, widened, delimiter, name, line, included)
-        for field in table.schema:
-            if not pa.types.is_null(field.type):
-                kind = pa.float64() if pa.types.is_union(field.type) else field.type
-                widened.setdefault(field.name, kind)
+        table = _csv_block(block, dialect, line)
+        for field_ in table.schema:
+            if not pa.types.is_null(field_.type):
+                kind = pa.float64() if pa.types.is_union(field_.type) else field_.type
+                dialect.types.setdefault(field_.name, kind)
         line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))
         if table.num_rows:
-            yield table if included is None else pad(table, header)
+            yield table if dialect.included is None else pad(table, header)
 
 
 def _with_newlines(stream: Joined) -> Joined:
@@ -76,12 +139,13 @@ class _CarriageReturns:
         return self._stream.read(size).replace(b"\r", b"\n")
 
 
-def _read_header(stream: Joined, name: str, delimiter: str) -> tuple[list[str] | None, int, Joined]:
-    """Read the column names from the first line that is not blank.
+def _read_header(stream: Joined, name: str, delimiter: str, form: TextForm) -> tuple[_Dialect | None, int, Joined]:
+    """Read the column names from the first line that is not blank, and guess the signs by it and by those behind it.
 
-    Returns them, None for a stream without such a line, the number of the line after them, and the stream from there.
+    Returns what is known, None for a stream without such a line, the number of the line after it, and the stream from
+    there.
     """
-    blank, line = _BLANK_LINES[delimiter], 1
+    blank, line = _blank_lines(form.delimiter or delimiter), 1
     head = read_some(stream, _HEAD)
     while True:
         passed = blank.match(head)
@@ -97,68 +161,236 @@ def _read_header(stream: Joined, name: str, delimiter: str) -> tuple[list[str] |
     text = decode(first, name, line).rstrip("\r")
     if not text.strip() and not rest:
         return None, line, stream
+    quote = _guess_quote(text, form) if form.quote is None else form.quote
+    found = form.delimiter or _guess_delimiter(head, delimiter, quote, form.decimal)
+    dialect = _Dialect(name, form, found, quote, form.decimal)
     try:
-        names = [n.strip() for n in next(csv.reader([text], delimiter=delimiter, strict=True), [])]
+        names = [n.strip() for n in next(_records([text], found, quote), [])]
     except csv.Error as error:
         raise EventError(f"the line of column names cannot be read: {error}", source=name, record=line) from None
     check_names(names, name, line)
-    return names, line + 1, Joined(rest, stream)
+    dialect.header = names
+    if found != (form.delimiter or delimiter):
+        sign = _SHOWN.get(found, found)
+        dialect.note(f'the fields of {name} are separated by {sign} (delimiter="SIGN" names another sign)')
+    if quote != '"' and form.quote is None:
+        dialect.note(f'the fields of {name} stand between {quote} (quote="none" takes them for a part)')
+    return dialect, line + 1, Joined(rest, stream)
 
 
-def _csv_block(
-    block: bytes, header: list[str], known: dict[str, pa.DataType], delimiter: str, name: str, line: int,
-    included: list[str] | None,
-) -> pa.Table:  # fmt: skip
-    options: dict[str, Any] = dict(
-        read_options=pa.csv.ReadOptions(column_names=header, block_size=max(len(block) + 1, 1 << 10)),
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in block),
-    )
-    types = dict(known)
+def _blank_lines(delimiter: str) -> re.Pattern[bytes]:
+    """The lines that may stand before the column names; byte order marks are as blanks."""
+    other = b"" if delimiter == "\t" else rb"\t"
+    return re.compile(rb"(?:(?:\xef\xbb\xbf|[ \r" + other + rb"])*\n)+")
+
+
+def _records(lines: Any, delimiter: str, quote: str) -> Iterator[list[str]]:
+    if quote:
+        return csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True)
+    return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+
+
+def _guess_quote(header: str, form: TextForm) -> str:
+    """The sign around fields: `'` if it stands around every name of a column, of which there are several."""
+    for sign in (form.delimiter,) if form.delimiter else DELIMITERS:
+        names = [name.strip() for name in header.split(sign)]
+        if len(names) > 1 and all(len(name) > 1 and name[0] == "'" == name[-1] for name in names):
+            return "'"
+    return '"'
+
+
+def _guess_delimiter(head: bytes, usual: str, quote: str, decimal: str | None) -> str:
+    """The delimiter that cuts the header and the first records into equally many fields, and the more the better; the
+    usual one, if none does or it is as good. It is not the sign before decimals. `head` begins with the header and may
+    end within a record."""
+    usual = ";" if usual == decimal else usual
+    signs = (usual, *(sign for sign in DELIMITERS if sign not in (usual, decimal)))
+    widths = {sign: _widths(head, sign, quote) for sign in signs}
+    found = [sign for sign, seen in widths.items() if len(seen) == 1 and seen != {1}]
+    return max(found, key=lambda sign: max(widths[sign]), default=usual)
+
+
+def _widths(head: bytes, delimiter: str, quote: str) -> set[int]:
+    """The numbers of fields of the first records; empty if they cannot be read. The last record does not count, as it
+    may be cut off, unless it is the only one."""
+    lines = io.StringIO(head.decode("utf-8", "replace"), newline="")
+    try:
+        records = [record for record in islice(_records(lines, delimiter, quote), _LOOKED_AT + 1) if record]
+    except csv.Error:
+        return set()
+    return {len(record) for record in (records if head.endswith(b"\n") else records[:1] + records[1:-1])}
+
+
+def _csv_block(block: bytes, dialect: _Dialect, line: int) -> pa.Table:
+    if dialect.decimal is None:
+        _decide_decimal(block, dialect)
+    options = dialect.options(block)
+    types = {**dialect.types, **dict.fromkeys(dialect.grouped | dialect.dated, pa.string())}
     while True:
-        convert = pa.csv.ConvertOptions(
-            column_types=types, null_values=_NULLS, strings_can_be_null=True, quoted_strings_can_be_null=False,
-            auto_dict_encode=True, auto_dict_max_cardinality=_TEXTS, include_columns=included or None,
-        )  # fmt: skip
         try:
+            convert = dialect.convert(types, dialect.included)
             table = pa.csv.read_csv(pa.BufferReader(block), convert_options=convert, **options)
         except pa.ArrowInvalid as error:
-            column = _failed_column(str(error), header)
+            column = _failed_column(str(error), dialect.header)
             if column is not None and types.get(column) == pa.int64():
                 types[column] = pa.float64()
+            elif column is not None and types.get(column) == pa.float64() and dialect.decimal == ",":
+                types[column] = pa.string()
+                dialect.grouped.add(column)
             elif options["read_options"].use_threads:
                 options["read_options"].use_threads = False  # only then the message names the row
             else:
-                raise _csv_error(str(error), column, types, block, name, line) from None
+                raise _csv_error(str(error), column, block, dialect, line) from None
         else:
             odd = next((f.name for f in table.schema if _is_binary(f.type)), None)
             if odd is not None:
-                raise _csv_error("invalid UTF-8", odd, types, block, name, line)
-            return _with_whole(table, block, options)
+                raise _csv_error("invalid UTF-8", odd, block, dialect, line)
+            return _with_whole(_with_converted(table, block, dialect, line), block, dialect)
 
 
-def _with_whole(table: pa.Table, block: bytes, options: dict[str, Any]) -> pa.Table:
-    """The table with exact whole numbers: columns of doubles that may have rounded some are read again."""
-    far = [f.name for f in table.schema if f.type == pa.float64() and beyond_exact(table[f.name])]
-    if not far or _LONG.search(block) is None:
-        return table
-    again = pa.csv.ConvertOptions(
-        column_types=dict.fromkeys(far, pa.string()), null_values=_NULLS, strings_can_be_null=True,
-        quoted_strings_can_be_null=False, include_columns=far,
-    )  # fmt: skip
-    texts = pa.csv.read_csv(pa.BufferReader(block), convert_options=again, **options)
-    for column in far:
-        numbers = [_number(text) for text in texts[column].to_pylist()]
-        table = table.set_column(table.column_names.index(column), column, array_of(numbers))
+def _decide_decimal(block: bytes, dialect: _Dialect) -> None:
+    """A decimal comma if fields are separated by `;` and all values of some column have one, or are whole; of all
+    columns, so that it does not depend on those that are wanted."""
+    dialect.decimal = "."
+    if dialect.delimiter != ";" or b"," not in block:
+        return
+    try:
+        table = pa.csv.read_csv(
+            pa.BufferReader(block), convert_options=dialect.convert({}, None), **dialect.options(block)
+        )
+    except pa.ArrowInvalid:
+        return  # the block is read again, and the error reported then
+    for name in table.column_names:
+        texts = _different_texts(table[name])
+        if texts is not None and _all_match(texts, _COMMAS):
+            commas = texts.filter(pc.match_substring(texts, ","))
+            if len(commas):
+                dialect.decimal = ","
+                dialect.note(
+                    f"the numbers of {dialect.name} have a decimal comma, as {commas[0].as_py().strip()} in {name} "
+                    '(decimal="." takes them for texts)'
+                )
+                return
+
+
+def _different_texts(column: pa.ChunkedArray) -> pa.StringArray | None:
+    """The different texts of a column; None if it is none of texts, or has no value."""
+    kind = column.type
+    if pa.types.is_dictionary(kind) and kind.value_type == pa.string():
+        column = column.unify_dictionaries()
+        texts = column.chunk(0).dictionary if column.num_chunks else pa.array([], pa.string())
+    elif kind == pa.string():
+        texts = pc.drop_null(pc.unique(column))
+    else:
+        return None
+    return texts if len(texts) else None
+
+
+def _all_match(texts: pa.StringArray, pattern: str) -> bool:
+    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is True
+
+
+def _with_converted(table: pa.Table, block: bytes, dialect: _Dialect, line: int) -> pa.Table:
+    """The table with the numbers that have separators of thousands, and the times in the caller's form."""
+    new = [name for name in table.column_names if name not in dialect.types]
+    if dialect.decimal == ",":
+        for name in new:
+            texts = _different_texts(table[name])
+            if texts is not None and _all_match(texts, _COMMAS) and _are_grouped(texts):
+                dialect.grouped.add(name)
+        for name in dialect.grouped.intersection(table.column_names):
+            table = _set(table, name, _ungrouped(table[name], name, block, dialect, line))
+    if dialect.form.time_format is not None:
+        table = _with_times(table, new, block, dialect, line)
     return table
 
 
-def _number(text: str | None) -> int | float | None:
+def _are_grouped(texts: pa.StringArray) -> bool:
+    """True if such texts are hardly anything but numbers: 192.168.100.200 alone is none."""
+    return bool(pc.any(pc.match_substring(texts, ",")).as_py()) or pc.max(pc.count_substring(texts, ".")).as_py() < 3
+
+
+def _set(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column of texts as one dictionary array."""
+    found = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+    return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
+
+
+def _ungrouped(column: pa.ChunkedArray, name: str, block: bytes, dialect: _Dialect, line: int) -> pa.Array:
+    """Texts such as 1.234,56 as numbers: whole ones exactly, if all are whole."""
+    whole = _encoded(column)
+    texts = whole.dictionary
+    odd = texts.filter(pc.invert(pc.match_substring_regex(texts, _COMMAS)))
+    if len(odd):
+        raise _odd_value(odd[0].as_py(), name, pa.float64(), block, dialect, line)
+    plain = pc.replace_substring(pc.replace_substring(pc.utf8_trim_whitespace(texts), ".", ""), ",", ".")
+    numbers: pa.Array
+    try:
+        numbers = pc.cast(plain, pa.int64())
+    except pa.ArrowInvalid:
+        numbers = pc.cast(plain, pa.float64())
+        if beyond_exact(pa.chunked_array([numbers])):
+            return array_of([_number(text) for text in plain.take(whole.indices).to_pylist()])
+    return numbers.take(whole.indices)
+
+
+def _with_times(table: pa.Table, new: list[str], block: bytes, dialect: _Dialect, line: int) -> pa.Table:
+    """The table with a column of times for each of texts that are all of the caller's form, and for the columns that
+    hold times, whatever they look like. Columns are decided on with the first values that they have."""
+    form = dialect.form.time_format
+    assert form is not None
+    again = [f.name for f in table.schema if f.name in new and _may_be_times(f, dialect.form.times)]
+    if again:
+        texts = dialect.texts(block, again)
+        for name in again:
+            if times_by_form(_encoded(texts[name]).dictionary, form) is not None:
+                dialect.dated.add(name)
+                table = _set(table, name, texts[name])
+    for name in dialect.dated.intersection(table.column_names):
+        column = _encoded(table[name])
+        times = times_by_form(column.dictionary, form)
+        if times is None:
+            odd = next(text for text in column.dictionary if times_by_form(pa.array([text]), form) is None)
+            raise _odd_value(odd.as_py(), name, pa.timestamp("ns"), block, dialect, line)
+        table = _set(table, name, pa.array(times).take(column.indices).cast(pa.timestamp("ns")))
+    return table
+
+
+def _may_be_times(column: pa.Field, times: tuple[str, ...]) -> bool:
+    """True of texts, of what pyarrow took for times, and of numbers in a column that times may be taken from."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_null(kind):
+        return False
+    return kind == pa.string() or pa.types.is_temporal(kind) or column.name in times
+
+
+def _with_whole(table: pa.Table, block: bytes, dialect: _Dialect) -> pa.Table:
+    """The table with exact whole numbers: columns of doubles that may have rounded some are read again."""
+    far = [
+        f.name
+        for f in table.schema
+        if f.type == pa.float64() and f.name not in dialect.grouped and beyond_exact(table[f.name])
+    ]
+    if not far or _LONG.search(block) is None:
+        return table
+    texts = dialect.texts(block, far)
+    for column in far:
+        numbers = [_number(text, dialect.decimal or ".") for text in texts[column].to_pylist()]
+        table = _set(table, column, array_of(numbers))
+    return table
+
+
+def _number(text: str | None, point: str = ".") -> int | float | None:
     """The number of a text that was read as a double: an int if it is a whole number of 64 bits, else a float."""
     if text is None:
         return None
     if _WHOLE.fullmatch(text.strip()) and int(text) in _INT64:
         return int(text)
-    return float(text)
+    return float(text.replace(point, "."))
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -176,29 +408,36 @@ def _failed_column(message: str, header: list[str]) -> str | None:
     return header[int(match[1])] if match and int(match[1]) < len(header) else None
 
 
-def _csv_error(
-    message: str, column: str | None, types: dict[str, pa.DataType], block: bytes, name: str, line: int
-) -> EventError:
+def _csv_error(message: str, column: str | None, block: bytes, dialect: _Dialect, line: int) -> EventError:
+    name = dialect.name
     if match := re.search(r"Expected (\d+) columns, got (\d+)", message):
         record = _line_of_row(message, block, line)
+        hint = ""
+        if match[1] == "1":  # the delimiter is not what was guessed
+            hint = 'delimiter=";" (or another sign) names what separates the fields'
         return EventError(
-            f"this record has {match[2]} fields and the header names {match[1]}", source=name, record=record
+            f"this record has {match[2]} fields and the header names {match[1]}", source=name, record=record, hint=hint
         )
     if "UTF8" in message or "UTF-8" in message:
         at = next((i for i, text in enumerate(block.split(b"\n")) if not _is_utf8(text)), 0)
         return not_utf8(name, line + at)
     value = re.search(r"invalid value '(.*?)'", message)
     if column is not None and value is not None:
-        at = block.find(value[1].encode())
-        record = line + block.count(b"\n", 0, at) if at >= 0 and value[1] else None
-        return EventError(
-            f"attribute {column} is {value[1]!r} here, and {_kind_words(types.get(column))} in the records before",
-            source=name,
-            record=record,
-            attribute=column,
-            hint="one attribute holds numbers, or texts, or booleans, or times, all along the stream",
-        )
+        return _odd_value(value[1], column, dialect.types.get(column), block, dialect, line)
     return EventError(clean(message), source=name)
+
+
+def _odd_value(
+    value: str, column: str, kind: pa.DataType | None, block: bytes, dialect: _Dialect, line: int
+) -> EventError:
+    """The error for a value of another kind than those of its column before."""
+    at = block.find(value.encode())
+    record = line + block.count(b"\n", 0, at) if at >= 0 and value else None
+    problem = f"attribute {column} is {value!r} here, and {_kind_words(kind)} in the records before"
+    hint = "one attribute holds numbers, or texts, or booleans, or times, all along the stream"
+    if dialect.decimal == "." and dialect.form.decimal is None and re.fullmatch(_COMMAS, value):
+        hint = 'decimal="," reads numbers with a decimal comma'
+    return EventError(problem, source=dialect.name, record=record, attribute=column, hint=hint)
 
 
 def _kind_words(kind: pa.DataType | None) -> str:

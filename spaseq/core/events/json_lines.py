@@ -49,7 +49,7 @@ def read_json_lines(
     an object, not JSON, not UTF-8, nested beyond Python's recursion limit, or of another kind than before.
     """
     line = 1
-    for block in line_blocks(stream, name, quoted=False):
+    for block in line_blocks(stream, name):
         if block.strip():
             table = _at_once(block)
             yield _line_by_line(block, name, line, from_dicts) if table is None else table

@@ -6,14 +6,21 @@ import datetime
 import math
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Final, Literal, TypedDict, Unpack
 
 from spaseq.core.errors import OptionError
-from spaseq.core.events.time import UNITS, parse_duration
+from spaseq.core.events.time import UNITS, check_form, parse_duration
 
 ARRIVAL: Final = "arrival"
+_SIGNS: Final[dict[str, dict[str | None, str]]] = {
+    "delimiter": {"tab": "\t", "\\t": "\t"},
+    "quote": {"none": ""},
+}
+"""Words for signs that are hard to write."""
+_EXAMPLES: Final = {"delimiter": "';', '|' or tab", "quote": "\", ' or none"}
+_NO_SIGNS: Final = "\r\n\0 \ufeff0123456789.-+"
 UNSAID: Final = ("time_unit", "interval")
 """Options of which None is the same as none given."""
 Duration = str | int | datetime.timedelta
@@ -59,10 +66,32 @@ class TimeOptions:
         return 1_000_000 if self.interval is None else self.interval
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextForm:
+    """The form of text files: as the caller says, or None for what the reader guesses.
+
+    * `delimiter`: the byte between the fields of CSV; `quote`: the one around a field, "" if there is none.
+    * `decimal`: `.` or `,`, in the numbers of CSV. With `,` points may stand between groups of three digits.
+    * `encoding`: of CSV and JSON Lines; None is UTF-8.
+    * `time_format`: as of `datetime.strptime`, of the texts that are times; None is ISO 8601.
+    * `times`: the columns that times may be taken from.
+    * `guesses`: a line for each guess of a reader; readers add to it.
+    """
+
+    delimiter: str | None = None
+    quote: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    time_format: str | None = None
+    times: tuple[str, ...] = ()
+    guesses: list[str] = field(default_factory=list, compare=False)
+
+
 class TupleWords(TypedDict, total=False):
     """The words of `EventOptions.parse`. `time_column` is an older name of `time`."""
 
     type_column: str | None
+    type: str | None
     time: str | None
     time_column: str | None
     time_from: str | None
@@ -70,23 +99,76 @@ class TupleWords(TypedDict, total=False):
     interval: Duration | None
     lateness: Duration
     late: str
+    delimiter: str | None
+    decimal: str | None
+    quote: str | None
+    encoding: str | None
+    time_format: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventOptions(TimeOptions):
     """Options for reading tuples from columns.
 
-    `type_column`: None means `type`. `time`: None means `time`, else `timestamp`, else arrival, the place of the event
-    in its source, if nothing needs times. `from_arrival`: the place, whatever columns there are.
+    * `type_column`: the column that holds the type of each event; None means `type`.
+    * `type`: the one type of all events, which no column holds then.
+    * `by_type`: the name of each stream is the type of its events.
+    * `time`: None means `time`, else `timestamp`, else arrival, the place of the event in its source, if nothing needs
+      times.
+    * `from_arrival`: the place, whatever columns there are.
+    * `delimiter`, `decimal`, `quote`, `encoding`, `time_format`: as of `TextForm`; `quote` may be `none`, and the
+      delimiter `tab`.
     """
 
     type_column: str | None = None
+    type: str | None = None
+    by_type: bool = False
     from_arrival: bool = False
+    delimiter: str | None = None
+    decimal: str | None = None
+    quote: str | None = None
+    encoding: str | None = None
+    time_format: str | None = None
 
     def __post_init__(self) -> None:
         TimeOptions.__post_init__(self)
         text_of("--type-column", self.type_column)
+        if text_of("--type", self.type) == "":
+            raise OptionError("--type is empty", "it is the name of a type of the query")
+        if self.type is not None and self.type_column is not None:
+            raise OptionError("--type and --type-column contradict each other", "give one of them")
+        if self.by_type and not (self.type is None is self.type_column):
+            option = "--type-column" if self.type is None else "--type"
+            raise OptionError(f"{option} does not go with inputs that have a type each", "leave it out")
         from_arrival(self.time, ARRIVAL if self.from_arrival else None)
+        delimiter, quote = self._sign("delimiter"), self._sign("quote")
+        if self.decimal is not None:
+            one_of("--decimal", self.decimal, ".", ",")
+        if self.decimal == "," == delimiter:
+            raise OptionError("--decimal , and --delimiter , contradict each other", "one sign cannot be both")
+        if delimiter is not None and delimiter == quote:
+            raise OptionError("--delimiter and --quote are one sign", "give two different ones")
+        encoding, time_format = text_of("--encoding", self.encoding), text_of("--time-format", self.time_format)
+        if encoding is not None:
+            _check_encoding(encoding)
+        if time_format is not None:
+            check_form(time_format)
+
+    def _sign(self, word: str) -> str | None:
+        """The sign that `delimiter` or `quote` names, "" for no quote. `OptionError` if it is no single sign."""
+        value = text_of(f"--{word}", getattr(self, word))
+        value = _SIGNS[word].get(value, value)
+        if value and (len(value) > 1 or not value.isascii() or value in _NO_SIGNS):
+            problem = f"--{word} {value!r}: not a sign that can be one"
+            raise OptionError(problem, f"one sign, for example {_EXAMPLES[word]}")
+        if value == "" and word == "delimiter":
+            raise OptionError("--delimiter is empty", f"one sign, for example {_EXAMPLES[word]}")
+        return value
+
+    def form(self, times: tuple[str, ...]) -> TextForm:
+        """The form of text files; `times` are the columns that times may be taken from."""
+        return TextForm(delimiter=self._sign("delimiter"), quote=self._sign("quote"), decimal=self.decimal,
+                        encoding=self.encoding, time_format=self.time_format, times=times)  # fmt: skip
 
     @staticmethod
     def parse(**words: Unpack[TupleWords]) -> EventOptions:
@@ -105,10 +187,36 @@ class EventOptions(TimeOptions):
             given[word] = length_of(f"--{word}", given[word])
         return EventOptions(**given)
 
+    def typed_by(self, streams: tuple[str, ...]) -> str | tuple[str, ...]:
+        """The column of types; or, if no column says them, the type of the events of each of `streams`."""
+        if self.by_type:
+            return streams
+        return (self.type,) * len(streams) if self.type is not None else self.type_column or "type"
+
+    @property
+    def typing(self) -> dict[str, str | None]:
+        """The words for the types of events."""
+        return {"type_column": self.type_column, "type": self.type}
+
+    @property
+    def in_columns(self) -> bool:
+        """True if the type of an event is the value of a column."""
+        return self.type is None and not self.by_type
+
     @property
     def counts(self) -> bool:
         """True if the caller said that events without times are to be counted."""
         return self.from_arrival or self.interval is not None
+
+
+def _check_encoding(name: str) -> None:
+    """`OptionError` if Python has no such encoding of texts."""
+    try:
+        b"".decode(name)
+        "".encode(name)
+    except (LookupError, ValueError):
+        hint = "encodings have Python's names: utf-8, utf-16, latin-1, windows-1252, shift_jis, …"
+        raise OptionError(f"--encoding {name}: there is no such encoding", hint) from None
 
 
 def from_arrival(time: str | None, time_from: str | None) -> bool:

@@ -15,22 +15,24 @@ name file and record.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Literal
 
 import pyarrow as pa
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.ahead import ahead
-from spaseq.core.events.blocks import Joined, check_names, first_line, read_some
-from spaseq.core.events.csv_files import pad, read_csv
+from spaseq.core.events.blocks import Joined, Recoded, check_names, first_line, read_some
+from spaseq.core.events.csv_files import DELIMITERS, pad, read_csv
 from spaseq.core.events.growing import GrowingBytes, GrowingFile
 from spaseq.core.events.json_lines import read_json_lines
 from spaseq.core.events.mixed import Odd, array_of, together, unite
+from spaseq.core.events.options import TextForm
 from spaseq.core.events.parquet_pages import rows_at_once
 from spaseq.core.events.places import matching
 from spaseq.core.measure import shorten
@@ -66,31 +68,34 @@ def source_name(source: object) -> str:
     return _EVENTS
 
 
-def tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[pa.Table]:
+def tables(source: Any, wanted: Collection[str] | None = None, form: TextForm | None = None) -> Iterator[pa.Table]:
     """The events of `source` as tables, in order. The module lists the possible sources.
 
     `wanted` are the columns whose values will be used (None: all). Readers of CSV and Parquet files skip the others,
-    which are then NULL.
+    which are then NULL. `form` is that of text files.
     """
-    return (table for _, table in named_tables(source, wanted))
+    return (table for _, table in named_tables(source, wanted, form))
 
 
-def named_tables(source: Any, wanted: Collection[str] | None = None) -> Iterator[tuple[str, pa.Table]]:
+def named_tables(
+    source: Any, wanted: Collection[str] | None = None, form: TextForm | None = None
+) -> Generator[tuple[str, pa.Table]]:
     """`tables`, each after the name that errors call its file."""
+    form = form or TextForm()
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if path == "-":
-            yield from _with_name("<stdin>", _read(sys.stdin.buffer, "<stdin>", None, wanted))
+            yield from _with_name("<stdin>", _read(sys.stdin.buffer, "<stdin>", None, wanted, form))
         elif isinstance(path, str):
-            yield from ahead(lambda: _files(path, wanted))
+            yield from ahead(lambda: _files(path, wanted, form))
         else:
             raise _no_events(source)
     elif isinstance(source, GrowingFile):
-        yield from _with_name(source.name, _growing(source, wanted))
+        yield from _with_name(source.name, _growing(source, wanted, form))
     elif isinstance(source, Mapping) or _is_record(source):
         raise OptionError(f"a {type(source).__name__} is one event, and a list of events is expected", "give [event]")
     else:
-        yield from _in_memory(source, lambda part: named_tables(part, wanted))
+        yield from _in_memory(source, lambda part: named_tables(part, wanted, form))
 
 
 def held_tables(source: Any) -> Iterator[pa.Table]:
@@ -186,14 +191,14 @@ def _from_pandas(frame: Any) -> pa.Table:
     return table
 
 
-def frame_of(rows: Callable[[], pa.Table]) -> Any:
-    """The rows as a `pandas.DataFrame`. `OptionError` without pandas, before any are made."""
+def frame_of(rows: Callable[[], pa.Table], library: Literal["pandas", "polars"] = "pandas") -> Any:
+    """The rows as a `DataFrame` of a library. `OptionError` if it is not installed, before any are made."""
     try:
-        import pandas  # noqa: F401
+        module = importlib.import_module(library)
     except ImportError:
-        hint = "install pandas, or take to_arrow(), whose tables Polars, DuckDB and others read"
-        raise OptionError("to_pandas needs pandas, which is not installed", hint) from None
-    return rows().to_pandas()
+        hint = f"install {library}, or take to_arrow(), whose tables pandas, Polars, DuckDB and others read"
+        raise OptionError(f"to_{library} needs {library}, which is not installed", hint) from None
+    return rows().to_pandas() if library == "pandas" else module.from_arrow(rows())
 
 
 def _mapping(event: Any, record: int) -> Mapping[str, Any]:
@@ -252,7 +257,7 @@ def _not_a_column(values: list[Any], odd: int, name: str) -> EventError:
 # Files
 
 
-def _files(pattern: str, wanted: Collection[str] | None) -> Iterator[tuple[str, pa.Table]]:
+def _files(pattern: str, wanted: Collection[str] | None, form: TextForm) -> Iterator[tuple[str, pa.Table]]:
     try:
         paths = list(matching(pattern))
     except OptionError as error:
@@ -262,10 +267,10 @@ def _files(pattern: str, wanted: Collection[str] | None) -> Iterator[tuple[str, 
     for path in paths:
         if os.path.isdir(path):
             raise EventError("this is a folder", source=path, hint=f"name the files in it: '{path.rstrip('/')}/*.csv'")
-        yield from _with_name(path, _file(path, wanted))
+        yield from _with_name(path, _file(path, wanted, form))
 
 
-def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
+def _file(path: str, wanted: Collection[str] | None, form: TextForm) -> Iterator[pa.Table]:
     suffixes = [s.lower() for s in Path(path).suffixes]
     compression = _COMPRESSIONS.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSIONS else None
     kind = FORMATS.get(suffixes[-1]) if suffixes else None
@@ -274,33 +279,39 @@ def _file(path: str, wanted: Collection[str] | None) -> Iterator[pa.Table]:
             yield from _parquet(path, path, wanted)
             return
         with pa.input_stream(path, compression=compression) as stream:
-            yield from _read(stream, path, kind, wanted)
+            yield from _read(stream, path, kind, wanted, form)
 
 
-def _growing(source: GrowingFile, wanted: Collection[str] | None) -> Iterator[pa.Table]:
+def _growing(source: GrowingFile, wanted: Collection[str] | None, form: TextForm) -> Iterator[pa.Table]:
     with _translate_errors(source.name), contextlib.ExitStack() as stack:
         kind = FORMATS.get(Path(source.path).suffix.lower())
         file = sys.stdin.buffer if source.path == "-" else stack.enter_context(open(source.path, "rb"))
-        yield from _read(GrowingBytes(source, file), source.name, kind, wanted)
+        yield from _read(GrowingBytes(source, file), source.name, kind, wanted, form)
 
 
 def _read(
-    stream: IO[bytes] | pa.NativeFile | GrowingBytes, name: str, kind: str | None, wanted: Collection[str] | None
+    stream: IO[bytes] | pa.NativeFile | GrowingBytes | Recoded,
+    name: str,
+    kind: str | None,
+    wanted: Collection[str] | None,
+    form: TextForm,
 ) -> Iterator[pa.Table]:
     """The tables in a stream of bytes. If no name gives the format, it is guessed from the first bytes."""
     with _translate_errors(name):
+        if form.encoding is not None and kind != "parquet":
+            stream = Recoded(stream, form.encoding, name)
         head = read_some(stream, 1 << 16)
         if kind is None:
             while not head.strip(_BLANKS) and (more := read_some(stream, 1 << 16)):
                 head += more
-            kind = _guess(head, name)
+            kind = "csv" if form.delimiter is not None else _guess(head, name)
         whole = Joined(head, stream)
         if kind == "parquet":
             yield from _parquet(pa.BufferReader(whole.read()), name, wanted)
         elif kind == "jsonl":
             yield from read_json_lines(whole, name, from_dicts)
         else:
-            yield from read_csv(whole, name, "\t" if kind == "tsv" else ",", wanted)
+            yield from read_csv(whole, name, "\t" if kind == "tsv" else ",", wanted, form)
 
 
 def _guess(head: bytes, name: str) -> str:
@@ -310,7 +321,7 @@ def _guess(head: bytes, name: str) -> str:
     if text.startswith(b"{"):
         return "jsonl"
     first = text.split(b"\n", 1)[0]
-    if b"\0" in head or not (b"," in first or b"\t" in first):
+    if b"\0" in head or not any(sign.encode() in first for sign in DELIMITERS):
         if not text:
             return "csv"
         raise EventError("the format of these events is not known", source=name, hint=_FORMAT_HINT)

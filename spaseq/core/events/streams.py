@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +30,7 @@ from spaseq.core.events.options import EventOptions
 from spaseq.core.events.readers import common_schema, held_tables, named_tables, source_name, tables
 from spaseq.core.events.reorder import Released, Reorderer
 from spaseq.core.events.seen import Seen
-from spaseq.core.events.timestamps import Part, TimestampAssigner, listed, read_by
+from spaseq.core.events.timestamps import Part, TimestampAssigner, form_of, listed, read_by
 from spaseq.core.held import Tells
 from spaseq.core.integers import in_order
 from spaseq.core.snapshot import array, expect
@@ -122,7 +123,9 @@ class EventStream:
     """The merged stream of several sources, as an iterable of `EventBatch`. Can be run through once.
 
     `wanted`, if given, are the attributes that will be looked at; in batches from files others may be NULL. `timed`:
-    the clause or setting of the query that needs times: without them it is an `OptionError`.
+    the clause or setting of the query that needs times: without them it is an `OptionError`. `types`: the event types
+    that the query names; without a column of types it is an `EventError`, unless there are none. None: they are not
+    known, and events need types.
     """
 
     def __init__(
@@ -131,19 +134,26 @@ class EventStream:
         options: EventOptions,
         wanted: Collection[str] | None = None,
         timed: str = "",
+        types: Collection[str] | None = None,
     ) -> None:
         self._wanted = None if wanted is None else {*wanted, *read_by(options)}
         self.counters: EventCounters = EventCounters()
         self._options = options
+        self._form = form_of(options)
         self._names = tuple(sources)
         self._sources = dict(sources)
         self._clocks: dict[str, TimestampAssigner] = {}
         self._timed = timed
+        self._types = types
         self.schemas: dict[str, pa.Schema] = {}
         """Of the first table of each stream; complete when the first batch is given out."""
 
     def __iter__(self) -> Iterator[EventBatch]:
         position = 0
+        for name, source in self._sources.items():
+            self._clocks[name] = TimestampAssigner(
+                self._options, source_name(source), self._timed, partial(self._head, source), self._clocks, self._types
+            )
         parts = [self._order(name) for name in self._names]
         stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
         for part, codes in stream:
@@ -155,12 +165,10 @@ class EventStream:
                 position += len(part)
 
     def _order(self, name: str) -> Iterator[Part]:
-        source = self._sources[name]
-        label = source_name(source)
-        clock = TimestampAssigner(self._options, label, self._timed, lambda: self._head(source), self._clocks)
-        self._clocks[name], orderer = clock, _Orderer(self._options, label)
+        source, clock = self._sources[name], self._clocks[name]
+        orderer = _Orderer(self._options, source_name(source))
         try:
-            for file, table in named_tables(source, self._wanted):
+            for file, table in self._tables(source, clock):
                 self.schemas.setdefault(name, table.schema)
                 clock.enter(file)
                 if table.num_columns:
@@ -177,18 +185,36 @@ class EventStream:
         if last is not None:
             yield last
 
-    def _head(self, source: Any) -> pa.Table | None:
-        """The first events with all their columns, if the source can be read once more."""
+    def _tables(self, source: Any, clock: TimestampAssigner) -> Iterator[tuple[str, pa.Table]]:
+        """The tables of a source; once the first has said which column its times are in, with the values of that."""
+        wanted = None if self._head_is_lost(source) and clock.guesses else self._wanted
+        found = named_tables(source, wanted, self._form)
+        for file, table in found:
+            if not clock.known and table.num_columns:
+                clock.enter(file)
+                clock.choose(table)
+                if wanted is not None and clock.column is not None and clock.column not in wanted:
+                    found.close()
+                    yield from named_tables(source, {*wanted, clock.column}, self._form)
+                    return
+            yield file, table
+
+    def _head_is_lost(self, source: Any) -> bool:
+        """True if a source cannot be read from its start again."""
         once = hasattr(source, "__next__") or isinstance(source, pa.RecordBatchReader | GrowingFile)
         paths = source if isinstance(source, list | tuple) else [source]
-        if once or any(isinstance(path, str | os.PathLike) and os.fspath(path) == "-" for path in paths[:1]):
+        return once or any(isinstance(path, str | os.PathLike) and os.fspath(path) == "-" for path in paths[:1])
+
+    def _head(self, source: Any) -> pa.Table | None:
+        """The first events with all their columns, if the source can be read once more."""
+        if self._head_is_lost(source):
             return None
-        return next(tables(source), None)
+        return next(tables(source, form=form_of(self._options)), None)
 
     def _note(self, name: str, clock: TimestampAssigner, orderer: _Orderer) -> None:
         self.counters.iso_times |= clock.iso
         self.counters.untimed |= clock.column is None and not self._options.from_arrival
-        self.counters.guesses.update(dict.fromkeys(clock.guessed))
+        self.counters.guesses.update(dict.fromkeys([*self._form.guesses, *clock.guessed]))
         if dropped := orderer.reorder.take_dropped():
             place = name or clock.source
             self.counters.dropped[place] = self.counters.dropped.get(place, 0) + dropped
@@ -205,7 +231,7 @@ def _batch(
     positions = np.arange(position, position + len(part), dtype=np.int64)
     table = encode_texts(part.table)
     counters.attributes.update(dict.fromkeys(table.column_names))
-    return EventBatch(table, options.type_column or "type", part.times, positions, names, codes)
+    return EventBatch(table, options.typed_by(names), part.times, positions, names, codes)
 
 
 def _merge(streams: list[Iterator[Part]], names: tuple[str, ...]) -> Iterator[tuple[Part, np.ndarray]]:
@@ -258,14 +284,16 @@ class EventFeed:
     that of the next event.
     """
 
-    def __init__(self, names: tuple[str, ...], options: EventOptions, timed: str = "") -> None:
-        """`timed`: as of `EventStream`."""
+    def __init__(
+        self, names: tuple[str, ...], options: EventOptions, timed: str = "", types: Collection[str] | None = None
+    ) -> None:
+        """`timed`, `types`: as of `EventStream`."""
         self.counters: EventCounters = EventCounters()
         self._names = names
         self._options = options
         self.clocks: dict[str, TimestampAssigner] = {}
         for name in names:
-            self.clocks[name] = TimestampAssigner(options, name or "<events>", timed, clocks=self.clocks)
+            self.clocks[name] = TimestampAssigner(options, name or "<events>", timed, clocks=self.clocks, types=types)
         self.orderer: _Orderer = _Orderer(options, "<events>")
         self.position: int = 0
 
@@ -324,6 +352,8 @@ class EventFeed:
             return self._names[0]
         if stream is None:
             names = listed(list(self._names))
+            if self._options.by_type:
+                raise OptionError("which type have these events?", f"push(events, type=…) with one of {names}")
             raise OptionError("which stream are these events of?", f"push(events, stream=…) with one of {names}")
         if not isinstance(stream, str) or stream not in self.clocks:
             raise OptionError(f"unknown stream {stream!r}", f"the query reads {listed(list(self._names))}")

@@ -7,12 +7,15 @@ a nanosecond are cut off.
 
 from __future__ import annotations
 
+import datetime
 import operator
 import re
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from spaseq.core.errors import EventError, OptionError
 
@@ -50,6 +53,9 @@ _DATE_TIME: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _DURATION_PART: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµ]+)\s*")
+_SAMPLE: Final = datetime.datetime(2024, 11, 23, tzinfo=datetime.UTC)
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_FORM_HINT: Final = "--time-format is the form of all times that are texts; without it they are xsd:dateTime"
 _DAYS_BEFORE: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 
 
@@ -81,6 +87,64 @@ def parse_time(text: str, unit: str = "s") -> int:
             hint=f"a time is an xsd:dateTime such as 2024-05-01T12:00:00Z, or a number (here counted in {unit})",
         )
     return _fit(_date_time_nanoseconds(match, text), text)
+
+
+def check_form(form: str) -> None:
+    """`OptionError` if `form`, as of `datetime.strptime`, has no date, or is none."""
+    try:
+        shown = _SAMPLE.strftime(form)
+        again = datetime.datetime.strptime(shown, form)
+    except (ValueError, re.error):
+        again = None
+    if again is None or again.date() != _SAMPLE.date():
+        hint = "for example '%d.%m.%Y %H:%M'; it has a year, a month and a day"
+        raise OptionError(f"--time-format {form!r}: not the form of a date", hint)
+
+
+def time_by_form(text: str, form: str) -> int:
+    """Nanoseconds since the epoch of a text in a form of `datetime.strptime`; in UTC, unless the text has a zone.
+
+    Raises `EventError` without a source.
+
+    >>> time_by_form("01.01.1970 00:01", "%d.%m.%Y %H:%M")
+    60000000000
+    """
+    try:
+        found = datetime.datetime.strptime(text.strip(), form)
+    except (ValueError, OverflowError):
+        raise EventError(f"{_quote(text)} is not a time of the form {form}", hint=_FORM_HINT) from None
+    zone = found.utcoffset()
+    span = found.replace(tzinfo=None) - _EPOCH - (datetime.timedelta() if zone is None else zone)
+    return _fit(((span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds) * 1_000, text)
+
+
+def times_by_form(texts: pa.StringArray, form: str) -> np.ndarray | None:
+    """`time_by_form` of each text: int64 (n,), ns; None if one is of another form. An arbitrary value for NULL.
+
+    PERF: 0.1 µs a text if writing Arrow's time in the form gives the text again; Arrow takes 31.02. for a day of March,
+    so every other text is parsed by Python, 4 µs each.
+    """
+    parsed = pc.strptime(texts, format=form, unit="s", error_is_null=True)
+    again = pc.fill_null(pc.equal(_in_form(parsed, form), texts), False)
+    sure = pc.or_(again, texts.is_null())
+    rest = np.flatnonzero(np.asarray(sure.cast(pa.uint8())) == 0)
+    seconds = np.asarray(pc.fill_null(parsed.cast(pa.int64()), 0))
+    far = np.abs(seconds) > _INT64_MAX // UNITS["s"]
+    times = np.where(far, 0, seconds) * UNITS["s"]
+    try:
+        for row in [*rest.tolist(), *np.flatnonzero(far).tolist()]:
+            times[row] = time_by_form(texts[row].as_py(), form)
+    except EventError:
+        return None
+    return np.asarray(times)
+
+
+def _in_form(times: pa.TimestampArray, form: str) -> pa.Array:
+    """Times as texts; NULL if Arrow cannot write the form."""
+    try:
+        return pc.strftime(times, format=form)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(len(times), pa.string())
 
 
 def is_date(text: str) -> bool:
@@ -202,6 +266,23 @@ def format_duration(nanoseconds: int) -> str:
     units = {"d": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
     unit = next(unit for unit, size in units.items() if nanoseconds % size == 0)
     return f"{nanoseconds // units[unit]:,} {unit}" if nanoseconds else "0 s"
+
+
+def iso_duration(nanoseconds: int) -> str:
+    """A duration as xsd:dayTimeDuration (ISO 8601).
+
+    >>> iso_duration(90 * 10**9), iso_duration(-1_500_000), iso_duration(0)
+    ('PT1M30S', '-PT0.0015S', 'PT0S')
+    """
+    rest, parts = abs(nanoseconds), []
+    for letter, size in (("D", 86_400 * 10**9), ("H", 3_600 * 10**9), ("M", 60 * 10**9)):
+        count, rest = divmod(rest, size)
+        parts.append(f"{count}{letter}" if count else "")
+    whole, fraction = divmod(rest, 10**9)
+    days, *clock = parts
+    seconds = f"{whole}.{fraction:09}".rstrip("0").rstrip(".") + "S" if rest or not any(parts) else ""
+    time = "".join(clock) + seconds
+    return f"{'-' if nanoseconds < 0 else ''}P{days}{'T' if time else ''}{time}"
 
 
 def parse_duration(text: str) -> int:

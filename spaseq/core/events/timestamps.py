@@ -8,7 +8,7 @@ and the query needs them, the error names the columns that may hold them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.blocks import check_names
 from spaseq.core.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
-from spaseq.core.events.options import EventOptions
-from spaseq.core.events.time import decimal_times, is_date, parse_time, unit_nanoseconds
+from spaseq.core.events.options import EventOptions, TextForm
+from spaseq.core.events.time import decimal_times, is_date, parse_time, time_by_form, unit_nanoseconds
 from spaseq.core.slips import did_you_mean
 
 TIME_COLUMNS: Final = ("time", "timestamp")
@@ -42,6 +42,8 @@ _BY_TURNS: Final = (
     'no stream has times, so their events are taken by turns, the first of each first (time="COLUMN" names what holds '
     'times; time_from="arrival" if that is meant)'
 )
+_FEW_TYPES: Final = 20
+"""A column with more different texts is hardly one of types."""
 _CHUNKS: Final = 16
 """Of the events that wait: each push adds one, and Arrow's calls take time for each."""
 
@@ -72,13 +74,14 @@ class Part:
 
 
 class TimestampAssigner:
-    """Gives the events of one stream their times, and checks that they have types.
+    """Gives the events of one stream their times, and checks that they have types, if the query names any.
 
     * `records`: the number of events it has seen.
     * `column`: the column of their times, None for arrival; `known`: True once that is decided, by the first events.
     * `iso`: True if some time was a date; `plain`: True if some was a number.
     * `timed`: the clause or option that needs times, for errors.
     * `head` gives the first events with all columns, or None.
+    * `types`: the event types that the query names; None if they are not known.
     * `clocks`: those of all streams by name, of which all have times, or none has.
     * `guessed`: a line for each assumption that no option stated and that the answer depends on.
     """
@@ -90,12 +93,14 @@ class TimestampAssigner:
         timed: str = "",
         head: Callable[[], pa.Table | None] = lambda: None,
         clocks: Mapping[str, TimestampAssigner] = MappingProxyType({}),
+        types: Collection[str] | None = None,
     ) -> None:
         self.options = options
         self.source = source
         self.timed = timed or ("lateness" if options.lateness else "")
         self.head = head
         self.clocks = clocks
+        self.types = types
         self.records: int = 0
         self._before: int = 0
         self.column: str | None = None
@@ -112,9 +117,14 @@ class TimestampAssigner:
             return
         self._check_type(table)
         column = self._choose(table)
-        if column is None and self.timed and not self.options.counts:
+        if column is None and self.guesses:
             whole = self.head()
-            raise no_times(self.timed, self.source or "<events>", table if whole is None else whole)
+            whole = table if whole is None else whole
+            likely = time_candidates(whole, self.options.time_format)
+            if len(likely) == 1 and likely[0].lower() != "t":  # which may be a temperature
+                column = likely[0]
+            elif self.timed:
+                raise no_times(self.timed, self.source or "<events>", whole, self.options.time_format)
         for other, clock in self.clocks.items():
             if clock.known and (clock.column is None) != (column is None):
                 own = next((name for name, clock in self.clocks.items() if clock is self), "") or self.source
@@ -122,6 +132,19 @@ class TimestampAssigner:
                     raise unlike_clocks(other, own, table)
                 raise unlike_clocks(own, other, clock.head())
         self.column, self.known = column, True
+
+    @property
+    def guesses(self) -> bool:
+        """True if the column of times is guessed, if none has the usual name: if the query needs times, or if events of
+        several streams need an order."""
+        unsaid = self.options.time is None and not self.options.counts
+        return unsaid and (bool(self.timed) or len(self.clocks) > 1)
+
+    @property
+    def needs_types(self) -> bool:
+        """True if an event without a column of types is an error."""
+        named = self.types is None or len(self.types) > 0
+        return self.options.in_columns and (named or self.options.type_column is not None)
 
     def state(self) -> tuple[int, str | None, bool, bool]:
         """The progress, as plain values."""
@@ -158,24 +181,32 @@ class TimestampAssigner:
 
     def _guesses(self, table: pa.Table) -> Iterator[str]:
         """`guessed`, by the first events."""
-        others = [name for name in table.column_names if name.lower() in _TYPE_LIKE]
-        if self.options.type_column is None and others:
-            yield f'types are read from the column type (type_column="{others[0]}" reads another one)'
+        if self.options.type_column is None and self.options.in_columns:
+            like = [name for name in table.column_names if name.lower() in _TYPE_LIKE]
+            if "type" not in table.column_names:
+                yield _note_without_types(like[0] if like else "COLUMN")
+            elif like:
+                yield f'types are read from the column type (type_column="{like[0]}" reads another one)'
         if self.column is None:
             if len(self.clocks) > 1 and not self.options.counts:
                 yield _BY_TURNS
             return
         unsaid = self.options.time is None
-        others = [name for name in time_candidates(table) if name != self.column] if unsaid and self.timed else []
+        told = self.timed or self.column not in (self.options.time, *TIME_COLUMNS)
+        others: list[str] = []
+        if unsaid and told:
+            others = [name for name in time_candidates(table, self.options.time_format) if name != self.column]
         unit = self.plain and self.options.time_unit is None
-        if self.timed and (unit or others or (unsaid and self.column != TIME_COLUMNS[0])):
+        if told and (unit or others or (unsaid and self.column != TIME_COLUMNS[0])):
             words = [f'time="{others[0] if others else "COLUMN"}"'] * unsaid + ['time_unit="ms"'] * unit
             what = f"times are read from the column {self.column}{', as seconds' if unit else ''}"
             yield f"{what} ({' and '.join(words)} read{'s' * (len(words) == 1)} others)"
 
     def _check_type(self, table: pa.Table) -> None:
-        name = self.options.type_column or "type"
         check_names(table.column_names, self.source)
+        if not self.options.in_columns:
+            return
+        name = self.options.type_column or "type"
         if name in table.column_names:
             if _has_lists(table.schema.field(name).type):
                 raise EventError(
@@ -183,19 +214,32 @@ class TimestampAssigner:
                     attribute=name, hint="types are texts; --type-column COLUMN (type_column= in Python) names them",
                 )  # fmt: skip
             return
+        if not self.needs_types:
+            return  # ANY takes events of no type
         names = table.column_names
-        hint = "name the column that holds the event type: --type-column COLUMN"
-        if self.options.type_column is not None:
-            hint = did_you_mean(name, names, "{!r}") or hint
+        hint = did_you_mean(name, names, "{!r}") if self.options.type_column is not None else ""
+        hint = hint or self._ways_to_types(table)
         if len(names) == 1 and (sign := next((c for c in ";\t|" if c in names[0]), None)):
-            known = "; with tabs between them it is .tsv" if sign == "\t" else ""
-            hint = f"this is one column: fields of .csv are separated by commas, and here is {sign!r}{known}"
+            word = "tab" if sign == "\t" else sign
+            hint = f'this is one column, and its name has {sign!r}: delimiter="{word}" separates the fields there'
         raise EventError(
             f"no column {name!r}, which would say the type of each event; there are: {listed(names)}",
             source=self.source,
             attribute=name,
             hint=hint,
         )
+
+    def _ways_to_types(self, table: pa.Table) -> str:
+        """The hint for events without a column of types, with the column that seems to hold them, if there is one."""
+        whole = self.head()
+        table = table if whole is None else whole
+        one = next(iter(self.types)) if self.types is not None and len(self.types) == 1 else "NAME"
+        way = f'type="{one}" gives all events this type'
+        found = type_candidate(table, self.types or ())
+        if found is None:
+            return f'type_column="COLUMN" names the column that holds the types of events; {way}'
+        column, values = found
+        return f'type_column="{column}" reads the types of events from that column ({listed(values[:_SHOWN])}); {way}'
 
     def _check_timeless(self, table: pa.Table) -> None:
         """`EventError` for an event with a time behind events that had none, unless the caller has them counted."""
@@ -229,6 +273,8 @@ class TimestampAssigner:
         column = column_of(table[name], name, self.source)
         unknown = None if column is None or isinstance(column, TextColumn) else column.known
         match column:
+            case NumberColumn() if self.options.time_format is not None:
+                raise self._no_time(0, name, "a number", "--time-format is the form of texts; leave it out")
             case NumberColumn(values, known):
                 self.plain = True
                 times = self._scale(_plain(table[name], column), values, known, name)
@@ -302,27 +348,32 @@ class TimestampAssigner:
                 texts.append(value if isinstance(value, str) else repr(value))
         return np.where(codes < 0, times, self._parse(codes, pa.array(texts, pa.string()), name))
 
-    def _no_time(self, row: int, name: str, what: str) -> EventError:
+    def _no_time(self, row: int, name: str, what: str, hint: str = "--time COLUMN names another column") -> EventError:
         return EventError(
             f"{name!r} is {what} here, and times are taken from it",
             source=self.source,
             record=self.record(row),
             counted="event",
             attribute=name,
-            hint="--time COLUMN names another column",
+            hint=hint,
         )
+
+    def parse(self, text: str) -> int:
+        """The time of a text, ns. Raises `EventError` without a source."""
+        form = self.options.time_format
+        return parse_time(text, self.options.unit) if form is None else time_by_form(text, form)
 
     def _parse(self, codes: np.ndarray, texts: pa.StringArray, name: str) -> np.ndarray:
         """The times of rows that hold a text each; an arbitrary value for code -1."""
-        values = np.zeros(len(texts) + 1, np.int64)
+        values, form = np.zeros(len(texts) + 1, np.int64), self.options.time_format
         used = np.zeros(len(texts) + 1, bool)
         used[codes] = True
         for index, text in enumerate(texts.to_pylist()):
             if not used[index]:
                 continue
             try:
-                values[index] = parse_time(text, self.options.unit)
-                dated = text.strip()[4:5] == "-"
+                values[index] = self.parse(text)
+                dated = form is not None or text.strip()[4:5] == "-"
                 self.iso, self.plain = self.iso or dated, self.plain or not dated
             except EventError as error:
                 record = self.record(int(np.argmax(codes == index)))
@@ -349,21 +400,66 @@ def listed(names: list[str]) -> str:
     return ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
 
 
+def form_of(options: EventOptions) -> TextForm:
+    """The form of text files, with the columns that times may be taken from."""
+    return options.form(TIME_COLUMNS if options.time is None else (options.time,))
+
+
 def read_by(options: EventOptions) -> set[str]:
     """The columns that are looked at for types and times."""
     times = () if options.from_arrival else TIME_COLUMNS if options.time is None else (options.time,)
-    return {options.type_column or "type", *times}
+    return {*times, options.type_column or "type"} if options.in_columns else {*times}
+
+
+# -- types that nobody gave
+
+
+def _note_without_types(column: str) -> str:
+    """The note for events without types, if the query names none."""
+    return f'no column type: events are of no type, and ANY takes them (type_column="{column}" reads types)'
+
+
+def type_candidate(table: pa.Table, types: Collection[str]) -> tuple[str, list[str]] | None:
+    """The column that seems to hold the types of events, and the different texts in its first rows; None if there is
+    none.
+
+    That is the first column with one of `types`, else one with the name of a type, else the only column with few texts.
+    O(columns).
+    """
+    head = table.slice(0, _LOOKED_AT)
+    texts = {name: _few_texts(head, name) for name in dict.fromkeys(table.column_names)}
+    texts = {name: values for name, values in texts.items() if values}
+    for name, values in texts.items():
+        if not set(types).isdisjoint(values):
+            return name, values
+    like = [name for name in texts if name.lower() in _TYPE_LIKE]
+    like = like[:1] or [name for name, values in texts.items() if len(values) < head.num_rows]
+    return (like[0], texts[like[0]]) if len(like) == 1 else None
+
+
+def _few_texts(table: pa.Table, name: str) -> list[str]:
+    """The different texts of a column; none if it has others values, or many."""
+    if table.column_names.count(name) > 1:
+        return []
+    with suppress(EventError):
+        column = column_of(table[name], name)
+        if isinstance(column, TextColumn):
+            used = [column.texts[code].as_py() for code in np.unique(column.codes) if code >= 0]
+            few = len(used) <= _FEW_TYPES and not all(map(is_date, used))
+            return used if few else []
+    return []
 
 
 # -- times that nobody gave
 
 
-def time_candidates(table: pa.Table) -> list[str]:
+def time_candidates(table: pa.Table, form: str | None = None) -> list[str]:
     """The columns that may hold times: those of dates, by type or by their texts, then numbers with the name of a time.
-    Looks at the first rows. O(columns)."""
+    `form`: of texts that are times, as of `datetime.strptime`; None for xsd:dateTime. Looks at the first rows.
+    O(columns)."""
     dated, named = [], []
     for name in dict.fromkeys(table.column_names):
-        kind = _kind(table.slice(0, _LOOKED_AT), name)
+        kind = _kind(table.slice(0, _LOOKED_AT), name, form)
         if kind == "dates":
             dated.append(name)
         elif kind == "numbers" and _NAME.fullmatch(name):
@@ -371,7 +467,7 @@ def time_candidates(table: pa.Table) -> list[str]:
     return [*sorted(dated, key=lambda name: _NAME.fullmatch(name) is None), *named]
 
 
-def _kind(table: pa.Table, name: str) -> str:
+def _kind(table: pa.Table, name: str, form: str | None) -> str:
     """`dates`, `numbers`, or nothing of both; a column without values may be either."""
     if table.column_names.count(name) > 1:
         return ""
@@ -381,7 +477,7 @@ def _kind(table: pa.Table, name: str) -> str:
                 return "dates"
             case TextColumn(codes, texts):
                 used = {texts[code].as_py() for code in set(codes.tolist()) if code >= 0}
-                return "dates" if used and all(map(is_date, used)) else ""
+                return "dates" if used and all(_is_time(text, form) for text in used) else ""
             case MixedColumn(values, _):
                 return "dates" if all(v is None or (isinstance(v, str) and is_date(v)) for v in values) else ""
             case NumberColumn():
@@ -391,6 +487,15 @@ def _kind(table: pa.Table, name: str) -> str:
                 dates = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
                 return "dates" if dates else "numbers"
     return ""
+
+
+def _is_time(text: str, form: str | None) -> bool:
+    if form is None:
+        return is_date(text)
+    with suppress(EventError):
+        time_by_form(text, form)
+        return True
+    return False
 
 
 def counted_hint(word: str, candidates: Iterable[str], *, what: str, placeholder: str) -> str:
@@ -406,12 +511,12 @@ def counted_hint(word: str, candidates: Iterable[str], *, what: str, placeholder
     return f'{taken}; time_from="arrival" counts the events instead, 1 ms apart'
 
 
-def no_times(timed: str, source: str, table: pa.Table) -> OptionError:
+def no_times(timed: str, source: str, table: pa.Table, form: str | None = None) -> OptionError:
     """Times are needed by `timed`, a clause or an option, and the events of `source` have none that were named."""
     return OptionError(
         f"{timed} needs the times of the events, and {source} has no column {' or '.join(TIME_COLUMNS)}; "
         f"there are: {listed(table.column_names)}",
-        counted_hint("time", time_candidates(table), what="column", placeholder="COLUMN"),
+        counted_hint("time", time_candidates(table, form), what="column", placeholder="COLUMN"),
     )
 
 

@@ -15,17 +15,16 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import StructField
+from pyspark.sql.types import NumericType, StructField
 
-from spaseq.core.errors import EventError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventOptions
 from spaseq.core.events.columns import column_of
-from spaseq.core.events.timestamps import TimestampAssigner
+from spaseq.core.events.timestamps import TIME_COLUMNS, TimestampAssigner, no_times, unlike_clocks
 from spaseq.spark.batch.cuts import TupleQuery
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _SOURCE: Final = "<events>"
-_TIMES: Final = ("time", "timestamp")
 
 
 def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> dict[str, DataFrame]:
@@ -39,20 +38,74 @@ def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: 
     tables = {name: _empty_table(frame) for name, frame in found.items()}
     times, streams = _times_read(options), ", ".join(filter(None, frames)) or _SOURCE
     for table in tables.values():
-        TimestampAssigner(options, _SOURCE).read(table)
+        TimestampAssigner(options, _SOURCE, types=()).read(table)  # `query.run` asks for types
         for name in read:
             if name in table.column_names:
                 column_of(_sample(table.schema.field(name).type), name, _SOURCE if name in times else streams)
+    counted = _are_counted(query, tables, options)
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
-    words = {word: getattr(options, word) for word in ("type_column", "time", "time_unit", "interval", "lateness")}
-    query.run(**given, **words, time_from="arrival" if options.from_arrival else None).to_arrow()
+    words = {word: getattr(options, word) for word in ("time", "time_unit", "interval", "lateness")}
+    query.run(**given, **words, **options.typing, time_from="arrival" if counted else None).to_arrow()
     return found
+
+
+def row_schema(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> pa.Schema | None:
+    """The columns that SELECT computes, with their types; None if it computes none. Runs no job.
+
+    Raises `OptionError` for a column whose type the columns of the DataFrames do not tell.
+    """
+    if not query.columns:
+        return None
+    tables = {name: _empty_table(frame) for name, frame in frames.items()}
+    given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
+    found = query.run(**given, **options.typing, time_from="arrival")
+    found.count()
+    schema = found.with_times(iso=has_dates(frames, options), unit=options.unit).empty().schema
+    fields = []
+    for field in schema:
+        if pa.types.is_null(field.type):
+            hint = "give the attributes of one bracket of PARTITION BY one type"
+            raise OptionError(f"the type of the column {field.name} is not known", hint)
+        kind = field.type
+        if pa.types.is_timestamp(kind):  # Spark's times and durations are of microseconds
+            kind = pa.timestamp("us", kind.tz)
+        elif pa.types.is_duration(kind):
+            kind = pa.duration("us")
+        fields.append(field.with_type(kind))
+    return pa.schema(fields)
+
+
+def has_dates(frames: Mapping[str, DataFrame], options: EventOptions) -> bool:
+    """True if the times of the tuples are dates, or texts of dates, not numbers."""
+    for frame in frames.values():
+        kinds = {field.name: field.dataType for field in frame.schema.fields}
+        named = [kinds[name] for name in _times_read(options) if name in kinds]
+        if named:
+            return not isinstance(named[0], NumericType)
+    return False
+
+
+def _are_counted(query: TupleQuery, tables: Mapping[str, pa.Table], options: EventOptions) -> bool:
+    """True if tuples have no times but their places. Here no other column is guessed than those of `TIME_COLUMNS`.
+
+    Raises `OptionError` if times are needed, or if one stream has them and another has not.
+    """
+    if options.from_arrival or options.time is not None:
+        return options.from_arrival
+    timed = {name: not set(TIME_COLUMNS).isdisjoint(table.column_names) for name, table in tables.items()}
+    untimed = [name for name, has in timed.items() if not has]
+    if untimed and len(untimed) < len(timed):
+        raise unlike_clocks(next(name for name, has in timed.items() if has), untimed[0], tables[untimed[0]])
+    needs = query.compiled.timed or ("lateness" if options.lateness else "")
+    if untimed and needs and not options.counts:
+        raise no_times(needs, _SOURCE, tables[untimed[0]])
+    return bool(untimed)
 
 
 def _names_read(query: TupleQuery, options: EventOptions) -> tuple[str, ...]:
     """The attributes that the query and the options name, each once."""
     names = chain(
-        (options.type_column or "type", *_times_read(options)),
+        (*([options.type_column or "type"] if options.in_columns else ()), *_times_read(options)),
         query.attributes,
         *query.partition,
         (query.window_attribute,),
@@ -62,7 +115,7 @@ def _names_read(query: TupleQuery, options: EventOptions) -> tuple[str, ...]:
 
 def _times_read(options: EventOptions) -> tuple[str, ...]:
     """The columns that times may be taken from."""
-    return () if options.from_arrival else (options.time,) if options.time else _TIMES
+    return () if options.from_arrival else (options.time,) if options.time else TIME_COLUMNS
 
 
 def _renamed(frame: DataFrame, read: tuple[str, ...]) -> DataFrame:

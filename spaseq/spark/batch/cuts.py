@@ -43,6 +43,9 @@ class TupleQuery(Protocol):
     """A query over tuples, as `ceql.compile` makes it. It pickles."""
 
     @property
+    def compiled(self) -> Any: ...
+
+    @property
     def text(self) -> str: ...
 
     @property
@@ -55,6 +58,9 @@ class TupleQuery(Protocol):
 
     @property
     def selected(self) -> tuple[str, ...]: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
 
     @property
     def partition(self) -> tuple[tuple[str, ...], ...]: ...

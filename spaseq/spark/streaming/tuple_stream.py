@@ -82,7 +82,7 @@ def _identity(query: TupleQuery, events: Tuples, words: StreamWords) -> dict[str
     """What must be the same wherever a checkpoint is gone on from. Budgets, lateness and `idle` may change."""
     given = events if isinstance(events, Mapping) else {"": events}
     reading = EventOptions.parse(**{word: words[word] for word in words.keys() & TupleWords.__annotations__.keys()})  # type: ignore[literal-required]
-    kept = {"type_column": reading.type_column, "time": reading.time, "time_unit": reading.unit}
+    kept = {**reading.typing, "time": reading.time, "time_unit": reading.unit}
     return {
         "query": " ".join(query.text.split()),
         "settings": query.identity.get("settings", ""),
@@ -123,7 +123,7 @@ def stream_tuples(
         for number, frame in enumerate(frames)
     ]
     clock = StreamOptions(time=TIME, ties="arrival", lateness=options.lateness, late=options.late)
-    make = partial(TupleEvaluation, query, tuple(named), clock, options.type_column, idle)
+    make = partial(TupleEvaluation, query, tuple(named), clock, options.typing, idle)
     return evaluated(reduce(DataFrame.unionByName, sent), make, TUPLE_ROWS, buckets[0])
 
 
@@ -155,7 +155,7 @@ def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
-    times = TimestampAssigner(job.options, "<events>")
+    times = TimestampAssigner(job.options, "<events>", types=())
     for part, batch in enumerate(batches):
         if not batch.num_rows:
             continue
@@ -212,12 +212,12 @@ class TupleEvaluation:
         query: TupleQuery,
         names: tuple[str, ...],
         options: StreamOptions,
-        type_column: str | None,
+        typing: Mapping[str, str | None] | None = None,
         idle: int = 0,
     ) -> None:
         self._query = query
         self._names = names
-        self._words: dict[str, Any] = {"type_column": type_column, "time": TIME, "time_unit": "ns"}
+        self._words: dict[str, Any] = {**(typing or {}), "time": TIME, "time_unit": "ns"}
         self._clock = Clock(len(names), options, loose=True, idle=idle)
         self._stream = query.open(streams=[name for name in names if name] or None, **self._words)
         self._pending: list[tuple[np.ndarray, bytes]] = []

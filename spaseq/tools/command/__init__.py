@@ -32,8 +32,10 @@ from spaseq.tools.command.options import (
     add_plot,
     add_query,
     add_results,
+    add_text_form,
     add_times,
     command_parser,
+    text_form_of,
     times_of,
 )
 from spaseq.tools.command.outputs import opened
@@ -41,6 +43,6 @@ from spaseq.tools.command.process import run_command
 from spaseq.tools.command.table import Table
 
 __all__ = ["Format", "Table", "accounted", "add_demo", "add_explain", "add_memory", "add_plot", "add_query",
-           "add_results", "add_times", "bounded", "chosen_format", "command_parser", "compiled_query", "note", "opened",
-           "query_file", "query_text", "remarks", "report", "run_command", "run_main", "times_of",
-           "warn"]  # fmt: skip
+           "add_results", "add_text_form", "add_times", "bounded", "chosen_format", "command_parser",
+           "compiled_query", "note", "opened", "query_file", "query_text", "remarks", "report",
+           "run_command", "run_main", "text_form_of", "times_of", "warn"]  # fmt: skip

@@ -102,6 +102,25 @@ def times_of(options: argparse.Namespace) -> dict[str, Any]:
     return {word: getattr(options, word) for word in ("time", "time_from", "time_unit", "interval", "lateness", "late")}
 
 
+def add_text_form(texts: Any) -> None:
+    """Add the options for the form of text files of events: the words of `spaseq.core.events.options.TextForm`."""
+    texts.add_argument(
+        "--delimiter", metavar="SIGN", help="sign between fields of CSV, or tab (, ; tab or |, as it is)"
+    )
+    texts.add_argument(
+        "--decimal", metavar="SIGN", help="sign before decimals in CSV, . or , (as the first values are)"
+    )
+    texts.add_argument("--quote", metavar="SIGN", help='sign around fields of CSV, or none (")')
+    texts.add_argument("--encoding", metavar="NAME", help="latin-1, windows-1252, utf-16, … (utf-8)")
+    texts.add_argument("--time-format", metavar="FORMAT",
+                       help="form of texts that are times, as '%%d.%%m.%%Y %%H:%%M' (ISO 8601)")  # fmt: skip
+
+
+def text_form_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The values given for the words of `add_text_form`."""
+    return {word: getattr(options, word) for word in ("delimiter", "decimal", "quote", "encoding", "time_format")}
+
+
 def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default: str, what: str) -> None:
     """Adds --format, --output and --limit. `what` is the noun for the results in the help texts, `default` the format
     if neither --format nor the suffix of --output gives one."""

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 _MODULES: Final = {"ceql": "ceql.cli.studio", "spaseq": "spaseq.cli.studio"}
 """The module with the `STUDIO` of each language. Nothing of spaseq imports ceql, so it is named here."""
+_TEXTS: Final = ("delimiter", "decimal", "quote", "encoding", "time_format")
 _TIMES: Final = ("time", "time_from", "time_unit", "interval", "lateness", "late")
 READING: Final = {
-    "ceql": ("type_column", *_TIMES),
+    "ceql": ("type_column", "type", *_TIMES, *_TEXTS),
     "spaseq": ("event_by", *_TIMES, "ties", "malformed", "entailment"),
 }
 """By language, the words of its `run` that say how events are read; none names a file."""

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, Final
 
 from spaseq.core.errors import OptionError
-from spaseq.tools.command.options import add_times, count
+from spaseq.tools.command.options import add_text_form, add_times, count
 
 _ABOUT: Final = (
     "Open a page on this machine with a query, its events, its matches and its automaton. Queries of both languages; "
@@ -43,12 +43,14 @@ def add_studio_words(parser: argparse.ArgumentParser) -> None:
                         help="groups of what these connect (SPAseq)")  # fmt: skip
     events = parser.add_argument_group("events and time, as of run")
     events.add_argument("--type-column", metavar="COLUMN", help="column of the event type (CEQL)")
+    events.add_argument("--type", metavar="NAME", help="type of all events (CEQL)")
     events.add_argument("--valuations", action="store_true", help="say which variable took which events (CEQL)")
     events.add_argument("--event-by", metavar="graph|subject|size:N", help="what makes an event (SPAseq)")
     events.add_argument("--ties", metavar="instant|arrival", help="graphs of equal time (SPAseq)")
     events.add_argument("--malformed", metavar="drop|error", help="lines that cannot be read (SPAseq)")
     events.add_argument("--entailment", choices=("rdfs", "owl-rl"), help="reason over the knowledge (SPAseq)")
     add_times(events, "column or predicate", "what the events have")
+    add_text_form(parser.add_argument_group("text files of events (CEQL), as of run"))
     parser.set_defaults(time_unit=None, interval=None, lateness=None, late=None)
     page = parser.add_argument_group("page")
     page.add_argument("--port", type=count, default=0, metavar="N", help="port of this machine (a free one)")

@@ -155,6 +155,10 @@ def _files(options: argparse.Namespace) -> Iterator[File]:
     for path in options.events:
         if path == "-":
             raise OptionError("the studio cannot read events from standard input", "name a file")
+        if "=" in path and not os.path.exists(path):
+            raise OptionError(
+                f"--events {path}: no such file; the studio has no TYPE=FILE", "give the files a column type"
+            )
         yield File("events", "", path)
     for option, role in (("stream", "stream"), ("kb", "kb")):
         for name, paths in map(_name_parser(f"--{option}"), getattr(options, option)):

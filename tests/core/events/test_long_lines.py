@@ -34,7 +34,7 @@ def test_a_record_that_is_longer_than_any_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(blocks, "_BLOCK", 10)
     rest = blocks.Unfinished("e.csv", most=100)
     monkeypatch.setattr(blocks, "Unfinished", lambda name: rest)
-    found = blocks.line_blocks(blocks.Joined(b"a,b\n" + b"x" * 200, io.BytesIO()), "e.csv", quoted=True)
+    found = blocks.line_blocks(blocks.Joined(b"a,b\n" + b"x" * 200, io.BytesIO()), "e.csv", b'"')
     with pytest.raises(EventError, match=r"e\.csv: a line of more than 100 bytes"):
         list(found)
 
@@ -45,7 +45,7 @@ def test_blocks_end_with_lines_outside_of_quotes(monkeypatch: pytest.MonkeyPatch
     rng = random.Random(seed)
     monkeypatch.setattr(blocks, "_BLOCK", rng.randint(1, 12))
     text = bytes(rng.choice(b'ab"\n\n') for _ in range(rng.randint(0, 80)))
-    found = list(blocks.line_blocks(blocks.Joined(text, io.BytesIO()), "e.csv", quoted=True))
+    found = list(blocks.line_blocks(blocks.Joined(text, io.BytesIO()), "e.csv", b'"'))
     assert b"".join(found) == text
     for block in found[:-1]:
         assert block.endswith(b"\n") and block.count(b'"') % 2 == 0
