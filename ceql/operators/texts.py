@@ -182,7 +182,10 @@ def _by_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
         known = codes >= 0
         if pa.types.is_boolean(found.type):
             return TruthColumn(column.where(truths_of(found)), None if known.all() else known)
-        numbers = np.append(found.to_numpy(zero_copy_only=False).astype(np.int64), 0)
+        # Of the buffer: to_numpy would import pandas if it can.
+        numbers = np.append(
+            np.frombuffer(found.buffers()[1], np.int32, len(found), 4 * found.offset).astype(np.int64), 0
+        )
         return NumberColumn(numbers[codes], None if known.all() else known)
 
     return compute
