@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ceql.expressions.members import members
 from ceql.operators import values
 from ceql.operators.arithmetic import ARITHMETIC, negate
-from ceql.operators.functions import FUNCTIONS
+from ceql.operators.functions import FUNCTIONS, Function
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
 from spaseq.core.events import Duration
@@ -98,9 +98,32 @@ def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
         case ast.Case():
             return _case(node, lookup)
         case ast.Call(name, arguments):
-            reads, of_values = [compile_value(a, lookup) for a in arguments], FUNCTIONS[name].of_values
-            return lambda env: of_values(*[read(env) for read in reads])
+            return _call(FUNCTIONS[name], [compile_value(a, lookup) for a in arguments])
     raise InternalError(f"no evaluation of {type(node).__name__}")
+
+
+def _call(function: Function, reads: list[Value[E]]) -> Value[E]:
+    """Values of the right classes go to `work` at once; NULL and wrong kinds are left to `of_values`."""
+    # PERF: ABS(v) takes 0.2 us; 1.1 us if `of_values` looks at each value.
+    work, of_values = function.work, function.of_values
+    classes = [function.classes(place) for place in range(len(reads))]
+
+    def several(env: E) -> Any:
+        values = [read(env) for read in reads]
+        for value, right in zip(values, classes, strict=True):
+            if value.__class__ not in right:
+                return of_values(*values)
+        return work(*values)
+
+    if len(reads) > 1:
+        return several
+    (read,), (right,) = reads, classes
+
+    def one(env: E) -> Any:
+        value = read(env)
+        return work(value) if value.__class__ in right else of_values(value)
+
+    return one
 
 
 def _case(node: ast.Case, lookup: Lookup[E]) -> Value[E]:

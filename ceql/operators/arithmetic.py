@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ceql.operators.times import moved
+from ceql.operators.times import move
 from ceql.operators.values import INT64, kind_of, mismatch
 from spaseq.core.events import Duration, Instant
 
@@ -46,7 +46,7 @@ class Arithmetic:
         if left is None or right is None:
             return None
         if isinstance(left, _SPANS) or isinstance(right, _SPANS):
-            return moved(self.symbol, left, right)
+            return move(self.symbol, left, right)
         for side in (left, right):
             if kind_of(side) != "number":
                 raise mismatch(kind_of(left), kind_of(right), f"{left!r} {self.symbol} {right!r}")

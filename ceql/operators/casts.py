@@ -131,10 +131,12 @@ def _cast_columns(value: Operand, kind: Operand, count: int) -> Any:
         return NotImplemented
     is_whole = value.values.dtype == np.int64
     if wanted == "TEXT":
-        texts = pa.array(value.values).cast(pa.string())
+        if not is_whole:
+            return NotImplemented
+        buffer = pa.py_buffer(np.ascontiguousarray(value.values))  # pa.array would import pandas if it can
+        texts = pa.Int64Array.from_buffers(pa.int64(), count, [None, buffer]).cast(pa.string())
         rows = np.arange(count, dtype=np.int32)
-        codes = rows if value.known is None else np.where(value.known, rows, np.int32(-1))
-        return TextColumn(codes, texts) if is_whole else NotImplemented
+        return TextColumn(rows if value.known is None else np.where(value.known, rows, np.int32(-1)), texts)
     if is_whole:
         return value
     with np.errstate(all="ignore"):

@@ -119,7 +119,7 @@ def column_from(found: Sequence[Any]) -> Column | None:
     return NumberColumn(np.array(filled, np.float64), known, whole)
 
 
-def taken(column: Column | None, rows: np.ndarray) -> Column | None:
+def rows_at(column: Column | None, rows: np.ndarray) -> Column | None:
     """The column with the values at `rows`, int (n,), in their order."""
     if column is None:
         return None

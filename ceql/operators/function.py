@@ -1,12 +1,12 @@
-"""A row of the table of functions (`ceql.operators.functions`): its arguments, its result, and how it is computed.
+"""A row of the table of functions (`ceql.operators.functions`): its arguments, its result, and its computation.
 
-A function is computed in three ways, with one result: of single values (`of_values`), of columns (`of_columns`), and of
-constants before the first event. Of columns there are again three: by a function of columns, if the row has one; of
-columns of few texts, once for each combination of these; else row by row.
+A function is computed of single values (`of_values`) and of columns (`of_columns`), with one result. Columns go to a
+function of columns, if the row has one. Few texts have a result for each combination of them, others one for each row.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ceql.operators.columns import ByRow, Constant, Operand, column_from, compact, operand_kind, taken, values_of
-from ceql.operators.values import KIND_WORDS, kind_of
+from ceql.operators.columns import ByRow, Constant, Operand, column_from, compact, operand_kind, rows_at, values_of
+from ceql.operators.values import CLASSES, KIND_WORDS, kind_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import TextColumn
 
@@ -35,8 +35,8 @@ class Function:
     of the first argument. `work` is a function of the arguments' values, none of them NULL unless `takes_null`; its
     result is None for NULL. `columns` is a function of columns and `Constant`s, none of them NULL throughout unless
     `takes_null`, and the number of events. It gives a column, and NotImplemented if it has no answer for these.
-    `constants` are the places of arguments that must be constants; `check` takes the arguments before the first event,
-    None for those that are not constants, and raises `EventError` for wrong ones.
+    `constants` are the places of arguments that must be constants. `check` takes the arguments before the first event,
+    None for those that are not constants; it raises `EventError` for wrong ones.
 
     An aggregate has states: `start`, `add` gives the next one for a value in order of positions, NULL too, and `work`
     the result of the last. States are hashable and small.
@@ -76,14 +76,21 @@ class Function:
         """True if it takes so many arguments."""
         return len(self.takes) - self.optional <= count <= (math.inf if self.repeats else len(self.takes))
 
-    def wanted(self, place: int) -> str:
+    def kind_at(self, place: int) -> str:
         """The element of `takes` for an argument."""
         return self.takes[min(place, len(self.takes) - 1)]
 
     def accepts(self, place: int, kind: str) -> bool:
         """True if an argument may be of this kind."""
-        wanted = self.wanted(place)
+        wanted = self.kind_at(place)
         return wanted in _FREE or kind in wanted.split("/")
+
+    def classes(self, place: int) -> frozenset[type]:
+        """The Python classes that `work` takes for an argument."""
+        wanted = self.kind_at(place)
+        kinds = CLASSES if wanted in _FREE else wanted.split("/")
+        null = (type(None),) if self.takes_null else ()
+        return frozenset(itertools.chain(*(CLASSES[kind] for kind in kinds), null))
 
     def of_values(self, *arguments: Any) -> Any:
         """The result for single values; None for NULL. `EventError` for a value of another kind."""
@@ -96,7 +103,7 @@ class Function:
 
     def wrong(self, place: int, kind: str) -> EventError:
         """The error for an argument of another kind."""
-        wanted, found = self.wanted(place), KIND_WORDS[kind]
+        wanted, found = self.kind_at(place), KIND_WORDS[kind]
         if len(self.takes) == 1:
             problem = f"{self.name} is of {kind_words(wanted)}, and this is {found}"
         elif len({*self.takes}) == 1 and not self.optional and not self.repeats:
@@ -156,7 +163,7 @@ class Function:
             for (place, _), text in zip(places, texts, strict=True):
                 fixed[place] = text
             found.append(self.work(*fixed) if self.takes_null or None not in texts else None)
-        return taken(column_from(found), rows)
+        return rows_at(column_from(found), rows)
 
 
 def _apart(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

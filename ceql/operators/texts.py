@@ -30,7 +30,7 @@ _REMEMBERED: Final = 256
 """Characters of a text and its pattern up to which a result is cached."""
 
 
-def _sized(text: str) -> str:
+def _check_size(text: str) -> str:
     if len(text) > LONGEST:
         problem = f"a function makes a text of {len(text):,} characters, and {LONGEST:,} is the most"
         raise EventError(problem, hint="REPLACE and CONCAT in each other double a text")
@@ -82,11 +82,11 @@ def _contains(whole: Any, part: Any) -> bool:
 
 
 def _replace(text: str, old: str, new: str) -> str:
-    return _sized(text.replace(old, new)) if old else text
+    return _check_size(text.replace(old, new)) if old else text
 
 
 def _concat(*texts: str | None) -> str:
-    return _sized("".join([text for text in texts if text is not None]))
+    return _check_size("".join([text for text in texts if text is not None]))
 
 
 def group_pattern(pattern: str, group: int) -> str:
@@ -129,7 +129,7 @@ def group_pattern(pattern: str, group: int) -> str:
     return "".join(out) if group else f"(?P<g>{''.join(out)})"
 
 
-def _extracted(texts: pa.StringArray, pattern: str, group: Any = 0) -> pa.StringArray:
+def _extract_each(texts: pa.StringArray, pattern: str, group: Any = 0) -> pa.StringArray:
     """The first match in each text, or a group of it; NULL without a match. Linear in the length of a text."""
     number = whole_number(group, "REGEXP_EXTRACT")
     return pc.struct_field(pc.extract_regex(texts, group_pattern(pattern, number)), [0])
@@ -140,7 +140,7 @@ def _extract(text: str, pattern: str, group: Any = 0) -> str | None:
 
 
 def _extract_one(text: str, pattern: str, group: Any) -> str | None:
-    found: str | None = _extracted(text_array([text]), pattern, group)[0].as_py()
+    found: str | None = _extract_each(text_array([text]), pattern, group)[0].as_py()
     return found
 
 
@@ -154,7 +154,7 @@ def _check_extract(text: None, pattern: str, group: Any = 0) -> None:
         raise EventError("the group of REGEXP_EXTRACT is a whole number, 0 for the whole match")
     try:
         pc.match_substring_regex(text_array([""]), pattern)
-        _extracted(text_array([""]), pattern, group)
+        _extract_each(text_array([""]), pattern, group)
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression:").strip()
         raise EventError(f"this is not a regular expression: {reason}", hint="it is one of RE2") from None
@@ -182,7 +182,10 @@ def _by_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
         known = codes >= 0
         if pa.types.is_boolean(found.type):
             return TruthColumn(column.where(truths_of(found)), None if known.all() else known)
-        numbers = np.append(found.to_numpy(zero_copy_only=False).astype(np.int64), 0)
+        # Of the buffer: to_numpy would import pandas if it can.
+        numbers = np.append(
+            np.frombuffer(found.buffers()[1], np.int32, len(found), 4 * found.offset).astype(np.int64), 0
+        )
         return NumberColumn(numbers[codes], None if known.all() else known)
 
     return compute
@@ -197,18 +200,18 @@ def _of_ascii(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
-def _trimmed(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def _trim_by(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return lambda texts, characters=" ": kernel(texts, characters) if characters else texts
 
 
-def _sliced(texts: pa.StringArray, start: Any, length: Any = None) -> Any:
+def _slice(texts: pa.StringArray, start: Any, length: Any = None) -> Any:
     first = whole_number(start, "SUBSTRING") - 1
     if first < 0 or first > LONGEST or (length is not None and not 0 <= length <= LONGEST):
         return NotImplemented
     return pc.utf8_slice_codeunits(texts, first, None if length is None else first + whole_number(length, "SUBSTRING"))
 
 
-def _replaced(texts: pa.StringArray, old: str, new: str) -> Any:
+def _replace_each(texts: pa.StringArray, old: str, new: str) -> Any:
     longest = pc.max(pc.utf8_length(texts)).as_py() or 0
     if not old or longest * max(1, len(new)) > LONGEST:
         return NotImplemented
@@ -248,14 +251,14 @@ def _concat_columns(*operands: Operand, count: int) -> Any:
 TEXTS: Final = (
     Function("LOWER", ("text",), "text", str.lower, columns=_by_kernel(_of_ascii(pc.utf8_lower))),
     Function("UPPER", ("text",), "text", str.upper, columns=_by_kernel(_of_ascii(pc.utf8_upper))),
-    Function("TRIM", ("text", "text"), "text", _trim, optional=1, columns=_by_kernel(_trimmed(pc.utf8_trim)),
+    Function("TRIM", ("text", "text"), "text", _trim, optional=1, columns=_by_kernel(_trim_by(pc.utf8_trim)),
              sample="TRIM(x.name)"),
-    Function("LTRIM", ("text", "text"), "text", _trim_left, optional=1, columns=_by_kernel(_trimmed(pc.utf8_ltrim)),
+    Function("LTRIM", ("text", "text"), "text", _trim_left, optional=1, columns=_by_kernel(_trim_by(pc.utf8_ltrim)),
              sample="LTRIM(x.name)"),
-    Function("RTRIM", ("text", "text"), "text", _trim_right, optional=1, columns=_by_kernel(_trimmed(pc.utf8_rtrim)),
+    Function("RTRIM", ("text", "text"), "text", _trim_right, optional=1, columns=_by_kernel(_trim_by(pc.utf8_rtrim)),
              sample="RTRIM(x.name)"),
     Function("LENGTH", ("text/list",), "number", len, columns=_by_kernel(pc.utf8_length)),
-    Function("SUBSTRING", ("text", "number", "number"), "text", _substring, optional=1, columns=_by_kernel(_sliced),
+    Function("SUBSTRING", ("text", "number", "number"), "text", _substring, optional=1, columns=_by_kernel(_slice),
              sample="SUBSTRING(x.name, 1, 3)"),
     Function("POSITION", ("text", "text"), "number", _position, sample="POSITION('@', x.name)"),
     Function("CONTAINS", ("text/list", "text/number"), "truth", _contains, columns=_by_kernel(pc.match_substring),
@@ -264,11 +267,11 @@ TEXTS: Final = (
              sample="STARTSWITH(x.name, 'adm')"),
     Function("ENDSWITH", ("text", "text"), "truth", str.endswith, columns=_by_kernel(pc.ends_with),
              sample="ENDSWITH(x.name, 'min')"),
-    Function("REPLACE", ("text", "text", "text"), "text", _replace, columns=_by_kernel(_replaced),
+    Function("REPLACE", ("text", "text", "text"), "text", _replace, columns=_by_kernel(_replace_each),
              sample="REPLACE(x.name, '-', '')"),
     Function("CONCAT", ("text",), "text", _concat, repeats=True, takes_null=True, columns=_concat_columns,
              sample="CONCAT(x.name, ' ', x.place)"),
     Function("REGEXP_EXTRACT", ("text", "text", "number"), "text", _extract, optional=1,
-             columns=_by_kernel(_extracted), constants=(1, 2), check=_check_extract,
+             columns=_by_kernel(_extract_each), constants=(1, 2), check=_check_extract,
              sample="REGEXP_EXTRACT(x.name, '[0-9]+')"),
 )  # fmt: skip

@@ -18,7 +18,7 @@ import numpy as np
 
 from ceql.operators.columns import Constant, Operand, both_known
 from ceql.operators.function import Function
-from ceql.operators.values import INT64, kind_of, mismatch, shown, time_of
+from ceql.operators.values import INT64, kind_of, mismatch, text_of, time_of
 from ceql.operators.zones import SECOND, check_zone, offset_at, offsets_at, utc_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import (
@@ -47,36 +47,36 @@ _MOST: Final = 2.0**63
 _DAY: Final = 86_400
 
 
-def moved(symbol: str, left: Any, right: Any) -> Any:
+def move(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left symbol right` if one is a time or a duration; None for NULL. `EventError` if the kinds do not
     go together."""
     kinds = kind_of(left), kind_of(right)
     kind = KINDS.get((kinds[0], symbol, kinds[1]))
     if kind is None:
-        raise mismatch(*kinds, f"{shown(left)} {symbol} {shown(right)}")
+        raise mismatch(*kinds, f"{text_of(left)} {symbol} {text_of(right)}")
     if symbol in "+-":
         total = int(left) + int(right) if symbol == "+" else int(left) - int(right)
-        return _fitted(total, kind)
+        return _fit(total, kind)
     if kind == "number":
         return int(left) / int(right) if right else None
     if symbol == "*":
         span, number = (left, right) if kinds[0] == "duration" else (right, left)
-        return _fitted(int(span) * number, kind) if isinstance(number, int) else _rounded(float(span) * number)
-    return _rounded(int(left) / right) if right else None
+        return _fit(int(span) * number, kind) if isinstance(number, int) else _round(float(span) * number)
+    return _round(int(left) / right) if right else None
 
 
-def _fitted(total: int, kind: str) -> Instant | Duration | None:
+def _fit(total: int, kind: str) -> Instant | Duration | None:
     if total not in INT64 or (kind == "time" and total == INT64[0]):
         return None
     return Instant(total) if kind == "time" else Duration(total)
 
 
-def _rounded(total: float) -> Duration | None:
+def _round(total: float) -> Duration | None:
     return Duration(round(total)) if abs(total) < _MOST else None
 
 
 def moved_columns(symbol: str, left: Operand, right: Operand, what: str) -> Operand:
-    """As `moved`, of columns and constants, at least one of them a column; `what` is the expression's text."""
+    """As `move`, of columns and constants, at least one of them a column; `what` is the expression's text."""
     if left is None or right is None:
         return None
     kinds = _kind(left), _kind(right)
@@ -229,7 +229,7 @@ def _local(time: TimeColumn, zone: Operand) -> tuple[np.ndarray, np.ndarray | in
     return seconds + offsets, offsets
 
 
-def _truncated(unit: str, time: Any, zone: str | None = None) -> Instant | None:
+def _truncate(unit: str, time: Any, zone: str | None = None) -> Instant | None:
     second = _nanoseconds(time) // SECOND
     local = second if zone is None else second + offset_at(zone, second)
     name = unit.lower()
@@ -296,7 +296,7 @@ def _to_time_columns(value: Operand, unit: Operand = None, *, count: int) -> Any
 
 TIMES: Final = (
     *map(_part, _PARTS),
-    Function("DATE_TRUNC", ("text", "time/text", "text"), "time", _truncated, optional=1, columns=_truncated_columns,
+    Function("DATE_TRUNC", ("text", "time/text", "text"), "time", _truncate, optional=1, columns=_truncated_columns,
              constants=(0, 2), check=_check_truncated, sample="DATE_TRUNC('day', x.time)"),
     Function("TO_TIME", ("number/text/time", "text"), "time", _to_time, optional=1, columns=_to_time_columns,
              constants=(1,), check=_check_to_time, sample="TO_TIME(x.time, 'ms')"),

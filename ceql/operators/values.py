@@ -45,6 +45,9 @@ def kind_of(value: Any) -> str:
     return "text" if isinstance(value, str) else "number"
 
 
+CLASSES: Final = {"number": (int, float), "text": (str,), "truth": (bool,), "time": (Instant,),
+                  "duration": (Duration,), "list": (tuple,)}  # fmt: skip
+"""By kind the Python classes of its values."""
 KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "a truth value", "time": "a time",
                       "duration": "a duration", "list": "a list of numbers"}  # fmt: skip
 ARROW_TYPES: Final = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_(),
@@ -85,10 +88,10 @@ def _as_times(symbol: str, left: Any, right: Any, kinds: tuple[str, str]) -> tup
         return int(left), time_of(right)
     if kinds == ("text", "time"):
         return time_of(left), int(right)
-    raise mismatch(*kinds, f"{shown(left)} {symbol} {shown(right)}")
+    raise mismatch(*kinds, f"{text_of(left)} {symbol} {text_of(right)}")
 
 
-def shown(value: Any) -> str:
+def text_of(value: Any) -> str:
     """A value in a message."""
     if isinstance(value, Instant):
         return format_time(value)

@@ -215,7 +215,7 @@ class _Types:
         if function.repeats or function.name == "NULLIF":
             self.common(node.arguments, node, variable)
         for place, (argument, kind) in enumerate(zip(node.arguments, kinds, strict=False)):
-            wanted = function.wanted(place)
+            wanted = function.kind_at(place)
             if kind is None or (function.accepts(place, kind) and wanted != "ordered"):
                 continue
             if wanted != "ordered":

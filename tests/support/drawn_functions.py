@@ -78,10 +78,10 @@ def expression(kind: str, random: random.Random, depth: int, variables: tuple[st
     """The text of an expression of a kind, forms up to `depth` in each other. Its attributes are those of the event at
     hand, or of `variables`."""
     if depth == 0 or (kind != "c" and random.random() < 0.2):
-        return _named(random.choice(LEAVES[kind]), random, variables)
+        return _name(random.choice(LEAVES[kind]), random, variables)
     forms = FORMS[kind] + (CHOICES if kind != "c" else ())
     text = random.choice(forms).replace("{k}", "{" + kind + "}")
-    text = _named(text, random, variables)
+    text = _name(text, random, variables)
     while any(part in text for part in ("{n}", "{t}", "{b}", "{c}", "{d}", "{s}", "{w}", "{l}")):
         place = min((text.find("{" + k + "}"), k) for k in "ntbcdswl" if "{" + k + "}" in text)
         at, part = place
@@ -89,7 +89,7 @@ def expression(kind: str, random: random.Random, depth: int, variables: tuple[st
     return text
 
 
-def _named(text: str, random: random.Random, variables: tuple[str, ...]) -> str:
+def _name(text: str, random: random.Random, variables: tuple[str, ...]) -> str:
     """The text with a variable before each attribute; those stand outside of braces and quotes."""
     if not variables:
         return text
