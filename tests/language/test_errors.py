@@ -39,7 +39,7 @@ hint: SEQ (A ; B) with a DEFINE GPM for each; a query over typed tuples is one o
         """<query>:1:8: found 'a'
   SELECT a WHERE A AS a ; B
          ^
-expected: '*', DISTINCT, a ?variable, an expression ( … )
+expected: '*', DISTINCT, FIRST, a ?variable, an expression ( … )
 hint: variables begin with ?; a query over typed tuples is one of CEQL: ceql run""",
     ),
     "zero or more as in regular expressions": (

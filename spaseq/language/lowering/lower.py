@@ -118,10 +118,11 @@ def _step(query: CheckedQuery, variant: Variant, index: int) -> Pattern:
     if step.rounds is not None:
         earlier = frozenset().union(*(_binds(query.patterns, s) for s in variant.steps[:index] if not s.gap))
         collect = (query.clauses.rounds & _binds(query.patterns, step)) - earlier
+    goal = set() if query.after is None else {query.after.variable}
     atoms: list[Pattern] = [
         Atom(
             frozenset({Holds(conjunction)}),
-            frozenset({"+".join(conjunction)}),
+            frozenset({"+".join(conjunction), *(goal & set(conjunction))}),
             Take(conjunction, keep, track, before, owed, collect),
         )
         for conjunction in step.alternatives

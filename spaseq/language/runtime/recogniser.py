@@ -204,7 +204,8 @@ class Recogniser(Recognition):
             if self._endings is not None:
                 yield from self._results.push(self._matches(found, batch), int(batch.times[-1]))
                 continue
-            if self._query.partition or not passes:  # the matches of one end belong together
+            apart = self._query.partition or self.program.labels is not None
+            if apart or not passes:  # the matches of one end belong together
                 found = iter((MatchBatch.concat(list(found)),))
             for part in found:
                 if not len(part):

@@ -57,7 +57,7 @@ class StepFinder:
     def _bare(self) -> tuple[CheckedQuery, Program]:
         """The query without its negated parts, and its program; made on first use."""
         if self._aligned is None:
-            query = replace(self._query, variants=tuple(dict.fromkeys(map(_bare, self._query.variants))))
+            query = replace(self._query, variants=tuple(dict.fromkeys(map(_bare, self._query.variants))), after=None)
             registers, window = MappingRegisters(query.patterns), Window("none")
             program = compile_program(
                 lower(query), window, registers=registers, settings=self._program.settings, valuations=True

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn
 
+from spaseq.core.engine import AfterMatch
 from spaseq.core.errors import BudgetExceeded, OptionError, QuerySemanticsError, Span, UnsupportedFeature
 from spaseq.core.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
@@ -34,6 +35,7 @@ class CheckedQuery:
 
     `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written; `variants`: as sequences without
     `?` and `!`. `streams`: (name, IRI) in order of the FROM clauses. `partition`: the variables of PARTITION BY.
+    `after`: what a match discards, by AFTER MATCH or FIRST; None without.
     `window`: nanoseconds, or a number of instants; None without WITHIN. `schema`: a text that identifies the RDFS
     schema by which the GPMs were rewritten, "none" without entailment. `warnings`: messages for the user.
     """
@@ -46,6 +48,7 @@ class CheckedQuery:
     clauses: Clauses
     partition: tuple[str, ...]
     window: int | None
+    after: AfterMatch | None = None
     schema: str = "none"
     warnings: tuple[str, ...] = field(compare=False, default=())
 
@@ -97,6 +100,7 @@ class _Checker:
             clauses=self._clauses(elements, sequence_patterns),
             partition=self._partition(sequence_patterns),
             window=self._window(),
+            after=self._after(definitions, elements, variants),
             warnings=(*unused, *_without_effect(elements), *_undefined_functions(sequence_patterns)),
         )
 
@@ -165,6 +169,45 @@ class _Checker:
                 "take a window of time, or leave out PARTITION BY and give the GPMs the variable",
             )
         return int(within.amount)
+
+    def _after(
+        self, definitions: dict[str, ast.Definition], elements: tuple[Element, ...], variants: tuple[Variant, ...]
+    ) -> AfterMatch | None:
+        """The rule for what a match discards; refuses what has no meaning with it."""
+        tree, clause = self._tree, self._tree.after
+        gpm = None if clause is None else clause.gpm
+        if gpm is not None:
+            self._check_goal(gpm, definitions, elements)
+        rule = AfterMatch.of(
+            None if clause is None else clause.rule,
+            "" if gpm is None else gpm.text,
+            once=tree.once,
+            keyed=bool(tree.partition),
+        )
+        if rule is None:
+            return None
+        named = f"{tree.form} FIRST" if tree.once else "AFTER MATCH"
+        if tree.form == "ASK" and clause is not None:
+            self._fail("AFTER MATCH in ASK", clause.span, "ASK is true as soon as there is a match: leave it out")
+        if tree.once and clause is not None:
+            hint = "FIRST reports one match and discards all others: leave one of them out"
+            self._fail(f"{named} and AFTER MATCH do not go together", clause.span, hint)
+        if any(variant.after for variant in variants):
+            span = tree.form_span if clause is None else clause.span
+            self._refuse(f"a negation at the end of SEQ with {named}", span, "its matches wait for their windows")
+        return rule
+
+    def _check_goal(self, gpm: ast.Name, definitions: dict[str, ast.Definition], elements: tuple[Element, ...]) -> None:
+        """Checks that the GPM of TO FIRST or TO LAST takes instants of matches."""
+        taking = {name for e in elements if not e.negated for c in e.alternatives for name in c}
+        if gpm.text in taking:
+            return
+        if gpm.text in {name for e in elements for c in e.alternatives for name in c}:
+            hint = "name a GPM without '!'"
+            self._fail(f"AFTER MATCH names {gpm.text}, and a negated GPM takes no instant", gpm.span, hint)
+        unused = f"AFTER MATCH names {gpm.text}, and SEQ does not"
+        unknown = f"AFTER MATCH names the unknown GPM {gpm.text}"
+        self._fail(unused if gpm.text in definitions else unknown, gpm.span, name_hint(gpm.text, sorted(taking)))
 
     # -- the sequence expression
 
