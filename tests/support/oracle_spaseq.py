@@ -545,8 +545,8 @@ class _Finder:
         return result
 
     def once(self, what: At | Chain, run: Run, i: int) -> set[Run]:
-        """One round. The run moves as a whole with each mapping set of instant `i` whose join with its own is not empty.
-        If `what` is a sequence, it goes on through it."""
+        """One round. The run moves as a whole with each mapping set of instant `i` whose join with its own is not
+        empty. If `what` is a sequence, it goes on through it."""
         if not isinstance(what, Chain):
             joined = ((join_run(run.omega, value), value) for value in self.known[what][i])
             return {
@@ -607,10 +607,11 @@ def collecting(sequence: Sequence[Element], names: frozenset[str]) -> tuple[Elem
 
 
 def _with_rounds(runs: set[Run], element: Element, before: frozenset[str]) -> set[Run]:
-    """The runs, the values of their last round being behind those of the rounds before."""
-    if not element.collect:
-        return runs
+    """The runs, the values of their last round being behind those of the rounds before. A repetition that binds none of
+    the variables anew has no rounds."""
     names = (element.collect - before) & variables_at(element.what)
+    if not names:
+        return runs
     return {replace(run, omega=frozenset(_with_round(m, names) for m in run.omega)) for run in runs}
 
 

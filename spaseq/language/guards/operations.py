@@ -1,7 +1,7 @@
 """The guards of an automaton as operations on codes, so that the kernels can join mappings themselves.
 
 Not in this form are FILTERs between GPMs with RAND and the like, and a Kleene+ whose variables an earlier element binds
-on some ways only. Nor are alternatives that wait for different absences.
+on some ways only. Nor are alternatives that wait for different absences, and lists of the rounds of a sequence.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> Compile
         return None
     may_bind = MayBind(patterns, freed, cea)
     takes = [guard for guard in guards if isinstance(guard, Take)]
+    if any(take.collect and not take.begins_round for take in takes):
+        return None
     asked_later = frozenset().union(*map(may_bind.behind, transitions(cea)))
     return CompiledGuards(patterns, filters, bound, freed, may_bind, layout_of(patterns, filters, takes, asked_later))
 
@@ -47,7 +49,7 @@ class CompiledGuards:
     patterns: MappingABC[str, GraphPattern]
     filters: MappingABC[Conjunction, Filters]
     bound: MappingABC[int, Bound]
-    freed: MappingABC[frozenset[str], frozenset[str]]
+    freed: MappingABC[Free, frozenset[str]]
     may_bind: MayBind
     layout: Layout
 
@@ -71,8 +73,8 @@ class CompiledGuards:
                 return tuple(op for c in conjunctions for op in self._unless(c, known))
             case Avoid(Meets(conjunction)):
                 return self._unless(conjunction, known)
-            case Again(Free(names)):
-                freed = self.freed[names]
+            case Again(Free() as free):
+                freed = self.freed[free]
                 return tuple(do.Drop(register) for register, name, _ in self.layout.held() if name in freed)
             case _:
                 raise InternalError(f"no operations for {action}")

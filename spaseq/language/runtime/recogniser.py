@@ -80,7 +80,7 @@ def _same(batch: InstantBatch) -> InstantBatch:
     return batch
 
 
-_HOLDS_NOTHING: frozenset[Row] = frozenset({(frozenset(), frozenset(), IDENTITY, ())})
+_HOLDS_NOTHING: frozenset[Row] = frozenset({((frozenset(),), IDENTITY, ())})
 
 
 def _parts(batch: MatchBatch) -> Iterator[tuple[int, int, tuple[int, ...], frozenset[Any]]]:
@@ -393,8 +393,8 @@ class Recogniser(Recognition):
         held = self._history.held(positions)
         if self._endings is None:
             return Waiting(start, end, 0, positions, held, mappings_of(rows), [])
-        owing = [row for row in rows if row[3]]
-        sure = mappings_of(row for row in rows if not row[3])
+        owing = [row for row in rows if row[2]]
+        sure = mappings_of(row for row in rows if not row[2])
         return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
 
     def _evict(self, position: int, time: int) -> None:
