@@ -64,11 +64,15 @@ _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 _CLOSER_TERMINAL: Final = {"(": "RPAR", "[": "RSQB", "{": "RBRACE"}
 _QUOTES: Final = "'\"‘’“”"
 
+_EVERY: Final = (
+    "every A -> B is A -> B with AFTER MATCH NO SKIP, the default; "
+    "every (A -> B) is A -> B AFTER MATCH SKIP PAST LAST EVENT"
+)
 _WORD_HINTS: Final[dict[str, str]] = {
     "PATTERN": "the pattern is the WHERE clause: WHERE A; B+; C",
     "DEFINE": "conditions on variables are a FILTER: FILTER a[price > 3] AND b[price < 2]",
     "MEASURES": "SELECT lists the variables to report: SELECT a, b",
-    "EVERY": "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer",
+    "EVERY": _EVERY,
     "HAVING": "conditions are a FILTER after the formula",
     "UNTIL": "UNTIL stands behind a loop: B+ UNTIL C",
     "EVENT": "a window over events is WITHIN 100 EVENTS",
@@ -118,7 +122,7 @@ _SLIPS: Final = tuple(
             "FROM names streams, and --stream NAME=FILE gives one its file; without FROM the events need no name",
         ),
         (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
-        (r"\bEVERY", r"\w", "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer"),
+        (r"\bEVERY", r"[\w(*]", _EVERY),
         (r"", r"ORDER\s+BY\b", "matches come in the order of their ends"),
         (r"", r"GROUP\s+BY\b", "to treat each key on its own write PARTITION BY [key]"),
         (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
