@@ -66,6 +66,20 @@ def _after(patterns: MappingABC[str, GraphPattern], way: Bound, action: Action) 
             return way
 
 
+def collected_in_states(
+    cea: CEA, patterns: MappingABC[str, GraphPattern], bound: MappingABC[int, Bound]
+) -> dict[tuple[int, Take], frozenset[str]]:
+    """By state and step out of it, the variables whose values in the round are kept."""
+    found: dict[tuple[int, Take], frozenset[str]] = {}
+    for t in transitions(cea):
+        way = bound[t.source]
+        for action in t.actions:
+            if isinstance(action, TakeAction) and isinstance(action.guard, Take):
+                found[t.source, action.guard] = action.guard.collected(way[0])
+            way = _after(patterns, way, action)
+    return found
+
+
 def freed_by_rounds(
     cea: CEA, patterns: MappingABC[str, GraphPattern], bound: MappingABC[int, Bound]
 ) -> dict[Free, frozenset[str]] | None:

@@ -15,7 +15,14 @@ from spaseq.core.engine.program import register_ops as do
 from spaseq.core.engine.program.register_ops import Op
 from spaseq.core.errors import InternalError
 from spaseq.gpm import GraphPattern
-from spaseq.language.guards.bound import Bound, MayBind, bound_in_states, freed_by_rounds, transitions
+from spaseq.language.guards.bound import (
+    Bound,
+    MayBind,
+    bound_in_states,
+    collected_in_states,
+    freed_by_rounds,
+    transitions,
+)
 from spaseq.language.guards.compared import Asked, Filters, outer_filters
 from spaseq.language.guards.guards import Free, Meets, Pass, Take, conjunctions_of
 from spaseq.language.guards.layout import Layout, layout_of
@@ -36,14 +43,16 @@ def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> Compile
     if any(take.collect and not take.begins_round for take in takes):
         return None
     asked_later = frozenset().union(*map(may_bind.behind, transitions(cea)))
-    return CompiledGuards(patterns, filters, bound, freed, may_bind, layout_of(patterns, filters, takes, asked_later))
+    collected = collected_in_states(cea, patterns, bound)
+    layout = layout_of(patterns, filters, takes, asked_later, collected)
+    return CompiledGuards(patterns, filters, bound, freed, may_bind, layout, collected)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledGuards:
     """The guards of a query on the codes of `layout`. `filters` are those between each conjunction and the run.
 
-    `bound`, `freed`, `may_bind`: see `spaseq.language.guards.bound`.
+    `bound`, `freed`, `may_bind`, `collected`: see `spaseq.language.guards.bound`.
     """
 
     patterns: MappingABC[str, GraphPattern]
@@ -52,6 +61,7 @@ class CompiledGuards:
     freed: MappingABC[Free, frozenset[str]]
     may_bind: MayBind
     layout: Layout
+    collected: MappingABC[tuple[int, Take], frozenset[str]]
 
     def ops(self, transition: Transition) -> tuple[Op, ...]:
         """The operations on registers of a transition's actions, in their order."""
@@ -61,14 +71,14 @@ class CompiledGuards:
             if transition.source == INITIAL:
                 unseen = [self.layout.unseen[c] for c in getattr(getattr(action, "guard", None), "before", ())]
                 ops += [do.ColumnTest("=", column, column) for column in unseen]
-            ops += self._ops(action, known)
+            ops += self._ops(action, known, transition.source)
             known = self.may_bind.after(known, action)
         return tuple(ops)
 
-    def _ops(self, action: Action, known: frozenset[str]) -> tuple[Op, ...]:
+    def _ops(self, action: Action, known: frozenset[str], state: int) -> tuple[Op, ...]:
         match action:
             case TakeAction(Take() as take):
-                return self._take(take, known)
+                return self._take(take, known, self.collected[state, take])
             case TakeAction(Pass(conjunctions)):
                 return tuple(op for c in conjunctions for op in self._unless(c, known))
             case Avoid(Meets(conjunction)):
@@ -79,7 +89,7 @@ class CompiledGuards:
             case _:
                 raise InternalError(f"no operations for {action}")
 
-    def _take(self, take: Take, known: frozenset[str]) -> tuple[Op, ...]:
+    def _take(self, take: Take, known: frozenset[str], collected: frozenset[str]) -> tuple[Op, ...]:
         conjunction, columns = take.conjunction, self.layout.columns[take.conjunction]
         ops: list[Op] = [do.ForEachValue(columns.others, columns.first), *self._joins(conjunction, known)]
         binds, certain = conjunction_binds(self.patterns, conjunction), self._certain(conjunction)
@@ -89,8 +99,8 @@ class CompiledGuards:
             elif name in binds:
                 rule = do.MergeRule.SET if name in certain else do.MergeRule.OVERWRITE
                 ops.append(do.Keep(rule, register, columns.place(*value)))
-        if take.collect and self.layout.list is not None:
-            ops.append(do.Append(self.layout.list, columns.place("round", " ".join(sorted(take.collect & binds)))))
+        if collected and self.layout.list is not None:
+            ops.append(do.Append(self.layout.list, columns.place("round", " ".join(sorted(collected & binds)))))
         return tuple(ops)
 
     def _certain(self, conjunction: Conjunction) -> frozenset[str]:

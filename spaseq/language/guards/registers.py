@@ -62,13 +62,13 @@ class MappingRegisters:
             case Pass(conjunctions):
                 met = any(self.joined(omega, conjunction, self._batch, event) for conjunction in conjunctions)
                 return None if met else row
-            case Take(conjunction, keep, _, before, owed, collect):
+            case Take(conjunction, keep, _, before, owed):
                 if begun is None and not all(self._batch.unseen(c)[event] for c in before):
                     return None
                 joined = self.joined(omega, conjunction, self._batch, event)
                 if not joined:
                     return None
-                if collect:
+                if collect := guard.collected(levels):
                     joined = frozenset(_with_round(mapping, collect, guard.begins_round) for mapping in joined)
                 taken = self._binds.get(conjunction)
                 if taken is None:

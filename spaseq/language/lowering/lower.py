@@ -147,7 +147,7 @@ class _Lowering:
             depth=place.depth + 1,
             behind=place.behind | (own & place.earlier),
             tracked=place.tracked | own,
-            collect=place.collect or (self._query.clauses.rounds & binds) - place.earlier,
+            collect=place.collect or (self._query.clauses.rounds & binds),
         )
         # Definition 13 (alone, or opening the sequence) skips till next; Definition 14 (inside) is contiguous.
         joined = step.rounds.operator or (Operator.NEXT if opens else Operator.STRICT)
