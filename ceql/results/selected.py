@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ceql.expressions.scalar import compile_value
 from ceql.expressions.vectorized import operand, truths
-from ceql.operators.values import ARROW_TYPES
+from ceql.operators.values import ARROW_TYPES, kind_of
 from ceql.results.bindings import Bindings, plain
 from ceql.results.column_types import INSTANTS, ColumnTypes, Types
 from ceql.results.history import History
@@ -27,7 +27,7 @@ from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, is_aggregate, replace, variables_of
 from spaseq.core.errors import EventError
-from spaseq.core.events import Column, Duration, EventBatch, Instant, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.core.events import Column, EventBatch, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.core.events.batch import encode_texts
 from spaseq.core.events.columns import DurationColumn, getter_of
 from spaseq.core.events.mixed import Odd, array_of
@@ -226,7 +226,7 @@ class _Read:
         if function in ("MIN", "MAX"):
             best = extreme(function, values, offsets)
             if best is not None:
-                return self._values_at(name, rows, best) if name is not None else _at_rows(values, best)
+                return self._values_at(name, rows, best) if name is not None else _at_rows(values, len(rows), best)
         found = aggregate(function, values, offsets)
         if found is None:
             found = _array(one_by_one(function, values, offsets), node)
@@ -252,12 +252,9 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
-def _at_rows(column: Column | None, rows: np.ndarray) -> pa.Array:
-    """The values of a column at these rows, NULL for -1."""
-    none = rows < 0
-    if column is None:
-        return pa.nulls(len(rows))
-    return arrow_of(column, len(rows)).take(pa.array(rows, mask=none))
+def _at_rows(column: Column | None, count: int, rows: np.ndarray) -> pa.Array:
+    """The values of a column of `count` values at these rows, NULL for -1."""
+    return arrow_of(column, count).take(pa.array(rows, mask=rows < 0))
 
 
 def _array(values: list[Any], node: ast.Expression) -> pa.Array:
@@ -290,22 +287,21 @@ def arrow_of(column: Column | None, count: int) -> pa.Array:
             return pa.nulls(count)
         case TextColumn(codes, texts):
             return texts.take(pa.array(codes, pa.int32(), mask=codes < 0))
-        case TruthColumn(values, known):
-            return pa.array(values, mask=None if known is None else ~known)
         case TimeColumn(values, known) | DurationColumn(values, known):
-            kind = ARROW_TYPES[column.kind]
-            return pa.array(values, pa.int64(), mask=None if known is None else ~known).cast(kind)
-        case NumberColumn(values, known, None):
-            return pa.array(values, mask=None if known is None else ~known)
-    return plain(array_of(list(map(_python, map(getter_of(column), range(count))))))
+            return pa.array(values, pa.int64(), mask=_nulls(known, count)).cast(ARROW_TYPES[column.kind])
+        case TruthColumn(values, known) | NumberColumn(values, known, None):
+            return pa.array(values, mask=_nulls(known, count))
+    found = list(map(getter_of(column), range(count)))
+    kinds = {kind_of(value) for value in found if value is not None}
+    if kinds in ({"time"}, {"duration"}):
+        numbers = [None if value is None else int(value) for value in found]
+        return pa.array(numbers, pa.int64()).cast(ARROW_TYPES[kinds.pop()])
+    return plain(array_of([list(value) if isinstance(value, tuple) else value for value in found]))
 
 
-def _python(value: Any) -> Any:
-    """A value of an expression as Arrow takes it."""
-    if isinstance(value, tuple):
-        return list(value)
-    kind = np.datetime64 if isinstance(value, Instant) else np.timedelta64 if isinstance(value, Duration) else None
-    return value if kind is None else kind(int(value), "ns")
+def _nulls(known: np.ndarray | None, count: int) -> np.ndarray | None:
+    """Arrow's mask of the rows that are NULL."""
+    return None if known is None else np.broadcast_to(~np.asarray(known), count)
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
