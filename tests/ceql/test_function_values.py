@@ -91,6 +91,16 @@ def test_all_evaluators_agree_on_random_conditions(mixes: bool) -> None:
     assert not mixes or truths[ERROR] > COUNT / 50
 
 
+@pytest.mark.parametrize(
+    "text", ["LEAST((to - at) / 0 SECONDS, 1) IS NULL", "MOD(f, 0) IS NULL", "(to - at) / 0 IS NULL"]
+)
+def test_a_constant_that_makes_null_everywhere(text: str) -> None:
+    """Found by random conditions: a column's known rows were a single truth value."""
+    at = datetime.datetime(2026, 1, 1)
+    events = [{"at": at, "to": at, "f": 1.5}, {"at": at}]
+    assert by_column(condition(text), events) == by_event(condition(text), events) == [True, True]
+
+
 def test_conditions_on_two_variables() -> None:
     """The kernels, with batches and with pushed events, against every pair of events."""
     found = 0
