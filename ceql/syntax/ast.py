@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from spaseq.core.after import AfterText
 from spaseq.core.errors import Span
 from spaseq.core.pattern import Preference, Skip
 
@@ -300,16 +301,6 @@ class Consume(enum.Enum):
     NONE = "NONE"
 
 
-class After(enum.Enum):
-    """The rule for the matches, complete or partial, that a match discards, by the event at which they began."""
-
-    PAST_LAST = "SKIP PAST LAST EVENT"
-    TO_NEXT = "SKIP TO NEXT EVENT"
-    TO_FIRST = "SKIP TO FIRST"
-    TO_LAST = "SKIP TO LAST"
-    NO_SKIP = "NO SKIP"
-
-
 @dataclass(frozen=True, slots=True)
 class Selected(Node):
     """`v` or `v[attr, …]` in SELECT; no attributes means all."""
@@ -373,7 +364,7 @@ class Limit(Node):
 class AfterMatch(Node):
     """`variable` is that of TO FIRST and TO LAST, `v` or `s>R`, else None."""
 
-    rule: After
+    rule: AfterText
     variable: Name | None = None
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
+from spaseq.core.after import AFTER_SLIPS
 from spaseq.core.errors import QuerySyntaxError, Span
 from spaseq.core.text import file_hint, foreign_hint
 
@@ -62,11 +63,15 @@ _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 _CLOSER_TERMINAL: Final = {"(": "RPAR", "[": "RSQB", "{": "RBRACE"}
 _QUOTES: Final = "'\"‘’“”"
 
+_EVERY: Final = (
+    "every A -> B is A -> B with AFTER MATCH NO SKIP, the default; "
+    "every (A -> B) is A -> B AFTER MATCH SKIP PAST LAST EVENT"
+)
 _WORD_HINTS: Final[dict[str, str]] = {
     "PATTERN": "the pattern is the WHERE clause: WHERE A; B+; C",
     "DEFINE": "conditions on variables are a FILTER: FILTER a[price > 3] AND b[price < 2]",
     "MEASURES": "SELECT computes what is reported: SELECT a.price AS first, COUNT(b) AS n",
-    "EVERY": "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer",
+    "EVERY": _EVERY,
     "HAVING": "conditions are a FILTER after the formula",
     "UNTIL": "UNTIL stands behind a loop: B+ UNTIL C",
     "EVENT": "a window over events is WITHIN 100 EVENTS",
@@ -113,7 +118,7 @@ _SLIPS: Final = tuple(
             "FROM names streams, and --stream NAME=FILE gives one its file; without FROM the events need no name",
         ),
         (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
-        (r"\bEVERY", r"\w", "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer"),
+        (r"\bEVERY", r"[\w(*]", _EVERY),
         (r"", r"ORDER\s+BY\b", "matches come in the order of their ends"),
         (r"", r"GROUP\s+BY\b", "to treat each key on its own write PARTITION BY [key]"),
         (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
@@ -135,18 +140,7 @@ _SLIPS: Final = tuple(
         (r"WITHIN", r"", _WINDOW),
         (r"", r"WHERE\s+TIMER\b", "a window is WITHIN 10 SECONDS, at the end"),
         (r"", r"AFTER\s+MATCH\b", "AFTER MATCH stands behind the formula, as WITHIN does"),
-        (
-            r"AFTER\s+MATCH\s+SKIP\s+TO",
-            r"\w",
-            "write SKIP TO NEXT EVENT, SKIP TO FIRST x or SKIP TO LAST x; SQL's SKIP TO x is SKIP TO LAST x",
-        ),
-        (r"AFTER", r"(?:SKIP|NO)\b", "write AFTER MATCH SKIP PAST LAST EVENT, or AFTER MATCH NO SKIP"),
-        (r"", r"SKIP\s+(?:PAST|TO)\b", "write AFTER MATCH before it: AFTER MATCH SKIP PAST LAST EVENT"),
-        (
-            r"",
-            r"(?:ONE\s+ROW|ALL\s+ROWS)\s+PER\s+MATCH\b",
-            "a match is one result, with its positions: leave PER MATCH out",
-        ),
+        *AFTER_SLIPS,
         (r"(?:WHERE|[;:]|\bOR|\bNOT)\s*", r"['\"]", "event types stand without quotes, or in back-quotes: `a type`"),
         (r"", r"OFFSET\b", "there is no OFFSET; LIMIT n reports at most n matches for each event that completes some"),
     )

@@ -22,6 +22,7 @@ from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from ceql.syntax.diagnostics import syntax_error
 from ceql.syntax.walk import parts
+from spaseq.core.after import AfterText
 from spaseq.core.errors import InternalError, QuerySyntaxError, Span
 from spaseq.core.events.time import duration_nanoseconds
 from spaseq.core.pattern import Preference, Skip
@@ -221,7 +222,7 @@ class _Builder:
         for named in _trees(tree):
             text = ">".join(self.name(n).text for n in _trees(named))
             variable = ast.Name(text, span=self.span(named))
-        return ast.AfterMatch(ast.After[str(tree.data).upper()], variable, span=span)
+        return ast.AfterMatch(AfterText[str(tree.data).upper()], variable, span=span)
 
     # Formulas
 

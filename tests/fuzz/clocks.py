@@ -167,6 +167,8 @@ def _wrong_tuples(case: dict[str, Any]) -> str:
     kinds = [case["reading"].get("type_column", "type") in event for event in case["events"]]
     if any(kinds) and not all(kinds):  # pieces without types are refused; in a whole they are NULL
         outcomes = {road: o for road, o in outcomes.items() if o[0] != "EventError" or road not in _PIECES}
+    if _guess(case["events"][:1]) != _guess(case["events"]) or _guess(case["events"][:2]) != _guess(case["events"]):
+        outcomes = {road: o for road, o in outcomes.items() if road not in _PIECES}  # the first piece decides
     if wrong := _unlike(outcomes):
         return wrong
     kind, found = outcomes["run"]
@@ -179,6 +181,14 @@ def _wrong_tuples(case: dict[str, Any]) -> str:
     if reading.get("type_column", "type") not in columns:
         return "" if kind == "EventError" else f"no type: {outcomes['run']}"
     if timed and unnamed and "interval" not in reading:
+        if likely := _guess(events):
+            query = ceql.compile(case["query"], settings=ceql.Settings(**settings))
+            told = _outcome(lambda: _places(query.run(events, **{**reading, "time": likely})))
+            return (
+                ""
+                if told[0] == kind and (kind != "matches" or told[1] == found)
+                else f"{likely}: {told}, {kind}, {found}"
+            )
         if kind != "OptionError":
             return f"times that nobody gave were used: {outcomes}"
         return _followed(case, found, [n for n in columns if _is_candidate([e.get(n) for e in events], n)])
@@ -201,11 +211,18 @@ def _is_number(value: Any) -> bool:
     return value is not None and not isinstance(value, bool) and re.fullmatch(r"[\d.]+", str(value)) is not None
 
 
+def _guess(events: list[dict[str, Any]]) -> str:
+    """The only column that may hold times; empty if there is none, or several."""
+    names = dict.fromkeys(name for event in events for name in event)
+    likely = [name for name in names if _is_candidate([event.get(name) for event in events], name)]
+    return likely[0] if len(likely) == 1 and likely != ["t"] else ""
+
+
 def _is_candidate(values: list[Any], name: str) -> bool:
     some = [value for value in values if value is not None]
     if some and all(isinstance(value, str) and value.startswith("2026-") for value in some):
         return True
-    return name in _CLOCKLIKE and bool(some) and all(type(value) in (int, float) for value in some)
+    return name in _CLOCKLIKE and all(type(value) in (int, float) for value in some)
 
 
 def _followed(case: dict[str, Any], text: str, candidates: list[str]) -> str:

@@ -178,6 +178,14 @@ VALUES: list[Callable[[], Any]] = [
 _TUPLES, _GRAPHS = "SELECT * WHERE A ; B", "FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x <urn:p> ?v } }"
 
 
+_FORMS = ("delimiter", "decimal", "quote", "encoding", "time_format")
+
+
+def _reads(query: ceql.Query, events: Any, word: str, value: Any) -> Any:
+    given: dict[str, Any] = {word: value}
+    return list(query.run(events, **given))
+
+
 def _calls() -> dict[str, Callable[[Any], Any]]:
     """Every public function with one argument left open."""
     tuples, graphs = ceql.compile(_TUPLES), spaseq.compile(f"SELECT ?x {_GRAPHS}")
@@ -189,7 +197,11 @@ def _calls() -> dict[str, Callable[[Any], Any]]:
         "stream": lambda v: list(tuples.run(streams={"S": v})), "schema": lambda v: list(tuples.run(events, schema=v)),
         "valuations": lambda v: list(tuples.run(events, valuations=v)), "names": lambda v: tuples.open(streams=v),
         "stream of a push": lambda v: tuples.open().push(events, v), "count": lambda v: tuples.run(events).count(v),
-        "type_column": lambda v: list(tuples.run(events, type_column=v)), "limits": lambda v: tuples.alerts(limits=v),
+        "type_column": lambda v: list(tuples.run(events, type_column=v)),
+        "types": lambda v: list(tuples.run(types=v)), "type": lambda v: list(tuples.run(events, type=v)),
+        "types of pushes": lambda v: tuples.open(types=v),
+        "type of a push": lambda v: tuples.open().push(events, type=v),
+        **{word: partial(_reads, tuples, events, word) for word in _FORMS}, "limits": lambda v: tuples.alerts(limits=v),
         "timeline": lambda v: tuples.run(events).timeline(v), "alerts": lambda v: list(tuples.alerts().run(v)),
         "alerts push": lambda v: tuples.alerts().open().push(v), "ask": lambda v: tuples.alerts().ask(v),
         "graphs": lambda v: list(graphs.run(v)), "files": lambda v: list(graphs.run({"S": v}, time="urn:at")),

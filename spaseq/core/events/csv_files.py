@@ -1,8 +1,8 @@
 """CSV and TSV files, block by block: typed as the first block is, texts as dictionaries, errors with their record.
 
-Guesses, if the caller says nothing: the quote and the delimiter by the first lines, a decimal comma by all values of
-the first block. A `_Dialect` is what is known of a file. pyarrow reads blocks; it has no separators of thousands, and
-takes the 31st of February for a day of March. So columns with these are read as texts and converted here.
+If the caller says nothing, signs are guessed: the quote and the delimiter by the first lines, a decimal comma by all
+values of the first block. Arrow reads blocks; it has no separators of thousands, and takes the 31st of February for a
+day of March. So columns with these are read as texts and converted here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TEXTS: Final = 1 << 16
 
 @dataclass(slots=True)
 class _Dialect:
-    """What is known of a file: its `header`, signs, and the types of its columns.
+    """A file's `header`, its signs, and the types of its columns, as far as they are known.
 
     `decimal` is None until a first block has decided. `types` are those of earlier blocks. `grouped` are the columns of
     numbers with separators of thousands, `dated` those of times in the caller's form; both are read as texts.
@@ -65,7 +65,7 @@ class _Dialect:
     dated: set[str] = field(default_factory=set)
 
     def options(self, block: bytes) -> dict[str, Any]:
-        """How pyarrow reads a block."""
+        """The options by which pyarrow reads a block."""
         many = self.quote.encode() in block if self.quote else False
         quote = self.quote or False
         return dict(
@@ -74,7 +74,7 @@ class _Dialect:
         )
 
     def convert(self, types: dict[str, pa.DataType], included: list[str] | None) -> pa.csv.ConvertOptions:
-        """How pyarrow converts the fields of a block."""
+        """The options by which pyarrow converts the fields of a block."""
         return pa.csv.ConvertOptions(
             column_types=types, null_values=_NULLS, strings_can_be_null=True, quoted_strings_can_be_null=False,
             auto_dict_encode=True, auto_dict_max_cardinality=_TEXTS, include_columns=included or None,
@@ -249,8 +249,9 @@ def _csv_block(block: bytes, dialect: _Dialect, line: int) -> pa.Table:
 
 
 def _decide_decimal(block: bytes, dialect: _Dialect) -> None:
-    """A decimal comma if fields are separated by `;` and all values of some column have one, or are whole; of all
-    columns, so that it does not depend on those that are wanted."""
+    """Sets a decimal comma if fields are separated by `;` and all values of some column have one, or are whole.
+
+    It looks at all columns, so that the answer does not depend on those that are wanted."""
     dialect.decimal = "."
     if dialect.delimiter != ";" or b"," not in block:
         return
@@ -299,7 +300,7 @@ def _with_converted(table: pa.Table, block: bytes, dialect: _Dialect, line: int)
             if texts is not None and _all_match(texts, _COMMAS) and _are_grouped(texts):
                 dialect.grouped.add(name)
         for name in dialect.grouped.intersection(table.column_names):
-            table = _set(table, name, _ungrouped(table[name], name, block, dialect, line))
+            table = _set(table, name, _join_groups(table[name], name, block, dialect, line))
     if dialect.form.time_format is not None:
         table = _with_times(table, new, block, dialect, line)
     return table
@@ -314,15 +315,15 @@ def _set(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.T
     return table.set_column(table.column_names.index(name), name, column)
 
 
-def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
     """A column of texts as one dictionary array."""
     found = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
     return found.chunk(0) if found.num_chunks == 1 else found.combine_chunks()
 
 
-def _ungrouped(column: pa.ChunkedArray, name: str, block: bytes, dialect: _Dialect, line: int) -> pa.Array:
+def _join_groups(column: pa.ChunkedArray, name: str, block: bytes, dialect: _Dialect, line: int) -> pa.Array:
     """Texts such as 1.234,56 as numbers: whole ones exactly, if all are whole."""
-    whole = _encoded(column)
+    whole = _as_dictionary(column)
     texts = whole.dictionary
     odd = texts.filter(pc.invert(pc.match_substring_regex(texts, _COMMAS)))
     if len(odd):
@@ -347,11 +348,11 @@ def _with_times(table: pa.Table, new: list[str], block: bytes, dialect: _Dialect
     if again:
         texts = dialect.texts(block, again)
         for name in again:
-            if times_by_form(_encoded(texts[name]).dictionary, form) is not None:
+            if times_by_form(_as_dictionary(texts[name]).dictionary, form) is not None:
                 dialect.dated.add(name)
                 table = _set(table, name, texts[name])
     for name in dialect.dated.intersection(table.column_names):
-        column = _encoded(table[name])
+        column = _as_dictionary(table[name])
         times = times_by_form(column.dictionary, form)
         if times is None:
             odd = next(text for text in column.dictionary if times_by_form(pa.array([text]), form) is None)

@@ -7,6 +7,7 @@ and the query needs them, the error names the columns that may hold them.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -117,13 +118,11 @@ class TimestampAssigner:
             return
         self._check_type(table)
         column = self._choose(table)
-        if column is None and self.guesses:
+        if column is None and (self.guesses or self._all_may_have_times()):
             whole = self.head()
             whole = table if whole is None else whole
-            likely = time_candidates(whole, self.options.time_format)
-            if len(likely) == 1 and likely[0].lower() != "t":  # which may be a temperature
-                column = likely[0]
-            elif self.timed:
+            column = self._guess(whole)
+            if column is None:
                 raise no_times(self.timed, self.source or "<events>", whole, self.options.time_format)
         for other, clock in self.clocks.items():
             if clock.known and (clock.column is None) != (column is None):
@@ -135,10 +134,24 @@ class TimestampAssigner:
 
     @property
     def guesses(self) -> bool:
-        """True if the column of times is guessed, if none has the usual name: if the query needs times, or if events of
-        several streams need an order."""
-        unsaid = self.options.time is None and not self.options.counts
-        return unsaid and (bool(self.timed) or len(self.clocks) > 1)
+        """True if the column of times is guessed if none has the usual name, because the query needs times."""
+        return self.options.time is None and not self.options.counts and bool(self.timed)
+
+    def _guess(self, table: pa.Table) -> str | None:
+        """The only column that may hold times; None if there is none, or several."""
+        likely = time_candidates(table, self.options.time_format)
+        return likely[0] if len(likely) == 1 and likely[0].lower() != "t" else None  # which may be a temperature
+
+    def _all_may_have_times(self) -> bool:
+        """True if each of several streams, whose events need an order, has times or a column that is guessed."""
+        if len(self.clocks) < 2 or self.options.time is not None or self.options.counts:
+            return False
+        return all(clock._has_times for clock in self.clocks.values())
+
+    @functools.cached_property
+    def _has_times(self) -> bool:
+        whole = self.head()
+        return whole is not None and (self._choose(whole) or self._guess(whole)) is not None
 
     @property
     def needs_types(self) -> bool:
@@ -188,8 +201,13 @@ class TimestampAssigner:
             elif like:
                 yield f'types are read from the column type (type_column="{like[0]}" reads another one)'
         if self.column is None:
-            if len(self.clocks) > 1 and not self.options.counts:
+            if self.options.counts:
+                return
+            likely = [name for name in time_candidates(table, self.options.time_format) if _NAME.fullmatch(name)]
+            if len(self.clocks) > 1:
                 yield _BY_TURNS
+            elif likely and likely[0].lower() != "t":
+                yield f'the query needs no times, so events count in their order (time="{likely[0]}" reads times)'
             return
         unsaid = self.options.time is None
         told = self.timed or self.column not in (self.options.time, *TIME_COLUMNS)

@@ -42,8 +42,7 @@ _WAYS: Final = ("auto", "keys", "slices", "one")
 class TupleQuery(Protocol):
     """A query over tuples, as `ceql.compile` makes it. It pickles."""
 
-    @property
-    def compiled(self) -> Any: ...
+    compiled: Any
 
     @property
     def text(self) -> str: ...

@@ -258,7 +258,7 @@ def test_the_form_of_times_goes_before_the_look_of_a_column() -> None:
         session.push({"type": "A", "time": 5})
 
 
-def _written(rng: random.Random, rows: list[dict[str, Any]], delimiter: str, decimal: str, form: str) -> str:
+def _as_csv(rng: random.Random, rows: list[dict[str, Any]], delimiter: str, decimal: str, form: str) -> str:
     """Rows as CSV, written by the rules of the form."""
 
     def field(value: Any) -> str:
@@ -291,7 +291,7 @@ def test_random_files_of_every_form(seed: int, monkeypatch: pytest.MonkeyPatch) 
         for n in range(60)
     ]  # fmt: skip
     rows[0]["part"] = 0.5
-    text = _written(rng, rows, delimiter, decimal, form)
+    text = _as_csv(rng, rows, delimiter, decimal, form)
     words: dict[str, Any] = {"time_format": form}
     if coded in ("latin-1", "utf-16"):
         words["encoding"] = coded
