@@ -100,8 +100,8 @@ def moved_columns(symbol: str, left: Operand, right: Operand, what: str) -> Oper
             fits[near] = [one * two in INT64 for one, two in zip(*wide, strict=True)]
         else:
             real = a.astype(np.float64) * b if symbol == "*" else a / b
-            fits = np.abs(real) < _MOST if kind != "number" else b != 0
-            fits &= b != 0 if symbol == "/" else True
+            fits = np.broadcast_to(True if symbol == "*" else b != 0, real.shape)
+            fits = fits if kind == "number" else fits & (np.abs(real) < _MOST)
             found = real if kind == "number" else np.rint(np.where(fits, real, 0.0)).astype(np.int64)
     if kind == "time":
         fits &= found != INT64[0]

@@ -184,6 +184,8 @@ def _expression_text(node: ast.Expression) -> tuple[str, int]:
         case ast.Compare(symbol, left, right):
             return f"{_expression(left, 4)} {symbol} {_expression(right, 4)}", 3
         case ast.Like(value, pattern):
+            if pattern.startswith("(?i)"):
+                return f"{_expression(value, 4)} ILIKE {_text(pattern.removeprefix('(?i)'))}", 3
             return f"{_expression(value, 4)} LIKE {_text(pattern)}", 3
         case ast.In(value, items):
             return f"{_expression(value, 4)} IN {{{', '.join(print_expression(i) for i in items)}}}", 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 import random
 import re
 from collections.abc import Callable
@@ -238,7 +239,7 @@ def test_duckdb_agrees_where_its_functions_mean_the_same() -> None:
         connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows[-1])
     events = batch_of([{"t": t, "u": u, "n": n, "f": f, "ts": ts} for _, t, u, n, f, ts in rows])
     compared = 0
-    for seed in range(400):
+    for seed in range(int(os.environ.get("SPASEQ_RANDOM", 400))):
         draw = random.Random(seed)
         kind = draw.choice("tn")
         text = draw_text(kind, draw, draw.randrange(1, 4))
@@ -247,4 +248,4 @@ def test_duckdb_agrees_where_its_functions_mean_the_same() -> None:
         ours = [compile_value(node, lambda a: events.getter(a.name))(row) for row in range(len(rows))]
         assert ours == [float(v) if isinstance(v, decimal.Decimal) else v for v in theirs], text
         compared += sum(value is not None for value in ours)
-    assert compared > 2000
+    assert compared > 1500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import os
 import random
@@ -90,6 +91,16 @@ def test_all_evaluators_agree_on_random_conditions(mixes: bool) -> None:
     assert not mixes or truths[ERROR] > COUNT / 50
 
 
+@pytest.mark.parametrize(
+    "text", ["LEAST((to - at) / 0 SECONDS, 1) IS NULL", "MOD(f, 0) IS NULL", "(to - at) / 0 IS NULL"]
+)
+def test_a_constant_that_makes_null_everywhere(text: str) -> None:
+    """Found by random conditions: a column's known rows were a single truth value."""
+    at = datetime.datetime(2026, 1, 1)
+    events = [{"at": at, "to": at, "f": 1.5}, {"at": at}]
+    assert by_column(condition(text), events) == by_event(condition(text), events) == [True, True]
+
+
 def test_conditions_on_two_variables() -> None:
     """The kernels, with batches and with pushed events, against every pair of events."""
     found = 0
@@ -115,6 +126,42 @@ def test_conditions_on_two_variables() -> None:
         assert sorted(pushed) == sorted(expected), (text, events)
         found += len(expected)
     assert found > 150
+
+
+KEPT = (
+    "a.end - a.time < b.end - b.time",
+    "a.end - a.time != b.end - b.time",
+    "b.time - a.time > a.end - a.time OR a.v = b.v",
+    "LOWER(a.name) = LOWER(b.name)",
+    "COALESCE(a.name, 'x') < COALESCE(b.name, 'y')",
+    "a.v IN b.l",
+    "CASE WHEN a.v > b.v THEN a.name ELSE b.name END IS NULL",
+    "b.time - PREV(b.time) > 10 MINUTES",
+    "MAX(b.end) - MIN(b.time) > 1 HOUR",
+    "AVG((b.end - b.time) / 1 MINUTE) > 30",
+    "SUM(CASE WHEN b.name IS NULL THEN 1 ELSE 0 END) = 2",
+)
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_snapshots_keep_computed_values(text: str) -> None:
+    draw, events = random.Random(3), []
+    for k in range(60):
+        time = datetime.datetime(2026, 1, 1) + datetime.timedelta(minutes=7 * k + draw.randrange(5))
+        end = None if draw.random() < 0.1 else time + datetime.timedelta(minutes=draw.randrange(60))
+        events.append({"type": draw.choice("AB"), "time": time, "end": end, "name": draw.choice(["a", "A", "b", None]),
+                       "l": [1.0, 2.0][: draw.randrange(3)], "v": draw.randrange(3)})  # fmt: skip
+    loop = any(word in text for word in ("PREV", "MAX", "AVG", "SUM"))
+    what = "NEXT * WHERE A AS a ; B+ AS b" if loop else "* WHERE A AS a ; B AS b"
+    query = ceql.compile(f"SELECT {what} FILTER {text} WITHIN 3 HOURS")
+    expected = sorted(match.positions for match in query.run(events))
+    assert expected
+    for cut in (0, 7, 30, 41):
+        session = query.open()
+        found = [match.positions for event in events[:cut] for match in session.push(event)]
+        session = query.open(session.snapshot())
+        found += [match.positions for event in events[cut:] for match in session.push(event)]
+        assert sorted(found) == expected, cut
 
 
 def _of_pair(batch: EventBatch, attribute: ast.Attribute) -> Callable[[tuple[int, int]], Any]:
