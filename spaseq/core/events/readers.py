@@ -15,7 +15,6 @@ name file and record.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import sys
 import zlib
@@ -194,11 +193,14 @@ def _from_pandas(frame: Any) -> pa.Table:
 def frame_of(rows: Callable[[], pa.Table], library: Literal["pandas", "polars"] = "pandas") -> Any:
     """The rows as a `DataFrame` of a library. `OptionError` if it is not installed, before any are made."""
     try:
-        module = importlib.import_module(library)
+        if library == "polars":
+            import polars
+        else:
+            import pandas  # noqa: F401
     except ImportError:
         hint = f"install {library}, or take to_arrow(), whose tables pandas, Polars, DuckDB and others read"
         raise OptionError(f"to_{library} needs {library}, which is not installed", hint) from None
-    return rows().to_pandas() if library == "pandas" else module.from_arrow(rows())
+    return polars.from_arrow(rows()) if library == "polars" else rows().to_pandas()
 
 
 def _mapping(event: Any, record: int) -> Mapping[str, Any]:
