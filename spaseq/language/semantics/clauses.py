@@ -85,8 +85,8 @@ class Clauses:
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The variables that clauses may name: `bound`, those of `*` in its order; `negated`, those that only negated GPMs
-    have; `iterated`, those that each round of a repetition binds anew; `nested`, those that rounds inside of rounds
-    do."""
+    have. `iterated`: those that each round of a repetition binds anew. `nested`: those that rounds inside of rounds do.
+    """
 
     bound: tuple[str, ...]
     negated: frozenset[str]
