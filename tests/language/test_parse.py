@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spaseq.core.after import AfterText
 from spaseq.language import parse, print_query
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.printer import print_sequence
@@ -88,6 +89,7 @@ def test_clauses_come_in_any_order() -> None:
         ("(A|B)+", "(A | B)+"),
         ("A+,B?,C!", "A+ , B? , C!"),
         ("(A;B),C", "(A ; B) , C"),
+        ("(A;B)+,C|(D,E)", "(A ; B)+ , C | (D , E)"),
         ("(A & B) & C", "(A & B) & C"),
         ("((A | (B & (C | D)))+ ; (E))", "(A | B & (C | D))+ ; E"),
     ],
@@ -168,6 +170,10 @@ _queries = st.builds(
             (ast.Modifier("VALUES", "(?x  ?y) { ('a  }' UNDEF) }"),),
         ]
     ),
+    once=st.booleans(),
+    after=st.none()
+    | st.sampled_from([AfterText.PAST_LAST, AfterText.TO_NEXT, AfterText.NO_SKIP]).map(ast.AfterMatch)
+    | st.builds(ast.AfterMatch, st.sampled_from([AfterText.TO_FIRST, AfterText.TO_LAST]), st.just(ast.Name("A"))),
 )
 
 
