@@ -62,6 +62,11 @@ class Query(protocols.Query):
         return tuple(f"{item.variable}[{name.text}]" for item in items for name in item.attributes)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that SELECT computes; () if it lists variables."""
+        return () if self.compiled.selected is None else self.compiled.selected.names
+
+    @property
     def window_attribute(self) -> str | None:
         """The attribute that WITHIN is measured in; None for time and events."""
         return self.compiled.lowered.window_attribute
@@ -80,7 +85,7 @@ class Query(protocols.Query):
 
     def ways(self, run: Any) -> tuple[CEA, protocols.Ways]:
         """The automaton of a run, or of a list of matches, and the ways of matches through it."""
-        program = self.compiled.program(are_valuations(run))
+        program = self.compiled.program_of(are_valuations(run))
         return program.cea, lambda matches: ways_of(program, matches)
 
     def alerts(self, *, limits: Limits | None = None) -> Alerts:

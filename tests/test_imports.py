@@ -20,13 +20,14 @@ FLOORS = ("core", "tools")
 """Packages of `spaseq` that are known by what is in them."""
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"comparisons", "errors", "events", "held", "integers", "slips", "snapshot", "watch"}
+_BASE = {"after", "comparisons", "errors", "events", "held", "integers", "slips", "snapshot", "watch"}
 _COMPILE = _BASE | {"pattern", "trees"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "snapshot": {"errors"},
+    "after": set(),
     "slips": set(),
     "events": {"errors", "held", "integers", "measure", "slips", "snapshot", "watch"},
     "held": set(),
@@ -68,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
-    "comparisons", "trees", "compiled", "protocols", "slips",
+    "after", "comparisons", "trees", "compiled", "protocols", "slips",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

@@ -18,6 +18,8 @@ SHARE = {
     "ceql": 60,
     "steps": 60,
     "spaseq": 40,
+    "spaseq after": 40,
+    "groups": 40,
     "long ceql": 24,
     "long spaseq": 12,
     "rounds": 24,

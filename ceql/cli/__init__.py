@@ -1,10 +1,11 @@
 """The `ceql` command.
 
 `main` has the commands about queries and matches, `alerting` those for alerts and forecasts; both use `arguments`.
-`formats` is the table of output formats, `output` gives matches to their writers.
+`formats` is the table of output formats, `output` and `rows` give matches to their writers.
 
 * `formats`: The output formats of the `ceql` commands.
 * `output`: The matches of `ceql run` in the shapes that writers of formats ask for.
+* `rows`: The rows that SELECT computes of matches, in the shapes that writers of formats ask for.
 * `arguments`: The arguments that name a query and its events, for all commands of `ceql`.
 * `alerting`: The commands `ceql alert` and `ceql forecast`: whether a query matches now, and when it will.
 * `main`: The `ceql` command: run, check and explain CEQL queries; alerts and forecasts (`ceql.cli.alerting`).

@@ -102,18 +102,18 @@ def _plot(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ceql.cli.output import FoundMatches
+    from ceql.cli.rows import results_of
 
     form = chosen_format(MATCHES, options.format, options.output, "table")
     query, matches = _find(options)
-    found = FoundMatches(matches, options.limit, options.time_unit or "s")
+    results = results_of(matches, options.limit, options.time_unit or "s")
     try:
         with (
             bounded(query.settings),
-            accounted(lambda: matches.counters.events, lambda: found.written, "matches"),
+            accounted(lambda: matches.counters.events, lambda: results.written, "matches"),
             opened(options.output, MATCHES[form]) as out,
         ):
-            written = MATCHES[form].load()(found, out)
+            written = MATCHES[form].load()(results, out)
     finally:
         if options.memory:
             note(matches.counters.memory.told())

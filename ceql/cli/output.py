@@ -32,6 +32,11 @@ class Tables(Protocol):
     @property
     def shown(self) -> Shown | None: ...
 
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def empty(self) -> pa.Table: ...
+
     def tables(self) -> Iterator[MatchTable]: ...
 
     def count(self, limit: int | None = None) -> int: ...
@@ -61,7 +66,7 @@ class FoundMatches(Results):
             record = {"start": match.start, "end": match.end, "positions": list(match.positions),
                       "bindings": match.bindings, "time": list(span)}  # fmt: skip
             if self._shown is not None:
-                record["attributes"] = _plain(match.attributes)
+                record["attributes"] = as_json(match.attributes)
             yield record
             self.written += 1
 
@@ -126,33 +131,31 @@ class FoundMatches(Results):
 
     def tables(self) -> Iterator[pa.Table]:
         """The columns of `Matches.to_arrow`. `EventError` for a column that the first table did not have."""
-        from ceql.results.matches import empty_table
-
         schema: pa.Schema | None = None
         for table in self._tables():
             columns = table.to_arrow(self._matches.counters.iso_times)
             schema = schema or columns.schema
-            yield columns if columns.schema == schema else _fit(columns, schema)
+            yield columns if columns.schema == schema else fit(columns, schema)
             self.written += len(table)
         if schema is None:
-            yield empty_table(self._matches.counters.iso_times, self._shown)
+            yield self._matches.empty()
 
     def count(self) -> int:
         """The number of matches, none of which is enumerated."""
         return self._matches.count(self._limit)
 
 
-def _plain(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """A value for JSON: times as xsd:dateTime, numbers that JSON lacks (NaN, infinity) as text."""
     if isinstance(value, bool | int | str) or value is None:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, list):
-        return [_plain(part) for part in value]
+        return [as_json(part) for part in value]
     if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+        return {key: as_json(part) for key, part in value.items()}
+    return value.isoformat().replace("+00:00", "Z") if hasattr(value, "isoformat") else str(value)
 
 
 def _limit(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchTable]:
@@ -175,7 +178,7 @@ def clock(iso: bool, unit: str) -> Callable[[int], Any]:
     return lambda ns: ns // scale if ns % scale == 0 else ns / scale
 
 
-def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the columns of `schema`, that of the first table; `EventError` for a column that is not in it, or
     of another type."""
     import pyarrow as pa

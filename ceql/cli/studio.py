@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ceql.cli.arguments import outcome
-from ceql.cli.output import FoundMatches
+from ceql.cli.rows import results_of
 from ceql.query import compile_query
 from ceql.results.matches import Match, MatchTable
 from spaseq.core.automata.diagram import automaton_diagram, classes_of
@@ -25,6 +25,8 @@ class _Taken:
 
     def __init__(self, matches: Any) -> None:
         self.shown = matches.shown
+        self.columns = matches.columns
+        self.empty = matches.empty
         self.taken: list[MatchTable] = []
 
     def tables(self) -> Iterator[MatchTable]:
@@ -58,9 +60,9 @@ class _Ceql:
         except SpaseqError as error:
             ended = error
         gathered.counters = matches.counters
-        results = FoundMatches(gathered, None, "s")
+        results = results_of(gathered, None, "s")
         head, *rows = results.cells()
-        kinds = ["number", "number", "positions", "time", "time"]
+        kinds = [] if matches.columns else ["number", "number", "positions", "time", "time"]
         columns = [(str(name), kind) for name, kind in zip(head, kinds + ["values"] * len(head), strict=False)]
         taken: list[Match] = [match for table in gathered.taken for match in table]
         texts = [[str(cell) for cell in row] for row in rows]

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 from ceql.expressions.members import members
 from ceql.operators import values
 from ceql.operators.arithmetic import ARITHMETIC, negate
-from ceql.operators.functions import FUNCTIONS
+from ceql.operators.functions import FUNCTIONS, Function
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
+from spaseq.core.events import Duration
 
 E = TypeVar("E")
 Value = Callable[[E], Any]
@@ -38,6 +39,9 @@ def compile_condition(node: ast.Condition, lookup: Lookup[E]) -> Truth[E]:
         case ast.Like(value, pattern):
             read = compile_value(value, lookup)
             return lambda env: values.like(read(env), pattern)
+        case ast.IsNull(value):
+            read = compile_value(value, lookup)
+            return lambda env: read(env) is None
         case ast.In(value):
             read, has = compile_value(value, lookup), members(node).has
             return lambda env: has(read(env))
@@ -79,6 +83,9 @@ def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
     match node:
         case ast.Number(value) | ast.Text(value) | ast.Truth(value):
             return lambda env: value
+        case ast.Duration(nanoseconds):
+            span = Duration(nanoseconds)
+            return lambda env: span
         case ast.Attribute():
             return lookup(node)
         case ast.Negate(child):
@@ -88,7 +95,49 @@ def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
             first, second = compile_value(left, lookup), compile_value(right, lookup)
             compute = ARITHMETIC[symbol].of_values
             return lambda env: compute(first(env), second(env))
+        case ast.Case():
+            return _case(node, lookup)
         case ast.Call(name, arguments):
-            reads, of_values = [compile_value(a, lookup) for a in arguments], FUNCTIONS[name].of_values
-            return lambda env: of_values(*[read(env) for read in reads])
+            return _call(FUNCTIONS[name], [compile_value(a, lookup) for a in arguments])
     raise InternalError(f"no evaluation of {type(node).__name__}")
+
+
+def _call(function: Function, reads: list[Value[E]]) -> Value[E]:
+    """Values of the right classes go to `work` at once; NULL and wrong kinds are left to `of_values`."""
+    # PERF: ABS(v) takes 0.2 us; 1.1 us if `of_values` looks at each value.
+    work, of_values = function.work, function.of_values
+    classes = [function.classes(place) for place in range(len(reads))]
+
+    def several(env: E) -> Any:
+        values = [read(env) for read in reads]
+        for value, right in zip(values, classes, strict=True):
+            if value.__class__ not in right:
+                return of_values(*values)
+        return work(*values)
+
+    if len(reads) > 1:
+        return several
+    (read,), (right,) = reads, classes
+
+    def one(env: E) -> Any:
+        value = read(env)
+        return work(value) if value.__class__ in right else of_values(value)
+
+    return one
+
+
+def _case(node: ast.Case, lookup: Lookup[E]) -> Value[E]:
+    """Conditions and results are evaluated up to the first condition that is true: others may be of wrong kinds."""
+    branches = [
+        (compile_condition(condition, lookup), compile_value(result, lookup))
+        for condition, result in zip(node.conditions, node.results, strict=True)
+    ]
+    otherwise: Value[E] = (lambda env: None) if node.otherwise is None else compile_value(node.otherwise, lookup)
+
+    def choose(env: E) -> Any:
+        for test, result in branches:
+            if test(env) is True:
+                return result(env)
+        return otherwise(env)
+
+    return choose

@@ -22,13 +22,16 @@ from ceql.expressions.members import members
 from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.operators import values
 from ceql.operators.arithmetic import ARITHMETIC, negate
+from ceql.operators.columns import ByRow, Constant, Operand, both_known, choose, known_rows, operand_kind
 from ceql.operators.functions import FUNCTIONS
+from ceql.operators.times import moved_columns
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, InternalError
 from spaseq.core.events import (
     Column,
+    Duration,
     EventBatch,
     ListColumn,
     MixedColumn,
@@ -36,7 +39,6 @@ from spaseq.core.events import (
     TextColumn,
     TimeColumn,
     TruthColumn,
-    column_of,
     text_array,
     truths_of,
 )
@@ -45,14 +47,7 @@ from spaseq.core.events.columns import mixed_column
 Known = np.ndarray | None
 _ARROW: Final = {symbol: getattr(pc, row.arrow) for symbol, row in COMPARISONS.items()}
 _EXACT: Final = 1 << 53
-
-
-@dataclass(frozen=True, slots=True)
-class _Constant:
-    value: Any  # int, float, str or bool
-
-
-_Operand = Column | _Constant | None  # None: NULL throughout
+_SPANS: Final = {"time", "duration"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +62,20 @@ def evaluate(node: ast.Condition, batch: EventBatch) -> np.ndarray:
     """bool (n,): `node` is true, not unknown. `EventError` if kinds of values do not go together."""
     try:
         return _truth(node, batch).true
-    except (_ByRow, EventError) as error:
+    except (ByRow, EventError) as error:
         truths = _by_row(compile_condition, node, batch, error)
         return np.fromiter((truth is True for truth in truths), bool, len(batch))
 
 
-class _ByRow(Exception):
-    """Columns do not hold the values exactly."""
+def truths(node: ast.Condition, batch: EventBatch) -> tuple[np.ndarray, Known]:
+    """bool (n,): `node` is true; and bool (n,): it is true or false, None for everywhere. Errors as of `evaluate`."""
+    try:
+        found = _truth(node, batch)
+        return found.true, found.known()
+    except (ByRow, EventError) as error:
+        values_of = _by_row(compile_condition, node, batch, error)
+        known = np.fromiter((truth is not None for truth in values_of), bool, len(batch))
+        return np.fromiter((truth is True for truth in values_of), bool, len(batch)), known
 
 
 def _by_row(
@@ -106,6 +108,8 @@ def _truth(node: ast.Condition, batch: EventBatch) -> _Truth:
             return _compare(symbol, _value(left, batch), _value(right, batch), len(batch), node)
         case ast.Like(value, pattern):
             return _like(_value(value, batch), pattern, len(batch), node)
+        case ast.IsNull(value):
+            return _Truth(~known_rows(_value(value, batch), len(batch)), lambda: None)
         case ast.In(value):
             return _in(_value(value, batch), len(batch), node)
         case ast.InRange(value):
@@ -147,12 +151,6 @@ def _or(a: _Truth, b: _Truth) -> _Truth:
     return _Truth(true, known)
 
 
-def _both_known(a: Known, b: Known) -> Known:
-    if a is None or b is None:
-        return b if a is None else a
-    return np.asarray(a & b)
-
-
 def _unknown(count: int) -> _Truth:
     nothing = np.zeros(count, bool)
     return _Truth(nothing, lambda: nothing)
@@ -165,11 +163,11 @@ def _settle(true: np.ndarray, known: Known) -> _Truth:
 # Comparisons
 
 
-def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast.Condition) -> _Truth:
+def _compare(symbol: str, left: Operand, right: Operand, count: int, node: ast.Condition) -> _Truth:
     if left is None or right is None:
         return _unknown(count)
-    if isinstance(left, _Constant):
-        if isinstance(right, _Constant):
+    if isinstance(left, Constant):
+        if isinstance(right, Constant):
             constants = left.value, right.value
             truth = _name(node, lambda: values.compare(symbol, *constants))
             return _Truth(np.full(count, bool(truth)), lambda: None)
@@ -177,26 +175,26 @@ def _compare(symbol: str, left: _Operand, right: _Operand, count: int, node: ast
     if isinstance(left, TextColumn):
         return _compare_text(symbol, left, right, node)
     if isinstance(right, TextColumn):
-        raise values.mismatch(_kind(left), _kind(right), print_expression(node))
-    other: Any = right.value if isinstance(right, _Constant) else right.values
+        raise values.mismatch(operand_kind(left), operand_kind(right), print_expression(node))
+    other: Any = right.value if isinstance(right, Constant) else right.values
     if isinstance(left, TimeColumn) and isinstance(other, str):
         other = _name(node, lambda: values.time_of(str(other)))
-    elif _kind(left) != _kind(right) or (isinstance(left, TruthColumn) and COMPARISONS[symbol].is_order):
-        raise values.mismatch(_kind(left), _kind(right), print_expression(node))
+    elif operand_kind(left) != operand_kind(right) or (isinstance(left, TruthColumn) and COMPARISONS[symbol].is_order):
+        raise values.mismatch(operand_kind(left), operand_kind(right), print_expression(node))
     if isinstance(left, ListColumn):
         raise values.mismatch("list", "list", print_expression(node))
-    known = left.known if isinstance(right, _Constant) else _both_known(left.known, right.known)
+    known = left.known if isinstance(right, Constant) else both_known(left.known, right.known)
     if isinstance(left, NumberColumn):
         return _settle(compare(symbol, left, right if isinstance(right, NumberColumn) else other), known)
     return _settle(np.asarray(COMPARISONS[symbol].holds(left.values, other)), known)
 
 
-def _compare_text(symbol: str, left: TextColumn, right: Column | _Constant, node: ast.Condition) -> _Truth:
+def _compare_text(symbol: str, left: TextColumn, right: Column | Constant, node: ast.Condition) -> _Truth:
     if isinstance(right, TextColumn):
         true = _ARROW[symbol](_decode(left), _decode(right)).fill_null(False)
         return _Truth(np.asarray(true), lambda: (left.codes >= 0) & (right.codes >= 0))
-    if not isinstance(right, _Constant) or not isinstance(right.value, str):
-        raise values.mismatch("text", _kind(right), print_expression(node))
+    if not isinstance(right, Constant) or not isinstance(right.value, str):
+        raise values.mismatch("text", operand_kind(right), print_expression(node))
     return _by_text(left, _ARROW[symbol](left.texts, text_array([right.value])[0]))
 
 
@@ -210,31 +208,27 @@ def _decode(column: TextColumn) -> pa.Array:
     return column.texts.take(codes)
 
 
-def _like(operand: _Operand, pattern: str, count: int, node: ast.Condition) -> _Truth:
+def _like(operand: Operand, pattern: str, count: int, node: ast.Condition) -> _Truth:
     match operand:
         case None:
             return _unknown(count)
         case TextColumn():
             return _by_text(operand, pc.match_substring_regex(operand.texts, values.whole_string(pattern)))
-        case _Constant(str() as text):
+        case Constant(str() as text):
             return _Truth(np.full(count, bool(values.like(text, pattern))), lambda: None)
-    raise values.mismatch(_kind(operand), "text", print_expression(node))
+    raise values.mismatch(operand_kind(operand), "text", print_expression(node))
 
 
-def _in(operand: _Operand, count: int, node: ast.In) -> _Truth:
+def _in(operand: Operand, count: int, node: ast.In) -> _Truth:
     if operand is None:
         return _unknown(count)
     prepared = members(node)
-    if not isinstance(operand, _Constant):
+    if not isinstance(operand, Constant):
         found = _name(node, lambda: prepared.where(operand))
         if found is not None:
             return _by_text(operand, found) if isinstance(operand, TextColumn) else _settle(found, operand.known)
-    first, *others = [_compare("=", operand, _Constant(value), count, node) for value in prepared.constants]
+    first, *others = [_compare("=", operand, Constant(value), count, node) for value in prepared.constants]
     return functools.reduce(_or, others, first)
-
-
-def _kind(operand: Column | _Constant) -> str:
-    return values.kind_of(operand.value) if isinstance(operand, _Constant) else operand.kind
 
 
 def _name(node: ast.Expression, work: Callable[[], Any]) -> Any:
@@ -249,75 +243,98 @@ def _name(node: ast.Expression, work: Callable[[], Any]) -> Any:
 
 
 def operand(node: ast.Expression, batch: EventBatch) -> Column | None:
-    """The values of an expression per event; None if it is NULL for all of them. It must contain an attribute.
+    """The values of an expression per event; None if it is NULL for all of them. It contains an attribute.
     `EventError` if kinds of values do not go together."""
     try:
         found = _value(node, batch)
-    except (_ByRow, EventError) as error:
+    except (ByRow, EventError) as error:
         return mixed_column(_by_row(compile_value, node, batch, error))
-    assert not isinstance(found, _Constant)
-    return found
+    return _spread(found, len(batch)) if isinstance(found, Constant) else found
 
 
-def _value(node: ast.Expression, batch: EventBatch) -> _Operand:
+def _spread(constant: Constant, count: int) -> Column | None:
+    """A column that is constant in a batch: CASE WHEN v > 3 THEN 1 ELSE 1 END."""
+    return choose([(np.ones(count, bool), constant)], count)
+
+
+def _value(node: ast.Expression, batch: EventBatch) -> Operand:
     match node:
         case ast.Number(value) | ast.Text(value) | ast.Truth(value):
-            return _Constant(value)
+            return Constant(value)
+        case ast.Duration(nanoseconds):
+            return Constant(Duration(nanoseconds))
         case ast.Attribute(name):
             column = batch.column(name)
             if isinstance(column, MixedColumn):
-                raise _ByRow
+                raise ByRow
             return column
         case ast.Negate(child):
-            return _arithmetic("-", _Constant(0), _value(child, batch), node, negated=True)
+            inner = _value(child, batch)
+            zero = Duration(0) if inner is not None and operand_kind(inner) == "duration" else 0
+            return _arithmetic("-", Constant(zero), inner, node, negated=True)
         case ast.Arithmetic(symbol, left, right):
             return _arithmetic(symbol, _value(left, batch), _value(right, batch), node)
-        case ast.Call(name):
-            of_row = compile_value(node, lambda attribute: batch.getter(attribute.name))
-            found = _name(node, lambda: [of_row(row) for row in range(len(batch))])
-            return column_of(pa.array(found, values.ARROW_TYPES[FUNCTIONS[name].gives]), print_expression(node))
+        case ast.Call(name, arguments):
+            operands = [_value(argument, batch) for argument in arguments]
+            return _name(node, lambda: FUNCTIONS[name].of_columns(operands, len(batch)))
+        case ast.Case():
+            return _case(node, batch)
     raise InternalError(f"no evaluation of {type(node).__name__}")
 
 
-def _arithmetic(symbol: str, left: _Operand, right: _Operand, node: ast.Expression, negated: bool = False) -> _Operand:
+def _case(node: ast.Case, batch: EventBatch) -> Operand:
+    rest, parts = np.ones(len(batch), bool), []
+    for condition, result in zip(node.conditions, node.results, strict=True):
+        true = _truth(condition, batch).true
+        parts.append((rest & true, _value(result, batch)))
+        rest = rest & ~true
+    if node.otherwise is not None:
+        parts.append((rest, _value(node.otherwise, batch)))
+    return choose(parts, len(batch))
+
+
+def _arithmetic(symbol: str, left: Operand, right: Operand, node: ast.Expression, negated: bool = False) -> Operand:
     if left is None or right is None:
         return None
-    if _kind(left) != "number" or _kind(right) != "number":
-        raise values.mismatch(_kind(left), _kind(right), print_expression(node))
-    if isinstance(left, _Constant) and isinstance(right, _Constant):
+    if isinstance(left, Constant) and isinstance(right, Constant):
         value = negate(right.value) if negated else ARITHMETIC[symbol].of_values(left.value, right.value)
-        return None if value is None else _Constant(value)
+        return None if value is None else Constant(value)
+    kinds = operand_kind(left), operand_kind(right)
+    if not _SPANS.isdisjoint(kinds):
+        return moved_columns(symbol, left, right, print_expression(node))
+    if kinds != ("number", "number"):
+        raise values.mismatch(*kinds, print_expression(node))
     a, known_a = _array(left)
     b, known_b = _array(right)
-    known = _both_known(known_a, known_b)
+    known = both_known(known_a, known_b)
     with np.errstate(all="ignore"):
         if negated and np.asarray(b).dtype == np.float64:
             return NumberColumn(-b, known, right.whole if isinstance(right, NumberColumn) else None)
         result, defined = ARITHMETIC[symbol].of_columns(a, b)
     whole = None if symbol == "/" else _whole(left, right, result)
-    known = known if defined is None else _both_known(known, defined)
+    known = known if defined is None else both_known(known, defined)
     return NumberColumn(result if known is None else np.where(known, result, 0), known, whole)
 
 
-def _whole(left: Column | _Constant, right: Column | _Constant, result: np.ndarray) -> np.ndarray | None:
-    """The results of two whole numbers, in columns with both these and others. `_ByRow` if doubles may not hold one."""
+def _whole(left: Column | Constant, right: Column | Constant, result: np.ndarray) -> np.ndarray | None:
+    """The results of two whole numbers, in columns with both these and others. `ByRow` if doubles may not hold one."""
     sides = [s for s in (left, right) if isinstance(s, NumberColumn)]
     if all(side.whole is None for side in sides):
         return None
     whole = np.ones(len(result), bool)
     for side in (left, right):
-        if isinstance(side, _Constant):
+        if isinstance(side, Constant):
             whole &= isinstance(side.value, int)
         elif isinstance(side, NumberColumn) and side.values.dtype == np.float64:
             whole &= False if side.whole is None else side.whole
-    inputs = [np.asarray(s.value if isinstance(s, _Constant) else s.values) for s in (left, right)]  # type: ignore[union-attr]
+    inputs = [np.asarray(s.value if isinstance(s, Constant) else s.values) for s in (left, right)]  # type: ignore[union-attr]
     if any((whole & (np.abs(part.astype(np.float64)) > _EXACT)).any() for part in (*inputs, result)):
-        raise _ByRow
+        raise ByRow
     return whole
 
 
-def _array(operand: Column | _Constant) -> tuple[np.ndarray, Known]:
-    if isinstance(operand, _Constant):
+def _array(operand: Column | Constant) -> tuple[np.ndarray, Known]:
+    if isinstance(operand, Constant):
         return np.asarray(operand.value), None
     assert isinstance(operand, NumberColumn)
     return operand.values, operand.known

@@ -39,12 +39,22 @@ from spaseq.core.engine.program.register_ops import (
 )
 from spaseq.core.engine.program.text_order import TextOrder
 from spaseq.core.errors import EventError
-from spaseq.core.events import Column, EventBatch, Instant, ListColumn, MixedColumn, NumberColumn, TextColumn
+from spaseq.core.events import (
+    Column,
+    Duration,
+    DurationColumn,
+    EventBatch,
+    Instant,
+    ListColumn,
+    MixedColumn,
+    NumberColumn,
+    TextColumn,
+)
 from spaseq.core.events.columns import is_small
 from spaseq.core.integers import apart
 from spaseq.core.snapshot import expect
 
-KINDS: Final = (None, "double", "whole", "number", "text", "truth", "time")
+KINDS: Final = (None, "double", "whole", "number", "text", "truth", "time", "duration")
 """The kinds of values that a column of codes stands for; None before the first value. A "number" is a double, by the
 same code, or a whole number up to 2^51, by one that no double has: those of NaN."""
 _INFINITE: Final = 0x7FF << 52
@@ -185,7 +195,7 @@ class Comparison:
             kinds.add("whole" if "whole" in (*kinds, self._kind) else "double")
         if self._kind is not None:
             kinds.add(self._kind)
-        if "whole" in kinds and any(_is_number(c) and c.values.min(initial=0) <= UNKNOWN for c in columns):
+        if not kinds.isdisjoint(("whole", "duration")) and any(_reaches_unknown(column) for column in columns):
             return ""
         return "" if len(kinds) > 1 else next(iter(kinds), None)
 
@@ -269,6 +279,8 @@ def decode(code: int, kind: str | None, texts: dict[int, str]) -> Any:
             return bool(code)
         case "time":
             return Instant(code)
+        case "duration":
+            return Duration(code)
         case "number" if code > _INFINITE or code < -_INFINITE - 1:
             return code + _INFINITE + 1 if code < 0 else code - _INFINITE - 1
         case "double" | "number":
@@ -303,6 +315,11 @@ def _size_of(column: Column) -> str:
     if kind == "whole" and _is_number(column):
         return "small" if is_small(column) else "whole"
     return "double" if kind == "number" else kind
+
+
+def _reaches_unknown(column: Column) -> bool:
+    """True if a value is as small as the codes of no value."""
+    return isinstance(column, NumberColumn | DurationColumn) and column.values.min(initial=0) <= UNKNOWN
 
 
 def _is_number(column: Column) -> TypeGuard[NumberColumn]:

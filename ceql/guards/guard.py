@@ -14,7 +14,8 @@ from typing import Any, Final
 from ceql.expressions.scalar import compile_condition
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
-from ceql.syntax.walk import attributes_of, is_plain
+from ceql.syntax.walk import attributes_of, is_plain, replace
+from spaseq.core.comparisons import COMPARISONS
 
 _MARKED: Final = re.compile(r"`([^`#]+)#\d+`")
 
@@ -31,6 +32,8 @@ class Guard:
     _hash: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        """`b.time - a.time > 30 MINUTES` becomes `b.time > a.time + 30 MINUTES`, which costs what an order costs."""
+        object.__setattr__(self, "condition", replace(self.condition, _one_side))
         object.__setattr__(self, "_hash", hash((self.condition, self.variables)))
 
     def __hash__(self) -> int:
@@ -75,6 +78,22 @@ class Guard:
             return None
         slots, index = slots_of(self), {v: i for i, v in enumerate(sorted(self.variables))}
         return slots, compile_condition(self.condition, lambda a: slot_of(a, index, slots))
+
+
+def _one_side(node: ast.Expression) -> ast.Expression | None:
+    """A comparison of a difference with a duration, as one of what is subtracted from with a sum. Both mean the same
+    for times up to 292 years apart; for others the sum decides."""
+    match node:
+        case ast.Compare(symbol, ast.Arithmetic("-", left, right), span) if _is_duration(span):
+            return ast.Compare(symbol, left, ast.Arithmetic("+", right, span, span=right.span), span=node.span)
+        case ast.Compare(symbol, span, ast.Arithmetic("-", left, right)) if _is_duration(span):
+            moved = ast.Arithmetic("+", right, span, span=right.span)
+            return ast.Compare(COMPARISONS[symbol].mirror, left, moved, span=node.span)
+    return None
+
+
+def _is_duration(node: ast.Expression) -> bool:
+    return isinstance(node.child if isinstance(node, ast.Negate) else node, ast.Duration)
 
 
 def slots_of(guard: Guard) -> dict[str, tuple[str, ...]]:

@@ -36,7 +36,8 @@ from ceql.semantics.scopes import defined_names, is_between, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import aggregates_of, is_plain, reads_earlier
 from spaseq.core import pattern as algebra
-from spaseq.core.engine import After, AfterMatch, Choice, Consume, Selection, Settings, Window
+from spaseq.core.after import AfterText
+from spaseq.core.engine import AfterMatch, Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import (
     NoneOf,
@@ -137,12 +138,9 @@ def _choice(query: ast.Query) -> Choice:
 
 def _after(query: ast.Query, keyed: bool) -> AfterMatch | None:
     """The rule for what a match discards, of AFTER MATCH or SELECT FIRST; None if there is none."""
-    if query.selection.strategy is ast.Strategy.FIRST:
-        return AfterMatch(After.ONCE, keyed=keyed)
-    if query.after is None or query.after.rule is ast.After.NO_SKIP:
-        return None
-    variable = query.after.variable
-    return AfterMatch(After[query.after.rule.name], "" if variable is None else variable.text, keyed)
+    once, clause = query.selection.strategy is ast.Strategy.FIRST, query.after
+    named = "" if clause is None or clause.variable is None else clause.variable.text
+    return AfterMatch.of(None if clause is None else clause.rule, named, once=once, keyed=keyed)
 
 
 def _window(within: ast.Within | None) -> tuple[Window, str | None]:
@@ -373,7 +371,7 @@ class _Lowering:
             raise self.unsupported(strategy, node.span, "leave the strategy out for ALL")
         if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
             raise self.unsupported(f"NOT at the end with CONSUME BY {query.consume.policy.value}", node.span)
-        if query.after is not None and query.after.rule is not ast.After.NO_SKIP:
+        if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
             raise self.unsupported("NOT at the end with AFTER MATCH", node.span, "its matches wait for their windows")
         if query.limit is not None:
             raise self.unsupported("NOT at the end with LIMIT", node.span, "--limit N stops after N matches in all")
@@ -383,7 +381,7 @@ class _Lowering:
     def refuse_after(self, query: ast.Query) -> None:
         """Refuse what has no meaning together with AFTER MATCH or SELECT FIRST, by its name."""
         strategy = query.selection.strategy
-        clause = None if query.after is None or query.after.rule is ast.After.NO_SKIP else query.after
+        clause = None if query.after is None or query.after.rule is AfterText.NO_SKIP else query.after
         if strategy is not ast.Strategy.FIRST and clause is None:
             return
         named = "SELECT FIRST" if strategy is ast.Strategy.FIRST else "AFTER MATCH"

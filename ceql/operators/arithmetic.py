@@ -1,7 +1,7 @@
 """The operators + - * / %: a row for each, on values and on columns.
 
-The rules stand in `ceql.operators.values`. Columns are int64 or float64 arrays. A result on them is an array and a bool
-array, true if not NULL, or None for everywhere.
+The rules stand in `ceql.operators.values`, those of times and durations in `ceql.operators.times`. Columns are int64 or
+float64 arrays. A result on them is an array and a bool array, true if not NULL, or None for everywhere.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from ceql.operators.times import move
 from ceql.operators.values import INT64, kind_of, mismatch
+from spaseq.core.events import Duration, Instant
 
 _Columns = tuple[np.ndarray, np.ndarray | None]
+_SPANS: Final = (Instant, Duration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,12 @@ class Arithmetic:
     in_kernels: bool = True
     """True if the engine's kernels compute it (`spaseq.core.engine.program.register_ops.ResidualTest`)."""
 
-    def of_values(self, left: Any, right: Any) -> int | float | None:
-        """The value of `left symbol right`; None for NULL. `EventError` if a side is not a number."""
+    def of_values(self, left: Any, right: Any) -> Any:
+        """The value of `left symbol right`; None for NULL. `EventError` if the kinds do not go together."""
         if left is None or right is None:
             return None
+        if isinstance(left, _SPANS) or isinstance(right, _SPANS):
+            return move(self.symbol, left, right)
         for side in (left, right):
             if kind_of(side) != "number":
                 raise mismatch(kind_of(left), kind_of(right), f"{left!r} {self.symbol} {right!r}")
@@ -70,6 +75,8 @@ def negate(value: Any) -> int | float | None:
     """The value of `-value`; None for NULL. `EventError` if it is not a number."""
     if value is None:
         return None
+    if isinstance(value, Duration):
+        return Duration(-value) if -value in INT64 else None
     if kind_of(value) != "number":
         raise mismatch(kind_of(value), "number", f"-{value!r}")
     if isinstance(value, int):

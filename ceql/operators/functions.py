@@ -3,178 +3,22 @@
 A row is all that a function takes. By it, calls are parsed, printed, checked, and evaluated on batches, on pushed
 events and in guards. A function that gives a truth value may stand for a condition.
 
-NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value. SUM, AVG, MIN, MAX and STDDEV are over the values
-that are not NULL. They are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST
-are the values of the first and the last event, NULL or not. Any other function is NULL if an argument is.
+A function is NULL if an argument is, as in SQL; the rows with `takes_null` say what they do instead.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from ceql.operators.values import INT64, KIND_WORDS, compare, kind_of
-from spaseq.core.errors import EventError
+from ceql.operators.aggregates import AGGREGATES
+from ceql.operators.casts import CASTS
+from ceql.operators.choices import CHOICES
+from ceql.operators.function import Function, kind_words, plural
+from ceql.operators.numbers import NUMBERS
+from ceql.operators.sets import SETS
+from ceql.operators.texts import TEXTS
+from ceql.operators.times import TIMES
 
-_COUNTS: Final = ("no", "one", "two", "three", "four")
-_EXAMPLES: Final = {"list": "history", "text": "name", "truth": "open", "time": "day"}
+__all__ = ["FUNCTIONS", "Function", "kind_words", "plural"]
 
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """`name(…)`, in capitals.
-
-    `takes` has a kind of values for each argument (`ceql.operators.values.kind_of`); or "ordered", "any", or "event",
-    which is any value or a variable alone. `gives` is the kind of the result, or "argument" for that of the argument;
-    numbers are doubles, if it is no aggregate. `work` is a function of the arguments' values, none of them NULL; its
-    result is None for NULL. An aggregate has states: `start`, `add` gives the next one for a value in order of
-    positions, NULL too, and `work` the result of the last. States are hashable and small.
-    """
-
-    name: str
-    takes: tuple[str, ...]
-    gives: str
-    work: Callable[..., Any]
-    add: Callable[[Any, Any], Hashable] | None = None
-    start: Hashable = None
-
-    @property
-    def count(self) -> str:
-        """The number of its arguments, as a word."""
-        return _COUNTS[len(self.takes)]
-
-    @property
-    def example(self) -> str:
-        """A call of it."""
-        arguments = (f"{v}.{_EXAMPLES.get(kind, 'price')}" for v, kind in zip("xyzw", self.takes, strict=False))
-        return f"{self.name}({', '.join(arguments)})"
-
-    def of_values(self, *arguments: Any) -> Any:
-        """The result for single values; None for NULL. `EventError` for a value of another kind."""
-        if any([argument is None for argument in arguments]):
-            return None
-        for argument, wanted in zip(arguments, self.takes, strict=True):
-            if kind_of(argument) != wanted:
-                same = len({*self.takes}) == 1
-                kinds = [f"{self.count} {plural(wanted)}"] if same else [KIND_WORDS[kind] for kind in self.takes]
-                problem = f"{self.name} is of {' and '.join(kinds)}, and this is {KIND_WORDS[kind_of(argument)]}"
-                raise EventError(problem, hint="[1.5, 2, 3.5] in JSON" if wanted == "list" else "")
-        return self.work(*arguments)
-
-
-def plural(kind: str) -> str:
-    """Values of a kind, as words: "lists of numbers"."""
-    one, *of = KIND_WORDS[kind].removeprefix("a ").split(" of ")
-    return " of ".join([f"{one}s", *of])
-
-
-def _itself(state: Any) -> Any:
-    return state
-
-
-def _first(state: Any) -> Any:
-    return state[0]
-
-
-def _count(state: Any, value: Any) -> Hashable:
-    return state if value is None else state + 1
-
-
-def _summed(state: Any, value: Any) -> Hashable:
-    """State: None before the first value, then (count, sum)."""
-    if value is None:
-        return state
-    _check_number(value)
-    return (1, value) if state is None else (state[0] + 1, state[1] + value)
-
-
-def _sum(state: Any) -> int | float | None:
-    if state is None:
-        return None
-    total = state[1]
-    return (total if total in INT64 else None) if isinstance(total, int) else _real(total)
-
-
-def _mean(state: Any) -> float | None:
-    return None if state is None else _real(_double(state[1]) / state[0])
-
-
-def _square(state: Any, value: Any) -> Hashable:
-    """State: None before the first value, then (count, first value, sum of differences to it, sum of their squares)."""
-    if value is None:
-        return state
-    _check_number(value)
-    if state is None:
-        return (1, value, 0, 0)
-    count, first, total, squares = state
-    distance = value - first
-    return (count + 1, first, total + distance, squares + distance * distance)
-
-
-def _deviation(state: Any) -> float | None:
-    """The standard deviation of the sample."""
-    if state is None or state[0] < 2:
-        return None
-    count, _, total, squares = state
-    variance = _double(count * squares - total * total) / (count * (count - 1))
-    return _real(math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else variance)
-
-
-def _extreme(symbol: str) -> Callable[[Any, Any], Hashable]:
-    def extreme(state: Any, value: Any) -> Hashable:
-        if value is None or state is None:
-            return state if value is None else value
-        return value if compare(symbol, value, state) else state
-
-    return extreme
-
-
-def _check_number(value: Any) -> None:
-    if kind_of(value) != "number":
-        raise EventError(f"{value!r} is not a number, and an aggregate is taken of it")
-
-
-def _double(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
-def _real(number: float) -> float | None:
-    return None if math.isnan(number) else number
-
-
-def _correlation(left: tuple[float, ...], right: tuple[float, ...]) -> float | None:
-    """Pearson's correlation of two lists of numbers, within -1 and 1. O(length)."""
-    count = len(left)
-    if count != len(right) or count < 2 or any(math.isnan(v) for v in itertools.chain(left, right)):
-        return None
-    try:
-        first, second = math.fsum(left) / count, math.fsum(right) / count
-        spread = math.fsum((a - first) ** 2 for a in left) * math.fsum((b - second) ** 2 for b in right)
-        together = math.fsum((a - first) * (b - second) for a, b in zip(left, right, strict=True))
-    except (OverflowError, ValueError):  # beyond doubles
-        return None
-    if not 0 < spread < math.inf or not math.isfinite(together):
-        return None
-    return max(-1.0, min(1.0, together / math.sqrt(spread)))
-
-
-FUNCTIONS: Final = {
-    row.name: row
-    for row in (
-        Function("AVG", ("number",), "number", _mean, _summed),
-        Function("CORR", ("list", "list"), "number", _correlation),
-        Function("COUNT", ("event",), "number", _itself, _count, 0),
-        Function("FIRST", ("any",), "argument", _first, lambda state, value: state or (value,), ()),
-        Function("LAST", ("any",), "argument", _first, lambda state, value: (value,), ()),
-        Function("MAX", ("ordered",), "argument", _itself, _extreme(">")),
-        Function("MIN", ("ordered",), "argument", _itself, _extreme("<")),
-        Function("STDDEV", ("number",), "number", _deviation, _square),
-        Function("SUM", ("number",), "number", _sum, _summed),
-    )
-}
+FUNCTIONS: Final = {row.name: row for row in (*AGGREGATES, *CHOICES, *TEXTS, *NUMBERS, *TIMES, *CASTS, *SETS)}

@@ -1,6 +1,6 @@
 """The values of CEQL, their kinds, and comparisons of single ones; on columns see `ceql.expressions.vectorized`.
 
-Values are int, float, str, bool, `Instant` (a time attribute), tuples of floats (lists) and None (NULL). Rules:
+Values are int, float, str, bool, `Instant` (a time), `Duration`, tuples of floats (lists) and None (NULL). Rules:
 
 * NULL in, NULL out; a comparison with NULL is unknown (None).
 * Numbers are compared by value, exactly: 2^53 + 1 is greater than the double 2^53. So equality is transitive, and
@@ -25,37 +25,49 @@ import pyarrow.compute as pc
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError
 from spaseq.core.events.batch import Instant
-from spaseq.core.events.columns import text_array
-from spaseq.core.events.time import parse_time
+from spaseq.core.events.columns import Duration, text_array
+from spaseq.core.events.time import format_duration, format_time, parse_time
 
 INT64: Final = range(-(1 << 63), 1 << 63)
 _HOLDS: Final = {symbol: row.holds for symbol, row in COMPARISONS.items()}
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a value that is not None: "number", "text", "truth", "time" or "list"."""
+    """The kind of a value that is not None: "number", "text", "truth", "time", "duration" or "list"."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, Instant):
         return "time"
+    if isinstance(value, Duration):
+        return "duration"
     if isinstance(value, tuple):
         return "list"
     return "text" if isinstance(value, str) else "number"
 
 
+CLASSES: Final = {"number": (int, float), "text": (str,), "truth": (bool,), "time": (Instant,),
+                  "duration": (Duration,), "list": (tuple,)}  # fmt: skip
+"""By kind the Python classes of its values."""
 KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "a truth value", "time": "a time",
-                      "list": "a list of numbers"}  # fmt: skip
+                      "duration": "a duration", "list": "a list of numbers"}  # fmt: skip
 ARROW_TYPES: Final = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_(),
-                      "time": pa.timestamp("ns", "UTC"), "list": pa.list_(pa.float64())}  # fmt: skip
+                      "time": pa.timestamp("ns", "UTC"), "duration": pa.duration("ns"),
+                      "list": pa.list_(pa.float64())}  # fmt: skip
+
+
+_HINTS: Final = {
+    frozenset(("number", "text")): "a text in quotes is not a number",
+    frozenset(("number", "duration")): "a number of seconds is a time by TO_TIME(x.time, 's'), of milliseconds by "
+    "TO_TIME(x.time, 'ms'); a duration is a number by x / 1 SECOND",
+    frozenset(("number", "time")): "a number of seconds is a time by TO_TIME(x.time, 's'); a duration is 1 HOUR",
+    frozenset(("text", "duration")): "a text in the form of a time is one by TO_TIME(x.time)",
+    frozenset(("text",)): "texts have no arithmetic: TO_TIME(x.time) makes a time of one, CONCAT(a, b) joins them",
+}
 
 
 def mismatch(left: str, right: str, what: str) -> EventError:
     """The error for operands of kinds `left` and `right` that do not go together; `what` is the expression's text."""
-    hint = (
-        "a text in quotes is not a number"
-        if {left, right} == {"number", "text"}
-        else "are the attributes the right ones?"
-    )
+    hint = _HINTS.get(frozenset((left, right)), "are the attributes the right ones?")
     return EventError(f"{what}: {KIND_WORDS[left]} cannot be combined with {KIND_WORDS[right]}", hint=hint)
 
 
@@ -76,7 +88,14 @@ def _as_times(symbol: str, left: Any, right: Any, kinds: tuple[str, str]) -> tup
         return int(left), time_of(right)
     if kinds == ("text", "time"):
         return time_of(left), int(right)
-    raise mismatch(*kinds, f"{left!r} {symbol} {right!r}")
+    raise mismatch(*kinds, f"{text_of(left)} {symbol} {text_of(right)}")
+
+
+def text_of(value: Any) -> str:
+    """A value in a message."""
+    if isinstance(value, Instant):
+        return format_time(value)
+    return format_duration(value) if isinstance(value, Duration) else repr(value)
 
 
 @functools.lru_cache(4096)

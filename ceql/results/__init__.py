@@ -1,9 +1,12 @@
 """The results of a query.
 
-`history` keeps the events that future matches may contain, `bindings` have the events that each variable took, and
-`matches` are the objects that a user sees.
+`history` keeps the events that future matches may contain, and `bindings` have those that each variable took.
+`selected` computes the columns of SELECT of them, and `matches` are the objects that a user sees.
 
 * `history`: The events that future matches may contain: batches, and blocks of events that were pushed one by one.
 * `bindings`: The positions of a match that each variable took, and the attributes of its events: valuations as columns.
+* `segments`: Aggregates over consecutive segments of a column: one value for each match.
+* `column_types`: The Arrow types of the columns that SELECT computes, from those of the events' attributes.
+* `selected`: The columns that SELECT computes: a row for each match.
 * `matches`: Matches as objects, or in columns.
 """

@@ -8,13 +8,17 @@ fresh names that lowering gives to events for conditions are not shown and do no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
+from ceql.expressions.predicates import TypeIs
+from ceql.results.history import History
 from ceql.semantics.check import shown_variables
+from ceql.semantics.selection import read_variables
 from ceql.syntax import ast
+from spaseq.core.automata import CEA
 from spaseq.core.engine import MatchBatch
 from spaseq.core.events.mixed import flatten
 
@@ -44,25 +48,47 @@ class Shown:
 
 
 def lists_attributes(query: ast.Query) -> bool:
-    """True if SELECT has a list of attributes."""
-    return any(item.attributes for item in query.selection.items or ())
+    """True if SELECT has a list of attributes, or computes something of the events of variables."""
+    return any(item.attributes for item in query.selection.items or ()) or bool(read_variables(query))
+
+
+def labels_by_type(cea: CEA) -> dict[str, int] | None:
+    """The label of the events of each type, if the type decides which variables take an event; else None.
+
+    Then no two valuations have the same positions, and the automaton of complex events finds all of them.
+    """
+    found: dict[str, int] = {}
+    for t in (t for out in cea.transitions for t in out if t.marks):
+        types = [p.name for p in (cea.predicates[i] for i in t.predicates) if isinstance(p, TypeIs)]
+        if not types or any(found.setdefault(name, t.label) != t.label for name in types):
+            return None
+    return found
 
 
 class Bindings:
     """Computes which positions each variable took in a batch of matches.
 
-    `labels`: for each label number of the program the variables that it stands for. `declared`: the Arrow types of
-    attributes that a schema gives, whether or not an event has had them.
+    `labels`: for each label number of the program the variables that it stands for. `by_type`: the label of the events
+    of each type, if matches come without labels because the types say them. `declared`: the Arrow types of attributes
+    that a schema gives, whether or not an event has had them.
     """
 
     def __init__(
-        self, shown: Shown, labels: tuple[frozenset[str], ...], declared: Mapping[str, pa.DataType] | None = None
-    ) -> None:
+        self, shown: Shown, labels: tuple[frozenset[str], ...], by_type: Mapping[str, int] | None = None,
+        declared: Mapping[str, pa.DataType] | None = None,
+    ) -> None:  # fmt: skip
         self.shown = shown
+        self._by_type = by_type
         self._declared = dict(declared or {})
         takes = [[variable in label for label in labels] for variable in shown.variables]
         self._takes = dict(zip(shown.variables, (np.array(row, bool) for row in takes), strict=True))
         self._labels = labels
+
+    def label(self, matches: MatchBatch, history: History) -> MatchBatch:
+        """The matches with a label for each position."""
+        if self._by_type is None:
+            return matches
+        return replace(matches, labels=history.numbers_of_types(matches.positions, self._by_type))
 
     def of(self, matches: MatchBatch, variable: str) -> tuple[np.ndarray, np.ndarray]:
         """The positions that `variable` took: in match i `positions[offsets[i]:offsets[i + 1]]`, ascending.
@@ -101,7 +127,7 @@ class Bindings:
             rows = pa.array(rows_of(positions), pa.int64())
             listed = self.shown.attributes[variable]
             for name in self.names(events) if listed is None else listed:
-                values = _plain(events.column(name).take(rows)) if name in events.column_names else pa.nulls(len(rows))
+                values = plain(events.column(name).take(rows)) if name in events.column_names else pa.nulls(len(rows))
                 if pa.types.is_null(values.type):
                     values = pa.nulls(len(rows), self._declared.get(name, pa.null()))
                 yield f"{variable}.{name}", _lists(offsets, values)
@@ -111,8 +137,10 @@ def _lists(offsets: np.ndarray, values: pa.Array) -> pa.LargeListArray:
     return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values)
 
 
-def _plain(column: pa.ChunkedArray) -> pa.Array:
+def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """The column as one array, without dictionary encoding or union."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return flatten(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return flatten(column)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -59,6 +60,10 @@ class Block:
         block.first = block.places[0]
         return block
 
+    def type_of(self, row: int) -> str:
+        """The type of an event that a match names; all events come on one stream."""
+        return self.typed_by[0] if isinstance(self.typed_by, tuple) else str((self.events[row] or {})[self.typed_by])
+
     def event(self, row: int) -> dict[str, Any]:
         """The attributes of one event that are not NULL, as Python values."""
         return self.take(np.array([row])).in_columns().event(0)
@@ -95,10 +100,38 @@ class History(Blocks["EventBatch | Block"]):
     @property
     def table(self) -> pa.Table:
         """All events, in order; an attribute that a batch lacks is NULL there. No batch may be a `Block`."""
+        return self.columns(None)
+
+    def columns(self, names: Collection[str] | None) -> pa.Table:
+        """These attributes of all events, in order, of those that any event has; `table` for None."""
         batches = [batch for batch in self.blocks if isinstance(batch, EventBatch)]
         assert len(batches) == len(self.blocks)
         tables = [batch.table for batch in batches]
+        if names is not None:
+            tables = [table.select([name for name in table.column_names if name in names]) for table in tables]
         return tables[0] if len(tables) == 1 else common_schema(tables, batches[0].source)
+
+    def numbers_of_types(self, positions: np.ndarray, numbers: Mapping[str, int]) -> np.ndarray:
+        """The number of the type of each of these events: int64. Each has one of the types in `numbers`."""
+        found = np.zeros(len(positions), np.int64)
+        for number, own, rows in self.places(positions):
+            block = self.blocks[number]
+            if isinstance(block, Block):
+                found[own] = [numbers[block.type_of(row)] for row in rows.tolist()]
+            elif (types := block.types) is not None:
+                of_text = np.array([numbers.get(text, 0) for text in types.texts.to_pylist()], np.int64)
+                found[own] = of_text[types.codes[rows]]
+        return found
+
+    def about(self, matches: MatchBatch) -> History:
+        """The same events in columns; if some were pushed one by one, only those that the matches name."""
+        if not any(isinstance(batch, Block) for batch in self.blocks):
+            return self
+        named = np.unique(np.concatenate([matches.positions, matches.start, matches.end]))
+        found = History([], [])
+        for number, own, rows in self.places(named):
+            found.put(events_of(self.blocks[number], rows), int(named[own][0]))
+        return found
 
     def event(self, position: int) -> dict[str, Any]:
         """The attributes of an event."""

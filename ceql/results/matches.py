@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from ceql.results.bindings import Bindings, Shown
+from ceql.results.column_types import Types
 from ceql.results.history import Block, History
+from ceql.results.selected import Selected, Times
 from spaseq.core.drawing import match_html
 from spaseq.core.engine import MatchBatch
 from spaseq.core.errors import OptionError
@@ -32,9 +34,16 @@ class Match:
     bindings: dict[str, list[int]] = field(default_factory=dict, compare=False)
     _history: History | None = field(default=None, repr=False, compare=False)
     _shown: Shown | None = field(default=None, repr=False, compare=False)
+    _rows: _Rows | None = field(default=None, repr=False, compare=False)
+    _number: int = field(default=0, repr=False, compare=False)
 
     def _repr_html_(self) -> str:
         return match_html(self)
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The row of the match: the values of the columns that SELECT computes, by name; {} if it computes none."""
+        return {} if self._rows is None else self._rows.of(self._number)
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -119,13 +128,48 @@ def _only(event: dict[str, Any], names: tuple[str, ...] | None) -> dict[str, Any
     return event if names is None else {name: event[name] for name in names if name in event}
 
 
+class _Rows:
+    """The rows of the matches of a table, computed together when the first is asked for."""
+
+    __slots__ = ("_found", "_table")
+
+    def __init__(self, table: MatchTable) -> None:
+        self._table: MatchTable | None = table
+        self._found: list[dict[str, Any]] = []
+
+    def of(self, number: int) -> dict[str, Any]:
+        """The row of one match."""
+        table = self._table
+        if table is not None:
+            self._found = table.rows().to_pylist()
+            self._table = None
+        return self._found[number]
+
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """The columns that SELECT computes, with the form of times and the types that a schema gives."""
+
+    selected: Selected
+    times: Times
+    declared: Types
+
+
 @dataclass(frozen=True, slots=True)
 class MatchTable:
-    """Matches in columns, with their events; `bindings` if valuations were asked for."""
+    """Matches in columns, with their events; `bindings` if valuations were asked for, `computing` if SELECT computes
+    columns."""
 
     matches: MatchBatch
     history: History
     bindings: Bindings | None = None
+    computing: Computing | None = None
+
+    @staticmethod
+    def of(matches: MatchBatch, history: History, bindings: Bindings | None, computing: Computing | None) -> MatchTable:
+        """The table of matches as an evaluation gives them."""
+        labelled = matches if bindings is None else bindings.label(matches, history)
+        return MatchTable(labelled, history, bindings, computing)
 
     def __len__(self) -> int:
         return len(self.matches)
@@ -135,9 +179,12 @@ class MatchTable:
         starts, ends, offsets, positions = (a.tolist() for a in (m.start, m.end, m.offsets, m.positions))
         bound = None if bindings is None else bindings.dictionaries(m)
         shown = None if bindings is None else bindings.shown
+        rows = None if self.computing is None else _Rows(self)
         for i in range(len(starts)):
             taken = {} if bound is None else bound[i]
-            yield Match(starts[i], ends[i], tuple(positions[offsets[i] : offsets[i + 1]]), taken, history, shown)
+            yield Match(
+                starts[i], ends[i], tuple(positions[offsets[i] : offsets[i + 1]]), taken, history, shown, rows, i
+            )
 
     def head(self, count: int) -> MatchTable:
         """The first `count` matches."""
@@ -147,14 +194,23 @@ class MatchTable:
         last = m.offsets[count]
         labels = None if m.labels is None else m.labels[:last]
         cut = MatchBatch(m.start[:count], m.end[:count], m.offsets[: count + 1], m.positions[:last], labels=labels)
-        return MatchTable(cut, self.history, self.bindings)
+        return MatchTable(cut, self.history, self.bindings, self.computing)
+
+    def rows(self) -> pa.Table:
+        """The columns that SELECT computes."""
+        assert self.computing is not None
+        c = self.computing
+        return c.selected.table(self.matches, self.history, self.bindings, c.times, c.declared)
 
     def to_arrow(self, iso: bool) -> pa.Table:
-        """Columns start, end, positions, start_time and end_time (int64 ns, or timestamps if `iso`).
+        """The columns that SELECT computes; else start, end, positions, start_time and end_time (int64 ns, or with
+        `iso` timestamps).
 
         With valuations, each variable v has a column `v`, lists of the positions it took, and columns `v.attribute`,
         lists of its events' values, as long as the former. An attribute that no event has had yet has no column.
         """
+        if self.computing is not None:
+            return self.rows()
         m = self.matches
         offsets = m.offsets - (m.offsets[0] if len(m.offsets) else 0)
         positions = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(m.positions, pa.int64()))

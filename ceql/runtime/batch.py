@@ -12,7 +12,16 @@ from ceql.operators.values import INT64, kind_of
 from spaseq.core.engine import Partitions
 from spaseq.core.engine.program.batch_order import first_backward
 from spaseq.core.errors import EventError
-from spaseq.core.events import EventBatch, ListColumn, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.core.events import (
+    DurationColumn,
+    EventBatch,
+    ListColumn,
+    MixedColumn,
+    NumberColumn,
+    TextColumn,
+    TimeColumn,
+    TruthColumn,
+)
 from spaseq.core.integers import different
 from spaseq.core.slips import did_you_mean
 
@@ -94,7 +103,7 @@ class Partition:
                         counted="event",
                         attribute=name,
                     )
-            if column is not None and not isinstance(column, ListColumn):
+            if column is not None and not isinstance(column, ListColumn | DurationColumn):
                 more, found = _encode(column)
                 codes = np.where((codes < 0) & (more >= 0), more + len(values), codes)
                 values += found

@@ -6,6 +6,7 @@ alerts (`ceql.runtime.alerts`) take a `CompiledQuery`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -15,13 +16,16 @@ from ceql.guards.totals import contents_of
 from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
 from ceql.lowering.passing import explain_steps
-from ceql.results.bindings import Bindings, Shown, lists_attributes
+from ceql.results.bindings import Bindings, Shown, labels_by_type, lists_attributes
+from ceql.results.matches import Computing
+from ceql.results.selected import Selected, Times
 from ceql.rewrites import DEPTH, Rewritten, rewrite
 from ceql.semantics.ambiguities import ambiguities
 from ceql.semantics.check import check, conditions, event_types
 from ceql.semantics.rounds import with_rounds
 from ceql.semantics.schemas import Schema, read_schema
 from ceql.semantics.scopes import is_deeper
+from ceql.semantics.selection import with_columns
 from ceql.semantics.streams import with_streams
 from ceql.semantics.types import check_types
 from ceql.syntax import ast
@@ -44,7 +48,7 @@ class CompiledQuery(compiled.CompiledQuery):
 
     def _compile(self) -> None:
         self._programs: dict[bool, Program] = {}
-        self.tree: ast.Query = with_streams(parse(self.text, self.source))
+        self.tree: ast.Query = with_streams(with_columns(parse(self.text, self.source)))
         check(self.tree, self.text, self.source)
         settings = self.settings
         lazy = settings.evaluator in ("chain", "tree")  # which take few events, and count rounds by themselves
@@ -56,14 +60,25 @@ class CompiledQuery(compiled.CompiledQuery):
         self.within = f"WITHIN {print_within(within)}" if isinstance(within, ast.WithinTime) else ""
         self.pattern = self.lowered.pattern
         self.shown: Shown = Shown.of(self.tree)
+        self.selected: Selected | None = Selected(self.tree) if self.tree.selection.columns else None
         self.valuations: bool = lists_attributes(self.tree)
         self.automaton = self.program().cea
 
     def program(self, valuations: bool | None = None) -> Program:
         """The automaton with its window and budgets. It reports complex events, or valuations (by default as the query
-        asks); each is compiled on first use."""
+        asks); each is compiled on first use. If types tell the variables, complex events are all that is needed."""
         if valuations is None:
             valuations = self.valuations
+        return self.program_of(valuations and self._by_type is None)
+
+    @functools.cached_property
+    def _by_type(self) -> dict[str, int] | None:
+        """The labels of valuations by the types of events, if these decide them."""
+        after = self.tree.after is not None and self.tree.after.variable is not None
+        return None if after else labels_by_type(self.program_of(True).cea)
+
+    def program_of(self, valuations: bool) -> Program:
+        """The program whose matches are complex events, or valuations with their labels."""
         if valuations not in self._programs:
             with named_query(self.source):
                 self._programs[valuations] = compile_program(
@@ -91,8 +106,15 @@ class CompiledQuery(compiled.CompiledQuery):
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
         """The names for the events that variables took; None if matches have none."""
-        labels = self.program(valuations).labels
-        return None if labels is None else Bindings(self.shown, labels, None if schema is None else schema.arrow)
+        labels = self.program_of(valuations).labels
+        declared = None if schema is None else schema.arrow
+        return None if labels is None else Bindings(self.shown, labels, self._by_type, declared)
+
+    def computing(self, times: Times, schema: Schema | None = None) -> Computing | None:
+        """The columns that SELECT computes; None if it lists variables."""
+        return (
+            None if self.selected is None else Computing(self.selected, times, {} if schema is None else schema.arrow)
+        )
 
     def declared(self, given: Any) -> Schema | None:
         """The schema that was given, if any, once the query is known to fit it."""
@@ -101,6 +123,11 @@ class CompiledQuery(compiled.CompiledQuery):
         schema = read_schema(given)
         check_types(self.tree, schema, self.text, self.source)
         return schema
+
+    @property
+    def timed(self) -> str:
+        """As of `spaseq.core.compiled`, and the times of matches that SELECT reads."""
+        return super().timed or ("" if self.selected is None else self.selected.match_time)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -134,16 +161,22 @@ class CompiledQuery(compiled.CompiledQuery):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes that conditions read, and those of PARTITION BY without alternatives."""
+        """The attributes that conditions and columns of SELECT read, and those of PARTITION BY without alternatives."""
+        computed = () if self.selected is None else self.selected.attributes
+        return tuple(dict.fromkeys((*self._decisive, *computed)))
+
+    @property
+    def _decisive(self) -> tuple[str, ...]:
+        """The attributes that decide which matches there are, but for those of alternatives in PARTITION BY."""
         found = [a.name for c in conditions(self.tree.where) for a in attributes_of(c)]
         found += [name.text for bracket in self.tree.partition if len(bracket) == 1 for name in bracket]
-        return tuple(dict.fromkeys(found))
+        return tuple(found)
 
     @property
     def read(self) -> frozenset[str]:
-        """Every attribute that evaluation looks at."""
+        """Every attribute that evaluation looks at, without the columns of SELECT."""
         window = () if self.lowered.window_attribute is None else (self.lowered.window_attribute,)
-        return frozenset([*self.attributes, *itertools.chain(*self.lowered.partition), *window])
+        return frozenset([*self._decisive, *itertools.chain(*self.lowered.partition), *window])
 
     @property
     def named_streams(self) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow as pa
 from ceql.operators.values import KIND_WORDS
 from ceql.results.bindings import Shown
 from ceql.results.matches import Match, MatchTable, empty_table
+from ceql.results.selected import Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.unmatched import unknown_attributes, why_none
@@ -49,6 +51,11 @@ def matches_of(
     return Matches(query, sources, options, valuations or query.valuations, declared)
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    iso_times: bool
+
+
 class Matches:
     """The matches of a query over a stream: an iterable, evaluated as it is read. Each use reads the events anew."""
 
@@ -63,6 +70,8 @@ class Matches:
         self._options = options
         self._run: Run | None = None
         self._used = False
+        self._times: Times | None = None
+        self._types: dict[str, pa.DataType] = {}
         self.counters: EventCounters = EventCounters()
 
     def __iter__(self) -> Iterator[Match]:
@@ -80,11 +89,12 @@ class Matches:
     def _tables(self) -> Iterator[MatchTable]:
         run, stream = self.begin()
         bindings = self._query.bindings(self._valuations, self._schema)
+        computing = self._query.computing(self._times or Times(self.counters, self._options.unit), self._schema)
         for events in stream:
             for matches, history in run.advance(events):
-                yield MatchTable(matches, history, bindings)
+                yield MatchTable.of(matches, history, bindings, computing)
         for rest, history in run.close():
-            yield MatchTable(rest, history, bindings)
+            yield MatchTable.of(rest, history, bindings, computing)
 
     def count(self, limit: int | None = None) -> int:
         """The number of matches, or `limit` if there are as many; none is written out. No event is evaluated behind
@@ -104,15 +114,33 @@ class Matches:
         return found if limit is None else min(found, limit)
 
     def to_arrow(self) -> pa.Table:
-        """All matches as a table: start, end, positions, start_time, end_time.
+        """All matches as a table: the columns that SELECT computes; else start, end, positions, start_time, end_time.
 
         Valuations have for each variable v a column `v` of the positions it took, and columns `v.attribute`: lists.
         """
         parts = list(self.tables())
         tables = [part.to_arrow(self.counters.iso_times) for part in parts]
         if not tables:
-            return empty_table(shown=self.shown)
+            return self.empty()
         return pa.concat_tables(tables, promote_options="none" if self.shown is None else "permissive")
+
+    def empty(self) -> pa.Table:
+        """The table of no matches, of the columns that are known without any."""
+        if self._query.selected is not None:
+            times = self._times or Times(self.counters, self._options.unit)
+            return self._query.selected.types(self._types, times.iso).empty_table()
+        return empty_table(self.counters.iso_times, self.shown)
+
+    def with_times(self, *, iso: bool, unit: str) -> Matches:
+        """The same matches; SELECT computes with times as dates, or else as numbers in `unit`, whatever events have."""
+        found = copy.copy(self)
+        found._times = Times(_Form(iso), unit)
+        return found
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that SELECT computes."""
+        return () if self._query.selected is None else self._query.selected.names
 
     @property
     def shown(self) -> Shown | None:
@@ -122,6 +150,10 @@ class Matches:
     def to_pandas(self) -> Any:
         """All matches as a `pandas.DataFrame`. `OptionError` without pandas."""
         return frame_of(self.to_arrow)
+
+    def to_polars(self) -> Any:
+        """All matches as a `polars.DataFrame`. `OptionError` without Polars."""
+        return frame_of(self.to_arrow, "polars")
 
     def begin(
         self, wanted: Collection[str] | None = None, program: Program | None = None
@@ -147,6 +179,8 @@ class Matches:
     def _repr_html_(self) -> str:
         if any(_once(source) for source in self._sources.values()):
             return "<p>matches over events that can be read only once: none is shown here</p>"
+        if self.columns:
+            return matches_html(self, self.columns, lambda match: tuple(match.row.values()))
         return matches_html(
             self, ("start", "end", "positions", "time", *(("bindings",) if self._valuations else ())), _row
         )
@@ -176,6 +210,8 @@ class Matches:
         """The batches; before the first, the query is checked against the columns of the input."""
         batches = iter(stream)
         first = next(batches, None)
+        for own in stream.schemas.values():
+            self._types |= {field.name: field.type for field in own}
         schema = infer(self._sources, stream.schemas)
         if schema is not None:
             if self._schema is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from ceql.results.history import History
 from ceql.results.matches import Match, MatchTable
+from ceql.results.selected import Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.single_events import Found, Singles
@@ -18,7 +19,7 @@ from spaseq.core.engine import Program
 from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventCounters, EventFeed, EventOptions, TupleWords
-from spaseq.core.events.batch import INSTANTS
+from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.held import Memory
 from spaseq.core.snapshot import Identity, expect, unseal
 
@@ -32,7 +33,7 @@ _FEW: Final = 128
 class Session(Pushing[Match]):
     """An evaluation in progress. Use it in a `with` and read its `rest`, or `close` it."""
 
-    _KINDS = (INSTANTS,)
+    _KINDS = (INSTANTS, DURATIONS)
     _OVER = ("this stream is closed", "query.open() begins a new one")
 
     def __init__(
@@ -51,6 +52,7 @@ class Session(Pushing[Match]):
         self._feed = EventFeed(names, options, query.timed, query.named_types)
         self._valuations = valuations
         self._bindings = query.bindings(valuations)
+        self._computing = None if program else query.computing(Times(self._feed.counters, options.unit))
         self._run = Run(query.lowered, program or query.program(valuations))
         self._run.counters = self._feed.counters
         self._singles: Singles | None = None
@@ -96,7 +98,7 @@ class Session(Pushing[Match]):
                 use.refuse()
             try:
                 parts = self._quick.push(events)  # type: ignore[union-attr]
-                found = [match for part in parts for match in MatchTable(*part)] if parts else []
+                found = self._list(parts) if parts else []
             except BaseException as error:
                 use.stopped(error.__class__)
                 raise
@@ -109,7 +111,7 @@ class Session(Pushing[Match]):
             self._check_open()
             parts = None if tried else self._singly(events, stream)
             if parts is not None:
-                return [match for part in parts for match in MatchTable(*part)]
+                return self._list(parts)
             self._to_batches()
             return self._matches(lambda: self._feed.push(events, stream))
 
@@ -181,7 +183,11 @@ class Session(Pushing[Match]):
         return [match for events in batches() for match in self._list(self._run.advance(events, at_once=True))]
 
     def _list(self, found: Iterable[tuple[MatchBatch, History]]) -> list[Match]:
-        return [match for matches, history in found for match in MatchTable(matches, history, self._bindings)]
+        return [
+            match
+            for matches, history in found
+            for match in MatchTable.of(matches, history, self._bindings, self._computing)
+        ]
 
 
 def open_session(
@@ -230,7 +236,7 @@ def identity(query: CompiledQuery) -> Identity:
 
 def opened(query: CompiledQuery, blob: bytes) -> Session:
     """The evaluation that a snapshot was taken of; `OptionError` if it is none, damaged, or of something else."""
-    return unseal(blob, identity(query), (INSTANTS,), functools.partial(restore, query))
+    return unseal(blob, identity(query), (INSTANTS, DURATIONS), functools.partial(restore, query))
 
 
 def restore(query: CompiledQuery, state: dict[str, Any]) -> Session:

@@ -123,7 +123,8 @@ class Singles:
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
         """The road, if there is one."""
-        if len(names) != 1 or options.lateness or run.program.labels is not None or (door := run.open_door()) is None:
+        untold = run.program.labels is not None and run.lowered.absent is not None  # matches wait without labels
+        if len(names) != 1 or options.lateness or untold or (door := run.open_door()) is None:
             return None
         needed = feed.clocks[names[0]].needs_types
         bits = compile_bits(door.predicates, options.typed_by(names), names[0], needed=needed)

@@ -7,6 +7,8 @@ The rules:
 * the stream of `s>R` is one of FROM;
 * regular expressions are valid;
 * functions exist and have the right arguments;
+* a bare name in what SELECT computes is an attribute of PARTITION BY, or a time of the match;
+* two columns of SELECT have two names;
 * a condition names a variable.
 
 A variable may be used again: in CEQL it holds a set of positions ([CORE] §2.2), so formulas that [CEL] §5.1 calls
@@ -15,6 +17,7 @@ unsafe have a meaning here.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
@@ -22,10 +25,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ceql.operators.functions import FUNCTIONS
-from ceql.operators.values import whole_string
+from ceql.operators.values import kind_of, whole_string
+from ceql.semantics.selection import MATCH_TIMES, bare_names, column_name, read_variables
 from ceql.syntax import ast
-from ceql.syntax.walk import attributes_of, calls_of, is_aggregate, parts, reads_earlier, variables_of
-from spaseq.core.errors import QuerySemanticsError, Span
+from ceql.syntax.walk import aggregates_of, attributes_of, is_aggregate, parts, reads_earlier, variables_of
+from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import text_array
 from spaseq.core.slips import did_you_mean
 from spaseq.core.trees import children, walk
@@ -61,8 +65,11 @@ def defined_variables(node: ast.Formula) -> Iterator[tuple[str, Span]]:
 
 
 def shown_variables(query: ast.Query) -> tuple[str, ...]:
-    """The variables that matches show: those of SELECT; with `*`, those of AS, and the event types that are under
-    none."""
+    """The variables that matches show: those of SELECT, or of its columns and AFTER MATCH; with `*`, those of AS, and
+    the event types that are under none."""
+    if query.selection.columns:
+        after = () if query.after is None or query.after.variable is None else (query.after.variable.text,)
+        return tuple(dict.fromkeys((*read_variables(query), *after)))
     items = query.selection.items
     if items is not None:
         return tuple(dict.fromkeys(item.variable for item in items))
@@ -116,8 +123,52 @@ class _Checker:
         self.formula(query.where)
         for item in query.selection.items or ():
             self.known(item.variable, item.span, "SELECT")
+        self.columns(query)
         if query.after is not None and query.after.variable is not None:
             self.after(query, query.after.variable)
+
+    def columns(self, query: ast.Query) -> None:
+        """The columns that SELECT computes."""
+        names: set[str] = set()
+        for column in query.selection.columns:
+            top = column.expression
+            for part in parts(top):
+                match part:
+                    case ast.Attribute(name, None) if name not in (*bare_names(query), *MATCH_TIMES):
+                        raise self.bare(name, part.span, query, column)
+                    case ast.Holds():
+                        hint = "write a condition on one attribute: x.price > 3 is about the last event of x"
+                        raise self.error("SELECT takes no condition in brackets", part.span, hint)
+                    case ast.Call(function) if part is not top:
+                        self.not_listed(function, part.span)
+            reads = itertools.chain(variables_of(top), attributes_of(top))
+            if column.name is None and not any(True for _ in reads):
+                hint = "LIMIT 5 reports at most 5 matches for each event that completes some; 5 AS n is a column"
+                raise self.error("this is the same for every match", column.span, hint)
+            self.expression(top, "SELECT")
+            name = column_name(column)
+            if name in names:
+                raise self.error(f"two columns are named {name}", column.span, f"write … AS {name}_2")
+            names.add(name)
+
+    def bare(self, name: str, span: Span, query: ast.Query, column: ast.Column) -> QuerySemanticsError:
+        """The error of a bare name in SELECT that stands for nothing."""
+        if name in self.variables:
+            hint = f"{name} stands for events: write {name}.price, COUNT({name}) or COLLECT({name}.price)"
+            if column.name is not None and isinstance(column.expression, ast.Attribute):
+                hint += f"; variables get their names in the formula: {name} AS {column.name.text}"
+            return self.error(f"{name} of which attribute?", span, hint)
+        keys = sorted(bare_names(query))
+        hint = did_you_mean(name, (*keys, *self.variables, *MATCH_TIMES))
+        said = f"PARTITION BY names {', '.join(keys)}" if keys else "the query has no PARTITION BY"
+        hint = hint or f"write x.{name}; a bare name is an attribute of PARTITION BY, and {said}"
+        return self.error(f"whose {name}?", span, hint)
+
+    def not_listed(self, function: str, span: Span) -> None:
+        """Raise an error for COLLECT inside of anything else."""
+        if function == "COLLECT":
+            hint = "SELECT COLLECT(x.price) AS prices is a column of its own"
+            raise self.error("nothing is computed of the list that COLLECT gives", span, hint)
 
     def after(self, query: ast.Query, variable: ast.Name) -> None:
         """The variable of AFTER MATCH is one that matches show."""
@@ -157,7 +208,10 @@ class _Checker:
             )
         if clause == "SELECT" and name.upper() in ast.Strategy.__members__:
             raise self.error(f"SELECT {name.upper()} of what?", span, f"write SELECT {name.upper()} *")
-        hint = did_you_mean(name, self.variables) or f"the variables of the formula are {', '.join(self.variables)}"
+        hint = did_you_mean(name, self.variables)
+        if not hint:
+            attribute = f"; an attribute is one of a variable: {self.variables[0]}.{name}" if clause == "SELECT" else ""
+            hint = f"the variables of the formula are {', '.join(self.variables)}{attribute}"
         raise self.error(f"unknown variable {name} in {clause}", span, hint)
 
     def formula(self, node: ast.Formula) -> None:
@@ -187,16 +241,16 @@ class _Checker:
                         "this condition is about no variable", node.span, "write x.price > 3, or x[price > 3]"
                     )
 
-    def expression(self, node: ast.Expression) -> None:
+    def expression(self, node: ast.Expression, clause: str = "FILTER") -> None:
         """Checks names, functions and regular expressions in an expression and its parts."""
         for attribute in attributes_of(node):
             if attribute.variable is not None:
-                self.known(attribute.variable, attribute.span, "FILTER")
+                self.known(attribute.variable, attribute.span, clause)
             elif attribute.name.upper() == "NULL":
                 raise self.error(
                     "NULL is not a value to compare with",
                     attribute.span,
-                    "a comparison with a missing attribute never holds",
+                    "a missing attribute is found by x.price IS NULL",
                 )
         for part in parts(node):
             match part:
@@ -206,29 +260,33 @@ class _Checker:
                     raise self.earlier(part, arguments)
                 case ast.Call(function, _) if function not in FUNCTIONS:
                     hint = _FUNCTION_HINTS.get(function) or did_you_mean(function, FUNCTIONS, least=0.75)
-                    hint = hint or f"functions are {', '.join(sorted(FUNCTIONS))}"
+                    names = ", ".join(name for name, row in sorted(FUNCTIONS.items()) if row.add is not None)
+                    hint = hint or f"aggregates are {names}; the reference lists the functions of values"
                     raise self.error(f"unknown function {function}", part.span, hint)
                 case ast.Call():
                     self.call(part)
+                    if clause == "FILTER":
+                        self.not_listed(part.function, part.span)
                 case ast.Variable(name):
-                    self.known(name, part.span, "FILTER")
+                    self.known(name, part.span, clause)
 
     def call(self, call: ast.Call) -> None:
         """Checks a call's arguments: those of an aggregate are about one variable, and lists are attributes."""
         name, function = call.function, FUNCTIONS[call.function]
         example = f"for example {function.example}"
-        if len(call.arguments) != len(function.takes):
-            values = f"{function.count} value{'' if len(function.takes) == 1 else 's'}"
+        if not function.fits(len(call.arguments)):
+            values = f"{function.count} value{'' if function.count == 'one' else 's'}"
             raise self.error(f"{name} takes {values}, and there are {len(call.arguments)}", call.span, example)
+        self.constants(call, example)
         for argument in call.arguments:
-            if "list" in function.takes and not isinstance(argument, ast.Attribute):
+            if name == "CORR" and not isinstance(argument, ast.Attribute):
                 raise self.error(f"{name} is of {function.count} attributes that are lists", argument.span, example)
-            if is_aggregate(call) and any(True for _ in calls_of(argument)):
+            if is_aggregate(call) and any(True for _ in aggregates_of(argument)):
                 raise self.error("an aggregate inside an aggregate", argument.span, example)
             if is_aggregate(call) and reads_earlier(argument):
                 raise self.error("PREV inside an aggregate", argument.span, example)
             if isinstance(argument, ast.Variable):
-                if "event" not in function.takes:
+                if function.takes != ("event",):
                     raise self.error(
                         f"{name} of which attribute of {argument.name}?",
                         argument.span,
@@ -236,6 +294,22 @@ class _Checker:
                     )
             elif is_aggregate(call):
                 self.aggregated(name, argument, example)
+
+    def constants(self, call: ast.Call, example: str) -> None:
+        """Checks the arguments of a call that must be constants."""
+        function = FUNCTIONS[call.function]
+        for place, argument in enumerate(call.arguments):
+            if isinstance(argument, ast.CONSTANTS) and not function.accepts(place, kind := kind_of(argument.value)):
+                raise self.error(function.wrong(place, kind).problem, argument.span, example)
+        for place in function.constants:
+            if place < len(call.arguments) and not isinstance(call.arguments[place], ast.CONSTANTS):
+                problem = f"argument {place + 1} of {function.name} is a constant"
+                raise self.error(problem, call.arguments[place].span, example)
+        if function.check is not None:
+            try:
+                function.check(*[a.value if isinstance(a, ast.CONSTANTS) else None for a in call.arguments])
+            except EventError as error:
+                raise self.error(error.problem, call.span, error.hint or example) from None
 
     def earlier(self, call: ast.Call, arguments: tuple[ast.Expression, ...]) -> QuerySemanticsError:
         """The error of a PREV that is not of an attribute, or looks back by no number of events."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ceql.operators.functions import FUNCTIONS, plural
-from ceql.operators.values import KIND_WORDS
+from ceql.operators.casts import CAST_KINDS, RESULTS
+from ceql.operators.functions import FUNCTIONS, kind_words, plural
+from ceql.operators.times import KINDS as SPANS
+from ceql.operators.values import KIND_WORDS, mismatch
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
 from ceql.semantics.scopes import defined_names, taking
+from ceql.semantics.selection import MATCH_TIMES
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
@@ -45,6 +48,10 @@ class _Types:
     def check(self) -> None:
         for condition in conditions(self.query.where):
             self.condition(condition, None)
+        for column in self.query.selection.columns:
+            if isinstance(column.expression, ast.Condition):
+                self.condition(column.expression, None)
+            self.kind(column.expression, None)
         for item in self.query.selection.items or ():
             for name in item.attributes:
                 self.known(name.text, name.span)
@@ -87,6 +94,8 @@ class _Types:
             case ast.In(value, items):
                 for item in items:
                     self.compared("=", value, item, node, variable)
+            case ast.IsNull(value):
+                self.kind(value, variable)
             case ast.InRange(value):
                 for symbol, bound in node.bounds:
                     self.compared(symbol, value, bound, node, variable)
@@ -122,14 +131,16 @@ class _Types:
         hint = f"in {self.schema.source}, {' and '.join(said)}" if said else ""
         if {one, two} == {"time", "number"} and any(isinstance(side, ast.Arithmetic) for side in (left, right)):
             hint += "; a time is written as a text: '2026-01-05', '2026-01-05T10:00:00Z'"
+        elif {one, two} & {"time", "duration"}:
+            hint = f"{hint}; {mismatch(one, two, '').hint}"
         return self.error(problem, node.span, hint)
 
     def operand(self, kind: str, wanted: str, value: ast.Expression, node: ast.Expression) -> QuerySemanticsError:
         """The error of an operation `node` that wants another kind of value."""
         problem = f"{print_expression(node)}: {KIND_WORDS[kind]} cannot be combined with {KIND_WORDS[wanted]}"
         hint = f"in {self.schema.source}, {print_expression(value)} is {KIND_WORDS[kind]}"
-        if kind == "time":
-            hint += "; times are compared with each other, and WITHIN says how far apart events may be"
+        if kind in ("time", "text"):
+            hint += f"; {mismatch(kind, wanted, '').hint}"
         return self.error(problem, node.span, hint)
 
     def kind(self, node: ast.Expression, variable: str | None) -> str | None:
@@ -141,22 +152,57 @@ class _Types:
                 return "text"
             case ast.Truth():
                 return "truth"
+            case ast.Attribute(name, None) if variable is None and name in MATCH_TIMES:
+                return None  # a time, or a number if the times of events are
             case ast.Attribute(name, own):
                 self.known(name, node.span)
                 of = own or variable
                 return self.schema.kind(name, None if of is None else self.types.get(of))
             case ast.Earlier(attribute):
                 return self.kind(attribute, variable)
+            case ast.Duration():
+                return "duration"
             case ast.Negate(child):
+                if self.kind(child, variable) == "duration":
+                    return "duration"
                 self.number(child, node, variable)
                 return "number"
-            case ast.Arithmetic(_, left, right):
-                self.number(left, node, variable)
-                self.number(right, node, variable)
-                return "number"
+            case ast.Arithmetic(symbol, left, right):
+                return self.arithmetic(symbol, left, right, node, variable)
             case ast.Call():
                 return self.call(node, variable)
+            case ast.Case():
+                return self.case(node, variable)
         return None
+
+    def case(self, node: ast.Case, variable: str | None) -> str | None:
+        for condition in node.conditions:
+            self.condition(condition, variable)
+        return self.common([*node.results, *([] if node.otherwise is None else [node.otherwise])], node, variable)
+
+    def common(self, results: Sequence[ast.Expression], node: ast.Expression, variable: str | None) -> str | None:
+        """The one kind of several values; None if one is not known."""
+        kinds = [self.kind(result, variable) for result in results]
+        known = [(kind, result) for kind, result in zip(kinds, results, strict=True) if kind is not None]
+        for kind, result in known[1:]:
+            if kind != known[0][0]:
+                raise self.mismatch(known[0][0], kind, known[0][1], result, node)
+        return None if None in kinds or not known else known[0][0]
+
+    def arithmetic(
+        self, symbol: str, left: ast.Expression, right: ast.Expression, node: ast.Expression, variable: str | None
+    ) -> str | None:
+        one, two = self.kind(left, variable), self.kind(right, variable)
+        if not {one, two} & {"time", "duration"}:
+            self.number(left, node, variable)
+            self.number(right, node, variable)
+            return "number"
+        if one is None or two is None:
+            return None
+        found = SPANS.get((one, symbol, two))
+        if found is None:
+            raise self.mismatch(one, two, left, right, node)
+        return found
 
     def number(self, node: ast.Expression, around: ast.Expression, variable: str | None) -> None:
         kind = self.kind(node, variable)
@@ -166,18 +212,26 @@ class _Types:
     def call(self, node: ast.Call, variable: str | None) -> str | None:
         kinds = [self.kind(a, variable) for a in node.arguments if not isinstance(a, ast.Variable)]
         function = FUNCTIONS[node.function]
+        if function.repeats or function.name == "NULLIF":
+            self.common(node.arguments, node, variable)
         for place, (argument, kind) in enumerate(zip(node.arguments, kinds, strict=False)):
-            wanted = function.takes[place]
-            if kind is None or wanted in (kind, "any", "event"):
+            wanted = function.kind_at(place)
+            if kind is None or (function.accepts(place, kind) and wanted != "ordered"):
                 continue
             if wanted != "ordered":
+                same = len({*function.takes}) == 1
                 raise self.error(
                     f"{function.name} of {print_expression(argument)}, which is {KIND_WORDS[kind]}",
                     argument.span,
-                    f"{function.name} is of {plural(wanted)}",
+                    f"{function.name} is of {plural(wanted)}"
+                    if same
+                    else f"argument {place + 1} of {function.name} is {kind_words(wanted)}",
                 )
             if kind in ("list", "truth"):
                 raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")
+        if function.gives == "cast":
+            (_, name) = node.arguments
+            return RESULTS[CAST_KINDS[name.value.upper()]] if isinstance(name, ast.Text) else None
         return kinds[0] if function.gives == "argument" else function.gives
 
 

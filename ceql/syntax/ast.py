@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from spaseq.core.after import AfterText
 from spaseq.core.errors import Span
 from spaseq.core.pattern import Preference, Skip
 
@@ -55,6 +56,17 @@ class Text(Expression):
 @dataclass(frozen=True, slots=True)
 class Truth(Expression):
     value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Expression):
+    """`30 SECONDS`, `1 HOUR 30 MINUTES`."""
+
+    nanoseconds: int
+
+
+CONSTANTS = (Number, Text, Truth)
+"""The expressions that are constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +158,13 @@ class InRange(Condition):
 
 
 @dataclass(frozen=True, slots=True)
+class IsNull(Condition):
+    """`value IS NULL`: true or false, never unknown."""
+
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class Not(Condition):
     child: Condition
 
@@ -168,6 +187,15 @@ class Holds(Condition):
 
     variable: Name
     condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expression):
+    """`CASE WHEN condition THEN result … ELSE otherwise END`: a result for each condition; without ELSE it is NULL."""
+
+    conditions: tuple[Condition, ...]
+    results: tuple[Expression, ...]
+    otherwise: Expression | None = None
 
 
 # Formulas: the WHERE clause.
@@ -273,16 +301,6 @@ class Consume(enum.Enum):
     NONE = "NONE"
 
 
-class After(enum.Enum):
-    """The rule for the matches, complete or partial, that a match discards, by the event at which they began."""
-
-    PAST_LAST = "SKIP PAST LAST EVENT"
-    TO_NEXT = "SKIP TO NEXT EVENT"
-    TO_FIRST = "SKIP TO FIRST"
-    TO_LAST = "SKIP TO LAST"
-    NO_SKIP = "NO SKIP"
-
-
 @dataclass(frozen=True, slots=True)
 class Selected(Node):
     """`v` or `v[attr, …]` in SELECT; no attributes means all."""
@@ -292,11 +310,21 @@ class Selected(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Column(Node):
+    """`expression AS name` in SELECT: what it computes of each match. `name` None: it has no AS."""
+
+    expression: Expression
+    name: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Selection(Node):
-    """`*` (`items` is None), `NONE` (`items` is empty) or a list."""
+    """`*` (`items` is None), `NONE` (`items` is empty), a list of variables, or `columns`, which are of all events of a
+    match, as with `*`."""
 
     strategy: Strategy | None
     items: tuple[Selected, ...] | None
+    columns: tuple[Column, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +364,7 @@ class Limit(Node):
 class AfterMatch(Node):
     """`variable` is that of TO FIRST and TO LAST, `v` or `s>R`, else None."""
 
-    rule: After
+    rule: AfterText
     variable: Name | None = None
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
-from ceql.operators.functions import FUNCTIONS
+from spaseq.core.after import AFTER_SLIPS
 from spaseq.core.errors import QuerySyntaxError, Span
 from spaseq.core.text import file_hint, foreign_hint
 
@@ -63,16 +63,18 @@ _CLOSER: Final = {"(": ")", "[": "]", "{": "}"}
 _CLOSER_TERMINAL: Final = {"(": "RPAR", "[": "RSQB", "{": "RBRACE"}
 _QUOTES: Final = "'\"‘’“”"
 
+_EVERY: Final = (
+    "every A -> B is A -> B with AFTER MATCH NO SKIP, the default; "
+    "every (A -> B) is A -> B AFTER MATCH SKIP PAST LAST EVENT"
+)
 _WORD_HINTS: Final[dict[str, str]] = {
     "PATTERN": "the pattern is the WHERE clause: WHERE A; B+; C",
     "DEFINE": "conditions on variables are a FILTER: FILTER a[price > 3] AND b[price < 2]",
-    "MEASURES": "SELECT lists the variables to report: SELECT a, b",
-    "EVERY": "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer",
+    "MEASURES": "SELECT computes what is reported: SELECT a.price AS first, COUNT(b) AS n",
+    "EVERY": _EVERY,
     "HAVING": "conditions are a FILTER after the formula",
     "UNTIL": "UNTIL stands behind a loop: B+ UNTIL C",
     "EVENT": "a window over events is WITHIN 100 EVENTS",
-    "BETWEEN": "write price IN {10..20}, or price >= 10 AND price <= 20",
-    "IS": "a comparison with a missing attribute never holds; there is no IS NULL",
     "FILTER": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
     "WHERE": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
     "FROM": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
@@ -84,26 +86,25 @@ _SLIPS: Final = tuple(
     (re.compile(rf"(?:{before})$", re.IGNORECASE), re.compile(behind, re.IGNORECASE), hint)
     for before, behind, hint in (
         (
-            r"SELECT\b[\w,\s]*\bCOUNT",
-            r"\([\s\S]*\bGROUP\s+BY\b",
-            "CEQL reports matches, not groups: PARTITION BY [key] finds the matches of each key, COUNT(x) >= 3 is a "
-            "condition on one match, and SELECT x[key] reports the key to count by",
-        ),
-        (r"SELECT\s+COUNT", r"\(", "matches are counted with --format count, or .count(); COUNT(x) >= 3 is a FILTER"),
-        (
-            rf"(?:SELECT|,)\s*(?:{'|'.join((*FUNCTIONS, 'PREV'))})",
-            r"\(",
-            "aggregates are conditions, FILTER AVG(x.v) > 3; SELECT x[v] reports the values that they are made of",
+            r"SELECT\b[\w,\s]*\bCOUNT\s*\(",
+            r"\*[\s\S]*\bGROUP\s+BY\b",
+            "CEQL reports matches, not groups: PARTITION BY [key] finds the matches of each key, and SELECT key, "
+            "COUNT(x) gives a row for each match, to be grouped in a table",
         ),
         (
-            r"(?:SELECT|,)\s*\w+",
-            r"\.",
-            "SELECT lists variables, and attributes of them in brackets: SELECT a, b[price]",
+            r"SELECT\b[\w,\s]*\bCOUNT\s*\(",
+            r"\*",
+            "matches are counted with --format count, or .count(); COUNT(x) counts the events of a variable x",
         ),
-        (r"SELECT\s+[\w,\s]+", r"AS\b", "variables get their names in the formula: SELECT a WHERE SELL AS a"),
-        (r"SELECT\s+NXT", r"", "the strategy is called NEXT here: SELECT NEXT *"),
+        (r"SELECT\b.*\w\s*\.", r"\*", "attributes are named one by one: SELECT x.price, x.time"),
+        (r"SELECT\s+NXT\s*\*\s*\w*\s*", r"", "the strategy is called NEXT here: SELECT NEXT *"),
+        (
+            r"SELECT\s+\w+\s*\*\s*(?:WHERE|FROM)\s+",
+            r"\w",
+            "the word before * is no strategy: they are ALL, ANY, NEXT, LAST, MAX, STRICT and FIRST",
+        ),
         (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),
-        (r"SELECT\s+(?:TOP|FIRST)", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
+        (r"SELECT\s+TOP", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
         (r"SELECT\s+[\w,\s]+,\s*WHERE", r"", "is there a comma too many before WHERE?"),
         (
             r"FROM\s+[\w,\s]+",
@@ -117,15 +118,17 @@ _SLIPS: Final = tuple(
             "FROM names streams, and --stream NAME=FILE gives one its file; without FROM the events need no name",
         ),
         (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
-        (r"\bEVERY", r"\w", "every match is reported anyway; SELECT ANY, NEXT, LAST or MAX reports fewer"),
+        (r"\bEVERY", r"[\w(*]", _EVERY),
         (r"", r"ORDER\s+BY\b", "matches come in the order of their ends"),
         (r"", r"GROUP\s+BY\b", "to treat each key on its own write PARTITION BY [key]"),
         (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
         (r"\bIN", r"[\d-]", "sets and ranges are written in braces: IN {1, 2}, IN {1..3}"),
         (r"\bIN\s*\{", r"\}", "a set has at least one value"),
         (r"COUNT\s*\(", r"\*", "COUNT(x) counts the events of a variable x"),
-        (r"\w+\s*\(\s*DISTINCT", r"", "aggregates range over all events of a variable; there is no DISTINCT"),
         (r"={2,}", r"=", "write = or =="),
+        (r"\bBETWEEN\b[^\]]*", r",|\]", "both ends are given: price BETWEEN 10 AND 20"),
+        (r"\bIS", r"", "write price IS NULL or price IS NOT NULL; values are compared by ="),
+        (r"\bCASE\b[^\]]*", r"THEN\b|\]", "CASE WHEN price > 3 THEN 'high' ELSE 'low' END"),
         (r"CONSUME", r"(?:ANY|PARTITION|NONE)\b", "write CONSUME BY ANY, CONSUME BY PARTITION or CONSUME BY NONE"),
         (
             r"\w+\s*\.\s*\w+",
@@ -137,18 +140,7 @@ _SLIPS: Final = tuple(
         (r"WITHIN", r"", _WINDOW),
         (r"", r"WHERE\s+TIMER\b", "a window is WITHIN 10 SECONDS, at the end"),
         (r"", r"AFTER\s+MATCH\b", "AFTER MATCH stands behind the formula, as WITHIN does"),
-        (
-            r"AFTER\s+MATCH\s+SKIP\s+TO",
-            r"\w",
-            "write SKIP TO NEXT EVENT, SKIP TO FIRST x or SKIP TO LAST x; SQL's SKIP TO x is SKIP TO LAST x",
-        ),
-        (r"AFTER", r"(?:SKIP|NO)\b", "write AFTER MATCH SKIP PAST LAST EVENT, or AFTER MATCH NO SKIP"),
-        (r"", r"SKIP\s+(?:PAST|TO)\b", "write AFTER MATCH before it: AFTER MATCH SKIP PAST LAST EVENT"),
-        (
-            r"",
-            r"(?:ONE\s+ROW|ALL\s+ROWS)\s+PER\s+MATCH\b",
-            "a match is one result, with its positions: leave PER MATCH out",
-        ),
+        *AFTER_SLIPS,
         (r"(?:WHERE|[;:]|\bOR|\bNOT)\s*", r"['\"]", "event types stand without quotes, or in back-quotes: `a type`"),
         (r"", r"OFFSET\b", "there is no OFFSET; LIMIT n reports at most n matches for each event that completes some"),
     )

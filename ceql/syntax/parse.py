@@ -21,6 +21,8 @@ from ceql.operators.arithmetic import ARITHMETIC
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from ceql.syntax.diagnostics import syntax_error
+from ceql.syntax.walk import parts
+from spaseq.core.after import AfterText
 from spaseq.core.errors import InternalError, QuerySyntaxError, Span
 from spaseq.core.events.time import duration_nanoseconds
 from spaseq.core.pattern import Preference, Skip
@@ -61,6 +63,7 @@ class _Builder:
         self.text = text
         self.source = source
         self.lines = [0, *(m.end() for m in _LINE_END.finditer(text))]
+        self.selecting = False
 
     # Helpers
 
@@ -133,13 +136,58 @@ class _Builder:
         elif what.data == "nothing":
             items = ()
         else:
-            items = tuple(self.selected(item) for item in _trees(what))
+            listed = _trees(what)
+            items = tuple(item for item in map(self.list_item, listed) if item is not None)
+            if len(items) < len(listed):
+                columns = tuple(map(self.column, listed))
+                return ast.Selection(strategy, None, columns, span=self.span(tree))
         return ast.Selection(strategy, items, span=self.span(tree))
 
-    def selected(self, tree: Tree[Token]) -> ast.Selected:
-        variable, *attributes = _trees(tree)
-        text = ">".join(self.name(n).text for n in _trees(variable))
-        return ast.Selected(text, tuple(self.name(n) for n in attributes), span=self.span(tree))
+    def list_item(self, tree: Tree[Token]) -> ast.Selected | None:
+        """An item of SELECT that is `v`, `s>R`, `v[a, b]` or `s>R[a, b]`; None if it is another."""
+        span, item, names = self.span(tree), tree, _trees(tree)
+        if tree.data == "column":
+            if len(names) > 1:
+                return None
+            item, names = names[0], _trees(names[0])
+        stream: tuple[str, ...] = ()
+        if item.data == "compare" and names[0].data == "bare" and item.children[1] == ">":
+            stream, item = (self.name(_child(names[0], 0)).text,), names[1]
+            names = _trees(item)
+        match str(item.data), names:
+            case "taken", [first, *named]:
+                if named and named[0].data == "name":
+                    stream, first = (self.name(first).text,), named[0]
+                listing = [part for part in named if part.data == "listing"]
+                attributes = tuple(self.name(n) for part in listing for n in _trees(part))
+            case "bare", [first]:
+                attributes = ()
+            case "holds", [first, attribute] if attribute.data == "bare":
+                attributes = (self.name(_child(attribute, 0)),)
+            case "several", [first, *named]:
+                attributes = tuple(self.name(n) for n in named)
+            case _:
+                return None
+        return ast.Selected(">".join((*stream, self.name(first).text)), attributes, span=span)
+
+    def column(self, tree: Tree[Token]) -> ast.Column:
+        """An item of SELECT beside others that are computed."""
+        what, *alias = _trees(tree)
+        if tree.data == "taken" or what.data == "several" or (what.data == "holds" and not alias):
+            found = self.text[self.span(what).start : self.span(tree).end]
+            hint = "COLLECT(x.price) lists the prices of all events of x, x.price is that of the last one"
+            raise self.error(f"{found} lists events, and stands beside what is computed", self.span(tree), hint)
+        self.selecting = True
+        build = self.condition if self.is_condition(what) else self.value
+        expression = build(what, in_brackets=False)
+        self.selecting = False
+        return ast.Column(expression, self.name(alias[0]) if alias else None, span=self.span(tree))
+
+    def is_condition(self, tree: Tree[Token]) -> bool:
+        """True for a tree that is true, false or unknown."""
+        if tree.data == "grouped":
+            return self.is_condition(_child(tree, 0))
+        return str(tree.data) in _CONDITIONS or (tree.data == "call" and self.gives_truth(tree))
 
     def partition(self, tree: Tree[Token]) -> tuple[tuple[ast.Name, ...], ...]:
         return tuple(tuple(self.name(n) for n in _trees(bracket)) for bracket in _trees(tree))
@@ -152,14 +200,14 @@ class _Builder:
             return ast.WithinEvents(self.integer(first, "a count of events"), span=span)
         if tree.data == "within_attribute":
             return ast.WithinAttribute(self.number(first), self.name(_trees(tree)[0]), span=span)
-        words = [str(c) for c in tree.children]
-        parts = [(words[k], words[k + 1]) for k in range(0, len(words), 2)]
-        return ast.WithinTime(self.duration(parts, span), span=span)
+        return ast.WithinTime(self.duration(tree, "window"), span=span)
 
-    def duration(self, parts: list[tuple[str, str]], span: Span) -> int:
-        total = sum(duration_nanoseconds(amount, unit) for amount, unit in parts)
+    def duration(self, tree: Tree[Token], what: str) -> int:
+        """The nanoseconds of `1 HOUR 30 MINUTES`."""
+        words = [str(c) for c in tree.children]
+        total = sum(duration_nanoseconds(words[k], words[k + 1]) for k in range(0, len(words), 2))
         if total not in _INT64:
-            raise self.error("this window is longer than time itself", span, "windows go up to 292 years")
+            raise self.error(f"this {what} is longer than time itself", self.span(tree), f"{what}s go up to 292 years")
         return total
 
     def consume(self, tree: Tree[Token]) -> ast.Consumption:
@@ -174,7 +222,7 @@ class _Builder:
         for named in _trees(tree):
             text = ">".join(self.name(n).text for n in _trees(named))
             variable = ast.Name(text, span=self.span(named))
-        return ast.AfterMatch(ast.After[str(tree.data).upper()], variable, span=span)
+        return ast.AfterMatch(AfterText[str(tree.data).upper()], variable, span=span)
 
     # Formulas
 
@@ -258,6 +306,15 @@ class _Builder:
             case "like" | "not_like" as kind:
                 like = ast.Like(value(_child(tree, 0)), self.pattern(_child(tree, 1)), span=span)
                 return ast.Not(like, span=span) if kind == "not_like" else like
+            case "ilike" | "not_ilike" as kind:
+                like = ast.Like(value(_child(tree, 0)), "(?i)" + self.pattern(_child(tree, 1)), span=span)
+                return ast.Not(like, span=span) if kind == "not_ilike" else like
+            case "from_to" | "not_from_to" as kind:
+                between = ast.InRange(*[value(c) for c in _trees(tree)], span=span)
+                return ast.Not(between, span=span) if kind == "not_from_to" else between
+            case "is_null" | "is_not_null" as kind:
+                null = ast.IsNull(value(_child(tree, 0)), span=span)
+                return ast.Not(null, span=span) if kind == "is_not_null" else null
             case "in_" | "not_in" as kind:
                 member = self.membership(value(_child(tree, 0)), _child(tree, 1), in_brackets, span)
                 return ast.Not(member, span=span) if kind == "not_in" else member
@@ -308,6 +365,15 @@ class _Builder:
         return tuple(found)
 
     def membership(self, value: ast.Expression, tree: Tree[Token], in_brackets: bool, span: Span) -> ast.Condition:
+        if tree.data == "members":
+            names = [self.name(part) for part in _trees(tree)]
+            if len(names) == 1 and not in_brackets:
+                raise self.error(f"whose {names[0].text}?", names[0].span, f"write IN x.{names[0].text}")
+            variable = names[0].text if len(names) == 2 else None
+            values = ast.Attribute(names[-1].text, variable, span=self.span(tree))
+            return ast.Compare(
+                "=", ast.Call("MEMBER", (value, values), span=span), ast.Truth(True, span=span), span=span
+            )
         if tree.data == "many_values":
             return ast.In(value, self.many_values(_token(tree)), span=span)
         parts = [self.value(c, in_brackets) for c in _trees(tree)]
@@ -342,6 +408,8 @@ class _Builder:
                 return ast.Number(self.number(_token(tree)), span=span)
             case "negative_number":
                 return ast.Number(self.number(_token(tree), -1), span=span)
+            case "duration":
+                return ast.Duration(self.duration(tree, "duration"), span=span)
             case "text":
                 return ast.Text(_unquote(str(_token(tree))), span=span)
             case "true" | "false" as kind:
@@ -353,6 +421,17 @@ class _Builder:
                 return ast.Attribute(attribute.text, variable.text, span=span)
             case "call":
                 return self.call(tree, in_brackets)
+            case "distinct":
+                function, argument = _trees(tree)
+                name = f"{self.name(function).text.upper()} DISTINCT"
+                return ast.Call(name, (down(argument),), span=span)
+            case "several":
+                hint = "write its conditions one after the other: x[a > 1 AND b > 2]"
+                raise self.error("a list of attributes is for SELECT", span, hint)
+            case "case":
+                return self.case(tree, in_brackets)
+            case "cast":
+                return self.cast(tree, in_brackets)
             case "indexed":
                 return self.first_event(tree, in_brackets)
             case "holds" if _child(tree, 1).data == "number":
@@ -374,9 +453,42 @@ class _Builder:
                     "conditions are joined with AND, OR and NOT",
                 )
 
+    def cast(self, tree: Tree[Token], in_brackets: bool) -> ast.Call:
+        """`CAST(x.price AS NUMBER)`, a call whose second argument is the name of the kind."""
+        function, kind = self.name(_child(tree, 0)), self.name(_child(tree, 2))
+        if function.text.upper() not in _CASTS:
+            hint = "CAST(x.price AS NUMBER) has it, and columns get names in SELECT alone"
+            raise self.error(f"AS inside of {function.text.upper()}()", kind.span, hint)
+        name = ast.Text(kind.text.upper(), span=kind.span)
+        return ast.Call(function.text.upper(), (self.value(_child(tree, 1), in_brackets), name), span=self.span(tree))
+
+    def case(self, tree: Tree[Token], in_brackets: bool) -> ast.Case:
+        """`CASE WHEN v > 3 THEN …`; `CASE v WHEN 3 THEN …` is `CASE WHEN v = 3 THEN …`."""
+        whens = [part for part in _trees(tree) if part.data == "when"]
+        others = [part for part in _trees(tree) if part.data == "otherwise"]
+        first = _trees(tree)[0]
+        compared = None if first.data == "when" else self.value(first, in_brackets)
+        conditions: list[ast.Condition] = []
+        for when in whens:
+            test = _child(when, 0)
+            if compared is None:
+                conditions.append(self.condition(test, in_brackets))
+            else:
+                conditions.append(ast.Compare("=", compared, self.value(test, in_brackets), span=self.span(test)))
+            self.refuse_brackets(conditions[-1])
+        results = tuple(self.value(_child(when, 1), in_brackets) for when in whens)
+        otherwise = self.value(_child(others[0], 0), in_brackets) if others else None
+        return ast.Case(tuple(conditions), results, otherwise, span=self.span(tree))
+
+    def refuse_brackets(self, condition: ast.Condition) -> None:
+        for part in parts(condition):
+            if isinstance(part, ast.Holds):
+                hint = "write CASE WHEN x.price > 3, or the whole CASE inside of the brackets"
+                raise self.error("brackets inside CASE", part.span, hint)
+
     def bare(self, tree: Tree[Token], in_brackets: bool) -> ast.Attribute:
         name = self.name(_child(tree, 0))
-        if in_brackets:
+        if in_brackets or self.selecting:
             return ast.Attribute(name.text, span=name.span)
         raise self.error(
             f"whose {name.text}? A FILTER names the variable", name.span, f"write x.{name.text}, or x[{name.text} …]"
@@ -417,8 +529,13 @@ class _Builder:
         return ast.Call(name, built, span=span)
 
 
+_CASTS: Final = ("CAST", "TRY_CAST")
 _SIGNS: Final = {"": Skip.ANY, "->": Skip.NEXT, ":": Skip.NONE}
 _JOINS: Final = {"then": Skip.ANY, "next": Skip.NEXT, "follow": Skip.NONE}
+_CONDITIONS: Final = (
+    "or_", "and_", "not_", "compare", "like", "not_like", "ilike", "not_ilike", "from_to", "not_from_to", "is_null",
+    "is_not_null", "in_", "not_in",
+)  # fmt: skip
 _REPEATS: Final = ("repeat_signed", "repeat_exactly", "repeat_from", "repeat_to", "repeat")
 _CLAUSE_WORDS: Final = {"partition": "PARTITION BY", "clause": "WITHIN", "consume": "CONSUME BY", "limit": "LIMIT",
                         "after_match": "AFTER MATCH"}  # fmt: skip

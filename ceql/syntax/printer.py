@@ -12,8 +12,9 @@ from spaseq.core.pattern import Preference, Skip
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
-    "after|all|and|any|as|by|consume|events?|false|filter|first|from|in|last|like|limit|match|max|next|no|none|not|or"
-    "|partition|past|range|row|select|skip|strict|to|true|until|where|within",
+    "after|all|and|any|as|between|by|case|consume|else|end|events?|false|filter|first|from|ilike|in|is|last|like|limit"
+    "|match|max|next|no|none|not|null|or|partition|past|range|row|select|skip|strict|then|to|true|until|when|where"
+    "|within",
     re.IGNORECASE,
 )
 
@@ -41,10 +42,17 @@ def print_query(query: ast.Query) -> str:
 
 def _selection(selection: ast.Selection) -> str:
     strategy = "" if selection.strategy is None else selection.strategy.value + " "
+    if selection.columns:
+        return strategy + ", ".join(map(_column, selection.columns))
     if selection.items is None:
         return strategy + "*"
     items = ", ".join(_variable(i.variable) + (_bracket(i.attributes) if i.attributes else "") for i in selection.items)
     return strategy + (items or "NONE")
+
+
+def _column(column: ast.Column) -> str:
+    text = print_expression(column.expression)
+    return text if column.name is None else f"{text} AS {_name(column.name.text)}"
 
 
 def _bracket(names: tuple[ast.Name, ...]) -> str:
@@ -74,6 +82,11 @@ def _duration(nanoseconds: int) -> str:
 
 def _name(text: str) -> str:
     return text if _PLAIN.fullmatch(text) and not _RESERVED.fullmatch(text) else f"`{text}`"
+
+
+def _function(name: str) -> str:
+    """A name before `(` is that of a function, a reserved word too."""
+    return name if _PLAIN.fullmatch(name) else f"`{name}`"
 
 
 def _variable(text: str) -> str:
@@ -164,6 +177,8 @@ def _expression_text(node: ast.Expression) -> tuple[str, int]:
             return f"{_expression(left, 0)} OR {_expression(right, 1)}", 0
         case ast.And(left, right):
             return f"{_expression(left, 1)} AND {_expression(right, 2)}", 1
+        case ast.Not(ast.IsNull(value)):
+            return f"{_expression(value, 4)} IS NOT NULL", 3
         case ast.Not(child):
             return f"NOT {_expression(child, 2)}", 2
         case ast.Compare(symbol, left, right):
@@ -174,6 +189,8 @@ def _expression_text(node: ast.Expression) -> tuple[str, int]:
             return f"{_expression(value, 4)} IN {{{', '.join(print_expression(i) for i in items)}}}", 3
         case ast.InRange(value, low, high):
             return f"{_expression(value, 4)} IN {_range(low, high)}", 3
+        case ast.IsNull(value):
+            return f"{_expression(value, 4)} IS NULL", 3
         case ast.Holds(variable, condition):
             return f"{_variable(variable.text)}[{print_expression(condition)}]", 7
         case _:
@@ -194,10 +211,23 @@ def _range(low: ast.Expression | None, high: ast.Expression | None) -> str:
     return f"{{{'' if low is None else print_expression(low)}..{'' if high is None else print_expression(high)}}}"
 
 
+def _case(node: ast.Case) -> str:
+    whens = [
+        f"WHEN {print_expression(condition)} THEN {print_expression(result)}"
+        for condition, result in zip(node.conditions, node.results, strict=True)
+    ]
+    otherwise = [] if node.otherwise is None else [f"ELSE {print_expression(node.otherwise)}"]
+    return " ".join(["CASE", *whens, *otherwise, "END"])
+
+
 def _value_text(node: ast.Expression) -> tuple[str, int]:
     match node:
+        case ast.Case():
+            return _case(node), 7
         case ast.Number(value):
             return _number(value), 6 if _number(value).startswith("-") else 7
+        case ast.Duration(nanoseconds):
+            return _duration(nanoseconds), 7
         case ast.Text(text):
             return _text(text), 7
         case ast.Truth(truth):
@@ -210,8 +240,12 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return _name(name), 7
         case ast.Earlier(attribute, back):
             return _earlier(attribute, back), 7
+        case ast.Call(function, (argument,)) if function.endswith(" DISTINCT"):
+            return f"{function.removesuffix(' DISTINCT')}(DISTINCT {print_expression(argument)})", 7
+        case ast.Call("CAST" | "TRY_CAST" as function, (value, ast.Text(kind))):
+            return f"{function}({print_expression(value)} AS {_name(kind)})", 7
         case ast.Call(function, arguments):
-            return f"{_name(function)}({', '.join(print_expression(a) for a in arguments)})", 7
+            return f"{_function(function)}({', '.join(print_expression(a) for a in arguments)})", 7
         case ast.Negate(child):
             text = _expression(child, 7)
             return "-" + (f"({text})" if isinstance(child, ast.Number) and text[0] != "(" else text), 6

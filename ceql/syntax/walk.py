@@ -65,7 +65,7 @@ def is_plain(node: ast.Expression) -> bool:
 def has_uncoded(node: ast.Expression) -> bool:
     """True if a condition has an aggregate or reads lists, for which kernels have no codes; or earlier events, which
     have codes of their own (`ceql.guards.rounds`)."""
-    reads_lists = any("list" in FUNCTIONS[call.function].takes for call in calls_of(node))
+    reads_lists = any(call.function == "CORR" for call in calls_of(node))
     return reads_lists or not is_plain(node)
 
 

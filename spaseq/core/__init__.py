@@ -20,6 +20,7 @@ Modules:
 * `protocols`: The face that both languages show: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
+* `after`: AFTER MATCH as both languages write it.
 * `slips`: Hints for names that are not known: the known name that one may be a slip for.
 * `trees`: Walks over trees of frozen nodes.
 * `pattern/`: The pattern algebra ([CEL]) to which both languages lower their queries.

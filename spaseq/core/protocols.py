@@ -115,6 +115,9 @@ class Matches(Protocol):
     def to_pandas(self) -> Any:
         """`to_arrow` as a `pandas.DataFrame`."""
 
+    def to_polars(self) -> Any:
+        """`to_arrow` as a `polars.DataFrame`."""
+
 
 class Session(Protocol):
     """An evaluation in progress: events are pushed to it in order of time, in a `with` or until `close`.

@@ -72,6 +72,7 @@ def patterns(language: str) -> dict[str, str]:
             "string.quoted": r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"",
             "variable.other": r"`[^`\n]+`",
             "keyword.control": words,
+            "entity.name.function": r"\b[A-Za-z_]\w*(?=\()",
             "constant.numeric": r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b",
             "keyword.operator": r":\+|[=<>!+\-*/%;:]+",
         }

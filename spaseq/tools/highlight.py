@@ -48,6 +48,7 @@ class CeqlLexer(RegexLexer):
             (r"`[^`\n]+`", Name),
             (r"(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?", Number),
             (patterns("ceql")["keyword.control"], Keyword),
+            (patterns("ceql")["entity.name.function"], Name.Function),
             (r"[^\W\d]\w*", Name),
             (r"(?:->|:)[+*]?|==|!=|<>|<=|>=|\.\.|[=<>+\-*/%;:|?]", Operator),
             (r"[\[\](){},.]", Punctuation),

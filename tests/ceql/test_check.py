@@ -41,7 +41,7 @@ hint: LIKE takes a regular expression (RE2) for the whole text; '.*' stands for 
 <query>:1:35: NULL is not a value to compare with
   SELECT * WHERE A FILTER A[name != NULL]
                                     ^^^^
-hint: a comparison with a missing attribute never holds""",
+hint: a missing attribute is found by x.price IS NULL""",
     "SELECT * WHERE A FILTER AVGE(A.x) > 3": """\
 <query>:1:25: unknown function AVGE
   SELECT * WHERE A FILTER AVGE(A.x) > 3

@@ -26,8 +26,8 @@ WRONG = [
     ("SELL FILTER SELL[zzz = 1]", "1:33: no event has an attribute zzz", "the attributes of schema are t, name, price"),
     (
         "SELL AS x ; BUY AS y FILTER y.t - x.t > 30",
-        "y.t - x.t: a time cannot be combined with a number",
-        "in schema, y.t is a time; times are compared with each other, and WITHIN says how far apart events may be",
+        "y.t - x.t > 30: a duration cannot be combined with a number",
+        "in schema, y.t - x.t is a duration; a number of seconds is a time by TO_TIME(x.time, 's')",
     ),
     ("SELL AS x FILTER x[price LIKE 'a']", "a number cannot be combined with a text", "in schema, price is a number"),
     ("SELL AS x FILTER x.name > 3", "1:33: x.name > 3: a text cannot be combined with a number", "x.name is a text"),

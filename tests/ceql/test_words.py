@@ -37,9 +37,12 @@ QUERIES = (
     "SELECT LAST NONE WHERE AND ( A , B ) WITHIN 1 EVENT CONSUME BY ANY",
     "SELECT MAX * WHERE A WITHIN 1 DAY 2 HOURS 3 MINUTES 4 SECONDS",
     "SELECT STRICT * WHERE A WITHIN 5 MILLISECONDS LIMIT 4",
+    "SELECT COUNT ( DISTINCT x . n ) AS k WHERE A AS x",
     "SELECT ANY * WHERE A WITHIN 5 MICROSECOND 6 NANOSECONDS CONSUME BY PARTITION",
     "SELECT * WHERE A AS x FILTER x [ n = 3 OR NOT p = TRUE AND q = FALSE ] CONSUME BY NONE",
     "SELECT * WHERE A AS x FILTER x [ n LIKE 'a' ] OR x [ n NOT IN { 1 , 2 } ] AND x [ n IN RANGE ( 1 , 2 ) ]",
+    "SELECT * WHERE A AS x FILTER x [ n IS NOT NULL ] AND x [ n BETWEEN 1 AND 2 AND m NOT ILIKE 'a' ]",
+    "SELECT * WHERE A AS x FILTER x [ CASE WHEN n = 1 THEN 2 ELSE 3 END = 2 ]",
     "SELECT FIRST * WHERE A AFTER MATCH NO SKIP",
     "SELECT * WHERE A -> B ->+ UNTIL ( C ) -> D ? ALL",
     "SELECT * WHERE A AFTER MATCH SKIP PAST LAST ROW LIMIT 4",
@@ -58,7 +61,8 @@ def keywords() -> set[str]:
         if isinstance(terminal.pattern, PatternStr):
             words |= {pattern.upper()} if pattern.isalpha() else set()
         elif terminal.name not in NO_WORDS and not terminal.name.startswith("__IGNORE"):
-            listed = re.fullmatch(r"\((\w+(?:\|\w+)*)\)(?:s\?)?\\b", pattern)
+            tail = r"(?:(?:s\?)?\\b(?:\(\?!.*)?|\(\?=.*)"
+            listed = re.fullmatch(rf"\(?(\w+(?:\|\w+)*)\)?{tail}", pattern, re.DOTALL)
             assert listed, f"say in this test what the terminal {terminal.name} is"
             words |= set(listed[1].upper().split("|"))
     return words

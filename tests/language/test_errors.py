@@ -39,7 +39,7 @@ hint: SEQ (A ; B) with a DEFINE GPM for each; a query over typed tuples is one o
         """<query>:1:8: found 'a'
   SELECT a WHERE A AS a ; B
          ^
-expected: '*', DISTINCT, a ?variable, an expression ( … )
+expected: '*', DISTINCT, FIRST, a ?variable, an expression ( … )
 hint: variables begin with ?; a query over typed tuples is one of CEQL: ceql run""",
     ),
     "zero or more as in regular expressions": (
@@ -300,13 +300,30 @@ hint: name a GPM without '!'""",
             ^^
 hint: a negated GPM binds nothing""",
     ),
-    "a sequence inside a sequence": (
-        _query("  SEQ (A, (A; A))\n" + A),
-        spaseq.UnsupportedFeature,
-        """<query>:6:11: a sequence in parentheses inside SEQ is not supported by this version
-    SEQ (A, (A; A))
+    "a sequence below conjunction": (
+        _query("  SEQ (A, (A; A) & A)\n" + A),
+        spaseq.QuerySemanticsError,
+        """<query>:6:11: a sequence stands inside '&'
+    SEQ (A, (A; A) & A)
             ^^^^^^
-hint: ',' ';' ':' read from left to right""",
+hint: '&' combines GPMs at one instant; '|' takes sequences""",
+    ),
+    "a sequence that is negated": (
+        _query("  SEQ (A, (A; A)!)\n" + A),
+        spaseq.QuerySemanticsError,
+        """<query>:6:11: '!' stands behind a sequence
+    SEQ (A, (A; A)!)
+            ^^^^^^^
+hint: what must not come is at one instant: a GPM, or several joined by '&' and '|'""",
+    ),
+    "rounds that end with a negation": (
+        _query("  SEQ ((A; A!)+)\n" + A),
+        spaseq.UnsupportedFeature,
+        """<query>:6:8: a sequence under a repetition or '|' that may be empty, or begin or end with '!' \
+is not supported by this version
+    SEQ ((A; A!)+)
+         ^^^^^^^^
+hint: put '!' between two elements, and '?' behind the parentheses: (A ; N! ; B)+, (A ; B)+?""",
     ),
     "aggregates over rounds and over solutions": (
         _query("  SEQ (A+)\n" + A, HEAD.replace("?a ?x", "(AVG(?x) AS ?y) (COUNT(*) AS ?n)")),

@@ -5,6 +5,7 @@ queries and events. `harness` runs a case by an oracle or the engine, `roads` by
 
 * `algebra_by_definition`: The SPARQL algebra by definition (SPARQL 1.1 §18), bottom up over lists of mappings, for one
   graph.
+* `drawn_functions`: Random expressions with the functions of CEQL, as texts, and random events for them.
 * `engine_patterns`: Random patterns as the oracle's formulas, and their translation to the core's algebra.
 * `graph_patterns`: Random graph patterns as the naive evaluator's data (`oracle_sparql`), with a printer and shrinking.
 * `harness`: Cases and the evaluators that run them: the naive one, the engine whole and in batches, and Spark.
@@ -12,6 +13,7 @@ queries and events. `harness` runs a case by an oracle or the engine, `roads` by
   micro-batches.
 * `oracle`: The naive evaluator of CEQL: the papers' definitions, written down as they stand.
 * `oracle_ceql_text`: A reader of CEQL text for the naive evaluator: recursive descent, not the engine's parser.
+* `oracle_functions`: The functions of CEQL on single values, for the naive evaluator.
 * `oracle_rma`: The meaning of expressions with registers, from the definitions of [RMA] §3 and §6, naively; nothing of
   the engine.
 * `oracle_sparql`: The naive evaluator of graph patterns: SPARQL 1.1 §17 and §18, read off the syntax, over one small

@@ -79,7 +79,7 @@ def answers(drawn: RoundsCase) -> Counter[Any]:
     """By definition."""
     query = oracle_spaseq_text.read(replace(drawn.base, select="*").text)
     collect = drawn.aggregated | {x for kind, x in drawn.items if kind == "list"}
-    query = replace(query, sequence=tuple(replace(e, collect=collect) if e.rounds else e for e in query.sequence))
+    query = replace(query, sequence=oracle_spaseq.collecting(query.sequence, collect))
     streams, known = harness.streamset(drawn.base.graphs), harness.knowledge(strategies.BACKGROUND)
     found = oracle_spaseq.evaluate(query, streams, known)
     if drawn.aggregated or drawn.limit is None:  # else LIMIT counts whole solutions

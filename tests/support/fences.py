@@ -5,7 +5,8 @@ A block's language, and its lines of the form `-- word …`, determine the test:
 * `ceql`: a query. Then `-- over a b`, events `TYPE value-of-a value-of-b`; `-- over` alone: one attribute, v. A stream
   is written as `S>TYPE`, no value as `NULL`; the attributes named `time` and `timestamp` are the events' times. Then
   `-- gives`, a match a line: its positions (`0 3`), an interval (`[0,3]`), an interval and positions (`[0,3] 0`), or
-  the positions of each variable (`x=0 y=1,3`). `-- error` in place of both: the message.
+  the positions of each variable (`x=0 y=1,3`). If SELECT computes columns: their names, then the rows, cells two blanks
+  apart. `-- error` in place of both: the message.
 * `spaseq`: a query. Then `-- stream NAME` with TriG and `-- kb IRI` with Turtle; both have the prefixes of the query,
   and prov:. A line `3 { … }` of a stream is a named graph of time 3. Then `-- gives`: a line of columns (`?x`, `time`;
   `positions` as the first one), and a line for each solution, cells two blanks apart. `-- error` as above.
@@ -203,6 +204,12 @@ def _ceql(fence: Fence, folder: Folder) -> None:
         _check(fence, word == "error", f"{error}")
         return _compared_as_texts(fence, str(error), expected)
     _check(fence, word == "gives", f"there is no error, but {len(matches)} matches")
+    if query.columns:
+        rows = ["  ".join(map(str, match.row.values())) for match in matches]
+        told = ["  ".join(re.split(r"  +", line.strip())) for line in expected]
+        return _compared_as_sets(
+            fence, ["  ".join(query.columns), *(row.replace("None", "NULL") for row in rows)], told
+        )
     intervals = any(line.startswith("[") for line in expected)
 
     def shown(match: ceql.Match) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from ceql.operators.functions import FUNCTIONS
 from spaseq.core.words import LANGUAGES, keywords
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,9 @@ _TITLES = {
         "A query": "seq where",
         "Query forms": "as ask construct select",
         "DEFINE GPM": "a on",
-        "WITHIN": "at starting",
+        "WITHIN": "at starting event events",
+        "AFTER MATCH": "last next no past row skip to",
+        "One match: FIRST": "first",
         "Conditions between graph patterns": "in",
         "Clauses behind WHERE": "by group having order limit offset values asc separator undef",
         "Prologue, names and literals": "base prefix true false",
@@ -53,7 +56,7 @@ def _intro(section: str) -> str:
 
 
 def hovers() -> str:
-    """The file's text: by language and word the title of a section, by title its beginning."""
+    """The file's text: by language and word the title of a section, by title its beginning, by function its row."""
     found: dict[str, dict[str, dict[str, str]]] = {}
     for language in LANGUAGES:
         sections = _sections((ROOT / "docs" / language / "reference.md").read_text("utf-8"))
@@ -63,8 +66,30 @@ def hovers() -> str:
         for word in keywords(language):
             words[word] = titles.get(word) or _of(word, sections)
         used = {title: _intro(sections[title]) for title in sections if title in words.values()}
-        found[language] = {"words": words, "sections": used}
+        functions = _functions(sections) if language == "ceql" else {}
+        found[language] = {"words": words, "sections": used, "functions": functions}
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def _functions(sections: dict[str, str]) -> dict[str, str]:
+    """By function what its rows in the tables of the reference say; of an aggregate, the section."""
+    found = {}
+    for name in sorted([*(name for name in FUNCTIONS if name.isidentifier()), "PREV"]):
+        called, rows = re.compile(rf"`{name}[(`]"), []
+        titles = ("Times and durations", "Functions") if name != "PREV" else ("Conditions on each round",)
+        for title in titles:
+            lines = (line for line in sections[title].splitlines() if line.startswith("| `"))
+            cells = ([cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines)
+            rows += [_row(row) for row in cells if called.search(row[0]) and "](#" not in row[1]]
+        found[name.lower()] = "\n\n".join(rows) or _intro(sections["Aggregates"])
+    return found
+
+
+def _row(cells: list[str]) -> str:
+    """A row of a table: what is called, what it gives, the case of NULL and an example, if there are these."""
+    call, gives, *rest = cells
+    null = f"; NULL {rest[0]}" if len(rest) == 2 and rest[0] else ""
+    return f"{call}: {gives}{null}" + (f". Example: {rest[1]}" if len(rest) == 2 else "")
 
 
 def _of(word: str, sections: dict[str, str]) -> str:

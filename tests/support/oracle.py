@@ -16,6 +16,7 @@ and an expression is one of
     ("value", v)  ("attribute", a)  ("of", variable, a)
     ("+" | "-" | "*" | "/" | "%", e, f)  ("negative", e)
     ("corr", e, f)  Pearson's correlation of two lists
+    ("call", name, e, …)  another function    ("case", c, e, …, otherwise)    ("null?", e)
     ("=" | "!=" | "<" | "<=" | ">" | ">=", e, f)  ("and", e, f)  ("or", e, f)  ("not", e)
     ("in", e, (v, …))  ("between", e, low or None, high or None)  ("like", e, regular expression)
     ("total", function, variable, e)  an aggregate of e, an expression over `attribute`s, over the events of a variable
@@ -34,6 +35,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+from tests.support import oracle_functions
 
 Event = Mapping[str, Any]
 Match = tuple[int, int, tuple[int, ...]]
@@ -657,6 +660,14 @@ def value_of(expression: tuple[Any, ...], event: Event | None, choice: Mapping[s
         case ("like", inner, pattern):
             value = value_of(inner, event, choice)
             return None if value is None else re.fullmatch(pattern, value) is not None
+        case ("null?", inner):
+            return value_of(inner, event, choice) is None
+        case ("case", condition, result, *rest):
+            if value_of(condition, event, choice) is True:
+                return value_of(result, event, choice)
+            return value_of(("case", *rest) if len(rest) > 1 else rest[0], event, choice)
+        case ("call", name, *arguments):
+            return oracle_functions.call(name, [value_of(argument, event, choice) for argument in arguments])
         case ("corr", left, right):
             return correlation(value_of(left, event, choice), value_of(right, event, choice))
         case (sign, left, right):

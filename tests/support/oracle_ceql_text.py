@@ -17,11 +17,13 @@ A NOT joined by ";" on both sides, or behind a ";" at the end of the query, is a
 
 from __future__ import annotations
 
+import datetime
 import functools
 import re
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.support import oracle_functions
 from tests.support.oracle import (
     And,
     As,
@@ -64,6 +66,8 @@ _UNITS = {
     "DAY": 86400 * 10**9,
 }
 _SIGNS = {"==": "=", "<>": "!="}
+_BEHIND_A_VALUE = ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "IN", "LIKE", "IS", "ILIKE",
+                   "BETWEEN")  # fmt: skip
 _FUNCTIONS = ("AVG", "COUNT", "FIRST", "LAST", "MAX", "MIN", "STDDEV", "SUM")
 
 
@@ -382,7 +386,7 @@ class _Reader(Tokens):
             try:
                 inner = self.disjunction()
                 self.need(")")
-                if not self.ahead("=", "==", "!=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "IN", "LIKE"):
+                if not self.ahead(*_BEHIND_A_VALUE):
                     return inner
             except ValueError:
                 pass
@@ -397,6 +401,18 @@ class _Reader(Tokens):
         return self.rest(left)
 
     def rest(self, left: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.take("IS"):
+            negated = self.take("NOT")
+            self.need("NULL")
+            return ("not", ("null?", left)) if negated else ("null?", left)
+        if self.take("BETWEEN"):
+            low = self.sum()
+            self.need("AND")
+            return ("and", (">=", left, low), ("<=", left, self.sum()))
+        if self.take("ILIKE"):
+            return ("like", left, f"(?i){self.constant()}")
+        if left[0] == "call" and left[1] in oracle_functions.TRUTHS and not self.ahead(*_BEHIND_A_VALUE):
+            return ("=", left, ("value", True))
         if self.take("LIKE"):
             return ("like", left, self.constant())
         if self.take("IN"):
@@ -414,6 +430,8 @@ class _Reader(Tokens):
             high = self.constant()
             self.need(")")
             return ("between", left, low, high)
+        if not self.ahead("{"):
+            return ("=", ("call", "MEMBER", left, self.operand()), ("value", True))
         self.need("{")
         low = None if self.ahead("..") else self.constant()
         if self.take(".."):
@@ -446,8 +464,12 @@ class _Reader(Tokens):
             return inner
         kind, _ = self.tokens[self.at]
         if kind != "name":
-            return ("value", self.constant())
+            return self.duration(self.constant())
+        if self.ahead("CASE") and not self.ahead(*_BEHIND_A_VALUE, offset=1):
+            return self.case()
         name = self.next("name")
+        if name.upper() in oracle_functions.NAMES and self.take("("):
+            return self.call(name.upper())
         if name.upper() == "CORR" and self.take("("):
             first = self.operand()
             self.need(",")
@@ -465,6 +487,38 @@ class _Reader(Tokens):
             self.need(".")
             return ("earlier", name, self.next("name"), 0)
         return ("of", name, self.next("name")) if self.take(".") else ("attribute", name)
+
+    def duration(self, value: Any) -> tuple[Any, ...]:
+        """A constant, or `1 HOUR 30 MINUTES`, of which the number was read."""
+        total = 0
+        while self.kind() == "name" and (unit := self.tokens[self.at][1].upper().removesuffix("S")) in _UNITS:
+            self.at += 1
+            total += value * _UNITS[unit]
+            if self.kind() != "number":
+                return ("value", datetime.timedelta(microseconds=total / 1000))
+            value = self.constant()
+        return ("value", value)
+
+    def case(self) -> tuple[Any, ...]:
+        self.need("CASE")
+        compared = None if self.ahead("WHEN") else self.sum()
+        parts = []
+        while self.take("WHEN"):
+            parts.append(self.disjunction() if compared is None else ("=", compared, self.sum()))
+            self.need("THEN")
+            parts.append(self.sum())
+        otherwise = self.sum() if self.take("ELSE") else ("value", None)
+        self.need("END")
+        return ("case", *parts, otherwise)
+
+    def call(self, function: str) -> tuple[Any, ...]:
+        arguments = [self.sum()]
+        if self.take("AS"):
+            arguments.append(("value", self.next("name").upper()))
+        while self.take(","):
+            arguments.append(self.sum())
+        self.need(")")
+        return ("call", function, *arguments)
 
     def previous(self) -> tuple[Any, ...]:
         """`x.a)`, or in brackets `a)`, perhaps with a number behind."""
@@ -520,6 +574,8 @@ def _own(expression: Any) -> Any:
             return ("attribute", name)
         case ("value" | "attribute", _):
             return expression
+        case ("call", name, *parts):
+            return ("call", name, *map(_own, parts))
         case (sign, *parts):
             return (sign, *map(_own, parts))
     raise AssertionError(expression)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any
 
 Term = str
@@ -270,6 +270,13 @@ At = Gpm | And | Either
 
 
 @dataclass(frozen=True, slots=True)
+class Chain:
+    """Sequences in parentheses, of which a run takes one: `(A ; B)`, `(A ; B) | C`."""
+
+    alternatives: tuple[tuple[Element, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Element:
     """One element of a sequence.
 
@@ -280,7 +287,7 @@ class Element:
     """
 
     operator: str
-    what: At
+    what: At | Chain
     rounds: tuple[int, int | None, str] | None = None
     optional: bool = False
     negated: bool = False
@@ -291,7 +298,8 @@ class Element:
 class SpaseqQuery:
     """`window` in nanoseconds, or with `counted` in instants, None for none; `partition` the variables of PARTITION BY;
     `select` None is `*`. `pause`: nanoseconds without an instant after which the next one of a key is the first of
-    another partition."""
+    another partition. `after`: PAST LAST, TO NEXT, TO FIRST, TO LAST or FIRST (once), and the GPM of the rule or "".
+    """
 
     sequence: tuple[Element, ...]
     select: tuple[str, ...] | None
@@ -301,6 +309,7 @@ class SpaseqQuery:
     origin: int = 0
     partition: tuple[str, ...] = ()
     pause: int | None = None
+    after: tuple[str, str] | None = None
 
 
 Owed = tuple[Solution, frozenset[Expression]]
@@ -309,10 +318,12 @@ Owed = tuple[Solution, frozenset[Expression]]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A mapping set Ω at an instant, never empty, and the variables that the GPMs it comes from may bind."""
+    """A mapping set Ω at an instant, never empty, the variables that the GPMs it comes from may bind, and their
+    names."""
 
     omega: frozenset[Owed]
     variables: frozenset[str]
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,12 +346,12 @@ def value_at(what: At, instant: Instant, knowledge: Mapping[str, Graph]) -> set[
     match what:
         case Gpm(_, _, group):
             found = frozenset((m, pending(group)) for m in mappings_at(what, instant, knowledge))
-            return {Value(found, bound_by(group))} if found else set()
+            return {Value(found, bound_by(group), frozenset((what.name,)))} if found else set()
         case Either(left, right):
             return value_at(left, instant, knowledge) | value_at(right, instant, knowledge)
         case And(left, right):
             pairs = (
-                Value(_join_owed(x.omega, y.omega), x.variables | y.variables)
+                Value(_join_owed(x.omega, y.omega), x.variables | y.variables, x.names | y.names)
                 for x in value_at(left, instant, knowledge)
                 for y in value_at(right, instant, knowledge)
             )
@@ -353,8 +364,11 @@ def _join_owed(left: frozenset[Owed], right: frozenset[Owed]) -> frozenset[Owed]
     return frozenset((m, filters) for m, filters in merged if m is not None)
 
 
-def variables_at(what: At) -> frozenset[str]:
-    """The variables a BOp expression may bind."""
+def variables_at(what: At | Chain) -> frozenset[str]:
+    """The variables a BOp expression, or sequences in parentheses, may bind."""
+    if isinstance(what, Chain):
+        elements = [e for alternative in what.alternatives for e in alternative if not e.negated]
+        return frozenset().union(*(variables_at(e.what) for e in elements))
     if isinstance(what, Gpm):
         return bound_by(what.group)
     return variables_at(what.left) | variables_at(what.right)
@@ -373,18 +387,22 @@ def join_run(omega: Iterable[Solution], value: Value) -> frozenset[Solution]:
 class Run:
     """The matched part of a sequence: the indices of its instants, ascending, and the join of their mapping sets.
 
-    `bound` are the variables that its GPMs before the element in hand may bind, `latest` those of that element's. `at`
-    is the index of the last instant it has dealt with: the last of `instants`, or one that a negation let pass.
-    `barred` must not match while it waits for the next element; that takes the very next instant if it is `pressed`.
+    `names` are those of the GPMs that took each instant. `bound` are the variables that its GPMs may bind; before
+    another round of a repetition those of the round before are taken away. `at` is the index of the last instant it has
+    dealt with: the last of `instants`, or one that a negation let pass. `barred` must not match while it waits for the
+    next element; that takes the very next instant if it is `pressed`.
     """
 
     instants: tuple[int, ...]
     omega: frozenset[Solution]
+    names: tuple[frozenset[str], ...] = ()
     bound: frozenset[str] = frozenset()
-    latest: frozenset[str] = frozenset()
     at: int = -1
     barred: tuple[At, ...] = ()
     pressed: bool = False
+
+
+NOTHING = Run((), frozenset({EMPTY}))
 
 
 def instants_of(streams: Streams) -> list[Instant]:
@@ -398,72 +416,43 @@ def instants_of(streams: Streams) -> list[Instant]:
 
 Inside = Callable[[int, int], bool]
 """True if two instants, given by their indices, lie in one window."""
+Sequences = Iterator[tuple[Element, ...]]
+
+
+def written_out(elements: Sequence[Element]) -> Sequences:
+    """The sequences without `?`, and without parentheses that nothing stands behind: those with and without each
+    optional element. The first element in parentheses has the operator before these."""
+    if not elements:
+        yield ()
+        return
+    element, rest = elements[0], elements[1:]
+    here: list[tuple[Element, ...]] = [()] if element.optional else []
+    alone = replace(element, optional=False)
+    if isinstance(element.what, Chain) and len(element.what.alternatives) == 1 and element.rounds is None:
+        inside = written_out(element.what.alternatives[0])
+        here += [tuple(replace(e, operator=e.operator or element.operator) for e in inner) for inner in inside]
+    else:
+        here.append((alone,))
+    behind = list(written_out(rest))
+    yield from ((*first, *later) for first in here for later in behind)
 
 
 def runs_of(
     sequence: Sequence[Element], instants: Sequence[Instant], knowledge: Mapping[str, Graph], inside: Inside
 ) -> set[Run]:
     """⟦SeqExp⟧ over the windows that `inside` describes: the union over which optional elements are there."""
-
-    def values(what: At) -> list[set[Value]]:
-        return [value_at(what, instant, knowledge) for instant in instants]
-
-    known = {element.what: values(element.what) for element in sequence}
-    optional = [i for i, element in enumerate(sequence) if element.optional]
-    runs: set[Run] = set()
-    for size in range(len(optional) + 1):
-        for absent in combinations(optional, size):
-            chosen = [element for i, element in enumerate(sequence) if i not in absent]
-            runs |= _runs_of_all(chosen, known, inside)
-    return runs
+    known = {what: [value_at(what, instant, knowledge) for instant in instants] for what in _expressions(sequence)}
+    finder = _Finder(known, len(instants), inside)
+    return set().union(*(finder.whole(chosen) for chosen in set(written_out(sequence))))
 
 
-Values = Mapping[At, Sequence[set[Value]]]
-"""The value of each BOp expression at every instant."""
-
-
-def _runs_of_all(sequence: Sequence[Element], values: Values, inside: Inside) -> set[Run]:
-    """⟦SeqExp⟧ of a sequence whose optional elements are all there."""
-    taken = [i for i, element in enumerate(sequence) if not element.negated]
-    if not taken:
-        return set()
-    first, last = taken[0], taken[-1]
-    runs: set[Run] = set()
-    for index in range(first, last + 1):
-        element, at = sequence[index], values[sequence[index].what]
-        if element.negated:
-            runs = {new for run in runs for new in _let_pass(run, element, at, inside)}
-            continue
-        if index == first:
-            runs = {run for i in range(len(at)) for run in _join_at(Run((), frozenset({EMPTY})), i, at)}
+def _expressions(sequence: Sequence[Element]) -> Iterator[At]:
+    for element in sequence:
+        if isinstance(element.what, Chain):
+            for alternative in element.what.alternatives:
+                yield from _expressions(alternative)
         else:
-            entered = {replace(run, bound=run.bound | run.latest, latest=frozenset()) for run in runs}
-            runs = {new for run in entered for new in _step(run, element.operator, at, inside, values)}
-        if element.rounds is not None:
-            low, high, sign = element.rounds
-            joined = sign or (";" if index == first else ",")
-            runs = _iterate(_with_rounds(runs, element), (low, high, joined), at, element, inside, values)
-    return {
-        run
-        for run in runs
-        if not any(_occurs_before(run, values[e.what], inside) for e in sequence[:first])
-        and not any(_occurs_behind(run, values[e.what], inside) for e in sequence[last + 1 :])
-    }
-
-
-def _let_pass(run: Run, element: Element, values: Sequence[set[Value]], inside: Inside) -> Iterator[Run]:
-    """The run once a negation between two elements is dealt with.
-
-    After `;` and `:` it bars the wait for the next element. After `,` either the next element takes the very next
-    instant, or that instant does not match and passes.
-    """
-    if element.operator != ",":
-        yield replace(run, barred=(*run.barred, element.what))
-        return
-    yield replace(run, barred=(), pressed=True)
-    following = run.at + 1
-    if following < len(values) and inside(run.instants[0], following) and not _meets(run, values[following]):
-        yield replace(run, at=following, barred=(), pressed=False)
+            yield element.what
 
 
 def _meets(run: Run, values: Iterable[Value]) -> bool:
@@ -471,83 +460,164 @@ def _meets(run: Run, values: Iterable[Value]) -> bool:
     return any(join_run(run.omega, value) for value in values)
 
 
-def _occurs_before(run: Run, values: Sequence[set[Value]], inside: Inside) -> bool:
-    """True if a negated expression matched since the window opened, compatibly with a run that has taken nothing."""
-    start, nothing = run.instants[0], Run((), frozenset({EMPTY}))
-    return any(inside(i, start) and _meets(nothing, values[i]) for i in range(start))
+class _Finder:
+    """Finds the runs of sequences. `known`: the value of each BOp expression at every one of `count` instants."""
 
+    def __init__(self, known: Mapping[At, Sequence[set[Value]]], count: int, inside: Inside) -> None:
+        self.known = known
+        self.count = count
+        self.inside = inside
 
-def _occurs_behind(run: Run, values: Sequence[set[Value]], inside: Inside) -> bool:
-    """True if a negated expression matches behind the run before the window closes."""
-    later = range(run.instants[-1] + 1, len(values))
-    return any(inside(run.instants[0], i) and _meets(run, values[i]) for i in later)
+    def whole(self, sequence: Sequence[Element]) -> set[Run]:
+        """⟦SeqExp⟧ of a sequence without `?`."""
+        taken = [i for i, element in enumerate(sequence) if not element.negated]
+        if not taken:
+            return set()
+        first, last = taken[0], taken[-1]
+        runs = {run for i in range(self.count) for run in self.begin(sequence[first], NOTHING, i, opens=True)}
+        for element in sequence[first + 1 : last + 1]:
+            runs = self.extend(runs, element)
+        return {
+            run
+            for run in runs
+            if not any(self.occurs_before(run, e) for e in sequence[:first])
+            and not any(self.occurs_behind(run, e) for e in sequence[last + 1 :])
+        }
 
+    def values(self, element: Element) -> Sequence[set[Value]]:
+        if isinstance(element.what, Chain):
+            raise ValueError("'!' behind a sequence in parentheses")
+        return self.known[element.what]
 
-def _join_at(run: Run, i: int, values: Sequence[set[Value]]) -> set[Run]:
-    """The run, moved as a whole with each mapping set of instant `i` whose join with its own is not empty."""
-    joined = ((join_run(run.omega, value), value.variables) for value in values[i])
-    return {Run((*run.instants, i), omega, run.bound, variables, i) for omega, variables in joined if omega}
+    def extend(self, runs: Iterable[Run], element: Element) -> set[Run]:
+        """The runs once they have dealt with one element more."""
+        if element.negated:
+            return {new for run in runs for new in self.let_pass(run, element)}
+        return {new for run in runs for new in self.step(run, element.operator, element)}
 
+    def step(self, run: Run, operator: str, element: Element) -> Iterator[Run]:
+        """`:` Definition 10, `;` Definition 11, `,` Definition 12, for one run (τ', X). With `;` a sequence in
+        parentheses begins at the first instant that it can begin with, whether it is completed or not."""
+        for i in range(run.at + 1, self.count):
+            if not self.inside(run.instants[0], i):
+                return
+            yield from self.begin(element, run, i)
+            if operator == "," or run.pressed or (operator == ";" and self.may_begin(element.what, run, i)):
+                return
+            if any(_meets(run, self.known[what][i]) for what in run.barred):
+                return
 
-def _step(run: Run, operator: str, values: Sequence[set[Value]], inside: Inside, known: Values) -> Iterator[Run]:
-    """`:` Definition 10, `;` Definition 11, `,` Definition 12, for one run (τ', X)."""
-    for i in range(run.at + 1, len(values)):
-        if not inside(run.instants[0], i):
+    def may_begin(self, what: At | Chain, run: Run, i: int) -> bool:
+        if isinstance(what, Chain):
+            return any(self.may_begin(sequence[0].what, run, i) for sequence in self.sequences(what))
+        return _meets(run, self.known[what][i])
+
+    def sequences(self, what: Chain) -> Sequences:
+        for alternative in what.alternatives:
+            for chosen in written_out(alternative):
+                if not chosen or chosen[0].negated or chosen[-1].negated:
+                    raise ValueError("a sequence in parentheses is empty, or begins or ends with '!'")
+                yield chosen
+
+    def begin(self, element: Element, run: Run, i: int, *, opens: bool = False) -> set[Run]:
+        """The runs that have taken all of the element, the first instant being `i`. `opens`: it begins the SEQ.
+
+        Definitions 13 (`;` between rounds) and 14 (`,`), and `:` likewise: the union over the numbers of rounds k.
+        Before each further round those variables of the element are freed that nothing before the repetition has bound.
+        """
+        latest = self.once(element.what, run, i)
+        if element.rounds is None:
+            return latest
+        low, high, sign = element.rounds
+        again, free = sign or (";" if opens else ","), variables_at(element.what) - run.bound
+        latest = _with_rounds(latest, element, run.bound)
+        result: set[Run] = set(latest) if low <= 1 else set()
+        k = 1
+        while latest and (high is None or k < high):
+            k += 1
+            freed = {replace(r, omega=_without(r.omega, free), bound=run.bound) for r in latest}
+            moved = {new for r in freed for new in self.step(r, again, replace(element, rounds=None))}
+            latest = _with_rounds(moved, element, run.bound)
+            if k >= low:
+                if high is None:
+                    latest -= result  # these have gone on already
+                result |= latest
+        return result
+
+    def once(self, what: At | Chain, run: Run, i: int) -> set[Run]:
+        """One round. The run moves as a whole with each mapping set of instant `i` whose join with its own is not
+        empty. If `what` is a sequence, it goes on through it."""
+        if not isinstance(what, Chain):
+            joined = ((join_run(run.omega, value), value) for value in self.known[what][i])
+            return {
+                Run((*run.instants, i), omega, (*run.names, value.names), run.bound | value.variables, i)
+                for omega, value in joined
+                if omega
+            }
+        found: set[Run] = set()
+        for first, *later in self.sequences(what):
+            runs = self.begin(first, run, i)
+            for element in later:
+                runs = self.extend(runs, element)
+            found |= runs
+        return found
+
+    def let_pass(self, run: Run, element: Element) -> Iterator[Run]:
+        """The run once a negation between two elements is dealt with.
+
+        After `;` and `:` it bars the wait for the next element. After `,` either the next element takes the very next
+        instant, or that instant does not match and passes.
+        """
+        if element.operator != ",":
+            assert not isinstance(element.what, Chain)
+            yield replace(run, barred=(*run.barred, element.what))
             return
-        moved = _join_at(run, i, values)
-        yield from moved
-        if operator == "," or run.pressed or (operator == ";" and moved):
-            return
-        if any(_meets(run, known[what][i]) for what in run.barred):
-            return
+        yield replace(run, barred=(), pressed=True)
+        values, following = self.values(element), run.at + 1
+        if following < self.count and self.inside(run.instants[0], following) and not _meets(run, values[following]):
+            yield replace(run, at=following, barred=(), pressed=False)
 
+    def occurs_before(self, run: Run, element: Element) -> bool:
+        """True if a negated expression matched since the window opened, compatibly with a run that has taken
+        nothing."""
+        start, values = run.instants[0], self.values(element)
+        return any(self.inside(i, start) and _meets(NOTHING, values[i]) for i in range(start))
 
-def _iterate(
-    runs: set[Run],
-    rounds: tuple[int, int | None, str],
-    values: Sequence[set[Value]],
-    element: Element,
-    inside: Inside,
-    known: Values,
-) -> set[Run]:
-    """Definitions 13 (`;` between rounds) and 14 (`,`), and `:` likewise: the union over the numbers of rounds k.
-
-    `runs` have taken the first round. Before each further round those variables of the element are freed that nothing
-    before the iteration has bound.
-    """
-    low, high, operator = rounds
-    latest, variables = runs, variables_at(element.what)
-    result: set[Run] = set(runs) if low <= 1 else set()
-    k = 1
-    while latest and (high is None or k < high):
-        k += 1
-        freed = {Run(run.instants, _without(run.omega, variables - run.bound), run.bound, at=run.at) for run in latest}
-        moved = {new for run in freed for new in _step(run, operator, values, inside, known)}
-        latest = _with_rounds(moved, element)
-        if k >= low:
-            if high is None:
-                latest -= result  # these have gone on already
-            result |= latest
-    return result
+    def occurs_behind(self, run: Run, element: Element) -> bool:
+        """True if a negated expression matches behind the run before the window closes."""
+        later, values = range(run.instants[-1] + 1, self.count), self.values(element)
+        return any(self.inside(run.instants[0], i) and _meets(run, values[i]) for i in later)
 
 
 ROUNDS = "+"
 """Under this name a solution has its rounds, each a tuple of pairs of a variable and its term."""
 
 
-def _with_rounds(runs: set[Run], element: Element) -> set[Run]:
-    """The runs, the values of their last round being behind those of the rounds before."""
-    if not element.collect:
+def collecting(sequence: Sequence[Element], names: frozenset[str]) -> tuple[Element, ...]:
+    """The sequence whose repetitions, those in no other one, keep the values of `names` of each round."""
+    found = []
+    for element in sequence:
+        if element.rounds is not None:
+            element = replace(element, collect=names)
+        elif isinstance(element.what, Chain):
+            inside = tuple(collecting(alternative, names) for alternative in element.what.alternatives)
+            element = replace(element, what=Chain(inside))
+        found.append(element)
+    return tuple(found)
+
+
+def _with_rounds(runs: set[Run], element: Element, before: frozenset[str]) -> set[Run]:
+    """The runs, the values of their last round being behind those of the rounds before. A repetition that binds none of
+    the variables anew has no rounds."""
+    names = (element.collect - before) & variables_at(element.what)
+    if not names:
         return runs
-    return {
-        replace(run, omega=frozenset(_with_round(m, element.collect - run.bound, element) for m in run.omega))
-        for run in runs
-    }
+    return {replace(run, omega=frozenset(_with_round(m, names) for m in run.omega)) for run in runs}
 
 
-def _with_round(mapping: Solution, names: frozenset[str], element: Element) -> Solution:
+def _with_round(mapping: Solution, names: frozenset[str]) -> Solution:
     terms: dict[str, Any] = dict(mapping)
-    own = tuple(sorted((x, terms[x]) for x in names & variables_at(element.what) if x in terms))
+    own = tuple(sorted((x, terms[x]) for x in names if x in terms))
     return frozenset((terms | {ROUNDS: (*terms.get(ROUNDS, ()), own)}).items())
 
 
@@ -568,10 +638,42 @@ def evaluate(query: SpaseqQuery, streams: Streams, knowledge: Mapping[str, Graph
     answers: set[Answer] = set()
     for instants in _partitions(query, instants_of(streams), known):
         times = [instant.time for instant in instants]
-        for run in runs_of(query.sequence, instants, known, _window(query, times)):
+        runs = runs_of(query.sequence, instants, known, _window(query, times))
+        for run in runs if query.after is None else _after(runs, *query.after):
             at = tuple(times[i] for i in run.instants)
             answers |= {(at[0], at[-1], at, _project(m, query.select)) for m in run.omega}
     return answers
+
+
+def _after(runs: Iterable[Run], rule: str, gpm: str) -> Iterator[Run]:
+    """The runs that no reported one has discarded, in one partition: by their ends, then in the order of NEXT. That
+    compares positions: the one with the smallest position of the symmetric difference comes first."""
+    matches: dict[tuple[int, ...], list[Run]] = {}
+    for run in runs:
+        matches.setdefault(run.instants, []).append(run)
+    discards: list[Callable[[int], bool]] = []
+    for instants in sorted(matches, key=lambda d: (d[-1], (*d, float("inf")))):
+        if any(discarded(instants[0]) for discarded in discards):
+            continue
+        yield from matches[instants]
+        taken = [i for run in matches[instants] for i, names in zip(instants, run.names, strict=True) if gpm in names]
+        discards.append(_discards(rule, instants, taken))
+
+
+def _discards(rule: str, instants: tuple[int, ...], taken: list[int]) -> Callable[[int], bool]:
+    """True of the starts that a match discards; `taken`: the instants that the rule's GPM took."""
+    first, last = instants[0], instants[-1]
+    match rule:
+        case "FIRST":
+            return lambda start: True
+        case "PAST LAST":
+            return lambda start: start <= last
+        case "TO NEXT":
+            return lambda start: start == first
+        case "TO FIRST":
+            return lambda start: bool(taken) and start < min(taken)
+    assert rule == "TO LAST", rule
+    return lambda start: bool(taken) and start < max(taken)
 
 
 def solutions(answers: Iterable[Answer]) -> set[tuple[int, Solution]]:
@@ -609,7 +711,7 @@ def _partitions(
         return
     names = frozenset(query.partition)
     parts: dict[Solution, list[Instant]] = {}
-    gpms = [gpm for element in query.sequence for gpm in _gpms(element.what)]
+    gpms = [gpm for what in _expressions(query.sequence) for gpm in _gpms(what)]
     for instant in instants:
         found = (m for gpm in gpms for m in mappings_at(_without_filters(gpm), instant, knowledge))
         keys = {frozenset(pair for pair in m if pair[0] in names) for m in found}

@@ -8,9 +8,10 @@ groups. Wrong text: `ValueError`.
 from __future__ import annotations
 
 import re
+from functools import reduce
 from typing import Any
 
-from tests.support.oracle_spaseq import XSD, And, At, Either, Element, Gpm, Graph, Group, SpaseqQuery, Term
+from tests.support.oracle_spaseq import XSD, And, At, Chain, Either, Element, Gpm, Graph, Group, SpaseqQuery, Term
 from tests.support.oracle_tokens import Tokens
 
 _TOKEN = re.compile(
@@ -60,10 +61,11 @@ class _Reader(Tokens):
         while self.take("PREFIX"):
             self.prefix()
         self.need("SELECT")
+        once = self.take("FIRST")
         select: tuple[str, ...] | None = () if not self.take("*") else None
         while self.kind() == "variable":
             select = (*(select or ()), self.next("variable")[1:])
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"after": ("FIRST", "")} if once else {}
         while not self.ahead("WHERE", "SEQ"):
             self.clause(options)
         self.take("WHERE")
@@ -118,11 +120,24 @@ class _Reader(Tokens):
                 names.append(self.next("variable")[1:])
             self.need(")")
             options["partition"] = tuple(names)
+        elif self.take("AFTER"):
+            self.need("MATCH")
+            options["after"] = self.after()
         else:
             self.need("FROM")
             self.need("STREAM")
             self.next("name")
             self.at += 1  # the stream's IRI: cases name streams by their short name
+
+    def after(self) -> tuple[str, str] | None:
+        """The rule of AFTER MATCH and its GPM, or None for NO SKIP."""
+        if self.take("NO"):
+            self.need("SKIP")
+            return None
+        self.need("SKIP")
+        rule = f"{self.next('name').upper()} {self.next('name').upper()}"
+        name = self.next("name")
+        return rule, name if rule in ("TO FIRST", "TO LAST") else ""
 
     def gpm(self) -> Gpm:
         self.need("GPM")
@@ -281,14 +296,14 @@ class _Sequence:
             return True
         return False
 
-    def elements(self) -> tuple[Element, ...]:
+    def elements(self, end: str = "") -> tuple[Element, ...]:
         found = [self.element("")]
-        while self.at < len(self.tokens):
+        while self.at < len(self.tokens) and self.tokens[self.at] != end:
             operator = self.tokens[self.at]
             self.at += 1
             if operator not in (",", ";", ":"):
                 raise ValueError(f"unexpected {operator}")
-            if self.at < len(self.tokens):
+            if self.at < len(self.tokens) and self.tokens[self.at] != end:
                 found.append(self.element(operator))
         return tuple(found)
 
@@ -325,23 +340,37 @@ class _Sequence:
             return int(low), int(low)
         return int(low or 0), int(high) if high else None
 
-    def either(self) -> At:
-        left = self.both()
+    def either(self) -> At | Chain:
+        parts = [self.both()]
         while self.take("|"):
-            left = Either(left, self.both())
-        return left
+            parts.append(self.both())
+        if len(parts) == 1:
+            return parts[0]
+        plain = [part for part in parts if not isinstance(part, Chain)]
+        if len(plain) == len(parts):
+            return reduce(Either, plain)
+        every = (part.alternatives if isinstance(part, Chain) else ((Element("", part),),) for part in parts)
+        return Chain(tuple(alternative for part in every for alternative in part))
 
-    def both(self) -> At:
-        left = self.primary()
+    def both(self) -> At | Chain:
+        parts = [self.primary()]
         while self.take("&"):
-            left = And(left, self.primary())
-        return left
+            parts.append(self.primary())
+        plain = [part for part in parts if not isinstance(part, Chain)]
+        if len(parts) > len(plain) and len(parts) > 1:
+            raise ValueError("'&' with a sequence in parentheses")
+        return parts[0] if len(parts) == 1 else reduce(And, plain)
 
-    def primary(self) -> At:
+    def primary(self) -> At | Chain:
         if self.take("("):
-            inner = self.either()
+            inner = self.elements(")")
             if not self.take(")"):
-                raise ValueError("SEQ nests sequences: not for this reader")
-            return inner
+                raise ValueError("a parenthesis that is not closed")
+            alone = inner[0]
+            if len(inner) > 1:
+                return Chain((inner,))
+            if alone.rounds is not None or alone.optional or alone.negated:
+                raise ValueError("a suffix inside the parentheses: not for this reader")
+            return alone.what
         self.at += 1
         return self.gpms[self.tokens[self.at - 1]]

@@ -32,6 +32,7 @@ from spaseq.core.errors import UnsupportedFeature
 from tests.support import (
     drawn_earlier,
     drawn_rounds,
+    drawn_sequences,
     drawn_steps,
     drawn_totals,
     graph_patterns,
@@ -358,10 +359,14 @@ def _solutions(answers: Any) -> str:
     return text
 
 
-def _spaseq(draw: Callable[[random.Random], strategies.SpaseqCase], often: frozenset[str]) -> Kind:
+def _spaseq(
+    draw: Callable[[random.Random], strategies.SpaseqCase],
+    often: frozenset[str],
+    smaller: Callable[[Any], Iterator[Any]] = strategies.smaller_spaseq,
+) -> Kind:
     return Kind(
         lambda rng: strategies.interesting(draw, _spaseq_answers, rng), _spaseq_case, _spaseq_expected,
-        _spaseq_problem, strategies.smaller_spaseq, _spaseq_toml, often,
+        _spaseq_problem, smaller, _spaseq_toml, often,
     )  # fmt: skip
 
 
@@ -419,6 +424,13 @@ KINDS = {
         _bindings_problem, strategies.smaller_ceql, _bindings_toml, frozenset({"batch", "snapshot"}),
     ),
     "spaseq": _spaseq(strategies.spaseq_case, frozenset({"batch", "one by one", "snapshot"})),
+    "spaseq after": _spaseq(
+        drawn_sequences.spaseq_after_case, frozenset({"batch", "one by one", "snapshot"}),
+        drawn_sequences.smaller_sequences,
+    ),
+    "groups": _spaseq(
+        drawn_sequences.groups_case, frozenset({"batch", "one by one", "snapshot"}), drawn_sequences.smaller_sequences,
+    ),
     "rounds": Kind(
         drawn_rounds.rounds_case, lambda drawn: drawn.case, drawn_rounds.answers,
         _spaseq_problem, drawn_rounds.smaller_rounds, _rounds_toml, frozenset({"batch", "one by one", "snapshot"}),

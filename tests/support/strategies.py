@@ -752,9 +752,9 @@ def spaseq_case(rng: random.Random) -> SpaseqCase:
         "WITHIN 1500 MILLISECONDS", "WITHIN 2500 MILLISECONDS SLIDING", "WITHIN 4 SECONDS STARTING AT 1.5",
         "WITHIN 3 EVENTS", "WITHIN 2 EVENTS SLIDING",
     ))  # fmt: skip
-    if "EVENTS" in clauses and (partition or _opens_with_negation(sequence) or _ends_with_negation(sequence)):
+    if "EVENTS" in clauses and (partition or opens_with_negation(sequence) or ends_with_negation(sequence)):
         clauses = "WITHIN 9 SECONDS"
-    if _opens_with_negation(sequence):
+    if opens_with_negation(sequence):
         clauses = clauses.removesuffix(" SLIDING")
     if partition:
         clauses += " PARTITION BY (?s)"
@@ -780,12 +780,12 @@ def _draw_again(rng: random.Random, gpms: list[tuple[str, str]], bound: list[str
     return rng.choice(fitting)
 
 
-def _opens_with_negation(sequence: str) -> bool:
+def opens_with_negation(sequence: str) -> bool:
     """True if some negated element need not have anything before it: impossible with a sliding window."""
     return _begin_with_negation(re.split(" [,;:] ", sequence))
 
 
-def _ends_with_negation(sequence: str) -> bool:
+def ends_with_negation(sequence: str) -> bool:
     """True if some negated element need not have anything behind it: impossible with a window of events."""
     return _begin_with_negation(reversed(re.split(" [,;:] ", sequence)))
 
@@ -807,10 +807,10 @@ def long_spaseq_case(rng: random.Random) -> SpaseqCase:
         start = events[-1][1] + rng.choice((0, 1)) if events else 0.0
         events += [(stream, start + time, triples) for stream, time, triples in _draw_events(rng)]
     windows = ["4 SECONDS", "6 SECONDS", "3 SECONDS SLIDING", "5 SECONDS SLIDING", "7 SECONDS STARTING AT 2"]
-    if _opens_with_negation(case.sequence):
+    if opens_with_negation(case.sequence):
         windows = [window for window in windows if "SLIDING" not in window]
     partition = " PARTITION BY (?s)" if "PARTITION" in case.clauses else ""
-    if not (partition or _opens_with_negation(case.sequence) or _ends_with_negation(case.sequence)):
+    if not (partition or opens_with_negation(case.sequence) or ends_with_negation(case.sequence)):
         windows.append("4 EVENTS")
     return replace(case, events=tuple(events), clauses=f"WITHIN {rng.choice(windows)}{partition}")
 

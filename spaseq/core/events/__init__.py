@@ -35,6 +35,8 @@ from __future__ import annotations
 from spaseq.core.events.batch import EventBatch, Instant
 from spaseq.core.events.columns import (
     Column,
+    Duration,
+    DurationColumn,
     ListColumn,
     MixedColumn,
     NumberColumn,
@@ -54,6 +56,8 @@ from spaseq.core.events.time import format_duration, format_time, parse_time
 
 __all__ = [
     "Column",
+    "Duration",
+    "DurationColumn",
     "EventBatch",
     "EventCounters",
     "EventFeed",

@@ -9,11 +9,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spaseq.core.events.columns import Column, Instant, TextColumn, column_of, getter_of, rows_of, text_array
+from spaseq.core.events.columns import (
+    Column,
+    Duration,
+    Instant,
+    TextColumn,
+    column_of,
+    getter_of,
+    rows_of,
+    text_array,
+)
 from spaseq.core.events.mixed import parts_of
 from spaseq.core.snapshot import Kind
 
-__all__ = ["INSTANTS", "EventBatch", "Instant", "encode_texts"]
+__all__ = ["DURATIONS", "INSTANTS", "EventBatch", "Instant", "encode_texts"]
 
 
 class EventBatch:
@@ -128,6 +137,8 @@ class _Part(EventBatch):
 
 INSTANTS: Final = Kind("instant", (Instant,), lambda value: str(int(value)), Instant)
 """The form of times in snapshots."""
+DURATIONS: Final = Kind("duration", (Duration,), lambda value: str(int(value)), Duration)
+"""The form of differences of times in snapshots."""
 
 
 def _as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:

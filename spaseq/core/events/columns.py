@@ -1,15 +1,16 @@
-"""Columns of a batch as plain arrays, each of one of six kinds.
+"""Columns of a batch as plain arrays, each of one of seven kinds.
 
-==============  =====================================  ==========================================================
-kind            arrays                                 made of
-==============  =====================================  ==========================================================
-`NumberColumn`  `values` int64 or float64              integers; floats and decimals (NaN is NULL)
-`TextColumn`    `codes` int32 into `texts`, -1 NULL    strings, times of day, binary as UTF-8; encoded once
-`TruthColumn`   `values` bool                          booleans
-`TimeColumn`    `values` int64 ns since the epoch      timestamps (UTC where they name no zone) and dates
-`ListColumn`    `values` tuples of floats, or None     lists of numbers (a missing one is NaN)
-`MixedColumn`   `values` Python values, or None        values of several of these kinds (`spaseq.core.events.mixed`)
-==============  =====================================  ==========================================================
+================  =====================================  ==========================================================
+kind              arrays                                 made of
+================  =====================================  ==========================================================
+`NumberColumn`    `values` int64 or float64              integers; floats and decimals (NaN is NULL)
+`TextColumn`      `codes` int32 into `texts`, -1 NULL    strings, times of day, binary as UTF-8; encoded once
+`TruthColumn`     `values` bool                          booleans
+`TimeColumn`      `values` int64 ns since the epoch      timestamps (UTC where they name no zone) and dates
+`DurationColumn`  `values` int64 ns                      differences of times, in expressions alone
+`ListColumn`      `values` tuples of floats, or None     lists of numbers (a missing one is NaN)
+`MixedColumn`     `values` Python values, or None        values of several of these kinds (`spaseq.core.events.mixed`)
+================  =====================================  ==========================================================
 
 `known` is a bool array that is false for NULL, or None if no value is NULL.
 
@@ -56,6 +57,16 @@ class TruthColumn:
 @dataclass(frozen=True, slots=True)
 class TimeColumn:
     kind: ClassVar[str] = "time"
+
+    values: np.ndarray
+    known: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class DurationColumn:
+    """Differences of times. No attribute has them; expressions do."""
+
+    kind: ClassVar[str] = "duration"
 
     values: np.ndarray
     known: np.ndarray | None
@@ -119,7 +130,13 @@ class Instant(int):
     __slots__ = ()
 
 
-Column = NumberColumn | TextColumn | TruthColumn | TimeColumn | ListColumn | MixedColumn
+class Duration(int):
+    """A difference of times as a Python value, in ns; compared with other durations, not with numbers."""
+
+    __slots__ = ()
+
+
+Column = NumberColumn | TextColumn | TruthColumn | TimeColumn | DurationColumn | ListColumn | MixedColumn
 
 _FEW = 6
 _INT64_MAX = (1 << 63) - 1
@@ -152,6 +169,8 @@ def getter_of(column: Column | None) -> Callable[[int], Any]:
     if isinstance(column, ListColumn | MixedColumn):
         return column.values.__getitem__
     values, known = column.values, column.known
+    if isinstance(column, DurationColumn):
+        return lambda row: None if known is not None and not known[row] else Duration(values[row])
     if isinstance(column, TimeColumn):
         return lambda row: None if known is not None and not known[row] else Instant(values[row])
     if isinstance(column, NumberColumn) and (whole := column.whole) is not None:

@@ -15,12 +15,13 @@ name file and record.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Literal
 
 import pyarrow as pa
 
@@ -190,14 +191,14 @@ def _from_pandas(frame: Any) -> pa.Table:
     return table
 
 
-def frame_of(rows: Callable[[], pa.Table]) -> Any:
-    """The rows as a `pandas.DataFrame`. `OptionError` without pandas, before any are made."""
+def frame_of(rows: Callable[[], pa.Table], library: Literal["pandas", "polars"] = "pandas") -> Any:
+    """The rows as a `DataFrame` of a library. `OptionError` if it is not installed, before any are made."""
     try:
-        import pandas  # noqa: F401
+        module = importlib.import_module(library)
     except ImportError:
-        hint = "install pandas, or take to_arrow(), whose tables Polars, DuckDB and others read"
-        raise OptionError("to_pandas needs pandas, which is not installed", hint) from None
-    return rows().to_pandas()
+        hint = f"install {library}, or take to_arrow(), whose tables pandas, Polars, DuckDB and others read"
+        raise OptionError(f"to_{library} needs {library}, which is not installed", hint) from None
+    return rows().to_pandas() if library == "pandas" else module.from_arrow(rows())
 
 
 def _mapping(event: Any, record: int) -> Mapping[str, Any]:

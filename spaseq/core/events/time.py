@@ -268,6 +268,23 @@ def format_duration(nanoseconds: int) -> str:
     return f"{nanoseconds // units[unit]:,} {unit}" if nanoseconds else "0 s"
 
 
+def iso_duration(nanoseconds: int) -> str:
+    """A duration as xsd:dayTimeDuration (ISO 8601).
+
+    >>> iso_duration(90 * 10**9), iso_duration(-1_500_000), iso_duration(0)
+    ('PT1M30S', '-PT0.0015S', 'PT0S')
+    """
+    rest, parts = abs(nanoseconds), []
+    for letter, size in (("D", 86_400 * 10**9), ("H", 3_600 * 10**9), ("M", 60 * 10**9)):
+        count, rest = divmod(rest, size)
+        parts.append(f"{count}{letter}" if count else "")
+    whole, fraction = divmod(rest, 10**9)
+    days, *clock = parts
+    seconds = f"{whole}.{fraction:09}".rstrip("0").rstrip(".") + "S" if rest or not any(parts) else ""
+    time = "".join(clock) + seconds
+    return f"{'-' if nanoseconds < 0 else ''}P{days}{'T' if time else ''}{time}"
+
+
 def parse_duration(text: str) -> int:
     """Nanoseconds of a duration such as `5s`, `100ms`, `2 minutes`, `1h 30m`, `1.5 hours`, or `0`.
 

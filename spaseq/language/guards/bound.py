@@ -8,13 +8,13 @@ from collections.abc import Mapping as MappingABC
 from spaseq.core.automata import ACCEPT, CEA, INITIAL, Action, Again, Transition
 from spaseq.core.automata import Take as TakeAction
 from spaseq.gpm import GraphPattern
-from spaseq.language.guards.guards import Free, Take
+from spaseq.language.guards.guards import Free, Levels, Take, levels_after, trim_levels
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conjunction_binds
 
-Bound = tuple[frozenset[str], frozenset[str], tuple[Conjunction, ...]]
-"""The variables bound by elements left behind, those bound by the round now taken, and the conjunctions that must stay
-absent from now on; as in `lower.Row`."""
+Bound = tuple[Levels, tuple[Conjunction, ...]]
+"""The variables bound, by the rounds that they belong to, and the conjunctions that must stay absent from now on; as in
+`registers.Row`."""
 
 
 def transitions(cea: CEA) -> Iterator[Transition]:
@@ -23,21 +23,23 @@ def transitions(cea: CEA) -> Iterator[Transition]:
 
 
 def bound_in_states(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[int, Bound] | None:
-    """The variables bound in each state, as far as Kleene+ needs them; None if they depend on a run's way there."""
-    found: dict[int, Bound] = {INITIAL: (frozenset(), frozenset(), ())}
+    """The variables bound in each state, as far as repetitions need them; None if they depend on a run's way there."""
+    found: dict[int, Bound] = {INITIAL: ((frozenset(),), ())}
+    guards = [a.guard for t in transitions(cea) for a in t.actions if isinstance(a, TakeAction)]
+    deepest = max((guard.inside for guard in guards if isinstance(guard, Take)), default=0)
     todo = [INITIAL]
     for state in todo:  # grows while it is walked
         for t in cea.transitions[state]:
             way = found[state]
             for action in t.actions:
                 way = _after(patterns, way, action)
-            # At the end only absences that are owed are checked. Before it none is owed, and the next step adds the
-            # variables bound in the round to those bound before, and keeps those it tracks.
-            way = (
-                (frozenset(), frozenset(), way[2])
-                if t.target == ACCEPT
-                else (_tracked_names(cea.transitions[t.target], way[0] | way[1]), frozenset(), ())
-            )
+            # At the end only absences that are owed are checked. Before it none is owed. The next step adds the
+            # variables of rounds in which it is not to those around, and keeps those it tracks.
+            if t.target == ACCEPT:
+                way = ((frozenset(),), way[1])
+            else:
+                levels = (*way[0][:deepest], frozenset().union(*way[0][deepest:]))
+                way = _tracked_levels(cea.transitions[t.target], levels), ()
             if found.setdefault(t.target, way) != way:
                 return None
             if t.target not in (ACCEPT, *todo):
@@ -45,33 +47,51 @@ def bound_in_states(patterns: MappingABC[str, GraphPattern], cea: CEA) -> dict[i
     return found
 
 
-def _tracked_names(out: Sequence[Transition], names: frozenset[str]) -> frozenset[str]:
-    """Those of `names` that the transitions out of a state look at."""
+def _tracked_levels(out: Sequence[Transition], levels: Levels) -> Levels:
+    """The levels, of the variables that the transitions out of a state look at."""
     takes = [[a.guard for a in t.actions if isinstance(a, TakeAction) and isinstance(a.guard, Take)] for t in out]
-    return names & frozenset().union(*(take.track for own in takes for take in own)) if all(takes) else names
+    if not all(takes):
+        return trim_levels(levels)
+    names = frozenset().union(*(take.track for own in takes for take in own))
+    return trim_levels(level & names for level in levels)
 
 
 def _after(patterns: MappingABC[str, GraphPattern], way: Bound, action: Action) -> Bound:
     match action:
-        case TakeAction(Take(conjunction, _, track, _, owed)):
-            return (way[0] | way[1]) & track, conjunction_binds(patterns, conjunction) & track, owed
-        case Again():
-            return way[0], frozenset(), way[2]
+        case TakeAction(Take(conjunction) as take):
+            return levels_after(way[0], take, conjunction_binds(patterns, conjunction)), take.owed
+        case Again(Free() as free):
+            return trim_levels(way[0][: free.depth]), way[1]
         case _:
             return way
 
 
-def freed_by_rounds(
+def collected_in_states(
     cea: CEA, patterns: MappingABC[str, GraphPattern], bound: MappingABC[int, Bound]
-) -> dict[frozenset[str], frozenset[str]] | None:
-    """For the variables of each Kleene+, those that another round frees; None if that depends on the run."""
-    found: dict[frozenset[str], frozenset[str]] = {}
+) -> dict[tuple[int, Take], frozenset[str]]:
+    """By state and step out of it, the variables whose values in the round are kept."""
+    found: dict[tuple[int, Take], frozenset[str]] = {}
     for t in transitions(cea):
         way = bound[t.source]
         for action in t.actions:
-            if isinstance(action, Again):
-                names: frozenset[str] = getattr(action.action, "variables")  # noqa: B009 - an opaque action: a `Free`
-                if found.setdefault(names, names - way[0]) != names - way[0]:
+            if isinstance(action, TakeAction) and isinstance(action.guard, Take):
+                found[t.source, action.guard] = action.guard.collected(way[0])
+            way = _after(patterns, way, action)
+    return found
+
+
+def freed_by_rounds(
+    cea: CEA, patterns: MappingABC[str, GraphPattern], bound: MappingABC[int, Bound]
+) -> dict[Free, frozenset[str]] | None:
+    """The variables that another round of each repetition frees; None if that depends on the run."""
+    found: dict[Free, frozenset[str]] = {}
+    for t in transitions(cea):
+        way = bound[t.source]
+        for action in t.actions:
+            if isinstance(action, Again) and isinstance(action.action, Free):
+                free = action.action
+                names = free.variables - frozenset().union(*way[0][: free.depth])
+                if found.setdefault(free, names) != names:
                     return None
             way = _after(patterns, way, action)
     return found
@@ -84,7 +104,7 @@ class MayBind:
     def __init__(
         self,
         patterns: MappingABC[str, GraphPattern],
-        freed: MappingABC[frozenset[str], frozenset[str]],
+        freed: MappingABC[Free, frozenset[str]],
         cea: CEA,
     ) -> None:
         self._patterns = patterns
@@ -115,7 +135,7 @@ class MayBind:
         match action:
             case TakeAction(Take(conjunction, keep)):
                 return (known | conjunction_binds(self._patterns, conjunction)) & keep
-            case Again(Free(names)):
-                return known - self._freed[names]
+            case Again(Free() as free):
+                return known - self._freed[free]
             case _:
                 return known

@@ -260,8 +260,8 @@ class TermCodes:
     def row(self, codes: list[list[int]], state: int) -> Any:
         """The register row (`registers.Row`) of a run in a state of the automaton, or accepted."""
         omega = frozenset(freeze(self._pairs(row)) for row in codes)
-        bound, pending, owed = self._bound.get(state, (frozenset(), frozenset(), ()))
-        return bound, pending, omega, None if state == INITIAL else owed
+        levels, owed = self._bound.get(state, ((frozenset(),), ()))
+        return levels, omega, None if state == INITIAL else owed
 
     def twin(self, row: Any, number: int) -> Any:
         """As of `Codes.twin`: every term has one code."""

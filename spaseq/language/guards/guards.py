@@ -9,6 +9,10 @@ from typing import Any
 from spaseq.gpm import ROUNDS
 from spaseq.language.semantics.expand import Conjunction
 
+Levels = tuple[frozenset[str], ...]
+"""The variables that a run has bound: outside of all repetitions, then in the round now taken of each repetition around
+it, from the outermost. Variables count once, for the first of these. The last set is not empty, except the first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Take:
@@ -18,7 +22,10 @@ class Take:
     * `track`: the variables for which a later Kleene+ must know if they are bound.
     * `before`: if it is the first, the conjunctions that must not have matched since the window opened.
     * `owed`: if it is the last, the conjunctions that must not match behind it until the window closes.
-    * `collect`: the variables whose values in this round mappings keep, under the name `ROUNDS`.
+    * `collect`: the variables whose values in this round mappings keep, under the name `ROUNDS`. Those that an element
+      in front of the repetition has bound are left out: no round binds them anew.
+    * `depth`: the number of repetitions around it. `inside`: of how many of them, from the outermost, a round goes on;
+      a round of the others begins with it.
     """
 
     conjunction: Conjunction
@@ -27,6 +34,17 @@ class Take:
     before: tuple[Conjunction, ...] = ()
     owed: tuple[Conjunction, ...] = ()
     collect: frozenset[str] = frozenset()
+    depth: int = 0
+    inside: int = 0
+
+    @property
+    def begins_round(self) -> bool:
+        """True if a round of the outermost repetition begins with it."""
+        return self.inside == 0
+
+    def collected(self, levels: Levels) -> frozenset[str]:
+        """Those of `collect` that the rounds bind anew, of a run with these levels in front of it."""
+        return self.collect.difference(*(levels if self.begins_round else levels[:1]))
 
     def __str__(self) -> str:
         first = f", and no {_either(self.before)} since the window opened" if self.before else ""
@@ -73,9 +91,13 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """The action between two rounds of a Kleene+: unbind those of `variables` that no earlier element bound."""
+    """The action between two rounds of a repetition: unbind those of `variables` that no earlier element bound.
+
+    `depth`: the number of repetitions around its elements, itself included.
+    """
 
     variables: frozenset[str]
+    depth: int = 1
 
     def __str__(self) -> str:
         return f"freeing {_list(self.variables)} where no earlier element bound them"
@@ -84,6 +106,25 @@ class Free:
     def said(self) -> str:
         """For people."""
         return f" may have other {_list(self.variables)}" if self.variables else ""
+
+
+def levels_after(levels: Levels, take: Take, taken: frozenset[str]) -> Levels:
+    """The levels behind a step that may bind the variables `taken`; only those that `take` tracks.
+
+    Rounds that are over belong to the round around them, or to none.
+    """
+    outer = [*levels[: take.inside], *[frozenset[str]()] * (take.inside - len(levels))]
+    found = [*outer, frozenset().union(*levels[take.inside :]), *[frozenset[str]()] * (take.depth - take.inside)]
+    found[take.depth] |= taken - frozenset().union(*found)
+    return trim_levels(level & take.track for level in found)
+
+
+def trim_levels(levels: Iterable[frozenset[str]]) -> Levels:
+    """The levels without empty sets at the end."""
+    found = list(levels)
+    while len(found) > 1 and not found[-1]:
+        found.pop()
+    return tuple(found)
 
 
 def conjunctions_of(guard: Any) -> tuple[Conjunction, ...]:

@@ -76,8 +76,10 @@ def layout_of(
     filters: MappingABC[Conjunction, Filters],
     takes: Sequence[Take],
     asked_later: frozenset[str],
+    collected: MappingABC[tuple[int, Take], frozenset[str]],
 ) -> Layout:
     """The layout for the guards `takes` and the FILTERs of each conjunction; `asked_later`: variables that states need.
+    `collected`: those whose values in a round are kept.
 
     PERF: `keep` of a step names what later ones bind, too. A sequence of 20 GPMs of four variables, of which they share
     one, has 2 registers; it had 59, and one of 21 GPMs more than the kernel takes.
@@ -90,9 +92,9 @@ def layout_of(
     numbers = {side: next(register) for side in sides}
     near = {name: next(register) for name in sorted(frozenset().union(*(q.numbers for q in questions)) & kept)}
     rounds: dict[Conjunction, set[str]] = {}
-    for take in takes:
-        if take.collect:
-            names = take.collect & conjunction_binds(patterns, take.conjunction)
+    for (_, take), kept_values in collected.items():
+        if kept_values:
+            names = kept_values & conjunction_binds(patterns, take.conjunction)
             rounds.setdefault(take.conjunction, set()).add(" ".join(sorted(names)))
     place, columns = 0, dict[Conjunction, Columns]()
     for conjunction, own in filters.items():
@@ -108,6 +110,6 @@ def layout_of(
         place = columns[conjunction].nothing + 1
     column = itertools.count(place)
     unseen = {conjunction: next(column) for conjunction in dict.fromkeys(c for take in takes for c in take.before)}
-    collected = {name for own in rounds.values() for names in own for name in names.split()}
+    listed = {name for own in rounds.values() for names in own for name in names.split()}
     chain = next(register) if rounds else None
-    return Layout(terms, numbers, near, chain, tuple(sorted(collected)), columns, unseen, next(register), next(column))
+    return Layout(terms, numbers, near, chain, tuple(sorted(listed)), columns, unseen, next(register), next(column))

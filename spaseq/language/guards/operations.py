@@ -1,7 +1,7 @@
 """The guards of an automaton as operations on codes, so that the kernels can join mappings themselves.
 
 Not in this form are FILTERs between GPMs with RAND and the like, and a Kleene+ whose variables an earlier element binds
-on some ways only. Nor are alternatives that wait for different absences.
+on some ways only. Nor are alternatives that wait for different absences, and lists of the rounds of a sequence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from spaseq.core.engine.program import register_ops as do
 from spaseq.core.engine.program.register_ops import Op
 from spaseq.core.errors import InternalError
 from spaseq.gpm import GraphPattern
-from spaseq.language.guards.bound import Bound, MayBind, bound_in_states, freed_by_rounds, transitions
+from spaseq.language.guards.bound import (
+    Bound,
+    MayBind,
+    bound_in_states,
+    collected_in_states,
+    freed_by_rounds,
+    transitions,
+)
 from spaseq.language.guards.compared import Asked, Filters, outer_filters
 from spaseq.language.guards.guards import Free, Meets, Pass, Take, conjunctions_of
 from spaseq.language.guards.layout import Layout, layout_of
@@ -33,23 +40,28 @@ def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> Compile
         return None
     may_bind = MayBind(patterns, freed, cea)
     takes = [guard for guard in guards if isinstance(guard, Take)]
+    if any(take.collect and not take.begins_round for take in takes):
+        return None
     asked_later = frozenset().union(*map(may_bind.behind, transitions(cea)))
-    return CompiledGuards(patterns, filters, bound, freed, may_bind, layout_of(patterns, filters, takes, asked_later))
+    collected = collected_in_states(cea, patterns, bound)
+    layout = layout_of(patterns, filters, takes, asked_later, collected)
+    return CompiledGuards(patterns, filters, bound, freed, may_bind, layout, collected)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledGuards:
     """The guards of a query on the codes of `layout`. `filters` are those between each conjunction and the run.
 
-    `bound`, `freed`, `may_bind`: see `spaseq.language.guards.bound`.
+    `bound`, `freed`, `may_bind`, `collected`: see `spaseq.language.guards.bound`.
     """
 
     patterns: MappingABC[str, GraphPattern]
     filters: MappingABC[Conjunction, Filters]
     bound: MappingABC[int, Bound]
-    freed: MappingABC[frozenset[str], frozenset[str]]
+    freed: MappingABC[Free, frozenset[str]]
     may_bind: MayBind
     layout: Layout
+    collected: MappingABC[tuple[int, Take], frozenset[str]]
 
     def ops(self, transition: Transition) -> tuple[Op, ...]:
         """The operations on registers of a transition's actions, in their order."""
@@ -59,25 +71,25 @@ class CompiledGuards:
             if transition.source == INITIAL:
                 unseen = [self.layout.unseen[c] for c in getattr(getattr(action, "guard", None), "before", ())]
                 ops += [do.ColumnTest("=", column, column) for column in unseen]
-            ops += self._ops(action, known)
+            ops += self._ops(action, known, transition.source)
             known = self.may_bind.after(known, action)
         return tuple(ops)
 
-    def _ops(self, action: Action, known: frozenset[str]) -> tuple[Op, ...]:
+    def _ops(self, action: Action, known: frozenset[str], state: int) -> tuple[Op, ...]:
         match action:
             case TakeAction(Take() as take):
-                return self._take(take, known)
+                return self._take(take, known, self.collected[state, take])
             case TakeAction(Pass(conjunctions)):
                 return tuple(op for c in conjunctions for op in self._unless(c, known))
             case Avoid(Meets(conjunction)):
                 return self._unless(conjunction, known)
-            case Again(Free(names)):
-                freed = self.freed[names]
+            case Again(Free() as free):
+                freed = self.freed[free]
                 return tuple(do.Drop(register) for register, name, _ in self.layout.held() if name in freed)
             case _:
                 raise InternalError(f"no operations for {action}")
 
-    def _take(self, take: Take, known: frozenset[str]) -> tuple[Op, ...]:
+    def _take(self, take: Take, known: frozenset[str], collected: frozenset[str]) -> tuple[Op, ...]:
         conjunction, columns = take.conjunction, self.layout.columns[take.conjunction]
         ops: list[Op] = [do.ForEachValue(columns.others, columns.first), *self._joins(conjunction, known)]
         binds, certain = conjunction_binds(self.patterns, conjunction), self._certain(conjunction)
@@ -87,8 +99,8 @@ class CompiledGuards:
             elif name in binds:
                 rule = do.MergeRule.SET if name in certain else do.MergeRule.OVERWRITE
                 ops.append(do.Keep(rule, register, columns.place(*value)))
-        if take.collect and self.layout.list is not None:
-            ops.append(do.Append(self.layout.list, columns.place("round", " ".join(sorted(take.collect & binds)))))
+        if collected and self.layout.list is not None:
+            ops.append(do.Append(self.layout.list, columns.place("round", " ".join(sorted(collected & binds)))))
         return tuple(ops)
 
     def _certain(self, conjunction: Conjunction) -> frozenset[str]:

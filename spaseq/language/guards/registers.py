@@ -1,9 +1,9 @@
 """The meaning of guards on sets of mappings: the contents of a run, and its changes at an instant.
 
-A register row is `(bound, pending, Ω, owed)`. Ω keeps only the variables that are selected or can still matter, so runs
-that agree on those are one. `bound` are the variables bound by elements already left behind, `pending` those bound by
-the round now taken; both only as far as a Kleene+ still needs to know. Between two rounds of a Kleene+ the variables
-that its GPMs bind and no earlier element of *this run* bound are freed (semantics: each iteration binds them afresh).
+A register row is `(levels, Ω, owed)`. Ω keeps only the variables that are selected or can still matter, so runs
+that agree on those are one. `levels` are the variables that the run has bound, by the rounds that they belong to
+(`guards.Levels`), only as far as a repetition still needs to know. Between two rounds of a repetition the variables
+that its GPMs bind and no earlier element of *this run* bound are freed (semantics: each round binds them afresh).
 `owed` are the conjunctions that must not match until the window closes, for the match to hold
 (`spaseq.language.runtime.absence`); None in the row of a run that has taken nothing.
 """
@@ -17,7 +17,7 @@ from spaseq.core.automata import CEA
 from spaseq.core.errors import InternalError
 from spaseq.gpm import IDENTITY, ROUNDS, GraphPattern, Mapping, MappingSet, freeze, holds, join, project
 from spaseq.language.guards.encoding import TermCodes
-from spaseq.language.guards.guards import Free, Meets, Pass, Take
+from spaseq.language.guards.guards import Free, Levels, Meets, Pass, Take, levels_after, trim_levels
 from spaseq.language.guards.operations import CompiledGuards, compile_guards
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import conditions, conjunction_binds
@@ -25,13 +25,13 @@ from spaseq.language.semantics.filters import conditions, conjunction_binds
 if TYPE_CHECKING:
     from spaseq.language.solving.instants import InstantBatch
 
-Row = tuple[frozenset[str], frozenset[str], MappingSet, tuple[Conjunction, ...] | None]
+Row = tuple[Levels, MappingSet, tuple[Conjunction, ...] | None]
 
 
 class MappingRegisters:
     """Registers whose rows hold the mapping set of a run (see the module)."""
 
-    empty: Row = (frozenset(), frozenset(), IDENTITY, None)
+    empty: Row = ((frozenset(),), IDENTITY, None)
 
     def __init__(self, patterns: MappingABC[str, GraphPattern]) -> None:
         self._patterns = patterns
@@ -55,25 +55,25 @@ class MappingRegisters:
         """Joins Ω with the conjunction's set at the instant, under the FILTERs that span several GPMs."""
         if self._batch is None:
             raise InternalError("registers were asked before a batch was loaded")
-        bound, pending, omega, begun = row
+        levels, omega, begun = row
         match guard:
             case Meets(conjunction):
                 return row if self.joined(omega, conjunction, self._batch, event) else None
             case Pass(conjunctions):
                 met = any(self.joined(omega, conjunction, self._batch, event) for conjunction in conjunctions)
                 return None if met else row
-            case Take(conjunction, keep, track, before, owed, collect):
+            case Take(conjunction, keep, _, before, owed):
                 if begun is None and not all(self._batch.unseen(c)[event] for c in before):
                     return None
                 joined = self.joined(omega, conjunction, self._batch, event)
                 if not joined:
                     return None
-                if collect:
-                    joined = frozenset(_with_round(mapping, collect) for mapping in joined)
+                if collect := guard.collected(levels):
+                    joined = frozenset(_with_round(mapping, collect, guard.begins_round) for mapping in joined)
                 taken = self._binds.get(conjunction)
                 if taken is None:
                     taken = self._binds[conjunction] = conjunction_binds(self._patterns, conjunction)
-                return (bound | pending) & track, taken & track, project(joined, keep), owed
+                return levels_after(levels, guard, taken), project(joined, keep), owed
 
     def joined(self, omega: MappingSet, conjunction: Conjunction, batch: InstantBatch, row: int) -> MappingSet:
         """Ω ⋈ the conjunction's mapping set at a row of `batch`, under the FILTERs that name variables of Ω."""
@@ -96,16 +96,20 @@ class MappingRegisters:
 
     def again(self, row: Row, action: Free) -> Row:
         """Frees the variables of the round that is over."""
-        bound, _, omega, owed = row
-        kept = frozenset(name for m in omega for name, _ in m) - (action.variables - bound)
-        return bound, frozenset(), project(omega, kept), owed
+        levels, omega, owed = row
+        outer = levels[: action.depth]
+        kept = frozenset(name for m in omega for name, _ in m) - (action.variables - frozenset().union(*outer))
+        return trim_levels(outer), project(omega, kept), owed
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InternalError("the registers of a query are pickled with the query, as its text")
 
 
-def _with_round(mapping: Mapping, names: frozenset[str]) -> Mapping:
-    """The mapping with its values of `names` added to those of the rounds before."""
+def _with_round(mapping: Mapping, names: frozenset[str], begins: bool) -> Mapping:
+    """The mapping with its values of `names` in a round of their own, if that `begins`, else in the last one."""
     terms = dict(mapping)
-    taken = tuple(pair for pair in mapping if pair[0] in names)
-    return freeze(terms | {ROUNDS: (*terms.get(ROUNDS, ()), taken)})
+    taken = {name: term for name, term in mapping if name in names}
+    before: tuple[Mapping, ...] = terms.get(ROUNDS, ())
+    if not begins:
+        before, taken = before[:-1], dict(before[-1]) | taken
+    return freeze(terms | {ROUNDS: (*before, freeze(taken.items()))})

@@ -5,22 +5,22 @@ Its guard joins that set with the Ω of the run (`spaseq.language.guards.registe
 So `;` (`Skip.NEXT`) waits exactly for the first instant at which the join is not empty, as Definition 11 requires.
 
 The variants of a query (`spaseq.language.semantics.expand`) are alternatives. Absences between two steps are the
-`absent` atoms of their `Sequence`. A gap is an atom that marks nothing, whose guard rejects if a join is not empty.
+`absent` atoms of their `Sequence`. A sequence in parentheses is a part of its own, under `Or` and `Iterate`. A gap is
+an atom that marks nothing, whose guard rejects if a join is not empty.
 Absences before the first step are checked by that step's guard, for runs that have taken nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spaseq.core.errors import InternalError
-from spaseq.core.pattern import Atom, Or, Pattern, Predicate, Sequence, Skip, balance, repeat
-from spaseq.gpm import GraphPattern
+from spaseq.core.pattern import Atom, Or, Pattern, Predicate, Skip, balance, repeat
+from spaseq.core.pattern import Sequence as Then
 from spaseq.language.guards.guards import Free, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction, Step, Variant
@@ -77,24 +77,113 @@ class _Held:
         return np.array([conjunction in self._held], bool)
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The surroundings of a part of a sequence.
+
+    `depth`: the number of repetitions around it. `inside`: of how many of them, from the outermost, a round goes on in
+    front of it. `earlier`: the variables that elements in front of it may bind. `behind`: those that must be kept for
+    what is behind it. `tracked`: those that repetitions, around it and behind, must know to be bound. `before` and
+    `owed`: as of `Take`, if it opens the sequence, and if it ends it. `collect`: as of `Take`.
+    """
+
+    behind: frozenset[str]
+    before: tuple[Conjunction, ...]
+    owed: tuple[Conjunction, ...]
+    depth: int = 0
+    inside: int = 0
+    earlier: frozenset[str] = frozenset()
+    tracked: frozenset[str] = frozenset()
+    collect: frozenset[str] = frozenset()
+
+
 def lower(query: CheckedQuery) -> Pattern:
     """The core pattern of a query's sequence expression."""
-    return balance(Or, [_sequence(query, variant) for variant in query.variants])
+    return balance(Or, [_Lowering(query).variant(variant) for variant in query.variants])
 
 
-def _sequence(query: CheckedQuery, variant: Variant) -> Pattern:
-    pattern: Pattern | None = None
-    for index, step in enumerate(variant.steps):
-        part = _step(query, variant, index)
-        if step.rounds is not None:
-            # Definition 13 (alone, or opening the sequence) skips till next; Definition 14 (inside) is contiguous.
-            joined = step.rounds.operator or (Operator.NEXT if index == 0 else Operator.STRICT)
-            freed = Free(_binds(query.patterns, step))
-            part = repeat(part, step.rounds.low, step.rounds.high, _SKIP[joined], again=freed)
-        pattern = part if pattern is None else Sequence(pattern, part, _skip(step), tuple(map(_absent, step.absent)))
-    if pattern is None:
-        raise InternalError("a sequence without steps")
-    return pattern
+class _Lowering:
+    def __init__(self, query: CheckedQuery) -> None:
+        self._query = query
+        self._patterns = query.patterns
+        self._goal = set() if query.after is None else {query.after.variable}
+
+    def variant(self, variant: Variant) -> Pattern:
+        """The pattern of a variant."""
+        query = self._query
+        behind = frozenset(query.clauses.needed) | self._mentions(variant.after)
+        if variant.after:
+            behind |= frozenset(query.partition)  # tells the instants of a run's own partition from those of others
+        return self._chain(variant.steps, _Place(behind, variant.before, variant.after), whole=True)
+
+    def _chain(self, steps: Sequence[Step], place: _Place, *, whole: bool = False) -> Pattern:
+        """The pattern of steps in a row; `whole`: they are all of the SEQ."""
+        pattern: Pattern | None = None
+        for index, step in enumerate(steps):
+            later = [part for after in steps[index + 1 :] for part in after.parts()]
+            own = replace(
+                place,
+                inside=place.depth if index else place.inside,
+                earlier=place.earlier | self._binds(steps[:index]),
+                behind=place.behind.union(*(self._mentions((*s.alternatives, *s.absent)) for s in later)),
+                tracked=place.tracked.union(
+                    *(self._all_mentions(s) for s in steps[index + 1 :] if any(p.rounds for p in s.parts()))
+                ),
+                before=() if index else place.before,
+                owed=place.owed if index == len(steps) - 1 else (),
+            )
+            part = self._step(step, own, opens=whole and index == 0)
+            pattern = part if pattern is None else Then(pattern, part, _skip(step), tuple(map(_absent, step.absent)))
+        if pattern is None:
+            raise InternalError("a sequence without steps")
+        return pattern
+
+    def _step(self, step: Step, place: _Place, *, opens: bool) -> Pattern:
+        if step.rounds is None:
+            return self._round(step, place)
+        own, binds = self._all_mentions(step), self._binds([step])
+        around = replace(
+            place,
+            depth=place.depth + 1,
+            behind=place.behind | (own & place.earlier),
+            tracked=place.tracked | own,
+            collect=place.collect or (self._query.clauses.rounds & binds),
+        )
+        # Definition 13 (alone, or opening the sequence) skips till next; Definition 14 (inside) is contiguous.
+        joined = step.rounds.operator or (Operator.NEXT if opens else Operator.STRICT)
+        freed = Free(binds, around.depth)
+        return repeat(self._round(step, around), step.rounds.low, step.rounds.high, _SKIP[joined], again=freed)
+
+    def _round(self, step: Step, place: _Place) -> Pattern:
+        """The pattern of a step, or of one of its rounds."""
+        if step.inner:
+            return balance(Or, [self._chain(steps, place) for steps in step.inner])
+        if step.gap:
+            return Atom(frozenset(), frozenset(), Pass(step.alternatives))
+        atoms: list[Pattern] = [
+            Atom(
+                frozenset({Holds(conjunction)}),
+                frozenset({"+".join(conjunction), *(self._goal & set(conjunction))}),
+                Take(
+                    conjunction, place.behind, place.tracked, place.before, place.owed, place.collect, place.depth,
+                    place.inside,
+                ),
+            )
+            for conjunction in step.alternatives
+        ]  # fmt: skip
+        return balance(Or, atoms)
+
+    def _binds(self, steps: Iterable[Step]) -> frozenset[str]:
+        leaves = (part for step in steps for part in step.parts() if not part.gap)
+        return frozenset().union(*(self._patterns[n].binds for s in leaves for c in s.alternatives for n in c))
+
+    def _mentions(self, conjunctions: Iterable[Conjunction]) -> frozenset[str]:
+        return frozenset().union(*(self._patterns[name].mentions for c in conjunctions for name in c))
+
+    def _all_mentions(self, step: Step) -> frozenset[str]:
+        """The variables that the step's parts mention, apart from absences in front of it."""
+        inside = ((*s.alternatives, *(s.absent if s is not step else ())) for s in step.parts())
+        return frozenset().union(*map(self._mentions, inside))
 
 
 def _skip(step: Step) -> Skip:
@@ -105,47 +194,3 @@ def _skip(step: Step) -> Skip:
 
 def _absent(conjunction: Conjunction) -> Atom:
     return Atom(frozenset({Holds(conjunction)}), frozenset(), Meets(conjunction))
-
-
-def _step(query: CheckedQuery, variant: Variant, index: int) -> Pattern:
-    step = variant.steps[index]
-    if step.gap:
-        return Atom(frozenset(), frozenset(), Pass(step.alternatives))
-    keep, track = _live(query, variant, index)
-    owed = variant.after if index == len(variant.steps) - 1 else ()
-    before = variant.before if index == 0 else ()
-    collect: frozenset[str] = frozenset()
-    if step.rounds is not None:
-        earlier = frozenset().union(*(_binds(query.patterns, s) for s in variant.steps[:index] if not s.gap))
-        collect = (query.clauses.rounds & _binds(query.patterns, step)) - earlier
-    atoms: list[Pattern] = [
-        Atom(
-            frozenset({Holds(conjunction)}),
-            frozenset({"+".join(conjunction)}),
-            Take(conjunction, keep, track, before, owed, collect),
-        )
-        for conjunction in step.alternatives
-    ]
-    return balance(Or, atoms)
-
-
-def _live(query: CheckedQuery, variant: Variant, index: int) -> tuple[frozenset[str], frozenset[str]]:
-    """The variables of Ω to keep after step `index`, and those to track as bound."""
-    step, later = variant.steps[index], variant.steps[index + 1 :]
-    patterns = query.patterns
-    earlier = frozenset().union(*(_binds(patterns, s) for s in variant.steps[:index] if not s.gap))
-    own = _mentions(patterns, step.alternatives) if step.rounds is not None else frozenset()
-    keep = frozenset(query.clauses.needed) | (own & earlier) | _mentions(patterns, variant.after)
-    keep = keep.union(*(_mentions(patterns, (*s.alternatives, *s.absent)) for s in later))
-    if variant.after:
-        keep |= frozenset(query.partition)  # tells the instants of a run's own partition from those of others
-    track = own.union(*(_mentions(patterns, s.alternatives) for s in later if s.rounds is not None))
-    return keep, track
-
-
-def _binds(patterns: MappingABC[str, GraphPattern], step: Step) -> frozenset[str]:
-    return frozenset().union(*(patterns[name].binds for c in step.alternatives for name in c))
-
-
-def _mentions(patterns: MappingABC[str, GraphPattern], conjunctions: Iterable[Conjunction]) -> frozenset[str]:
-    return frozenset().union(*(patterns[name].mentions for c in conjunctions for name in c))

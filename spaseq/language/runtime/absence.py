@@ -151,7 +151,7 @@ class Endings:
         """Note that the waiting matches of forgotten keys are sure. `variables`: those of PARTITION BY. O(waiting)."""
         names = frozenset(variables)
         for number, match in self._open.items():
-            (key,) = project(match.rows[0][2], names)
+            (key,) = project(match.rows[0][1], names)
             if match.start < partitions.since(key):
                 self._hold([number])
 
@@ -166,7 +166,7 @@ class Endings:
             hint = "raise output_bytes, or narrow the window: matches wait in it for what must not follow them"
             raise BudgetExceeded("output_bytes", self._budget, len(self._matches) * _BYTES, hint=hint)
         if match.rows:
-            owed = [(conjunction, run[2]) for run in match.rows for conjunction in run[3] or ()]
+            owed = [(conjunction, run[1]) for run in match.rows for conjunction in run[2] or ()]
             names = {name for conjunction, mappings in owed for name in self._names(conjunction, mappings)}
             self._open.add(match, tuple(names), self._window.closes_at(match.start_time))
 
@@ -195,7 +195,7 @@ class Endings:
             match.rows = [
                 run
                 for run in match.rows
-                if conjunction not in (run[3] or ()) or not self._registers.joined(run[2], conjunction, batch, row)
+                if conjunction not in (run[2] or ()) or not self._registers.joined(run[1], conjunction, batch, row)
             ]
             if not match.rows:
                 self._open.drop(number)
@@ -220,7 +220,7 @@ class Endings:
         """The opposite of `snapshot`, before the first match; `events` gives those of the pool."""
         for start, end, start_time, positions, times, numbers, sure, rows in state:
             expect(all(type(x) is int for x in (start, end, start_time, *positions, *times)), "positions and times")
-            owed = {conjunction for row in rows for conjunction in row[3] or ()}
+            owed = {conjunction for row in rows for conjunction in row[2] or ()}
             expect(owed <= self._certain.keys() and type(sure) is frozenset, "GPMs of the query")
             self._add(Waiting(start, end, start_time, positions, (times, events(numbers)), sure, rows))
 
@@ -236,4 +236,4 @@ def _certain(query: CheckedQuery, conjunction: Conjunction) -> frozenset[str]:
 
 def mappings_of(rows: Iterable[Row]) -> MappingSet:
     """The mappings that a match was accepted with."""
-    return frozenset(mapping for row in rows for mapping in row[2])
+    return frozenset(mapping for row in rows for mapping in row[1])

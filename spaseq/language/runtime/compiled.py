@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from spaseq.core import compiled
-from spaseq.core.engine import Program, Window, compile_program
+from spaseq.core.engine import Choice, Program, Window, compile_program
 from spaseq.core.errors import EventError, QuerySemanticsError, named_query
 from spaseq.core.events.time import parse_time
 from spaseq.core.watch import limited
@@ -100,8 +100,14 @@ class CompiledQuery(compiled.CompiledQuery):
     def program(self, time_unit: str = "s") -> Program:
         """A new program of the engine, whose registers are of one evaluation."""
         registers = MappingRegisters(self.checked.patterns)
+        after = self.checked.after
+        # Solutions differ by the GPMs that took an instant, so matches that differ in these are reported apart.
+        goal = frozenset((after.variable,)) if after is not None and after.on_variable else None
         with named_query(self.source):
-            return compile_program(self.pattern, self.window(time_unit), registers=registers, settings=self.settings)
+            return compile_program(
+                self.pattern, self.window(time_unit), choice=Choice(after=after), registers=registers,
+                settings=self.settings, valuations=goal is not None, shown=goal,
+            )  # fmt: skip
 
     def reading(self, options: StreamOptions | None, words: MappingABC[str, str | None] | None = None) -> StreamOptions:
         """The options for reading streams, as given to `run`; the predicate of times may have a prefix of the query."""

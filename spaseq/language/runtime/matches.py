@@ -174,3 +174,7 @@ class Matches:
     def to_pandas(self, *, typed: bool = False, terms: bool = False) -> Any:
         """`to_arrow` as a `pandas.DataFrame`. `OptionError` without pandas."""
         return frame_of(partial(self.to_arrow, typed=typed, terms=terms))
+
+    def to_polars(self, *, typed: bool = False, terms: bool = False) -> Any:
+        """`to_arrow` as a `polars.DataFrame`. `OptionError` without Polars."""
+        return frame_of(partial(self.to_arrow, typed=typed, terms=terms), "polars")

@@ -80,7 +80,7 @@ def _same(batch: InstantBatch) -> InstantBatch:
     return batch
 
 
-_HOLDS_NOTHING: frozenset[Row] = frozenset({(frozenset(), frozenset(), IDENTITY, ())})
+_HOLDS_NOTHING: frozenset[Row] = frozenset({((frozenset(),), IDENTITY, ())})
 
 
 def _parts(batch: MatchBatch) -> Iterator[tuple[int, int, tuple[int, ...], frozenset[Any]]]:
@@ -204,7 +204,8 @@ class Recogniser(Recognition):
             if self._endings is not None:
                 yield from self._results.push(self._matches(found, batch), int(batch.times[-1]))
                 continue
-            if self._query.partition or not passes:  # the matches of one end belong together
+            apart = self._query.partition or self.program.labels is not None
+            if apart or not passes:  # the matches of one end belong together
                 found = iter((MatchBatch.concat(list(found)),))
             for part in found:
                 if not len(part):
@@ -392,8 +393,8 @@ class Recogniser(Recognition):
         held = self._history.held(positions)
         if self._endings is None:
             return Waiting(start, end, 0, positions, held, mappings_of(rows), [])
-        owing = [row for row in rows if row[3]]
-        sure = mappings_of(row for row in rows if not row[3])
+        owing = [row for row in rows if row[2]]
+        sure = mappings_of(row for row in rows if not row[2])
         return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
 
     def _evict(self, position: int, time: int) -> None:

@@ -13,7 +13,7 @@ that a condition on the instants between has called off; a match does not hold t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from spaseq.language.lowering.lower import lower
 from spaseq.language.runtime.absence import mappings_of
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction, Variant
+from spaseq.language.semantics.expand import Step as VariantStep
 from spaseq.language.solving.chunks import Chunk, EventList, Piece, chunk_of
 from spaseq.language.solving.instants import InstantBatch
 from spaseq.language.solving.solve import Solver
@@ -57,7 +58,7 @@ class StepFinder:
     def _bare(self) -> tuple[CheckedQuery, Program]:
         """The query without its negated parts, and its program; made on first use."""
         if self._aligned is None:
-            query = replace(self._query, variants=tuple(dict.fromkeys(map(_bare, self._query.variants))))
+            query = replace(self._query, variants=tuple(dict.fromkeys(map(_bare, self._query.variants))), after=None)
             registers, window = MappingRegisters(query.patterns), Window("none")
             program = compile_program(
                 lower(query), window, registers=registers, settings=self._program.settings, valuations=True
@@ -176,7 +177,13 @@ def _instants(match: Match, instants: Sequence[Events]) -> list[Instant]:
 
 
 def _bare(variant: Variant) -> Variant:
-    return Variant(tuple(replace(step, absent=()) for step in variant.steps if not step.gap))
+    return Variant(_without_absences(variant.steps))
+
+
+def _without_absences(steps: Iterable[VariantStep]) -> tuple[VariantStep, ...]:
+    return tuple(
+        replace(step, absent=(), inner=tuple(map(_without_absences, step.inner))) for step in steps if not step.gap
+    )
 
 
 def _ways(batch: MatchBatch, program: Program, match: Match) -> Iterator[Way]:

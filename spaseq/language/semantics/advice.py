@@ -25,7 +25,8 @@ def advice(query: CheckedQuery) -> list[str]:
 
 def _matching(query: CheckedQuery) -> list[str]:
     """The GPMs that match something, in order."""
-    return list(dict.fromkeys(name for e in query.elements if not e.negated for c in e.alternatives for name in c))
+    parts = (part for element in query.elements for part in element.parts() if not part.negated)
+    return list(dict.fromkeys(name for part in parts for c in part.alternatives for name in c))
 
 
 def _unrelated_patterns(query: CheckedQuery) -> Iterator[str]:

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NoReturn
 
+from spaseq.core.engine import AfterMatch
 from spaseq.core.errors import BudgetExceeded, OptionError, QuerySemanticsError, Span, UnsupportedFeature
 from spaseq.core.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
 from spaseq.gpm.legal import check_labels
 from spaseq.gpm.scope import hidden_variables
 from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses, name_hint
-from spaseq.language.semantics.expand import Conjunction, Element, Rounds, Variant, expand
+from spaseq.language.semantics.expand import Conjunction, Element, Rounds, Variant, expand, is_solid
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.parse import KNOWN_PREFIXES
 from spaseq.language.syntax.scan import mask
@@ -34,6 +35,7 @@ class CheckedQuery:
 
     `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written; `variants`: as sequences without
     `?` and `!`. `streams`: (name, IRI) in order of the FROM clauses. `partition`: the variables of PARTITION BY.
+    `after`: what a match discards, by AFTER MATCH or FIRST; None without.
     `window`: nanoseconds, or a number of instants; None without WITHIN. `schema`: a text that identifies the RDFS
     schema by which the GPMs were rewritten, "none" without entailment. `warnings`: messages for the user.
     """
@@ -46,6 +48,7 @@ class CheckedQuery:
     clauses: Clauses
     partition: tuple[str, ...]
     window: int | None
+    after: AfterMatch | None = None
     schema: str = "none"
     warnings: tuple[str, ...] = field(compare=False, default=())
 
@@ -80,9 +83,9 @@ class _Checker:
     def run(self) -> CheckedQuery:
         streams = self._streams()
         definitions = self._definitions(streams)
-        elements = tuple(self._elements(definitions))
+        elements = tuple(self._elements(self._tree.sequence, definitions))
         self._check_length(elements)
-        used = {name for e in elements for conjunction in e.alternatives for name in conjunction}
+        used = set(_names(elements))
         patterns = self._patterns(definitions, streams)
         sequence_patterns = {name: p for name, p in patterns.items() if name in used}
         self._check_scopes(elements, sequence_patterns)
@@ -97,6 +100,7 @@ class _Checker:
             clauses=self._clauses(elements, sequence_patterns),
             partition=self._partition(sequence_patterns),
             window=self._window(),
+            after=self._after(definitions, elements, variants),
             warnings=(*unused, *_without_effect(elements), *_undefined_functions(sequence_patterns)),
         )
 
@@ -166,10 +170,48 @@ class _Checker:
             )
         return int(within.amount)
 
+    def _after(
+        self, definitions: dict[str, ast.Definition], elements: tuple[Element, ...], variants: tuple[Variant, ...]
+    ) -> AfterMatch | None:
+        """The rule for what a match discards; refuses what has no meaning with it."""
+        tree, clause = self._tree, self._tree.after
+        gpm = None if clause is None else clause.gpm
+        if gpm is not None:
+            self._check_goal(gpm, definitions, elements)
+        rule = AfterMatch.of(
+            None if clause is None else clause.rule,
+            "" if gpm is None else gpm.text,
+            once=tree.once,
+            keyed=bool(tree.partition),
+        )
+        if rule is None:
+            return None
+        named = f"{tree.form} FIRST" if tree.once else "AFTER MATCH"
+        if tree.form == "ASK" and clause is not None:
+            self._fail("AFTER MATCH in ASK", clause.span, "ASK is true as soon as there is a match: leave it out")
+        if tree.once and clause is not None:
+            hint = "FIRST reports one match and discards all others: leave one of them out"
+            self._fail(f"{named} and AFTER MATCH do not go together", clause.span, hint)
+        if any(variant.after for variant in variants):
+            span = tree.form_span if clause is None else clause.span
+            self._refuse(f"a negation at the end of SEQ with {named}", span, "its matches wait for their windows")
+        return rule
+
+    def _check_goal(self, gpm: ast.Name, definitions: dict[str, ast.Definition], elements: tuple[Element, ...]) -> None:
+        """Checks that the GPM of TO FIRST or TO LAST takes instants of matches."""
+        taking = set(_names(elements, negated=False))
+        if gpm.text in taking:
+            return
+        if gpm.text in _names(elements):
+            hint = "name a GPM without '!'"
+            self._fail(f"AFTER MATCH names {gpm.text}, and a negated GPM takes no instant", gpm.span, hint)
+        unused = f"AFTER MATCH names {gpm.text}, and SEQ does not"
+        unknown = f"AFTER MATCH names the unknown GPM {gpm.text}"
+        self._fail(unused if gpm.text in definitions else unknown, gpm.span, name_hint(gpm.text, sorted(taking)))
+
     # -- the sequence expression
 
-    def _elements(self, definitions: dict[str, ast.Definition]) -> Iterator[Element]:
-        sequence = self._tree.sequence
+    def _elements(self, sequence: ast.Element, definitions: dict[str, ast.Definition]) -> Iterator[Element]:
         links: list[tuple[ast.Operator | None, ast.Element]] = [(None, sequence)]
         if isinstance(sequence, ast.Chain):
             links = [(None, sequence.first), *sequence.rest]
@@ -192,8 +234,36 @@ class _Checker:
                     written.span,
                     "what must not occur cannot be repeated or left out: write '!' alone",
                 )
-            alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
-            yield Element(operator, alternatives, rounds, optional, negated)
+            if not _has_sequence(element):
+                alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
+                yield Element(operator, alternatives, rounds, optional, negated)
+                continue
+            if negated:
+                hint = "what must not come is at one instant: a GPM, or several joined by '&' and '|'"
+                self._fail("'!' stands behind a sequence", written.span, hint)
+            inner = tuple(self._inner(element, definitions))
+            if (rounds is not None or len(inner) > 1) and not all(map(is_solid, inner)):
+                self._refuse(
+                    "a sequence under a repetition or '|' that may be empty, or begin or end with '!'",
+                    written.span,
+                    "put '!' between two elements, and '?' behind the parentheses: (A ; N! ; B)+, (A ; B)+?",
+                )
+            yield Element(operator, (), rounds, optional, inner=inner)
+
+    def _inner(self, element: ast.Element, definitions: dict[str, ast.Definition]) -> Iterator[tuple[Element, ...]]:
+        """The alternatives of an element that holds sequences in parentheses."""
+        if isinstance(element, ast.Chain):
+            yield tuple(self._elements(element, definitions))
+        elif isinstance(element, ast.Either):
+            plain = [part for part in element.parts if not _has_sequence(part)]
+            if plain:
+                alternatives = {c for part in plain for c in self._alternatives(part, definitions)}
+                yield (Element(None, tuple(sorted(alternatives))),)
+            for part in element.parts:
+                if _has_sequence(part):
+                    yield from self._inner(part, definitions)
+        else:
+            self._alternatives(element, definitions)  # says what is amiss
 
     def _rounds(self, around: Rounds | None, element: ast.Repeated) -> Rounds:
         """The rounds of a repetition; `around`: those of one around it, which must be the same `+`."""
@@ -203,9 +273,9 @@ class _Checker:
         return found
 
     def _check_length(self, elements: tuple[Element, ...]) -> None:
-        """Checks the number of instants of the longest sequence, with bounded repetition written out."""
-        times = [e.rounds.high or e.rounds.low if e.rounds else 1 for e in elements]
-        length = sum(times)
+        """Checks the number of instants of the longest sequence, with bounded repetition written out. In a repetition
+        all alternatives count."""
+        length = _length(elements)
         if length > max(self._repeated, len(elements)):
             hint = "A+ takes any number of rounds; write fewer, or raise repeated_events"
             raise BudgetExceeded("repeated_events", self._repeated, length, "instants in a row", hint)
@@ -253,7 +323,9 @@ class _Checker:
             case ast.Negated(span=span):
                 self._fail("'!' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)!")
             case ast.Chain(span=span):
-                self._refuse("a sequence in parentheses inside SEQ", span, "',' ';' ':' read from left to right")
+                self._fail(
+                    "a sequence stands inside '&'", span, "'&' combines GPMs at one instant; '|' takes sequences"
+                )
 
     # -- GPMs and variables
 
@@ -294,18 +366,20 @@ class _Checker:
     def _check_scopes(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> None:
         """Checks that every variable in a FILTER is bound by its GPM, by one before it, or by one at the same
         instant."""
-        before: frozenset[str] = frozenset()
         everywhere = _binds(patterns.values())
-        self._negated_only = everywhere - _binds(
-            patterns[name] for e in elements if not e.negated for c in e.alternatives for name in c
-        )
-        for element in elements:
-            for conjunction in element.alternatives:
-                reachable = before | _binds(patterns[name] for name in conjunction)
-                for name in conjunction:
-                    self._check_pattern(patterns[name], reachable, everywhere)
-            if not element.negated:
-                before |= _binds(patterns[name] for c in element.alternatives for name in c)
+        self._negated_only = everywhere - _binds(patterns[name] for name in _names(elements, negated=False))
+
+        def check(elements: tuple[Element, ...], before: frozenset[str]) -> None:
+            for element in elements:
+                for conjunction in element.alternatives:
+                    reachable = before | _binds(patterns[name] for name in conjunction)
+                    for name in conjunction:
+                        self._check_pattern(patterns[name], reachable, everywhere)
+                for inside in element.inner:
+                    check(inside, before)
+                before |= _binds(patterns[name] for name in _names([element], negated=False))
+
+        check(elements, frozenset())
 
     def _check_pattern(self, pattern: GraphPattern, reachable: frozenset[str], everywhere: frozenset[str]) -> None:
         for name in sorted(pattern.needs - reachable):
@@ -344,17 +418,25 @@ class _Checker:
         return "; a negated GPM binds nothing" if name in self._negated_only else ""
 
     def _clauses(self, elements: tuple[Element, ...], patterns: dict[str, GraphPattern]) -> Clauses:
-        order = [name for e in elements if not e.negated for c in e.alternatives for name in c]
+        order = _names(elements, negated=False)
         bound = tuple(dict.fromkeys(v for name in order for v in sorted(patterns[name].binds)))
-        iterated: frozenset[str] = frozenset()
-        before: frozenset[str] = frozenset()
-        for element in elements:
-            own = _binds(patterns[name] for c in element.alternatives for name in c)
-            if element.rounds is not None:
-                iterated |= own - before
-            before |= frozenset() if element.negated else own
+        iterated, nested = set[str](), set[str]()
+
+        def find(elements: tuple[Element, ...], before: frozenset[str], depth: int) -> None:
+            """`before`: bound in front of the outermost repetition around."""
+            for element in elements:
+                own = _binds(patterns[name] for name in _names([element], negated=False))
+                around = depth + (element.rounds is not None)
+                if around and not element.inner:
+                    (iterated if around == 1 else nested).update(own - before)
+                for inside in element.inner:
+                    find(inside, before, around)
+                before |= frozenset() if depth else own
+
+        find(elements, frozenset(), 0)
         source = self._source_of("the query", 0, len(self._text))
-        return check_clauses(self._tree, source, Scope(bound, self._negated_only, iterated))
+        rounds = frozenset(iterated - nested)
+        return check_clauses(self._tree, source, Scope(bound, self._negated_only, rounds, frozenset(nested)))
 
     def _partition(self, patterns: dict[str, GraphPattern]) -> tuple[str, ...]:
         for variable in self._tree.partition:
@@ -374,9 +456,31 @@ class _Checker:
         return tuple(dict.fromkeys(v.text for v in self._tree.partition))
 
 
+def _has_sequence(element: ast.Element) -> bool:
+    """True if it is a sequence, or an alternative of it is one."""
+    if isinstance(element, ast.Either):
+        return any(map(_has_sequence, element.parts))
+    return isinstance(element, ast.Chain)
+
+
+def _names(elements: Iterable[Element], *, negated: bool = True) -> list[str]:
+    """The GPMs that elements name, in order, perhaps without those that must not match."""
+    parts = (part for element in elements for part in element.parts() if negated or not part.negated)
+    return [name for part in parts for conjunction in part.alternatives for name in conjunction]
+
+
+def _length(elements: Iterable[Element]) -> int:
+    return sum(
+        (e.rounds.high or e.rounds.low if e.rounds else 1) * (sum(map(_length, e.inner)) if e.inner else 1)
+        for e in elements
+    )
+
+
 def _without_effect(elements: tuple[Element, ...]) -> Iterator[str]:
     """Warnings about negations that can forbid nothing: those after `;` or `:`, before an element that follows at
     once."""
+    for sequence in (inner for element in elements for inner in element.inner):
+        yield from _without_effect(sequence)
     for i, element in enumerate(elements[1:-1], 1):
         following = elements[i + 1]
         between = element.negated and element.operator is not ast.Operator.STRICT

@@ -18,6 +18,8 @@ _ALIAS: Final = re.compile(r"\bAS\s*[?$](\w+)\s*\)\s*$", re.IGNORECASE)
 _LIST: Final = re.compile(r"^\(\s*[?$](?P<variable>\w+)\s*\+\s*AS\b", re.IGNORECASE)
 _DIGITS: Final = 18
 """More digits than these count beyond all rows."""
+_NESTED: Final = "in rounds inside of rounds"
+_ONE_REPETITION: Final = "lists and aggregates are of the rounds of one repetition"
 _TEXTUAL: Final = ("GROUP BY", "HAVING", "ORDER BY", "VALUES")
 
 
@@ -83,11 +85,13 @@ class Clauses:
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The variables that clauses may name: `bound`, those of `*` in its order; `negated`, those that only negated GPMs
-    have; `iterated`, those that each round of a Kleene+ binds anew."""
+    have; `iterated`, those that each round of a repetition binds anew; `nested`, those that rounds inside of rounds
+    do."""
 
     bound: tuple[str, ...]
     negated: frozenset[str]
     iterated: frozenset[str]
+    nested: frozenset[str] = frozenset()
 
 
 def check_clauses(tree: ast.Query, source: Source, scope: Scope) -> Clauses:
@@ -178,6 +182,8 @@ class _Clauses:
                 continue
             name = listed["variable"]
             self._check_bound("SELECT", name, item.span, set())
+            if name in self._scope.nested:
+                self._refuse(f"a list of ?{name} {_NESTED}", item.span, _ONE_REPETITION)
             if name not in self._scope.iterated:
                 self._fail(
                     f"(?{name}+ AS ?{alias[1]}) lists the values of ?{name} in rounds of a Kleene+, and it has one",
@@ -256,7 +262,10 @@ class _Clauses:
         if self._tree.select:
             select = [Piece(i.span.start, i.span.end, "SELECT") for i in items if not _LIST.match(self._mask(i.span))]
         pieces = [Piece(m.span.start, m.span.end, m.kind) for m in modifiers]
-        return compile_solutions(self._source, select, pieces, computed - lists, self._scope.iterated)
+        plan = compile_solutions(self._source, select, pieces, computed - lists, self._scope.iterated)
+        for name in sorted(plan.aggregated & self._scope.nested):
+            self._refuse(f"an aggregate over ?{name} {_NESTED}", self._place(name), _ONE_REPETITION)
+        return plan
 
     def _check_grouped(self, plan: SolutionPlan, items: tuple[ast.Variable | ast.Embedded, ...]) -> None:
         """Refuses lists and aggregates over rounds together with groups over several solutions."""
@@ -268,13 +277,16 @@ class _Clauses:
                     "a list is of one match: aggregate over its rounds, or select it without GROUP BY",
                 )
         for name in sorted(plan.aggregated & self._scope.iterated):
-            found = next((m for m in re.finditer(rf"[?$]{re.escape(name)}\b", self._source.masked)), None)
-            span = Span.at(self._source.query, found.start(), found.end()) if found else self._tree.form_span
             self._refuse(
                 f"an aggregate over ?{name}, which a Kleene+ binds in every round, with GROUP BY or one over solutions",
-                span,
+                self._place(name),
                 "aggregates over rounds alone give a result for each match",
             )
+
+    def _place(self, name: str) -> Span:
+        """The first place of a variable in the text."""
+        found = re.search(rf"[?$]{re.escape(name)}\b", self._source.masked)
+        return Span.at(self._source.query, found.start(), found.end()) if found else self._tree.form_span
 
     def _count(self, kind: str) -> int | None:
         modifier = self._modifiers.get(kind)

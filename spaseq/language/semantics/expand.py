@@ -4,6 +4,9 @@ A sequence with optional elements is the union of the sequences with and without
 out, the operator before the next element applies to the element before it. These sequences are the *variants*: the
 steps of a run, and its absences.
 
+Parentheses around a sequence without a suffix and without `|` say nothing. Other sequences in parentheses stay one step
+(`Step.inner`), in which the union is over what each round takes.
+
 A negated element is not part of a match. Its place decides its meaning:
 
 * after `;` or `:`: no instant between its neighbours may match it. It is a condition on the wait for the next step
@@ -16,11 +19,12 @@ A negated element is not part of a match. Its place decides its meaning:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
-from spaseq.core.errors import BudgetExceeded
+from spaseq.core.errors import BudgetExceeded, InternalError
 from spaseq.language.syntax.ast import Operator
 
 Conjunction = tuple[str, ...]
@@ -43,8 +47,8 @@ class Rounds:
 class Element:
     """One element of the sequence; `operator` is the one before it (None for the first).
 
-    `alternatives`: its BOp expression in disjunctive normal form. `rounds`: those of `+` and `{l,m}`, None without.
-    `optional`, `negated`: `?`, `!`.
+    `alternatives`: its BOp expression in disjunctive normal form. Or it has `inner`: sequences in parentheses, of which
+    one is taken. `rounds`: those of `+` and `{l,m}`, None without. `optional`, `negated`: `?`, `!`.
     """
 
     operator: Operator | None
@@ -52,12 +56,20 @@ class Element:
     rounds: Rounds | None = None
     optional: bool = False
     negated: bool = False
+    inner: tuple[tuple[Element, ...], ...] = ()
+
+    def parts(self) -> Iterator[Element]:
+        """Itself, and all elements inside."""
+        yield self
+        for elements in self.inner:
+            for element in elements:
+                yield from element.parts()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a run: it takes an instant that matches one of `alternatives`; a `gap` passes over an instant that
-    matches none of them.
+    matches none of them. Or it takes one of the sequences `inner`, whose first steps have no operator.
 
     `operator`: the one before it (None for the first). `absent`: no instant that the run passes over while it waits for
     this step may match one of these.
@@ -68,6 +80,21 @@ class Step:
     rounds: Rounds | None = None
     gap: bool = False
     absent: tuple[Conjunction, ...] = ()
+    inner: tuple[tuple[Step, ...], ...] = ()
+
+    def parts(self) -> Iterator[Step]:
+        """Itself, and all steps inside."""
+        yield self
+        for steps in self.inner:
+            for step in steps:
+                yield from step.parts()
+
+    def first(self) -> Iterator[Step]:
+        """The steps that may take its first instant."""
+        if not self.inner:
+            yield self
+        for steps in self.inner:
+            yield from steps[0].first()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +105,33 @@ class Variant:
     before: tuple[Conjunction, ...] = ()
     after: tuple[Conjunction, ...] = ()
 
+    def parts(self) -> Iterator[Step]:
+        """All steps, with those inside of steps."""
+        for step in self.steps:
+            yield from step.parts()
+
+
+def is_solid(elements: Sequence[Element]) -> bool:
+    """True if the elements neither begin nor end with `!`, whatever optional ones are left out, and are never empty."""
+    return all(_edge(elements, step) is _Edge.TAKES for step in (1, -1))
+
+
+class _Edge(enum.Enum):
+    TAKES = "takes an instant"
+    NEGATED = "begins with !"
+    EMPTY = "may be empty"
+
+
+def _edge(elements: Sequence[Element], step: int) -> _Edge:
+    """The worst that elements may begin with, from the left (1) or from the right (-1)."""
+    for element in elements[::step]:
+        if element.negated:
+            return _Edge.NEGATED
+        inside = _edge(element.inner[0], step) if _is_spliced(element) else _Edge.TAKES
+        if inside is _Edge.NEGATED or (inside is _Edge.TAKES and not element.optional):
+            return inside
+    return _Edge.EMPTY
+
 
 def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...]:
     """The variants of a sequence expression, each once, the longest first; none if the sequence has no element that
@@ -85,7 +139,8 @@ def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...
 
     Raises `BudgetExceeded` (`variants`) if there are more than `most`: each `?`, and each `!` after `,`, doubles them.
     """
-    doubling = sum(e.optional or (e.negated and e.operator is Operator.STRICT) for e in elements)
+    every = [part for element in elements for part in element.parts()]
+    doubling = sum(e.optional or (e.negated and e.operator is Operator.STRICT) for e in every)
     if 2**doubling > most:
         raise BudgetExceeded(
             "variants",
@@ -94,8 +149,25 @@ def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...
             "sequences without '?' and '!'",
             "each '?' and each '!' after ',' doubles them: leave some out, write several queries, or raise variants",
         )
-    found = (variant for chosen in _choices(elements) for variant in _variants(chosen))
+    found = (variant for chosen in _choices(_flat(elements)) for variant in _variants(chosen))
     return tuple(dict.fromkeys(found))
+
+
+def _is_spliced(element: Element) -> bool:
+    """True if its sequence in parentheses takes its place, if the element is not left out."""
+    return len(element.inner) == 1 and element.rounds is None
+
+
+def _flat(elements: Iterable[Element]) -> tuple[Element, ...]:
+    """The elements, those in parentheses that no suffix and no `|` is at among the others."""
+    found: list[Element] = []
+    for element in elements:
+        if _is_spliced(element) and not element.optional:
+            first, *others = _flat(element.inner[0])
+            found += [replace(first, operator=element.operator), *others]
+        else:
+            found.append(element)
+    return tuple(found)
 
 
 def _choices(elements: tuple[Element, ...]) -> Iterator[list[Element]]:
@@ -104,7 +176,12 @@ def _choices(elements: tuple[Element, ...]) -> Iterator[list[Element]]:
     subsets = product((False, True), repeat=len(optional))
     for absent in sorted(subsets, key=sum):
         left_out = {i for i, gone in zip(optional, absent, strict=True) if gone}
-        yield [e for i, e in enumerate(elements) if i not in left_out]
+        chosen = [replace(e, optional=False) for i, e in enumerate(elements) if i not in left_out]
+        flat = _flat(chosen)
+        if any(e.optional for e in flat):  # those of parentheses that were optional themselves
+            yield from _choices(flat)
+        else:
+            yield list(flat)
 
 
 def _variants(elements: list[Element]) -> Iterator[Variant]:
@@ -113,9 +190,21 @@ def _variants(elements: list[Element]) -> Iterator[Variant]:
         return
     first, last = taken[0], taken[-1]
     before, after = _all(elements[:first]), _all(elements[last + 1 :])
-    start = Step(None, elements[first].alternatives, elements[first].rounds)
-    for steps in _steps((start,), elements[first + 1 : last + 1], (), at_once=False):
+    for steps in _steps((_step(None, elements[first]),), elements[first + 1 : last + 1], (), at_once=False):
         yield Variant(steps, before, after)
+
+
+def _step(operator: Operator | None, element: Element, absent: tuple[Conjunction, ...] = ()) -> Step:
+    inner = tuple(dict.fromkeys(steps for inside in element.inner for steps in _inner_steps(inside)))
+    return Step(operator, element.alternatives, element.rounds, absent=absent, inner=inner)
+
+
+def _inner_steps(elements: tuple[Element, ...]) -> Iterator[tuple[Step, ...]]:
+    """The step sequences of a sequence in parentheses."""
+    for chosen in _choices(_flat(elements)):
+        if not chosen or chosen[0].negated or chosen[-1].negated:
+            raise InternalError("a sequence in parentheses that is empty, or begins or ends with '!'")
+        yield from _steps((_step(None, chosen[0]),), chosen[1:], (), at_once=False)
 
 
 def _all(negated: Iterable[Element]) -> tuple[Conjunction, ...]:
@@ -141,5 +230,4 @@ def _steps(
     else:
         operator = Operator.STRICT if contiguous else element.operator
         forbidden = () if contiguous else tuple(dict.fromkeys(absent))
-        step = Step(operator, element.alternatives, element.rounds, absent=forbidden)
-        yield from _steps((*done, step), later, (), at_once=False)
+        yield from _steps((*done, _step(operator, element, forbidden)), later, (), at_once=False)

@@ -184,21 +184,23 @@ def _plain_steps(query: CheckedQuery) -> frozenset[str]:
     """The GPMs that the engine asks for only as steps by themselves: of these it says at which rows they matter."""
     others: set[str] = set()
     for variant in query.variants:
-        groups = [*(s.absent for s in variant.steps), variant.before, variant.after]
-        groups += [s.alternatives for s in variant.steps if s.gap]
-        groups += [tuple(c for c in s.alternatives if len(c) > 1) for s in variant.steps]
+        steps = list(variant.parts())
+        groups = [*(s.absent for s in steps), variant.before, variant.after]
+        groups += [s.alternatives for s in steps if s.gap]
+        groups += [tuple(c for c in s.alternatives if len(c) > 1) for s in steps]
         others.update(name for group in groups for conjunction in group for name in conjunction)
     return frozenset(query.patterns) - others
 
 
 def _first_steps(query: CheckedQuery) -> set[str]:
     """The GPMs that begin a match."""
-    return {name for variant in query.variants for c in variant.steps[0].alternatives for name in c}
+    return {n for variant in query.variants for s in variant.steps[0].first() for c in s.alternatives for n in c}
 
 
 def _places(variant: Variant) -> Counter[str]:
     """At how many places of a sequence each GPM occurs."""
-    groups = [*(s.alternatives for s in variant.steps), *(s.absent for s in variant.steps), variant.before]
+    steps = list(variant.parts())
+    groups = [*(s.alternatives for s in steps), *(s.absent for s in steps), variant.before]
     return Counter(name for group in [*groups, variant.after] for name in {n for c in group for n in c})
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from spaseq.core.after import AfterText
 from spaseq.core.errors import Span
 
 _NOWHERE = Span(0, 0, 1, 1)
@@ -88,6 +89,15 @@ class Within:
     def slides(self) -> bool:
         """True if each match has a window of its own, as with all that count events."""
         return self.sliding or self.by_events
+
+
+@dataclass(frozen=True, slots=True)
+class AfterMatch:
+    """`AFTER MATCH rule`; `gpm` is that of TO FIRST and TO LAST, else None."""
+
+    rule: AfterText
+    gpm: Name | None = None
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +195,7 @@ class Query:
     """A whole query.
 
     `form` is SELECT, CONSTRUCT or ASK; `select` holds the SELECT list (empty for `*`), or the CONSTRUCT template.
+    `once`: True if FIRST stands behind the form.
     """
 
     prologue: tuple[Prefix, ...]
@@ -199,3 +210,5 @@ class Query:
     modifiers: tuple[Modifier, ...] = ()
     span: Span = field(default=_NOWHERE, compare=False, repr=False)
     form_span: Span = field(default=_NOWHERE, compare=False, repr=False)
+    once: bool = False
+    after: AfterMatch | None = None

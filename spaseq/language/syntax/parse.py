@@ -12,6 +12,7 @@ from typing import Any, Final
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
+from spaseq.core.after import AFTER_SLIPS, AfterText
 from spaseq.core.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span
 from spaseq.core.slips import did_you_mean
 from spaseq.core.text import ESCAPE, WholeWords, check_characters, check_escapes, file_hint, foreign_hint, unescape
@@ -110,7 +111,7 @@ def _syntax_error(error: UnexpectedInput, text: str, cut: str, source: str) -> Q
         span=Span.at(text, min(start, max(0, len(text) - 1)) if at_end else start, end),
         source=source,
         expected=_readable(expected or ()),
-        hint=file_hint(text) or foreign_hint(text) or _hint(cut[start:end], cut[:start]),
+        hint=file_hint(text) or foreign_hint(text) or _hint(cut[start:end], cut[:start], cut[start:]),
     )
 
 
@@ -153,7 +154,7 @@ _SLIPS: Final = tuple(
 """Inside of SEQ, signs and words of other languages."""
 
 
-def _hint(found: str, before: str) -> str:
+def _hint(found: str, before: str, behind: str) -> str:
     """The hint for a known mistake; "" for others."""
     before = re.sub(r"\{[\d\s,]*\}", "", before)  # the bounds of repetitions, so that other braces are seen
     if re.search(r"\bDEFINE\s+GPM\s+[\w-]+\s*$", before, re.IGNORECASE) and found.startswith("{"):
@@ -162,8 +163,11 @@ def _hint(found: str, before: str) -> str:
         return "streams are named with FROM STREAM name <iri>"
     if re.search(r"\bWITHIN\s+[\d.]+\s*$", before, re.IGNORECASE):
         return "a window is WITHIN n SECONDS, MINUTES, HOURS or EVENTS"
-    if found.upper() in ("PARTITION", "WITHIN", "FROM") and re.search(r"\bSEQ\s*\(", before, re.IGNORECASE):
+    if found.upper() in ("PARTITION", "WITHIN", "FROM", "AFTER") and re.search(r"\bSEQ\s*\(", before, re.IGNORECASE):
         return f"{found.upper()} stands between SELECT and WHERE"
+    for earlier, later, hint in AFTER_SLIPS:
+        if re.search(rf"(?:{earlier})\s*$", before, re.IGNORECASE) and re.match(later, behind, re.IGNORECASE):
+            return hint
     if re.search(r"\bSEQ\s*\([^{}]*$", before, re.IGNORECASE):
         if re.search(r"\bNOT\s*$", before, re.IGNORECASE):
             return "what must not come is written A!"
@@ -186,7 +190,13 @@ class _Form:
     kind: str
     quantifier: str | None
     chosen: tuple[ast.Variable | ast.Embedded, ...]
+    once: bool
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Once:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,13 +297,16 @@ class _Builder(Transformer[Token, ast.Query]):
     def select(self, meta: Any, children: list[Any]) -> _Form:
         quantifier = next((str(c).upper() for c in children if _is(c, "SET_QUANTIFIER")), None)
         chosen = tuple(c for c in children if isinstance(c, (ast.Variable, ast.Embedded)))
-        return _Form("SELECT", quantifier, chosen, _span(meta))
+        return _Form("SELECT", quantifier, chosen, _Once() in children, _span(meta))
 
-    def construct(self, meta: Any, children: list[Token]) -> _Form:
-        return _Form("CONSTRUCT", None, (self._embed(children[0]),), _span(meta))
+    def once(self, meta: Any, children: list[Token]) -> _Once:
+        return _Once()
+
+    def construct(self, meta: Any, children: list[Any]) -> _Form:
+        return _Form("CONSTRUCT", None, (self._embed(children[-1]),), _Once() in children, _span(meta))
 
     def ask(self, meta: Any, children: list[Token]) -> _Form:
-        return _Form("ASK", None, (), _span(meta))
+        return _Form("ASK", None, (), False, _span(meta))
 
     def sliding(self, meta: Any, children: list[Token]) -> _Sliding:
         return _Sliding()
@@ -313,6 +326,24 @@ class _Builder(Transformer[Token, ast.Query]):
 
     def partition(self, meta: Any, children: list[Any]) -> _Partition:
         return _Partition(tuple(c for c in children if isinstance(c, ast.Variable)), _span(meta))
+
+    def after_match(self, meta: Any, children: list[ast.AfterMatch]) -> ast.AfterMatch:
+        return replace(children[0], span=_span(meta))
+
+    def past_last(self, meta: Any, children: list[Token]) -> ast.AfterMatch:
+        return ast.AfterMatch(AfterText.PAST_LAST)
+
+    def to_next(self, meta: Any, children: list[Token]) -> ast.AfterMatch:
+        return ast.AfterMatch(AfterText.TO_NEXT)
+
+    def to_first(self, meta: Any, children: list[Token]) -> ast.AfterMatch:
+        return ast.AfterMatch(AfterText.TO_FIRST, ast.Name(str(children[0]), _token_span(children[0])))
+
+    def to_last(self, meta: Any, children: list[Token]) -> ast.AfterMatch:
+        return ast.AfterMatch(AfterText.TO_LAST, ast.Name(str(children[0]), _token_span(children[0])))
+
+    def no_skip(self, meta: Any, children: list[Token]) -> ast.AfterMatch:
+        return ast.AfterMatch(AfterText.NO_SKIP)
 
     def iri(self, meta: Any, children: list[Token]) -> str:
         return self._resolve(children[0])
@@ -434,6 +465,8 @@ class _Builder(Transformer[Token, ast.Query]):
             modifiers=tuple(c for c in children if isinstance(c, ast.Modifier)),
             span=Span(0, len(self._text), 1, 1),
             form_span=form.span,
+            once=form.once,
+            after=_single(ast.AfterMatch, children, self._syntax, "AFTER MATCH"),
         )
 
 

@@ -53,6 +53,9 @@ def _lines(query: ast.Query) -> Iterator[str]:
         yield print_within(query.within)
     if query.partition:
         yield "PARTITION BY (" + ", ".join("?" + v.text for v in query.partition) + ")"
+    if query.after is not None:
+        gpm = query.after.gpm
+        yield f"AFTER MATCH {query.after.rule.value}{'' if gpm is None else ' ' + gpm.text}"
     for stream in query.streams:
         yield f"FROM STREAM {stream.name} <{stream.iri}>"
     yield "WHERE {"
@@ -69,7 +72,7 @@ def _form(query: ast.Query) -> str:
     if query.form == "ASK":
         return "ASK"
     items = [item.text if isinstance(item, ast.Embedded) else "?" + item.text for item in query.select]
-    words = [query.form, query.quantifier or "", *(items or ["*"])]
+    words = [query.form, "FIRST" if query.once else "", query.quantifier or "", *(items or ["*"])]
     return " ".join(word for word in words if word)
 
 

@@ -29,7 +29,7 @@ _HEADER = re.compile(
     r"\bDEFINE\s+GPM\s+(?P<name>[^\W\d][\w-]*)\s+ON\s+[^\W\d][\w-]*(?:\s*,\s*[^\W\d][\w-]*)*\s*\{", re.IGNORECASE
 )
 _NEXT_HEADER = re.compile(r"(?<![?$\w:-])DEFINE\s+GPM\b", re.IGNORECASE)
-_TEMPLATE = re.compile(r"(?<![?$\w:-])CONSTRUCT\s*\{", re.IGNORECASE)
+_TEMPLATE = re.compile(r"(?<![?$\w:-])CONSTRUCT(?:\s+FIRST)?\s*\{", re.IGNORECASE)
 _VALUES = re.compile(r"(?<![?$\w:-])VALUES\s*(?:[?$]\w+|\([^(){}]*\))\s*\{", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"(?:(?<![?$\w:-])(?P<ours>SEQ|PARTITION\s+BY)\s*)?\(", re.IGNORECASE)
 _CLOSING = {"{": "}", "(": ")"}

@@ -15,9 +15,9 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import StructField
+from pyspark.sql.types import NumericType, StructField
 
-from spaseq.core.errors import EventError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventOptions
 from spaseq.core.events.columns import column_of
 from spaseq.core.events.timestamps import TIME_COLUMNS, TimestampAssigner, no_times, unlike_clocks
@@ -47,6 +47,42 @@ def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: 
     words = {word: getattr(options, word) for word in ("time", "time_unit", "interval", "lateness")}
     query.run(**given, **words, **options.typing, time_from="arrival" if counted else None).to_arrow()
     return found
+
+
+def row_schema(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> pa.Schema | None:
+    """The columns that SELECT computes, with their types; None if it computes none. Runs no job.
+
+    Raises `OptionError` for a column whose type the columns of the DataFrames do not tell.
+    """
+    if not query.columns:
+        return None
+    tables = {name: _empty_table(frame) for name, frame in frames.items()}
+    given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
+    found = query.run(**given, **options.typing, time_from="arrival")
+    found.count()
+    schema = found.with_times(iso=has_dates(frames, options), unit=options.unit).empty().schema
+    fields = []
+    for field in schema:
+        if pa.types.is_null(field.type):
+            hint = "give the attributes of one bracket of PARTITION BY one type"
+            raise OptionError(f"the type of the column {field.name} is not known", hint)
+        kind = field.type
+        if pa.types.is_timestamp(kind):  # Spark's times and durations are of microseconds
+            kind = pa.timestamp("us", kind.tz)
+        elif pa.types.is_duration(kind):
+            kind = pa.duration("us")
+        fields.append(field.with_type(kind))
+    return pa.schema(fields)
+
+
+def has_dates(frames: Mapping[str, DataFrame], options: EventOptions) -> bool:
+    """True if the times of the tuples are dates, or texts of dates, not numbers."""
+    for frame in frames.values():
+        kinds = {field.name: field.dataType for field in frame.schema.fields}
+        named = [kinds[name] for name in _times_read(options) if name in kinds]
+        if named:
+            return not isinstance(named[0], NumericType)
+    return False
 
 
 def _are_counted(query: TupleQuery, tables: Mapping[str, pa.Table], options: EventOptions) -> bool:

@@ -59,6 +59,9 @@ class TupleQuery(Protocol):
     def selected(self) -> tuple[str, ...]: ...
 
     @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    @property
     def partition(self) -> tuple[tuple[str, ...], ...]: ...
 
     @property

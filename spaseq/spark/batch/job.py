@@ -97,12 +97,15 @@ def run(
 
 
 def collect(matches: DataFrame, *, progress: bool | None = False) -> pa.Table:
-    """The rows of a DataFrame that `run` gave, in order of their ends. An error of a worker comes out as itself."""
+    """The rows of a DataFrame that `run` or `run_tuples` gave, matches in order of their ends. An error of a worker
+    comes out as itself."""
     with progress_bar(matches.sparkSession, "finding matches", enabled=progress), clear_errors():
         table = matches.toArrow()
     if RANK.name in table.column_names:
         return table.sort_by(RANK.name).drop_columns([RANK.name])
-    return table.sort_by([("end", "ascending"), ("start", "ascending")])
+    if {"start", "end", "positions"} <= set(table.column_names):
+        return table.sort_by([("end", "ascending"), ("start", "ascending")])
+    return table  # rows that SELECT computes have no order
 
 
 def matches(

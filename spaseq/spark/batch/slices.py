@@ -77,6 +77,10 @@ def hindrance(query: CompiledQuery) -> str:
         return "without WITHIN a match may begin anywhere"
     if window.by_position:
         return "WITHIN … EVENTS counts the instants of the whole stream"
+    if query.checked.tree.once:
+        return "FIRST reports one match of the whole stream, or of each key"
+    if window.slides and query.checked.after is not None:
+        return "what AFTER MATCH discards reaches back beyond any window"
     if window.slides and clauses.by_window:
         return "a clause ranges over solutions of windows that overlap"
     return ""

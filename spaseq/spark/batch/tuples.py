@@ -13,7 +13,7 @@ A query is any object that is a `TupleQuery`: `ceql.compile` gives one, and this
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import groupby, pairwise
 from typing import Any, Final, TypeAlias, Unpack
@@ -27,7 +27,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from spaseq.core.errors import OptionError
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.core.events.timestamps import TimestampAssigner
-from spaseq.spark.batch.columns import checked_frames
+from spaseq.spark.batch.columns import checked_frames, has_dates, row_schema
 from spaseq.spark.batch.cuts import (
     ORDER,
     POSITION,
@@ -58,6 +58,8 @@ _POSITIONS: Final = (
     "of a DataFrame's rows"
 )
 Tuples: TypeAlias = DataFrame | Mapping[str, DataFrame]
+_Found: TypeAlias = tuple[Any, np.ndarray, np.ndarray]
+_Finder: TypeAlias = Callable[[pa.Table], _Found]
 
 
 def run_tuples(
@@ -68,7 +70,9 @@ def run_tuples(
     cut: str = "auto",
     **reading: Unpack[TupleWords],
 ) -> DataFrame:
-    """The matches of a query over tuples: start, end, positions (in the merged stream, from 0) and times (ns).
+    """The rows that SELECT computes of the matches of a query over tuples, with Spark's types.
+
+    If it computes none, the matches: start, end, positions (in the merged stream, from 0) and times (ns).
 
     Positions count the tuples in order of time, then of their streams, then as Spark reads them; they are no numbers of
     a DataFrame's rows. Attributes that SELECT lists, and keys, are not in the rows: a warning of the log `spaseq.spark`
@@ -101,19 +105,25 @@ def run_tuples(
         chosen = choose_cut(query, ordered, tasks, cut)
     for line in chosen.explain():
         _LOG.info(line)
-    job = partial(_find, query, tuple(named), options.typing)
+    rows = row_schema(query, named, options)
+    find_part = partial(_find, query, tuple(named), options.typing)
+    times = {"iso": has_dates(named, options), "unit": options.unit}
+    job = partial(_positions, find_part) if rows is None else partial(_rows, find_part, times, rows)
     find = step(f"find matches in {', '.join(filter(None, named)) or 'one stream'}", _each_part, job)
-    return _parted(ordered, chosen).mapInArrow(find, spark_schema(TUPLE_MATCHES))
+    return _parted(ordered, chosen).mapInArrow(find, spark_schema(TUPLE_MATCHES if rows is None else rows))
 
 
 def explain_tuples(query: TupleQuery) -> str:
     """How `run_tuples` would cut the work, as far as the query alone says, and what its rows have."""
     _check_query(query, "explain_tuples")
-    return "\n".join(filter(None, [*TupleCut.of(query).explain(), _lacking(query), _POSITIONS]))
+    said = f"rows: {', '.join(query.columns)}" if query.columns else _POSITIONS
+    return "\n".join(filter(None, [*TupleCut.of(query).explain(), _lacking(query), said]))
 
 
 def _lacking(query: TupleQuery) -> str:
     """Says what the query asks for and the rows of `run_tuples` do not have; empty if there is nothing."""
+    if query.columns:
+        return ""
     asked = f"SELECT asks for {', '.join(query.selected)}" if query.selected else ""
     keys = ", ".join(" or ".join(bracket) for bracket in query.partition)
     missing = " and ".join(filter(None, (asked, f"the key is {keys}" if keys else "")))
@@ -274,17 +284,22 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordB
                 yield int(parts[start]), batch.slice(start, end - start)
 
 
-def _find(
-    query: TupleQuery, names: Sequence[str], typing: Mapping[str, str | None], part: pa.Table
-) -> Iterator[pa.RecordBatch]:
-    """The matches of a part, with positions in the whole stream."""
+def _find(query: TupleQuery, names: Sequence[str], typing: Mapping[str, str | None], part: pa.Table) -> _Found:
+    """The matches of a part; for each of its events the position in the whole stream, and whether the part reports a
+    match that ends there."""
     positions = part[POSITION].to_numpy()
     owned = part["spaseq_own"].to_numpy()
     kept = part.drop_columns([ORDER, POSITION, SOURCE, "spaseq_part", "spaseq_own"])
     streams = kept[STREAM].to_numpy()
     tables = {name: kept.filter(pa.array(streams == i)).drop_columns([STREAM]) for i, name in enumerate(names)}
     given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(names) == 1 else {"streams": tables}
-    found = query.run(**given, **typing, time=TIME, time_unit="ns").to_arrow()
+    return query.run(**given, **typing, time=TIME, time_unit="ns"), positions, owned
+
+
+def _positions(find: _Finder, part: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The matches of a part as rows of TUPLE_MATCHES, with positions in the whole stream."""
+    matches, positions, owned = find(part)
+    found = matches.to_arrow()
     found = found.filter(pa.array(owned[found["end"].to_numpy()], pa.bool_()))
     for batch in found.to_batches():
         start, end = (pa.array(positions[batch.column(name).to_numpy()]) for name in ("start", "end"))
@@ -294,3 +309,11 @@ def _find(
         again = pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), flat)
         times = [batch.column(name).cast(pa.int64()) for name in ("start_time", "end_time")]
         yield pa.record_batch([start, end, again, *times], schema=TUPLE_MATCHES)
+
+
+def _rows(find: _Finder, times: Mapping[str, Any], schema: pa.Schema, part: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The rows that SELECT computes of the matches of a part."""
+    matches, _, owned = find(part)
+    for table in matches.with_times(**times).tables():
+        rows = table.rows().filter(pa.array(owned[table.matches.end], pa.bool_()))
+        yield from rows.cast(schema, safe=False).to_batches()

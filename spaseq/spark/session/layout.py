@@ -8,7 +8,8 @@ A cut must not change an answer:
   solutions of a window, which are those of all keys;
 * a *sliding window* of length ω without keys is cut into slices of time that overlap by ω: the runs that end at a time
   depend on no instant before the last ω, so each slice reports the matches that end in it, and no others;
-* ASK has one answer for the whole run, so it is one part;
+* ASK has one answer for the whole run, so it is one part; with FIRST each key has one match;
+* what AFTER MATCH discards reaches back beyond a sliding window, so that is not cut by time;
 * everything else is one part, too. A variable that all GPMs share is no key: a run's mapping set moves as a whole
   (Definition 10), so a mapping that leaves early decides for the others.
 
@@ -61,7 +62,7 @@ class Layout:
         elif cuts:
             yield f"partitioned by {' and '.join(cuts)}; the engine runs on each part"
         else:
-            yield "recognised in one partition: no tumbling window and no PARTITION BY to cut at, or an ASK"
+            yield "recognised in one partition: no tumbling window and no PARTITION BY to cut at, an ASK, or FIRST"
         if self.blanks:
             yield "instants without a value are kept, for ',', Kleene+ and windows that have no match"
 
@@ -73,6 +74,7 @@ def lay_out(query: CompiledQuery) -> Layout:
     by_key = bool(query.checked.partition)
     window = query.window()
     clauses = query.checked.clauses
+    forgets, once = query.checked.after is not None, query.checked.tree.once
     # Inside a partition an instant can count without a value, by its mappings before the FILTERs; those need it all.
     may_join = not (contiguous and by_key)
     return Layout(
@@ -81,9 +83,9 @@ def lay_out(query: CompiledQuery) -> Layout:
         joined=tuple(name for name, pattern in patterns.items() if may_join and _is_joinable(pattern)),
         blanks=contiguous or clauses.one_group,
         windows=clauses.one_group,
-        by_window=window.tumbles and not clauses.ask,
+        by_window=window.tumbles and not clauses.ask and not once,
         by_key=by_key and not clauses.by_window and not clauses.ask,
-        by_slice=window.slides and not window.by_position and not by_key and not clauses.ask,
+        by_slice=window.slides and not window.by_position and not by_key and not clauses.ask and not forgets,
         ordered=clauses.by_window and clauses.ordered,
     )
 

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spaseq.core.errors import OptionError
 from spaseq.core.events import EventOptions, TupleWords
-from spaseq.core.events.batch import INSTANTS
+from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.events.options import one_of
 from spaseq.core.events.streams import table_bytes, table_of_bytes
 from spaseq.core.events.timestamps import TimestampAssigner
@@ -294,11 +294,11 @@ class TupleEvaluation:
             "counts": (self._matches, self._malformed),
             "stream": self._stream.contents(),
         }
-        return seal(self._identity(), state, (INSTANTS,))
+        return seal(self._identity(), state, (INSTANTS, DURATIONS))
 
     def restore(self, state: bytes) -> None:
         """Goes on from a snapshot of an evaluation of the same query. `OptionError` for anything else."""
-        unseal(state, self._identity(), (INSTANTS,), self._restored)
+        unseal(state, self._identity(), (INSTANTS, DURATIONS), self._restored)
 
     def _restored(self, state: dict[str, Any]) -> None:
         self._clock.restore(state["clock"])

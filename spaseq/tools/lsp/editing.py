@@ -52,7 +52,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word that may be written, and its kind: `keyword`, `variable`, `GPM`, `stream` or `prefix`."""
+    """A word that may be written, and its kind: `keyword`, `variable`, `function`, `GPM`, `stream` or `prefix`."""
 
     text: str
     kind: str
@@ -135,6 +135,9 @@ def meaning(language: str, text: str, offset: int) -> tuple[int, int, str] | Non
             if part.end() <= offset:
                 continue
             word = part[0].lower()
+            told = _hovers()[language]["functions"].get(word)
+            if told is not None and text.startswith("(", part.end()):
+                return part.start(), part.end(), f"**{word.upper()}**\n\n{told}"
             if word not in words or (pattern is not _NAME and language == "spaseq" and not _between(text, offset)):
                 break
             title = words[word]
@@ -159,7 +162,8 @@ def words_at(language: str, text: str, offset: int) -> list[Word]:
     named = list(dict.fromkeys(_names(language, rest)))
     if begun[:1] in ("?", "$"):
         return [word for word in named if word.kind == "variable"]
-    return named + [Word(word.upper() if len(word) > 1 else word, "keyword") for word in keywords(language)]
+    offered = named + [Word(word.upper() if len(word) > 1 else word, "keyword") for word in keywords(language)]
+    return offered + [Word(name.upper(), "function") for name in _hovers()[language]["functions"]]
 
 
 def _names(language: str, text: str) -> Iterator[Word]:

@@ -30,6 +30,7 @@ _KINDS: Final = {
     "keyword": types.CompletionItemKind.Keyword,
     "variable": types.CompletionItemKind.Variable,
     "GPM": types.CompletionItemKind.Function,
+    "function": types.CompletionItemKind.Function,
     "stream": types.CompletionItemKind.Module,
     "prefix": types.CompletionItemKind.Module,
 }

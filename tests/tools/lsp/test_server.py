@@ -190,11 +190,15 @@ def test_every_word_has_a_meaning_from_the_reference() -> None:
             found = meaning(language, f" {word.upper()} ", 2 if len(word) > 1 else 1)
             assert found is not None and len(found[2]) > 100, word
     assert meaning("ceql", "SELECT * WHERE A ; B", 17) == (17, 18, meaning("ceql", ";", 0)[2])  # type: ignore[index]
+    day = "SELECT * WHERE A AS x FILTER x[DAY(day) = 1] WITHIN 1 DAY"
+    assert "**DAY**" in meaning("ceql", day, day.index("DAY("))[2]  # type: ignore[index]
+    assert "**DAY**" not in meaning("ceql", day, len(day) - 2)[2]  # type: ignore[index]
     assert meaning("ceql", "-- SELECT", 4) is None and meaning("spaseq", "<http://e.org/select>", 15) is None
     assert meaning("spaseq", "SELECT * { SEQ (A{2} ; B)", 21) is not None
 
 
 def test_words_of_comments_and_texts_are_not_offered() -> None:
+    assert {Word("LOWER", "function"), Word("BETWEEN", "keyword")} <= {*words_at("ceql", CEQL, len(CEQL))}
     assert Word("first", "variable") in words_at("ceql", CEQL, len(CEQL))
     text = "-- AS wrong\nSELECT * WHERE A AS x FILTER x.v = 'AS text' "
     assert {word.text for word in words_at("ceql", text, len(text)) if word.kind == "variable"} == {"x"}

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from spaseq.core.after import AfterText
 from spaseq.core.errors import OptionError
 from spaseq.core.watch import TEXT_LENGTH, memory_of_machine
 
@@ -69,6 +70,15 @@ class AfterMatch:
     rule: After
     variable: str = ""
     keyed: bool = True
+
+    @staticmethod
+    def of(clause: AfterText | None, variable: str, *, once: bool, keyed: bool) -> AfterMatch | None:
+        """The rule of a query with this clause, or of one that reports a match `once`; None if nothing is discarded."""
+        if once:
+            return AfterMatch(After.ONCE, keyed=keyed)
+        if clause is None or clause is AfterText.NO_SKIP:
+            return None
+        return AfterMatch(After[clause.name], variable, keyed)
 
     @property
     def on_variable(self) -> bool:

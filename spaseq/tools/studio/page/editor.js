@@ -3,6 +3,7 @@
 const KINDS = {
   "comment.line": "comment", "comment.block": "comment", "string.quoted": "string", "variable.other": "variable",
   "keyword.control": "keyword", "constant.numeric": "number", "entity.name.type.iri": "iri", "entity.name.tag": "tag",
+  "entity.name.function": "tag",
 };
 const LONGEST = 100000; // characters that get colours
 

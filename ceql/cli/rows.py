@@ -1,0 +1,96 @@
+"""The rows that SELECT computes of matches, in the shapes that writers of formats ask for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ceql.cli.output import FoundMatches, Tables, as_json, fit
+from spaseq.core.events import format_duration, format_time
+from spaseq.core.events.time import iso_duration
+from spaseq.tools.command.writers import Results
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class FoundRows(FoundMatches):
+    """The rows of the first `limit` matches: exactly the columns that SELECT computes, in every format."""
+
+    ruled = True
+
+    def __init__(self, matches: Tables, limit: int | None, unit: str) -> None:
+        super().__init__(matches, limit, unit)
+        self.spare = 0
+        self.right: Sequence[int] = ()
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """A row as JSON: times as xsd:dateTime, durations as xsd:dayTimeDuration, numbers that JSON lacks as texts."""
+        for table in self._rows():
+            for row in _written(table, iso_duration).to_pylist():
+                yield {name: as_json(value) for name, value in row.items()}
+                self.written += 1
+
+    def cells(self) -> Iterator[Sequence[Any]]:
+        """Rows of cells. NULL is empty, a list is a JSON array."""
+        yield list(self._matches.columns)
+        for row in self.objects():
+            yield [_cell(value) for value in row.values()]
+
+    def texts(self) -> Iterator[Sequence[str]]:
+        """As `cells`, with NULL by its name; numbers at the right."""
+        import pyarrow as pa
+
+        tables = self._rows()
+        first = next(tables, None)
+        if first is not None:
+            numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_duration)
+            self.right = [place for place, kind in enumerate(first.schema.types) if any(test(kind) for test in numbers)]
+        yield list(self._matches.columns)
+        while first is not None:
+            for row in _written(first, format_duration).to_pylist():
+                yield ["NULL" if value is None else str(_cell(as_json(value))) for value in row.values()]
+                self.written += 1
+            first = next(tables, None)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows as Arrow tables of one schema; `EventError` for a column whose type changes."""
+        schema: pa.Schema | None = None
+        for table in self._rows():
+            schema = schema or table.schema
+            yield table if table.schema == schema else fit(table, schema)
+            self.written += len(table)
+        if schema is None:
+            yield self._matches.empty()
+
+    def _rows(self) -> Iterator[pa.Table]:
+        return (table.rows() for table in self._tables())
+
+
+def results_of(matches: Tables, limit: int | None, unit: str) -> Results:
+    """The results of a query: rows if SELECT computes columns, else matches."""
+    return (FoundRows if matches.columns else FoundMatches)(matches, limit, unit)
+
+
+def _written(table: pa.Table, duration: Callable[[int], str]) -> pa.Table:
+    """The table with times in UTC and durations as texts."""
+    import pyarrow as pa
+
+    for place, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_duration(kind) or (pa.types.is_timestamp(kind) and kind.tz == "UTC"):
+            in_ns = pa.duration("ns") if pa.types.is_duration(kind) else pa.timestamp("ns", "UTC")
+            write = duration if pa.types.is_duration(kind) else format_time
+            values = table.column(place).cast(in_ns).cast(pa.int64()).to_pylist()
+            texts = [None if value is None else write(value) for value in values]
+            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+    return table
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool | list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return value

@@ -1,0 +1,322 @@
+"""The columns that SELECT computes: a row for each match.
+
+The parts of an expression that read events are computed first, a column each: attributes, aggregates, times. The
+expression is then evaluated on them, as conditions are on the columns of events (`ceql.expressions.vectorized`). A
+variable that took no event gives NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ceql.expressions.scalar import compile_value
+from ceql.expressions.vectorized import operand, truths
+from ceql.operators.values import ARROW_TYPES
+from ceql.results.bindings import Bindings, plain
+from ceql.results.column_types import INSTANTS, ColumnTypes, Types
+from ceql.results.history import History
+from ceql.results.segments import aggregate, extreme, one_by_one
+from ceql.semantics.selection import MATCH_TIMES, column_name
+from ceql.syntax import ast
+from ceql.syntax.printer import print_expression
+from ceql.syntax.walk import attributes_of, is_aggregate, replace, variables_of
+from spaseq.core.errors import EventError
+from spaseq.core.events import Column, Duration, EventBatch, Instant, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.core.events.batch import encode_texts
+from spaseq.core.events.columns import DurationColumn, getter_of
+from spaseq.core.events.mixed import Odd, array_of
+from spaseq.core.events.time import unit_nanoseconds
+
+if TYPE_CHECKING:
+    from spaseq.core.engine import MatchBatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    """A column: its name, its expression, and the same with `#k` in place of each part that is read of a match."""
+
+    name: str
+    expression: ast.Expression
+    over: ast.Expression
+
+
+class Selected:
+    """The columns of a query. `attributes` are those that it reads, `names` the names of the columns."""
+
+    def __init__(self, query: ast.Query) -> None:
+        self._leaves: dict[ast.Expression, str] = {}
+        self._brackets = {name.text: [n.text for n in bracket] for bracket in query.partition for name in bracket}
+        self._columns = [
+            _Computed(column_name(c), c.expression, replace(c.expression, self._leaf)) for c in query.selection.columns
+        ]
+        self._combined = {a.name for c in self._columns for a in attributes_of(c.over) if a is not c.over}
+        self.names: tuple[str, ...] = tuple(column.name for column in self._columns)
+        read = (a.name for leaf in self._leaves for a in attributes_of(leaf) if a.variable is not None)
+        keys = (n for leaf in self._leaves for n in self._brackets.get(getattr(leaf, "name", ""), ()))
+        self.attributes: tuple[str, ...] = tuple(dict.fromkeys((*read, *keys)))
+
+    @property
+    def match_time(self) -> str:
+        """The time of a match that a column reads; empty if none does."""
+        bare = (leaf.name for leaf in self._leaves if isinstance(leaf, ast.Attribute) and leaf.variable is None)
+        return next((name for name in bare if name not in self._brackets), "")
+
+    def _leaf(self, part: ast.Expression) -> ast.Expression | None:
+        if not isinstance(part, ast.Attribute | ast.Earlier) and not is_aggregate(part):
+            return None
+        return ast.Attribute(self._leaves.setdefault(part, f"#{len(self._leaves)}"), span=part.span)
+
+    def types(self, attributes: Types, iso: bool) -> pa.Schema:
+        """The columns' types, if those of attributes are these; null for one that is not known. `iso`: events have
+        times, not numbers."""
+        types = ColumnTypes(attributes, iso, self._brackets)
+        return pa.schema([(c.name, types.of(c.expression) or pa.null()) for c in self._columns])
+
+    def table(
+        self, matches: MatchBatch, history: History, bindings: Bindings | None, times: Times, declared: Types
+    ) -> pa.Table:
+        """A row for each match. `declared`: the types of attributes that a schema gives.
+
+        Raises `EventError` if kinds of values do not go together. Cost: O(events taken by the variables that it reads).
+        """
+        history = history.about(matches)
+        events = history.columns(self.attributes)
+        read = _Read(matches, history, events, bindings, self._brackets, times)
+        try:
+            return self._table(matches, read, events, times, declared)
+        except EventError as error:
+            problem = error.problem
+            for part, name in self._leaves.items():
+                problem = problem.replace(f"`{name}`", print_expression(part))
+            raise EventError(problem, source="SELECT", hint=error.hint) from None
+
+    def _table(self, matches: MatchBatch, read: _Read, events: pa.Table, times: Times, declared: Types) -> pa.Table:
+        found = {name: read.leaf(part) for part, name in self._leaves.items()}
+        batch = _batch(pa.table({name: found[name] for name in self._combined}), len(matches))
+        known = {**declared, **{field.name: _value_type(field.type) for field in events.schema}}
+        types = self.types({name: kind for name, kind in known.items() if kind != pa.null()}, times.iso)
+        arrays = [
+            _cast(plain(found[c.over.name]) if isinstance(c.over, ast.Attribute) else _evaluate(c.over, batch), kind)
+            for c, kind in zip(self._columns, types.types, strict=True)
+        ]
+        return pa.table(dict(zip(self.names, arrays, strict=True)))
+
+
+class HasForm(Protocol):
+    """The part of `EventCounters` that knows the form of times."""
+
+    @property
+    def iso_times(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The form of the times of events: `counters.iso_times` says if they are dates, else they are numbers in `unit`."""
+
+    counters: HasForm
+    unit: str
+
+    @property
+    def iso(self) -> bool:
+        """True if the events have dates."""
+        return self.counters.iso_times
+
+    def column(self, stamps: np.ndarray) -> pa.Array:
+        """Times in nanoseconds as the events have them."""
+        if self.iso:
+            return pa.array(stamps, pa.int64()).cast(INSTANTS)
+        scale = unit_nanoseconds(self.unit)
+        return pa.array(stamps // scale if not (stamps % scale).any() else stamps / scale)
+
+
+class _Read:
+    """The values that expressions read of some matches. `events` is a table of all events of `history`."""
+
+    def __init__(
+        self, matches: MatchBatch, history: History, events: pa.Table, bindings: Bindings | None,
+        brackets: Mapping[str, list[str]], times: Times,
+    ) -> None:  # fmt: skip
+        self._matches = matches
+        self._history = history
+        self._events = events
+        self._bindings = bindings
+        self._brackets = brackets
+        self._times = times
+        self._rows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._batches: dict[str, EventBatch] = {}
+
+    def leaf(self, part: ast.Expression) -> pa.Array:
+        """The values of a part, one for each match."""
+        match part:
+            case ast.Attribute(name, None):
+                return self._bare(name)
+            case ast.Attribute(name, str() as variable):
+                return self._at(name, variable, self._of(variable)[0][1:] - 1)
+            case ast.Earlier(ast.Attribute(name, str() as variable), 0):
+                return self._at(name, variable, self._of(variable)[0][:-1])
+            case ast.Earlier(ast.Attribute(name, str() as variable), back):
+                offsets = self._of(variable)[0]
+                places = offsets[1:] - 1 - back
+                return self._at(name, variable, np.where(places < offsets[:-1], -1, places))
+            case ast.Call(function, (argument,)):
+                return self._aggregate(function, argument, part)
+        raise AssertionError(f"{part} is read of no match")
+
+    def _of(self, variable: str) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets (m + 1,) and the rows of `events` that a variable took."""
+        if variable not in self._rows:
+            assert self._bindings is not None
+            offsets, positions = self._bindings.of(self._matches, variable)
+            rows = self._history.rows(positions) if len(positions) else positions
+            self._rows[variable] = offsets, rows
+        return self._rows[variable]
+
+    def _at(self, name: str, variable: str, places: np.ndarray) -> pa.Array:
+        """The attribute of the event at a place among all that the variable took; NULL for matches with none."""
+        offsets, rows = self._of(variable)
+        return self._values_at(name, rows, np.where(offsets[1:] > offsets[:-1], places, -1))
+
+    def _values_at(self, name: str, rows: np.ndarray, places: np.ndarray) -> pa.Array:
+        """The attribute of the events at `rows[places]`, NULL where the place is -1."""
+        if name not in self._events.column_names or not len(rows):
+            return pa.nulls(len(places))
+        none, chosen = places < 0, rows[places]
+        column = self._events.column(name)
+        if not none.any():
+            return _one(column.take(pa.array(chosen)))
+        if pa.types.is_union(column.type):
+            values = _one(column.take(pa.array(chosen))).to_pylist()
+            return array_of([None if missing else value for value, missing in zip(values, none.tolist(), strict=True)])
+        return _one(column.take(pa.array(chosen, mask=none)))
+
+    def _bare(self, name: str) -> pa.Array:
+        """An attribute of PARTITION BY, the first of its bracket that is not NULL; or a time of the match."""
+        matches = self._matches
+        if name not in self._brackets:
+            places = matches.start if name == MATCH_TIMES[0] else matches.end
+            return self._times.column(self._history.times(places))
+        rows = self._history.rows(matches.positions[matches.offsets[1:] - 1])
+        every = np.arange(len(rows))
+        found = [plain(self._values_at(each, rows, every)) for each in self._brackets[name]]
+        try:
+            return found[0] if len(found) == 1 else pc.coalesce(*found)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+        pieces = zip(*(array.to_pylist() for array in found), strict=True)
+        return array_of([next((v for v in piece if v is not None), None) for piece in pieces])
+
+    def _aggregate(self, function: str, argument: ast.Expression, node: ast.Expression) -> pa.Array:
+        if isinstance(argument, ast.Variable):
+            return pa.array(np.diff(self._of(argument.name)[0]), pa.int64())
+        (variable,) = set(variables_of(argument))
+        offsets, rows = self._of(variable)
+        name = argument.name if isinstance(argument, ast.Attribute) else None
+        if function in ("FIRST", "LAST") and name is not None:
+            return self._at(name, variable, offsets[:-1] if function == "FIRST" else offsets[1:] - 1)
+        if function == "COLLECT" and name is not None:
+            values = self._values_at(name, rows, np.arange(len(rows)))
+            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), plain(values))
+        values = operand(argument, self._batch(variable))
+        if function in ("MIN", "MAX"):
+            best = extreme(function, values, offsets)
+            if best is not None:
+                return self._values_at(name, rows, best) if name is not None else _at_rows(values, best)
+        found = aggregate(function, values, offsets)
+        if found is None:
+            found = _array(one_by_one(function, values, offsets), node)
+        return found
+
+    def _batch(self, variable: str) -> EventBatch:
+        """The events that a variable took, those of all matches."""
+        if variable not in self._batches:
+            rows = self._of(variable)[1]
+            self._batches[variable] = _batch(self._events.take(pa.array(rows, pa.int64())), len(rows))
+        return self._batches[variable]
+
+
+def _batch(table: pa.Table, count: int) -> EventBatch:
+    """A table of values as events, for expressions to be evaluated on."""
+    return EventBatch(encode_texts(table), "", np.zeros(count, np.int64), np.arange(count))
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    """The column in one array, not encoded."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def _at_rows(column: Column | None, rows: np.ndarray) -> pa.Array:
+    """The values of a column at these rows, NULL for -1."""
+    none = rows < 0
+    if column is None:
+        return pa.nulls(len(rows))
+    return arrow_of(column, len(rows)).take(pa.array(rows, mask=none))
+
+
+def _array(values: list[Any], node: ast.Expression) -> pa.Array:
+    try:
+        return array_of(values)
+    except Odd:
+        raise EventError(f"{print_expression(node)} has values that no column holds") from None
+
+
+def _evaluate(node: ast.Expression, batch: EventBatch) -> pa.Array:
+    """The values of an expression over columns of matches."""
+    count = len(batch)
+    if isinstance(node, ast.Condition):
+        true, known = truths(node, batch)
+        return pa.array(true, mask=None if known is None else ~known)
+    if not any(True for _ in attributes_of(node)):
+        return pa.array([_constant(node)] * count)
+    return arrow_of(operand(node, batch), count)
+
+
+def _constant(node: ast.Expression) -> Any:
+    of_nothing: Callable[[None], Any] = compile_value(node, lambda attribute: lambda none: None)
+    return of_nothing(None)
+
+
+def arrow_of(column: Column | None, count: int) -> pa.Array:
+    """A column as an Arrow array; one of NULLs for None."""
+    match column:
+        case None:
+            return pa.nulls(count)
+        case TextColumn(codes, texts):
+            return texts.take(pa.array(codes, pa.int32(), mask=codes < 0))
+        case TruthColumn(values, known):
+            return pa.array(values, mask=None if known is None else ~known)
+        case TimeColumn(values, known) | DurationColumn(values, known):
+            kind = ARROW_TYPES[column.kind]
+            return pa.array(values, pa.int64(), mask=None if known is None else ~known).cast(kind)
+        case NumberColumn(values, known, None):
+            return pa.array(values, mask=None if known is None else ~known)
+    return plain(array_of(list(map(_python, map(getter_of(column), range(count))))))
+
+
+def _python(value: Any) -> Any:
+    """A value of an expression as Arrow takes it."""
+    if isinstance(value, tuple):
+        return list(value)
+    kind = np.datetime64 if isinstance(value, Instant) else np.timedelta64 if isinstance(value, Duration) else None
+    return value if kind is None else kind(int(value), "ns")
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The array as one of `kind`, if that is known and holds its values."""
+    if array.type == kind or pa.types.is_null(kind) or pa.types.is_union(kind):
+        return array
+    try:
+        return array.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return array

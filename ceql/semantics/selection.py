@@ -1,0 +1,75 @@
+"""The columns that SELECT computes: their names, and what the bare names in them stand for.
+
+A bare name is an attribute of PARTITION BY, which all events of a match share, or `MATCH_START` or `MATCH_END`, the
+times of the match. A list of bare names that are all variables is a list of variables.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Final
+
+from ceql.operators.functions import FUNCTIONS
+from ceql.semantics.scopes import defined_names
+from ceql.syntax import ast
+from ceql.syntax.printer import print_expression
+from ceql.syntax.walk import replace, variables_of
+
+MATCH_TIMES: Final = ("MATCH_START", "MATCH_END")
+"""The times of the event at which a match starts, and of that at which it ends."""
+
+
+def with_columns(query: ast.Query) -> ast.Query:
+    """The query with each bare name in SELECT read as what it stands for; the same object if there is none."""
+    selection, known = query.selection, bare_names(query)
+    variables = defined_names(query.where)
+
+    def stands_for(name: str) -> str | None:
+        upper = name.upper()
+        return name if name in known else upper if upper in MATCH_TIMES and name not in variables else None
+
+    columns = selection.columns
+    bare = [item.variable for item in selection.items or () if not item.attributes]
+    if any(name not in variables and stands_for(name) for name in bare) and len(bare) == len(selection.items or ()):
+        columns = tuple(
+            ast.Column(ast.Attribute(item.variable, span=item.span), span=item.span) for item in selection.items or ()
+        )
+
+    def read(part: ast.Expression) -> ast.Expression | None:
+        match part:
+            case ast.Call(name, (ast.Variable(argument),)) if _is_of_events(name) and argument in variables:
+                return part
+            case ast.Variable(name) | ast.Attribute(name, None):
+                meant = stands_for(name)
+                return None if meant is None else ast.Attribute(meant, span=part.span)
+        return None
+
+    read_columns = tuple(dataclasses.replace(c, expression=replace(c.expression, read)) for c in columns)
+    if not read_columns:
+        return query
+    items = None if columns is not selection.columns else selection.items
+    return dataclasses.replace(query, selection=dataclasses.replace(selection, items=items, columns=read_columns))
+
+
+def _is_of_events(name: str) -> bool:
+    return name in FUNCTIONS and "event" in FUNCTIONS[name].takes
+
+
+def bare_names(query: ast.Query) -> frozenset[str]:
+    """The attributes of PARTITION BY."""
+    return frozenset(name.text for bracket in query.partition for name in bracket)
+
+
+def column_name(column: ast.Column) -> str:
+    """The name of a column: that of its AS, else that of the attribute that it is, else its text."""
+    if column.name is not None:
+        return column.name.text
+    match column.expression:
+        case ast.Attribute(name) | ast.Earlier(ast.Attribute(name)):
+            return name
+    return print_expression(column.expression)
+
+
+def read_variables(query: ast.Query) -> tuple[str, ...]:
+    """The variables that the columns of SELECT read."""
+    return tuple(dict.fromkeys(name for c in query.selection.columns for name in variables_of(c.expression)))

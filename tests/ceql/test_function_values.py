@@ -1,0 +1,122 @@
+"""Functions mean the same on columns, on single values and in the generated code of pushed events."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import ceql
+from ceql.expressions.codegen import Unfit, compile_bits
+from ceql.expressions.predicates import Satisfies
+from ceql.expressions.scalar import compile_condition
+from ceql.expressions.vectorized import evaluate
+from ceql.syntax import ast
+from ceql.syntax.parse import parse
+from ceql.syntax.printer import print_query
+from spaseq.core.errors import EventError
+from spaseq.core.events import EventBatch, EventOptions, EventStream
+from tests.support import drawn_functions
+
+
+def batch_of(events: list[dict[str, Any]]) -> EventBatch:
+    (batch,) = EventStream({"": [{"type": "E", **e} for e in events]}, EventOptions(from_arrival=True))
+    return batch
+
+
+def condition(text: str) -> ast.Condition:
+    query = parse(f"SELECT * WHERE E FILTER E[{text}]")
+    assert parse(print_query(query)) == query, text
+    formula = query.where
+    assert isinstance(formula, ast.Filter) and isinstance(formula.condition, ast.Holds)
+    return formula.condition.condition
+
+
+ERROR = "error"
+COUNT = int(os.environ.get("SPASEQ_RANDOM", 600))
+
+
+def by_column(node: ast.Condition, events: list[dict[str, Any]]) -> list[bool] | str:
+    try:
+        return [bool(t) for t in evaluate(node, batch_of(events))]
+    except EventError:
+        return ERROR
+
+
+def by_event(node: ast.Condition, events: list[dict[str, Any]]) -> list[bool] | str:
+    batch = batch_of(events)
+    test = compile_condition(node, lambda attribute: batch.getter(attribute.name))
+    try:
+        return [test(row) is True for row in range(len(batch))]
+    except EventError:
+        return ERROR
+
+
+def by_code(node: ast.Condition, events: list[dict[str, Any]]) -> list[bool] | str:
+    """As pushed events are tested, one by one; those that need columns as batches of one."""
+    bits = compile_bits((Satisfies(node),), "type", "")
+    assert bits is not None
+    found = []
+    try:
+        for event in events:
+            try:
+                found.append(bits({"type": "E", **event}) == 1)
+            except Unfit:
+                found.append(bool(evaluate(node, batch_of([event]))[0]))
+    except EventError:
+        return ERROR
+    return found
+
+
+@pytest.mark.parametrize("mixes", [False, True])
+def test_all_evaluators_agree_on_random_conditions(mixes: bool) -> None:
+    truths: dict[Any, int] = {}
+    for seed in range(COUNT):
+        draw = random.Random(f"{seed} {mixes}")
+        text = drawn_functions.expression("c", draw, draw.randrange(1, 4))
+        events = [drawn_functions.event(draw, mixes) for _ in range(draw.randrange(1, 7))]
+        node = condition(text)
+        expected = by_event(node, events)
+        assert by_column(node, events) == expected, (text, events)
+        assert by_code(node, events) == expected, (text, events)
+        for truth in {expected} if expected == ERROR else expected:
+            truths[truth] = truths.get(truth, 0) + 1
+    assert truths[True] > COUNT / 3 and truths[False] > COUNT / 3, truths
+    assert not mixes or truths[ERROR] > COUNT / 50
+
+
+def test_conditions_on_two_variables() -> None:
+    """The kernels, with batches and with pushed events, against every pair of events."""
+    found = 0
+    for seed in range(400):
+        draw = random.Random(seed)
+        text = drawn_functions.expression("c", draw, draw.randrange(1, 3), ("x", "y"))
+        if not {"x", "y"} <= set(re.findall(r"\b[xy](?=\.)", text)):
+            continue
+        events = [{"type": draw.choice("AB"), **drawn_functions.event(draw, False)} for _ in range(9)]
+        formula = parse(f"SELECT * WHERE A AS x ; B AS y FILTER {text}").where
+        assert isinstance(formula, ast.Filter)
+        batch = batch_of(events)
+        lookup = functools.partial(_of_pair, batch)
+        test = compile_condition(formula.condition, lookup)
+        expected = [
+            (i, j) for j in range(9) for i in range(j)
+            if (events[i]["type"], events[j]["type"]) == ("A", "B") and test((i, j)) is True
+        ]  # fmt: skip
+        query = ceql.compile(f"SELECT * WHERE A AS x ; B AS y FILTER {text}")
+        assert sorted(m.positions for m in query.run(events)) == sorted(expected), (text, events)
+        session = query.open()
+        pushed = [m.positions for event in events for m in session.push(event)]
+        assert sorted(pushed) == sorted(expected), (text, events)
+        found += len(expected)
+    assert found > 150
+
+
+def _of_pair(batch: EventBatch, attribute: ast.Attribute) -> Callable[[tuple[int, int]], Any]:
+    get, place = batch.getter(attribute.name), "xy".index(attribute.variable or "")
+    return lambda pair: get(pair[place])

@@ -1,0 +1,145 @@
+"""SELECT computes columns: rows of matches, against their definition, on every road."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ceql
+from ceql.operators.functions import FUNCTIONS
+from ceql.results.segments import aggregate, extreme, one_by_one
+from spaseq.core.events import column_of
+from spaseq.core.events.mixed import array_of
+from tests.support import oracle_select as o
+
+WHERE = {
+    "A AS a ; B AS b": ("a", "b"),
+    "A AS a+ ; B AS b": ("a", "b"),
+    "A AS a? ; B AS b": ("a", "b"),
+    "(A OR B) AS c+ ; B AS b": ("b", "c"),
+    "A AS a ; A AS b ; B": ("A", "B", "a", "b"),
+    "A AS a->+ -> B AS b": ("a", "b"),
+}
+TAILS = ("", "PARTITION BY [u]", "WITHIN 6 EVENTS", "PARTITION BY [u] WITHIN 5 SECONDS")
+
+
+def events(rng: random.Random, count: int) -> list[dict[str, Any]]:
+    def draw(values: list[Any]) -> Any:
+        return rng.choice(values)
+
+    found = []
+    for place in range(count):
+        event = {
+            "type": draw(["A", "A", "B", "C"]), "time": place, "u": draw(["k", "l"]),
+            "n": draw([None, 0, 1, 2, -3, 10**17]), "x": draw([None, 0.0, 1.5, -2.25, 1e100]),
+            "s": draw([None, "", "a", "B", "ä", "aa"]),
+        }  # fmt: skip
+        found.append({name: value for name, value in event.items() if value is not None})
+    return found
+
+
+def rows_by_definition(query: str, drawn: list[o.Drawn], given: list[dict[str, Any]]) -> list[list[Any]]:
+    """The rows by definition, of the valuations that differ in the variables that columns read."""
+    used = frozenset().union(*(d.variables for d in drawn))
+    seen, found = set(), []
+    for match in ceql.compile(query).run(given, valuations=True):
+        by = {v: match.bindings.get(v, []) for v in sorted(used)}
+        key = (match.start, match.end, match.positions, repr(by))
+        if key in seen:
+            continue
+        seen.add(key)
+        by_name = {v: [given[p] for p in places] for v, places in by.items()}
+        every = [given[p] for p in match.positions]
+        taken = o.Taken(by_name, every, given[match.start]["time"], given[match.end]["time"])
+        found.append([d.of(taken) for d in drawn])
+    return found
+
+
+def same(one: Any, two: Any) -> bool:
+    if isinstance(one, list):
+        return len(one) == len(two) and all(map(same, one, two))
+    if isinstance(one, float) and isinstance(two, float | int):
+        return one == two or math.isclose(one, two, rel_tol=1e-9, abs_tol=1e-9)
+    return one == two and (one is None) == (two is None)
+
+
+def assert_rows(found: list[dict[str, Any]], wanted: list[list[Any]], text: str) -> None:
+    rows = [list(row.values()) for row in found]
+    assert len(rows) == len(wanted), text
+    left = [repr(row) for row in wanted]
+    if all(map(same, rows, wanted)):
+        return
+    rows.sort(key=repr)
+    wanted = sorted(wanted, key=repr)
+    for row, want in zip(rows, wanted, strict=True):
+        assert same(row, want), (text, row, want, left)
+
+
+def check(seed: int) -> None:
+    rng = random.Random(seed)
+    where, variables = rng.choice(list(WHERE.items()))
+    tail = rng.choice(TAILS)
+    drawn = [o.column(rng, variables) for _ in range(rng.randint(1, 4))]
+    if "PARTITION" not in tail:
+        drawn = [
+            d for d in drawn if not any(word == "u" for word in d.text.replace("(", " ").replace(")", " ").split())
+        ]
+    if not drawn:
+        return
+    given = events(rng, rng.randint(0, 9))
+    columns = ", ".join(f"{d.text} AS c{i}" for i, d in enumerate(drawn))
+    text = f"SELECT {columns} WHERE {where} {tail}"
+    query = ceql.compile(text)
+    wanted = rows_by_definition(f"SELECT {', '.join(variables)} WHERE {where} {tail}" if "A" in variables
+                      else f"SELECT * WHERE {where} {tail}", drawn, given)  # fmt: skip
+    assert_rows([match.row for match in query.run(given)], wanted, text)
+    assert_rows(query.run(given).to_arrow().to_pylist(), wanted, text)
+    parts = [given[:4], given[4:5], given[5:]]
+    assert_rows([match.row for match in query.run(part for part in parts if part)], wanted, text)
+    with query.open() as session:
+        rows = [match.row for event in given for match in session.push(event)]
+        state = session.snapshot()
+    assert_rows(rows + [match.row for match in session.rest], wanted, text)
+    middle = len(given) // 2
+    with query.open() as session:
+        rows = [match.row for match in session.push(given[:middle])]
+        state = session.snapshot()
+    with query.open(state) as session:
+        rows += [match.row for match in session.push(given[middle:])]
+    assert_rows(rows + [match.row for match in session.rest], wanted, text)
+
+
+@pytest.mark.parametrize("first", range(0, 200, 20))
+def test_random_columns_are_as_defined_on_every_road(first: int) -> None:
+    for seed in range(first, first + 20):
+        check(seed)
+
+
+@pytest.mark.parametrize("values", [
+    [1, 2, None, -5, 3, 3, 1 << 60, None], [0.5, None, -0.0, 1e300, 2.0, 2.0, 0.0, 7.25],
+    [1, 2.5, None, 3, 3.0, 0, -1, 2], ["a", None, "", "ä", "B", "a", "b", "a"],
+], ids=["whole", "doubles", "both", "texts"])  # fmt: skip
+def test_aggregates_of_segments_are_those_of_single_values(values: list[Any]) -> None:
+    """To the last bit, short and long segments alike."""
+    rng = random.Random(7)
+    for _ in range(20):
+        lengths = [rng.choice((0, 1, 2, 5, 200)) for _ in range(6)]
+        offsets = np.cumsum([0, *lengths])
+        drawn = [rng.choice(values) for _ in range(int(offsets[-1]))]
+        column = column_of(array_of(drawn), "v") if drawn else None
+        for name, function in FUNCTIONS.items():
+            if function.add is None or (isinstance(values[0], str) and name in ("SUM", "AVG", "STDDEV")):
+                continue
+            wanted = one_by_one(name, column, offsets)
+            if name in ("MIN", "MAX"):
+                best = extreme(name, column, offsets)
+                found = None if best is None else [None if i < 0 else drawn[i] for i in best.tolist()]
+            else:
+                array = aggregate(name, column, offsets)
+                found = None if array is None else array.to_pylist()
+            if found is not None:
+                assert list(map(repr, found)) == list(map(repr, wanted)), (name, drawn)

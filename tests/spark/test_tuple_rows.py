@@ -1,0 +1,88 @@
+"""The rows that SELECT computes on Spark: those of the local engine, with Spark's types, however tuples are divided."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+import ceql
+import spaseq.spark
+from spaseq.core.errors import OptionError
+from spaseq.spark.batch.tuples import explain_tuples, run_tuples
+
+pytestmark = pytest.mark.spark
+
+_START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+COLUMNS = (
+    "SELECT MAX id, COUNT(a) AS n, COUNT(DISTINCT a.name) AS names, SUM(a.v) AS total, AVG(a.x) AS mean, b.v + 1 AS k, "
+    "FIRST(a.time) AS since, b.time - FIRST(a.time) AS took, MATCH_END AS ended, COLLECT(a.v) AS vs, b.x > 1 AS big, "
+    "UPPER(b.name) AS loud, MIN(a.name) AS least, COALESCE(b.x, 0) AS x "
+)
+QUERIES = (
+    COLUMNS + "WHERE A AS a+ ; B AS b PARTITION BY [id] WITHIN 20 SECONDS",
+    "SELECT a.v, b.v AS w, a.x / b.v AS ratio WHERE A AS a ; B AS b FILTER a[v > 7] AND b[v > 6] WITHIN 9 SECONDS",
+    "SELECT a.v, COUNT(b) AS n, b.name WHERE A AS a : B+ AS b : C WITHIN 6 EVENTS",
+    "SELECT MATCH_START, a.v WHERE A AS a ; B ; NOT C FILTER a[v > 5] WITHIN 4 SECONDS",
+)
+
+
+def _events(seed: int, count: int) -> list[dict[str, Any]]:
+    rng, now, found = random.Random(seed), 0, []
+    for _ in range(count):
+        now += rng.choice((0, 1, 1, 3))
+        found.append({
+            "type": rng.choice("AABC"), "time": _START + datetime.timedelta(seconds=now), "id": rng.randint(0, 4),
+            "v": rng.randint(0, 9), "x": rng.choice((None, 0.5, 2.0)), "name": rng.choice((None, "a", "B", "ä")),
+        })  # fmt: skip
+    return found
+
+
+def _frame(spark: SparkSession, events: list[dict[str, Any]]) -> Any:
+    schema = "type string, time timestamp, id int, v bigint, x double, name string"
+    return spark.createDataFrame([tuple(event.values()) for event in events], schema)
+
+
+def _plain(rows: list[dict[str, Any]]) -> list[str]:
+    def value(one: Any) -> Any:
+        if isinstance(one, datetime.datetime):
+            return int(one.timestamp())
+        return int(one.total_seconds()) if isinstance(one, datetime.timedelta) else one
+
+    return sorted(repr({name: value(one) for name, one in row.items()}) for row in rows)
+
+
+@pytest.mark.parametrize("text", QUERIES, ids=["keys", "slices", "positions", "absence"])
+@pytest.mark.parametrize("cut", ["auto", "one"])
+def test_rows_are_those_of_the_local_engine(spark: SparkSession, text: str, cut: str) -> None:
+    events = _events(3, 150)
+    query = ceql.compile(text)
+    frame = run_tuples(query, _frame(spark, events), cut=cut)
+    found = spaseq.spark.collect(frame).to_pylist()
+    assert found and _plain(found) == _plain(query.run(events).to_arrow().to_pylist())
+
+
+def test_columns_have_sparks_types_before_any_job(spark: SparkSession) -> None:
+    frame = run_tuples(ceql.compile(QUERIES[0]), _frame(spark, _events(1, 20)))
+    kinds = {field.name: type(field.dataType) for field in frame.schema.fields}
+    assert list(kinds) == list(ceql.compile(QUERIES[0]).columns)
+    assert kinds["id"] is T.IntegerType and kinds["n"] is kinds["total"] is kinds["k"] is T.LongType
+    assert kinds["mean"] is kinds["x"] is T.DoubleType and kinds["big"] is T.BooleanType
+    assert kinds["since"] is kinds["ended"] is T.TimestampType and kinds["took"] is T.DayTimeIntervalType
+    assert kinds["vs"] is T.ArrayType and kinds["loud"] is kinds["least"] is T.StringType
+
+
+def test_no_match_gives_no_rows_with_the_same_columns(spark: SparkSession) -> None:
+    query = ceql.compile("SELECT a.v, b.name WHERE A AS a ; Z AS b")
+    assert [row.asDict() for row in run_tuples(query, _frame(spark, _events(1, 20))).collect()] == []
+    assert "rows: v, name" in explain_tuples(query)
+
+
+def test_a_column_of_an_unknown_type_is_refused_by_name(spark: SparkSession) -> None:
+    query = ceql.compile("SELECT name, COUNT(a) AS n WHERE A AS a PARTITION BY [name, v]")
+    with pytest.raises(OptionError, match="the type of the column name is not known"):
+        run_tuples(query, _frame(spark, _events(1, 20)))

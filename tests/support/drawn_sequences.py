@@ -1,0 +1,101 @@
+"""Random SPAseq queries with AFTER MATCH or FIRST, and with sequences in parentheses."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import spaseq
+from spaseq.core.errors import SpaseqError
+from tests.support import oracle_spaseq_text, strategies
+from tests.support.strategies import SpaseqCase
+
+_RULES = ("PAST LAST EVENT", "PAST LAST EVENT", "TO NEXT EVENT", "TO FIRST", "TO LAST", "")
+
+
+def spaseq_after_case(rng: random.Random) -> SpaseqCase:
+    """A query with AFTER MATCH, or `SELECT FIRST`."""
+    case = strategies.spaseq_case(rng)
+    while strategies.ends_with_negation(case.sequence):
+        case = strategies.spaseq_case(rng)
+    return with_after(rng, case)
+
+
+def with_after(rng: random.Random, case: SpaseqCase) -> SpaseqCase:
+    """The query with a rule for what a match discards, of a GPM that is not negated if it names one."""
+    rule = rng.choice(_RULES)
+    if not rule:
+        return replace(case, select=f"FIRST {case.select}")
+    taking = re.findall(r"[A-Z](?!!)", re.sub(r"\([^()]*\)!", "", case.sequence))
+    name = f" {rng.choice(taking)}" if rule in ("TO FIRST", "TO LAST") else ""
+    return replace(case, clauses=f"{case.clauses} AFTER MATCH SKIP {rule}{name}".strip())
+
+
+def groups_case(rng: random.Random) -> SpaseqCase:
+    """A query with sequences in parentheses, under `+`, `{l,m}`, `?` and `|`, one in the other at times."""
+    while True:
+        base = strategies.spaseq_case(rng)
+        names = [name for name, _ in base.gpms]
+        if len(names) < 2 or strategies.opens_with_negation(base.sequence):
+            continue
+        case = replace(base, sequence=_chain(rng, names, rng.randint(2, 4), 0))
+        if "EVENTS" in case.clauses and strategies.ends_with_negation(case.sequence):
+            continue
+        if rng.random() < 0.2:
+            case = with_after(rng, case)
+        if _is_taken(case):
+            return case
+
+
+def _is_taken(case: SpaseqCase) -> bool:
+    """True if the engine takes it: a FILTER names nothing that comes later, and `!` stands between two elements."""
+    try:
+        oracle_spaseq_text.read(case.text)
+        spaseq.compile(case.text)
+    except (ValueError, SpaseqError):
+        return False
+    return True
+
+
+def _chain(rng: random.Random, names: list[str], length: int, depth: int) -> str:
+    """Elements in a row; at least one of them holds a sequence, unless there are enough around."""
+    elements = [_element(rng, names, depth) for _ in range(length)]
+    if depth == 0 and not any("(" in element for element in elements):
+        elements[rng.randrange(length)] = _sequence(rng, names, depth)
+    return elements[0] + "".join(f" {rng.choice(',;:;')} {element}" for element in elements[1:])
+
+
+def _element(rng: random.Random, names: list[str], depth: int) -> str:
+    kind = rng.random()
+    if kind < (0.35, 0.15, 0)[depth]:
+        return _sequence(rng, names, depth)
+    if kind < 0.5:
+        left, right = rng.sample(names, 2)
+        return f"({left} {rng.choice('&|')} {right}){rng.choice(('', '', '+', '?'))}"
+    return rng.choice(names) + rng.choice(("", "", "", "", "", "+", ";+", ":{1,2}", "?", "!"))
+
+
+def _sequence(rng: random.Random, names: list[str], depth: int) -> str:
+    inside = f"({_chain(rng, names, rng.choice((2, 2, 3)), depth + 1)})"
+    if rng.random() < 0.3:
+        other = rng.choice(names)
+        if rng.random() < 0.3:
+            other = f"({_chain(rng, names, 2, depth + 1)})"
+        inside = f"({inside} | {other})" if rng.random() < 0.5 else f"({other} | {inside})"
+    return inside + rng.choice(("", "+", "+", ";+", ":+", ",+", "{2}", ";{1,2}", ":{0,2}", "?", "+?"))
+
+
+def smaller_sequences(case: SpaseqCase) -> Iterator[SpaseqCase]:
+    """The same with a part less, as both the engine and the oracle take it."""
+    yield from filter(_is_taken, strategies.smaller_spaseq(case))
+    for found in re.finditer(r"\([^()]*\)", case.sequence):
+        for part in re.split(r" [,;:|&] ", found[0][1:-1]):
+            fewer = replace(case, sequence=case.sequence[: found.start()] + part + case.sequence[found.end() :])
+            if _is_taken(fewer):
+                yield fewer
+    for found in re.finditer(r" [,;:|&] [A-Z](?![+{?!;:,])|[A-Z] [,;:|&] ", case.sequence):
+        fewer = replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
+        if _is_taken(fewer):
+            yield fewer
