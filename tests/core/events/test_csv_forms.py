@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import random
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -365,3 +366,12 @@ def test_a_file_that_is_followed_has_a_form(
     words = ["--time-format", "%d.%m.%Y %H:%M", "--encoding", "latin-1", "--format", "csv"]
     assert main(["alert", query, "--events", "-", "--follow", *words]) == 0
     assert capsys.readouterr().out.splitlines() == ["position,time,type", "1,2026-06-15T10:01:00Z,"]
+
+
+def test_no_form_needs_pandas() -> None:
+    """Its import costs half a second of a command."""
+    Path("e.csv").write_text(EURO)
+    script = "import sys; from ceql.cli.main import main; main(sys.argv[1:]); print('pandas' in sys.modules)"
+    words = ["run", "SELECT * WHERE ANY", "--events", "e.csv", "--time-format", "%d.%m.%Y %H:%M", "--format", "count"]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "2\nFalse\n"
