@@ -260,6 +260,16 @@ def test_the_form_of_times_goes_before_the_look_of_a_column() -> None:
         session.push({"type": "A", "time": 5})
 
 
+@pytest.mark.parametrize("second", ["", ', "list": [null]'], ids=["at once", "line by line"])
+def test_the_form_of_times_goes_before_that_of_json(second: str) -> None:
+    Path("e.jsonl").write_text(f'{{"type": "A", "time": "2026-03-04", "b": "2026-03-05"{second}}}\n')
+    given: list[dict[str, Any]] = [{}, {"time": "time"}]
+    for words in given:
+        (batch,) = EventStream({"": "e.jsonl"}, EventOptions(time_format="%Y-%d-%m", **words))
+        assert batch.times.tolist() == [time_by_form("2026-04-03", "%Y-%m-%d")]
+        assert batch.event(0)["b"] == datetime.datetime(2026, 3, 5), "another attribute is of ISO 8601"
+
+
 def _as_csv(rng: random.Random, rows: list[dict[str, Any]], delimiter: str, decimal: str, form: str) -> str:
     """Rows as CSV, written by the rules of the form."""
 
