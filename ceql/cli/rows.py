@@ -28,7 +28,7 @@ class FoundRows(FoundMatches):
     def objects(self) -> Iterator[dict[str, Any]]:
         """A row as JSON: times as xsd:dateTime, durations as xsd:dayTimeDuration, numbers that JSON lacks as texts."""
         for table in self._rows():
-            for row in _written(table, iso_duration).to_pylist():
+            for row in _with_texts(table, iso_duration).to_pylist():
                 yield {name: as_json(value) for name, value in row.items()}
                 self.written += 1
 
@@ -49,7 +49,7 @@ class FoundRows(FoundMatches):
             self.right = [place for place, kind in enumerate(first.schema.types) if any(test(kind) for test in numbers)]
         yield list(self._matches.columns)
         while first is not None:
-            for row in _written(first, format_duration).to_pylist():
+            for row in _with_texts(first, format_duration).to_pylist():
                 yield ["NULL" if value is None else str(_cell(as_json(value))) for value in row.values()]
                 self.written += 1
             first = next(tables, None)
@@ -73,7 +73,7 @@ def results_of(matches: Tables, limit: int | None, unit: str) -> Results:
     return (FoundRows if matches.columns else FoundMatches)(matches, limit, unit)
 
 
-def _written(table: pa.Table, duration: Callable[[int], str]) -> pa.Table:
+def _with_texts(table: pa.Table, duration: Callable[[int], str]) -> pa.Table:
     """The table with times in UTC and durations as texts."""
     import pyarrow as pa
 

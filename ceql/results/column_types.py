@@ -54,7 +54,7 @@ class ColumnTypes:
                 return pa.int64() if CAST_KINDS[kind] == "INTEGER" else ARROW_TYPES[RESULTS[CAST_KINDS[kind]]]
             case ast.Call(function, (argument,)) if is_aggregate(node):
                 return self._aggregate(function, argument)
-        return self._computed(node)
+        return self._type_of_sample(node)
 
     def _aggregate(self, function: str, argument: ast.Expression) -> pa.DataType | None:
         match function:
@@ -67,11 +67,11 @@ class ColumnTypes:
         kind = self.of(argument)
         return pa.list_(kind) if function == "COLLECT" and kind is not None else kind
 
-    def _computed(self, node: ast.Expression) -> pa.DataType | None:
+    def _type_of_sample(self, node: ast.Expression) -> pa.DataType | None:
         """The type of the result for samples of the parts."""
         samples: dict[str, Any] = {}
 
-        def sampled(part: ast.Expression) -> ast.Expression:
+        def sample(part: ast.Expression) -> ast.Expression:
             if isinstance(part, ast.CONSTANTS):
                 return part
             name = f"#{len(samples)}"
@@ -81,11 +81,11 @@ class ColumnTypes:
 
         match node:
             case ast.Negate(child):
-                node = ast.Negate(sampled(child))
+                node = ast.Negate(sample(child))
             case ast.Arithmetic(_, left, right):
-                node = dataclasses.replace(node, left=sampled(left), right=sampled(right))
+                node = dataclasses.replace(node, left=sample(left), right=sample(right))
             case ast.Call(_, arguments):
-                node = dataclasses.replace(node, arguments=tuple(map(sampled, arguments)))
+                node = dataclasses.replace(node, arguments=tuple(map(sample, arguments)))
         compute: Callable[[dict[str, Any]], Any]
         compute = compile_value(node, lambda attribute: lambda given: given[attribute.name])
         try:

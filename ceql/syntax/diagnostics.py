@@ -97,9 +97,10 @@ _SLIPS: Final = tuple(
             "matches are counted with --format count, or .count(); COUNT(x) counts the events of a variable x",
         ),
         (r"SELECT\b.*\w\s*\.", r"\*", "attributes are named one by one: SELECT x.price, x.time"),
+        (r"SELECT\s+(?:FIRST\s+)?EVERY\s*\*\s*(?:FROM|WHERE)", r"\w", _EVERY),
         (r"SELECT\s+NXT\s*\*\s*\w*\s*", r"", "the strategy is called NEXT here: SELECT NEXT *"),
         (
-            r"SELECT\s+\w+\s*\*\s*(?:WHERE|FROM)\s+",
+            r"SELECT\s+\w+\s*\*\s*(?:WHERE|FROM)",
             r"\w",
             "the word before * is no strategy: they are ALL, ANY, NEXT, LAST, MAX, STRICT and FIRST",
         ),

@@ -38,7 +38,7 @@ ATTRIBUTES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def parsed(text: str) -> ast.Expression:
+def value_tree(text: str) -> ast.Expression:
     formula = parse(f"SELECT * WHERE E FILTER E[{text} = 1]").where
     assert isinstance(formula, ast.Filter) and isinstance(formula.condition, ast.Holds)
     condition = formula.condition.condition
@@ -48,7 +48,7 @@ def parsed(text: str) -> ast.Expression:
 
 def value(text: str) -> Any:
     compute: Callable[[None], Any] = compile_value(
-        parsed(text), lambda attribute: lambda env: ATTRIBUTES[attribute.name]
+        value_tree(text), lambda attribute: lambda env: ATTRIBUTES[attribute.name]
     )
     return compute(None)
 
@@ -216,13 +216,13 @@ SAME_IN_DUCKDB: dict[str, tuple[str, ...]] = {
 LEAVES = {"t": ("t", "u", "'aB '", "''"), "n": ("n", "f", "1", "2.5"), "c": ("n > 1", "t = 'a'")}
 
 
-def drawn(kind: str, draw: random.Random, depth: int) -> str:
+def draw_text(kind: str, draw: random.Random, depth: int) -> str:
     """A random expression that means the same in DuckDB."""
     if depth == 0:
         return draw.choice(LEAVES[kind])
     text = draw.choice(SAME_IN_DUCKDB[kind] + (SAME_IN_DUCKDB["any"] if kind != "c" else ()))
     text = text.replace("{k}", "{" + kind + "}")
-    return re.sub(r"\{(.)\}", lambda part: drawn(part[1], draw, depth - 1), text)
+    return re.sub(r"\{(.)\}", lambda part: draw_text(part[1], draw, depth - 1), text)
 
 
 def test_duckdb_agrees_where_its_functions_mean_the_same() -> None:
@@ -241,9 +241,9 @@ def test_duckdb_agrees_where_its_functions_mean_the_same() -> None:
     for seed in range(400):
         draw = random.Random(seed)
         kind = draw.choice("tn")
-        text = drawn(kind, draw, draw.randrange(1, 4))
+        text = draw_text(kind, draw, draw.randrange(1, 4))
         theirs = [found for (found,) in connection.execute(f"SELECT {text} FROM events ORDER BY k").fetchall()]
-        node = parsed(re.sub(r"POSITION\((\w+|'[^']*') IN", r"POSITION(\1,", text))
+        node = value_tree(re.sub(r"POSITION\((\w+|'[^']*') IN", r"POSITION(\1,", text))
         ours = [compile_value(node, lambda a: events.getter(a.name))(row) for row in range(len(rows))]
         assert ours == [float(v) if isinstance(v, decimal.Decimal) else v for v in theirs], text
         compared += sum(value is not None for value in ours)

@@ -54,7 +54,7 @@ def _polars(events: list[dict[str, Any]]) -> Any:
     return pytest.importorskip("polars").DataFrame(events)
 
 
-def _pushed(size: int, *, again: bool = False) -> Road:
+def _push_road(size: int, *, again: bool = False) -> Road:
     """Pushed in pieces; with `again`, each to the session that goes on from a snapshot."""
 
     def run(query: ceql.Query, events: list[dict[str, Any]], words: dict[str, Any]) -> Positions:
@@ -77,10 +77,10 @@ ROADS: dict[str, Road] = {
     "csv": _run(_csv),
     "json lines": _run(_json),
     "parquet": _run(_parquet),
-    "pushed one by one": _pushed(1),
-    "pushed in pieces": _pushed(3),
-    "snapshots": _pushed(1, again=True),
-    "snapshots of pieces": _pushed(3, again=True),
+    "pushed one by one": _push_road(1),
+    "pushed in pieces": _push_road(3),
+    "snapshots": _push_road(1, again=True),
+    "snapshots of pieces": _push_road(3, again=True),
 }
 
 

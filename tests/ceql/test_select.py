@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 import random
+import re
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ceql
+from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.operators.functions import FUNCTIONS
 from ceql.results.segments import aggregate, extreme, one_by_one
-from spaseq.core.events import column_of
+from ceql.syntax import ast
+from ceql.syntax.parse import parse
+from spaseq.core.errors import EventError
+from spaseq.core.events import EventBatch, EventOptions, EventStream, column_of
 from spaseq.core.events.mixed import array_of
+from tests.support import drawn_functions
 from tests.support import oracle_select as o
 
 WHERE = {
@@ -143,3 +151,60 @@ def test_aggregates_of_segments_are_those_of_single_values(values: list[Any]) ->
                 found = None if array is None else array.to_pylist()
             if found is not None:
                 assert list(map(repr, found)) == list(map(repr, wanted)), (name, drawn)
+
+
+def in_python(array: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; times and durations as numbers of ns."""
+    kind = array.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        in_ns = pa.duration("ns") if pa.types.is_duration(kind) else pa.timestamp("ns", kind.tz)
+        array = array.cast(in_ns).cast(pa.int64())
+    return list(array.to_pylist())
+
+
+def values_of_pairs(text: str, batch: EventBatch, pairs: list[tuple[int, int]]) -> list[Any] | None:
+    """The values of an expression over pairs of events, by the evaluation of single values; None for an error."""
+    (column,) = parse(f"SELECT {text} AS c WHERE A AS x ; B AS y").selection.columns
+    build: Any = compile_condition if isinstance(column.expression, ast.Condition) else compile_value
+    compute = build(column.expression, partial(of_pair, batch))
+    try:
+        return [compute(pair) for pair in pairs]
+    except EventError:
+        return None
+
+
+def of_pair(batch: EventBatch, attribute: ast.Attribute) -> Any:
+    get, place = batch.getter(attribute.name), "xy".index(attribute.variable or "")
+    return lambda pair: get(pair[place])
+
+
+@pytest.mark.parametrize("first", range(0, 400, 100))
+def test_random_functions_in_select_are_those_of_single_values(first: int) -> None:
+    """On columns of matches, typed before the first one; the expressions are those of conditions."""
+    values = 0
+    for seed in range(first, first + 100):
+        draw = random.Random(seed)
+        text = drawn_functions.expression(draw.choice("ntbdsc"), draw, draw.randrange(1, 3), ("x", "y"))
+        if not re.search(r"\b[xy]\.", text):
+            continue
+        rows = [{"type": kind, **drawn_functions.event(draw, False)} for kind in "AABAB"]
+        pairs = [(i, j) for j in range(5) for i in range(j) if (rows[i]["type"], rows[j]["type"]) == ("A", "B")]
+        (batch,) = EventStream({"": rows}, EventOptions(from_arrival=True))
+        wanted = values_of_pairs(text, batch, pairs)
+        query = ceql.compile(f"SELECT {text} AS c WHERE A AS x ; B AS y")
+        if wanted is None:
+            with pytest.raises(EventError):
+                query.run(rows).to_arrow()
+            continue
+        found = in_python(query.run(rows).to_arrow()["c"])
+        plain = [list(one) if isinstance(one, tuple) else one for one in wanted]
+        assert sorted(map(repr, map(rounded, found))) == sorted(map(repr, map(rounded, plain))), text
+        values += sum(one is not None for one in found)
+    assert values > 150
+
+
+def rounded(value: Any) -> Any:
+    """A number to twelve digits, as a double: the type of a column may be wider than that of one of its values."""
+    if isinstance(value, bool | str | list) or value is None:
+        return value
+    return float(f"{float(value):.12g}")

@@ -75,7 +75,7 @@ def collected_in_states(
         way = bound[t.source]
         for action in t.actions:
             if isinstance(action, TakeAction) and isinstance(action.guard, Take):
-                found[t.source, action.guard] = action.guard.collected(way[0])
+                found[t.source, action.guard] = action.guard.collects(way[0])
             way = _after(patterns, way, action)
     return found
 

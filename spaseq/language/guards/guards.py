@@ -42,7 +42,7 @@ class Take:
         """True if a round of the outermost repetition begins with it."""
         return self.inside == 0
 
-    def collected(self, levels: Levels) -> frozenset[str]:
+    def collects(self, levels: Levels) -> frozenset[str]:
         """Those of `collect` that the rounds bind anew, of a run with these levels in front of it."""
         return self.collect.difference(*(levels if self.begins_round else levels[:1]))
 

@@ -68,7 +68,7 @@ class MappingRegisters:
                 joined = self.joined(omega, conjunction, self._batch, event)
                 if not joined:
                     return None
-                if collect := guard.collected(levels):
+                if collect := guard.collects(levels):
                     joined = frozenset(_with_round(mapping, collect, guard.begins_round) for mapping in joined)
                 taken = self._binds.get(conjunction)
                 if taken is None:

@@ -84,9 +84,11 @@ class Clauses:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The variables that clauses may name: `bound`, those of `*` in its order; `negated`, those that only negated GPMs
-    have; `iterated`, those that each round of a repetition binds anew; `nested`, those that rounds inside of rounds
-    do."""
+    """The variables that clauses may name.
+
+    `bound` are those of `*` in its order. `negated` are those that only negated GPMs have. Each round of a repetition
+    binds `iterated` anew, and rounds inside of rounds `nested`.
+    """
 
     bound: tuple[str, ...]
     negated: frozenset[str]
