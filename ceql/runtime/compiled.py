@@ -35,6 +35,7 @@ from ceql.syntax.walk import attributes_of
 from spaseq.core import compiled
 from spaseq.core.engine import Program, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
+from spaseq.core.events.options import type_name
 from spaseq.core.slips import closest, did_you_mean
 
 
@@ -213,9 +214,7 @@ class CompiledQuery(compiled.CompiledQuery):
         """The types of inputs that have one each, in their order. `OptionError` if the query reads streams."""
         names = tuple(given)
         for name in names:
-            expect_type("the type of an input", name, str, "give a text")
-            if not name:
-                raise OptionError("the type of an input is empty", "it is the name of a type of the query")
+            type_name("the type of an input", name)
         if not names:
             raise OptionError("no inputs to run over", "run(types={type: events, …})")
         if self.named_streams:

@@ -177,6 +177,7 @@ def test_a_query_that_names_types_over_events_without(query: str, events: list[d
         ({"type": "baz"}, "all events are given the type baz, and the query names bar\nhint: baz may stand for bar"),
         ({"type": "x"}, "all events are given the type x, and the query names bar"),
         ({"type": ""}, "type is empty"),
+        ({"type": "\ud800"}, "type '.*ud800': no Unicode text"),
         ({"type": 5}, "type=.5.: not a name"),
     ],
 )

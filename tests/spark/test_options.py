@@ -70,6 +70,17 @@ def test_limits_that_no_task_looks_at_are_refused_before_spark_is_asked(limit: s
     assert limit not in explain(graphs)
 
 
+@pytest.mark.parametrize("word", ["delimiter", "decimal", "quote", "encoding", "time_format"])
+def test_the_form_of_files_is_for_readers_of_spark(word: str) -> None:
+    query, form = ceql.compile("SELECT * WHERE A"), {"decimal": ".", "encoding": "utf-8", "time_format": "%d.%m.%Y"}
+    given: dict[str, Any] = {word: form.get(word, ";")}
+    for about in (run_tuples, stream_tuples):
+        with pytest.raises(OptionError, match=f"{about.__name__} takes no {word}=: Spark reads the files"):
+            about(query, MagicMock(), **given)
+        with pytest.raises(OptionError, match="there is no option types"):
+            about(query, MagicMock(), types={"A": "a.csv"})  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize("note", ["", "null", "5", "[]", "[[1, 2]]", '"query"', "[" * 100_000, '{"query": 1', "NaN"])
 def test_a_note_of_a_checkpoint_that_is_none(note: str) -> None:
     """Whatever lies there, it is an error that names the folder."""

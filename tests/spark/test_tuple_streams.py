@@ -63,6 +63,22 @@ def _in_micro_batches(
     return found
 
 
+@pytest.mark.parametrize("typing", [{}, {"type": "E"}])
+def test_tuples_without_a_column_of_types(typing: dict[str, Any]) -> None:
+    """Taken by ANY, or given a type; the tasks leave it to the evaluation to ask for types."""
+    query = ceql.compile(f"SELECT * WHERE {'E' if typing else 'ANY'} AS a ; ANY AS b FILTER a.x < b.x WITHIN 9 SECONDS")
+    events = [{"time": time, "x": x} for time, x in enumerate([1, 3, 2, 4])]
+    local = sorted((m.start, m.end) for m in query.run(events, **typing))
+    clock = StreamOptions(time=TIME, ties="arrival", late="error")
+    evaluation = TupleEvaluation(query, ("",), clock, typing)
+    job = _Send(0, EventOptions(**typing), (), (0,))
+    (batch,) = pa.Table.from_pylist([*events, {"time": 99, "x": 0}]).to_batches()
+    for sent in _send(job, iter([batch])):
+        for _, feed, *_, body in zip(*(column.to_pylist() for column in sent.columns), strict=True):
+            evaluation.take(feed, Parcel.unpack(body))
+    assert sorted(tuple(row[:2]) for row in evaluation.release()) == local and len(local) == 5
+
+
 @pytest.mark.parametrize(("name", "text"), QUERIES, ids=[name for name, _ in QUERIES])
 def test_random_micro_batches(name: str, text: str) -> None:
     query = ceql.compile(text)

@@ -357,7 +357,8 @@ def _with_times(table: pa.Table, new: list[str], block: bytes, dialect: _Dialect
         if times is None:
             odd = next(text for text in column.dictionary if times_by_form(pa.array([text]), form) is None)
             raise _odd_value(odd.as_py(), name, pa.timestamp("ns"), block, dialect, line)
-        table = _set(table, name, pa.array(times).take(column.indices).cast(pa.timestamp("ns")))
+        kept = pa.Array.from_buffers(pa.timestamp("ns"), len(times), [None, pa.py_buffer(times)])
+        table = _set(table, name, kept.take(column.indices))
     return table
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -41,28 +41,32 @@ _BLANK: Final = np.isin(np.arange(256), list(b" \t\r"))
 
 
 def read_json_lines(
-    stream: Joined, name: str, from_dicts: Callable[[list[dict[str, Any]]], pa.Table]
+    stream: Joined, name: str, from_dicts: Callable[[list[dict[str, Any]]], pa.Table], texts: Collection[str] = ()
 ) -> Iterator[pa.Table]:
     """Tables of the objects in a stream of bytes; empty lines are passed over.
 
-    `from_dicts` makes a table of objects that were read line by line. Raises `EventError` with the line for what is not
-    an object, not JSON, not UTF-8, nested beyond Python's recursion limit, or of another kind than before.
+    `texts` are the attributes whose texts stay texts, also those in the form of a time. `from_dicts` makes a table of
+    objects that were read line by line. Raises `EventError` with the line for what is not an object, not JSON, not
+    UTF-8, nested beyond Python's recursion limit, or of another kind than before.
     """
     line = 1
     for block in line_blocks(stream, name):
         if block.strip():
-            table = _at_once(block)
-            yield _line_by_line(block, name, line, from_dicts) if table is None else table
+            table = _at_once(block, texts)
+            yield _line_by_line(block, name, line, from_dicts, texts) if table is None else table
         line += block.count(b"\n")
 
 
-def _at_once(block: bytes) -> pa.Table | None:
+def _at_once(block: bytes, texts: Collection[str]) -> pa.Table | None:
     """The block by pyarrow's reader; None if the reader must not or cannot read it."""
     lines = _objects(block)
     if lines is None:
         return None
     try:
         table = pa.json.read_json(io.BytesIO(block), read_options=_options(block))
+        if taken := [f.name for f in table.schema if f.name in texts and pa.types.is_temporal(f.type)]:
+            again = pa.json.ParseOptions(explicit_schema=pa.schema([(name, pa.string()) for name in taken]))
+            table = pa.json.read_json(io.BytesIO(block), read_options=_options(block), parse_options=again)
     except pa.ArrowInvalid:
         return None
     return None if table.num_rows != lines or _is_rounded(table, block) or _is_deep(table.schema) else table
@@ -131,7 +135,11 @@ def _objects(block: bytes) -> int | None:
 
 
 def _line_by_line(
-    block: bytes, name: str, line: int, from_dicts: Callable[[list[dict[str, Any]]], pa.Table]
+    block: bytes,
+    name: str,
+    line: int,
+    from_dicts: Callable[[list[dict[str, Any]]], pa.Table],
+    texts: Collection[str],
 ) -> pa.Table:
     events, lines = [], []
     for number, text in enumerate(block.split(b"\n"), line):
@@ -146,7 +154,7 @@ def _line_by_line(
             error.problem, source=name, record=record, attribute=error.attribute, hint=error.hint
         ) from None
     for column, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
+        if pa.types.is_string(field.type) and field.name not in texts:
             table = table.set_column(column, field.name, _infer_type(table.column(column).to_pylist()))
     return table
 

@@ -133,8 +133,8 @@ class EventOptions(TimeOptions):
     def __post_init__(self) -> None:
         TimeOptions.__post_init__(self)
         text_of("--type-column", self.type_column)
-        if text_of("--type", self.type) == "":
-            raise OptionError("--type is empty", "it is the name of a type of the query")
+        if self.type is not None:
+            type_name("--type", self.type)
         if self.type is not None and self.type_column is not None:
             raise OptionError("--type and --type-column contradict each other", "give one of them")
         if self.by_type and not (self.type is None is self.type_column):
@@ -248,6 +248,18 @@ def text_of(option: str, value: str | None) -> str | None:
     if value is not None and not isinstance(value, str):
         raise OptionError(f"{option} {value!r}: not a name", "it is a text, in Python a str")
     return value
+
+
+def type_name(option: str, value: str) -> str:
+    """`value`, if it can be the type of events; else an `OptionError`."""
+    text = text_of(option, value)
+    if not text:
+        raise OptionError(f"{option} is empty", "it is the name of a type of the query")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise OptionError(f"{option} {text!r}: no Unicode text", "it is the name of a type of the query") from None
+    return text
 
 
 def length_of(option: str, given: Duration) -> int:

@@ -311,7 +311,7 @@ def _read(
         if kind == "parquet":
             yield from _parquet(pa.BufferReader(whole.read()), name, wanted)
         elif kind == "jsonl":
-            yield from read_json_lines(whole, name, from_dicts)
+            yield from read_json_lines(whole, name, from_dicts, () if form.time_format is None else form.times)
         else:
             yield from read_csv(whole, name, "\t" if kind == "tsv" else ",", wanted, form)
 

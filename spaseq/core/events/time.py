@@ -125,10 +125,10 @@ def times_by_form(texts: pa.StringArray, form: str) -> np.ndarray | None:
     So Python parses every other text, in 4 µs each.
     """
     parsed = pc.strptime(texts, format=form, unit="s", error_is_null=True)
-    again = pc.fill_null(pc.equal(_in_form(parsed, form), texts), False)
-    sure = pc.or_(again, texts.is_null())
-    rest = np.flatnonzero(np.asarray(sure.cast(pa.uint8())) == 0)
-    seconds = np.asarray(pc.fill_null(parsed.cast(pa.int64()), 0))
+    again = pc.equal(_in_form(parsed, form), texts)
+    sure = pc.or_(pc.coalesce(again, pc.is_valid(again)), texts.is_null())
+    rest = np.flatnonzero(_values(sure.cast(pa.uint8()), np.uint8) == 0)
+    seconds = np.where(_values(parsed.is_valid().cast(pa.uint8()), np.uint8), _values(parsed, np.int64), 0)
     far = np.abs(seconds) > _INT64_MAX // UNITS["s"]
     times = np.where(far, 0, seconds) * UNITS["s"]
     try:
@@ -137,6 +137,14 @@ def times_by_form(texts: pa.StringArray, form: str) -> np.ndarray | None:
     except EventError:
         return None
     return np.asarray(times)
+
+
+def _values(array: pa.Array, kind: type) -> np.ndarray:
+    """The numbers in the buffer of an array: `np.asarray` and Arrow's scalars would import pandas if they can."""
+    if not len(array):
+        return np.zeros(0, kind)
+    size = np.dtype(kind).itemsize
+    return np.frombuffer(array.buffers()[1], kind, len(array), array.offset * size)
 
 
 def _in_form(times: pa.TimestampArray, form: str) -> pa.Array:

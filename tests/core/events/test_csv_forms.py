@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import random
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import ceql
 from ceql.cli.main import main
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventOptions, EventStream, blocks, tables
+from spaseq.core.events.csv_files import read_csv
 from spaseq.core.events.options import TextForm
 from spaseq.core.events.time import time_by_form, times_by_form
 from spaseq.core.events.timestamps import form_of
@@ -258,6 +260,16 @@ def test_the_form_of_times_goes_before_the_look_of_a_column() -> None:
         session.push({"type": "A", "time": 5})
 
 
+@pytest.mark.parametrize("second", ["", ', "list": [null]'], ids=["at once", "line by line"])
+def test_the_form_of_times_goes_before_that_of_json(second: str) -> None:
+    Path("e.jsonl").write_text(f'{{"type": "A", "time": "2026-03-04", "b": "2026-03-05"{second}}}\n')
+    given: list[dict[str, Any]] = [{}, {"time": "time"}]
+    for words in given:
+        (batch,) = EventStream({"": "e.jsonl"}, EventOptions(time_format="%Y-%d-%m", **words))
+        assert batch.times.tolist() == [time_by_form("2026-04-03", "%Y-%m-%d")]
+        assert batch.event(0)["b"] == datetime.datetime(2026, 3, 5), "another attribute is of ISO 8601"
+
+
 def _as_csv(rng: random.Random, rows: list[dict[str, Any]], delimiter: str, decimal: str, form: str) -> str:
     """Rows as CSV, written by the rules of the form."""
 
@@ -327,3 +339,49 @@ def test_the_command_reads_european_files_and_says_how(capsys: pytest.CaptureFix
     words += ["--encoding", "windows-1252", "--delimiter", ";", "--decimal", ",", "--quote", "none"]
     assert main(["alert", query, "--events", "kurse.csv", *words]) == 0
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+class _Lines:
+    """Lines that come one by one, as of a file that grows."""
+
+    live = True
+
+    def __init__(self, text: str, coded: str = "utf-8") -> None:
+        self._lines = [line.encode(coded) for line in text.splitlines(keepends=True)]
+
+    def read(self, size: int = -1) -> bytes:
+        return self._lines.pop(0) if self._lines else b""
+
+
+def test_lines_that_come_one_by_one_are_guessed_by_the_first() -> None:
+    form = TextForm(time_format="%d.%m.%Y %H:%M", times=("Zeit",))
+    found = list(read_csv(blocks.Joined(b"", _Lines(EURO)), "e.csv", ",", form=form))
+    assert [table.num_rows for table in found] == [1, 1] and len(form.guesses) == 2
+    rows = [row for table in found for row in table.to_pylist()]
+    assert [(row["Kurs"], row["Menge"], row["Zeit"].minute) for row in rows] == [(3.5, 1000, 0), (1234.56, 12, 1)]
+    coded = blocks.Recoded(_Lines(EURO.replace("Kurs", "Kurs \u20ac"), "windows-1252"), "windows-1252", "e.csv")
+    names = [table.column_names for table in read_csv(blocks.Joined(b"", coded), "e.csv", ",")]
+    assert names == [["Zeit", "Kurs \u20ac", "Menge"]] * 2
+    whole = _Lines("a;n\n1;2\n2;3,5\n")
+    with pytest.raises(EventError, match=r"e.csv:3: attribute n is '3,5' here") as told:
+        list(read_csv(blocks.Joined(b"", whole), "e.csv", ","))
+    assert told.value.hint == 'decimal="," reads numbers with a decimal comma'
+
+
+def test_a_file_that_is_followed_has_a_form(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(EURO.encode("latin-1")))))
+    query = "SELECT * WHERE ANY AS a : ANY AS b FILTER b.Menge < a.Menge WITHIN 1 MINUTES"
+    words = ["--time-format", "%d.%m.%Y %H:%M", "--encoding", "latin-1", "--format", "csv"]
+    assert main(["alert", query, "--events", "-", "--follow", *words]) == 0
+    assert capsys.readouterr().out.splitlines() == ["position,time,type", "1,2026-06-15T10:01:00Z,"]
+
+
+def test_no_form_needs_pandas() -> None:
+    """Its import costs half a second of a command."""
+    Path("e.csv").write_text(EURO)
+    script = "import sys; from ceql.cli.main import main; main(sys.argv[1:]); print('pandas' in sys.modules)"
+    words = ["run", "SELECT * WHERE ANY", "--events", "e.csv", "--time-format", "%d.%m.%Y %H:%M", "--format", "count"]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "2\nFalse\n"
