@@ -97,7 +97,7 @@ def test_all_evaluators_agree_on_random_conditions(mixes: bool) -> None:
 def test_a_constant_that_makes_null_everywhere(text: str) -> None:
     """Found by random conditions: a column's known rows were a single truth value."""
     at = datetime.datetime(2026, 1, 1)
-    events = [{"at": at, "to": at, "f": 1.5}, {"at": at}]
+    events: list[dict[str, Any]] = [{"at": at, "to": at, "f": 1.5}, {"at": at}]
     assert by_column(condition(text), events) == by_event(condition(text), events) == [True, True]
 
 
