@@ -46,6 +46,7 @@ from spaseq.core.lazy_names import loader
 from spaseq.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from ceql.operators.own import register_function
     from ceql.query import Match, Matches, Query, Session
     from ceql.query import Session as Stream
     from ceql.semantics.schemas import Schema
@@ -71,6 +72,7 @@ __all__ = [
     "UnsupportedFeature",
     "__version__",
     "compile",
+    "register_function",
 ]
 
 
@@ -92,6 +94,7 @@ def compile(text: str, *, source: str = "<query>", settings: Settings | None = N
 __getattr__, __dir__ = loader(
     __name__,
     {
+        "ceql.operators.own": ("register_function",),
         "ceql.query": ("Match", "Matches", "Query", "Session", "Stream"),
         "ceql.semantics.schemas": ("Schema",),
         "spaseq.core.engine": ("Settings",),

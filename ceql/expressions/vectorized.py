@@ -23,6 +23,7 @@ from ceql.expressions.scalar import compile_condition, compile_value
 from ceql.operators import values
 from ceql.operators.arithmetic import ARITHMETIC, negate
 from ceql.operators.columns import ByRow, Constant, Operand, both_known, choose, known_rows, operand_kind
+from ceql.operators.function import OwnFunctionError
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.times import moved_columns
 from ceql.syntax import ast
@@ -88,7 +89,7 @@ def _by_row(
         try:
             found.append(of_row(row))
         except EventError as error:
-            if isinstance(why, EventError):
+            if isinstance(why, EventError) and not isinstance(error, OwnFunctionError):
                 raise why from None
             places = getattr(batch, "positions", None)
             record = None if places is None else int(places[row]) + 1

@@ -12,6 +12,7 @@
 * `zones`: The offsets of time zones, of single times and of columns.
 * `casts`: The rows of CAST and TRY_CAST.
 * `sets`: The rows of MEMBER and CIDR_MATCH.
+* `own`: Functions of the user, as rows of the table of functions.
 * `columns`: Columns as arguments and results of functions: constants, choices between columns, values in a list.
 
 The comparisons are those of both languages: `spaseq.core.comparisons`.

@@ -25,6 +25,10 @@ _FREE: Final = ("any", "event", "ordered")
 """Arguments of several kinds, which `work` itself checks."""
 
 
+class OwnFunctionError(EventError):
+    """A function of the user raised an exception, or gave a value of another kind."""
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """`name(…)`, in capitals.

@@ -31,7 +31,7 @@ from ceql.semantics.types import check_types
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_query, print_within
-from ceql.syntax.walk import attributes_of
+from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.core import compiled
 from spaseq.core.engine import Program, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
@@ -171,6 +171,13 @@ class CompiledQuery(compiled.CompiledQuery):
         found = [a.name for c in conditions(self.tree.where) for a in attributes_of(c)]
         found += [name.text for bracket in self.tree.partition if len(bracket) == 1 for name in bracket]
         return tuple(found)
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The functions that it calls."""
+        computed = (column.expression for column in self.tree.selection.columns)
+        every = (*conditions(self.tree.where), *computed)
+        return tuple(dict.fromkeys(call.function for part in every for call in calls_of(part)))
 
     @property
     def read(self) -> frozenset[str]:

@@ -86,3 +86,12 @@ def test_a_column_of_an_unknown_type_is_refused_by_name(spark: SparkSession) -> 
     query = ceql.compile("SELECT name, COUNT(a) AS n WHERE A AS a PARTITION BY [name, v]")
     with pytest.raises(OptionError, match="the type of the column name is not known"):
         run_tuples(query, _frame(spark, _events(1, 20)))
+
+
+def test_a_function_of_the_user_reaches_the_tasks(spark: SparkSession) -> None:
+    scale = 3
+    ceql.register_function("SCALED", lambda v: v * scale, replace=True)
+    query = ceql.compile("SELECT SCALED(a.v) AS s WHERE A AS a FILTER a[SCALED(v) > 12]")
+    events = _events(5, 60)
+    found = spaseq.spark.collect(run_tuples(query, _frame(spark, events))).to_pylist()
+    assert found and _plain(found) == _plain(query.run(events).to_arrow().to_pylist())
