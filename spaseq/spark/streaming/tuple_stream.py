@@ -8,6 +8,7 @@ buckets are those of PARTITION BY, written or inferred; a query without keys has
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -41,6 +42,7 @@ from spaseq.spark.streaming.graph_stream import Sink, begin, columns_of, spread
 from spaseq.spark.streaming.processor import evaluated
 from spaseq.spark.streaming.watermark import Clock
 
+_LOG: Final = logging.getLogger("spaseq.spark")
 _OWN: Final = (TIME, POSITION)
 """The columns of a bucket's tuples that are not the user's."""
 _STATE: Final = "tuples with their positions"
@@ -111,6 +113,10 @@ def stream_tuples(
     options = EventOptions.parse(**reading)
     one_of("malformed", malformed, "error", "drop")
     named = checked_streams(query, events, options, "stream_tuples")
+    if query.columns:
+        _LOG.warning(
+            f"the rows of a stream lack what SELECT computes: {', '.join(query.columns)}; `events` has the matched tuples"
+        )
     frames = list(named.values())
     spark = frames[0].sparkSession
     _check_times(frames, options)
