@@ -114,9 +114,8 @@ def stream_tuples(
     one_of("malformed", malformed, "error", "drop")
     named = checked_streams(query, events, options, "stream_tuples")
     if query.columns:
-        _LOG.warning(
-            f"the rows of a stream lack what SELECT computes: {', '.join(query.columns)}; `events` has the matched tuples"
-        )
+        lacking = ", ".join(query.columns)
+        _LOG.warning(f"the rows of a stream lack what SELECT computes: {lacking}; `events` has the matched tuples")
     frames = list(named.values())
     spark = frames[0].sparkSession
     _check_times(frames, options)
