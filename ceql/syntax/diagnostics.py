@@ -106,7 +106,7 @@ _SLIPS: Final = tuple(
         ),
         (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),
         (r"SELECT\s+TOP", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
-        (r"SELECT\s+[\w,\s]+,\s*WHERE", r"", "is there a comma too many before WHERE?"),
+        (r"SELECT\b[^;]*,\s*WHERE", r"", "is there a comma too many before WHERE?"),
         (
             r"FROM\s+[\w,\s]+",
             r"(?:(?:INNER|LEFT|RIGHT|CROSS|FULL)\s+)?JOIN\b",
@@ -125,6 +125,12 @@ _SLIPS: Final = tuple(
         (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
         (r"\bIN", r"[\d-]", "sets and ranges are written in braces: IN {1, 2}, IN {1..3}"),
         (r"\bIN\s*\{", r"\}", "a set has at least one value"),
+        (
+            r"\(\s*DISTINCT\b[^()]*",
+            r",",
+            "DISTINCT is of one value: COUNT(DISTINCT CONCAT(x.a, ' ', x.b)) joins two texts to one",
+        ),
+        (r"SELECT\b.*\)", r"OVER\b", "an aggregate is over the events of its variable in the match: leave OVER out"),
         (r"COUNT\s*\(", r"\*", "COUNT(x) counts the events of a variable x"),
         (r"={2,}", r"=", "write = or =="),
         (r"\bBETWEEN\b[^\]]*", r",|\]", "both ends are given: price BETWEEN 10 AND 20"),
@@ -143,6 +149,11 @@ _SLIPS: Final = tuple(
         (r"", r"AFTER\s+MATCH\b", "AFTER MATCH stands behind the formula, as WITHIN does"),
         *AFTER_SLIPS,
         (r"(?:WHERE|[;:]|\bOR|\bNOT)\s*", r"['\"]", "event types stand without quotes, or in back-quotes: `a type`"),
+        (
+            r"SELECT\b(?!.*\bWHERE\b).*[\w)\]]",
+            r"[^\W\d]\w*\s*(?:,|WHERE\b|FROM\b)",
+            "AS gives a column its name: x.price AS p",
+        ),
         (r"", r"OFFSET\b", "there is no OFFSET; LIMIT n reports at most n matches for each event that completes some"),
     )
 )
@@ -323,7 +334,7 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
     if rest.startswith(("&&", "&")):
         return "write AND"
     if rest.startswith(("||", "|")):
-        return "write OR"
+        return "write OR" if re.search(r"\bWHERE\b", before, re.IGNORECASE) else "write CONCAT(x.first, x.last)"
     if rest.startswith("!") and not rest.startswith("!="):
         return "write NOT"
     if rest.strip() == ";" or (not found and before.endswith(";")):

@@ -173,7 +173,8 @@ class _Builder:
     def column(self, tree: Tree[Token]) -> ast.Column:
         """An item of SELECT beside others that are computed."""
         what, *alias = _trees(tree)
-        if tree.data == "taken" or what.data == "several" or (what.data == "holds" and not alias):
+        listed = what.data == "holds" and _child(what, 1).data == "bare"
+        if tree.data == "taken" or what.data == "several" or listed:
             found = self.text[self.span(what).start : self.span(tree).end]
             hint = "COLLECT(x.price) lists the prices of all events of x, x.price is that of the last one"
             raise self.error(f"{found} lists events, and stands beside what is computed", self.span(tree), hint)
@@ -187,6 +188,8 @@ class _Builder:
         """True for a tree that is true, false or unknown."""
         if tree.data == "grouped":
             return self.is_condition(_child(tree, 0))
+        if tree.data == "holds":  # which SELECT refuses by name
+            return _child(tree, 1).data not in ("number", "negate")
         return str(tree.data) in _CONDITIONS or (tree.data == "call" and self.gives_truth(tree))
 
     def partition(self, tree: Tree[Token]) -> tuple[tuple[ast.Name, ...], ...]:
@@ -515,6 +518,9 @@ class _Builder:
 
     def call(self, tree: Tree[Token], in_brackets: bool) -> ast.Call | ast.Earlier:
         function, *arguments = _trees(tree)
+        if self.name(function).text.upper() in ("IF", "IIF") and self.is_condition(arguments[0]):
+            hint = "write CASE WHEN x.price > 3 THEN 'dear' ELSE 'cheap' END"
+            raise self.error("there is no function IF", self.span(function), hint)
         build: Callable[[Tree[Token]], ast.Expression] = lambda node: (  # noqa: E731
             ast.Variable(self.name(_child(node, 0)).text, span=self.span(node))
             if node.data == "bare" and not in_brackets
