@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ceql.cli.output import FoundMatches, Tables, as_json, fit
-from spaseq.core.events import format_duration, format_time
-from spaseq.core.events.time import iso_duration
+from spaseq.core.events import format_time
+from spaseq.core.events.time import clock_duration, iso_duration
 from spaseq.tools.command.writers import Results
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class FoundRows(FoundMatches):
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """A row as JSON: times as xsd:dateTime, durations as xsd:dayTimeDuration, numbers that JSON lacks as texts."""
-        for table in self._rows():
+        for table in self._rows(natural=True):
             for row in _with_texts(table, iso_duration).to_pylist():
                 yield {name: as_json(value) for name, value in row.items()}
                 self.written += 1
@@ -42,14 +42,14 @@ class FoundRows(FoundMatches):
         """As `cells`, with NULL by its name; numbers at the right."""
         import pyarrow as pa
 
-        tables = self._rows()
+        tables = self._rows(natural=True)
         first = next(tables, None)
         if first is not None:
             numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_duration)
             self.right = [place for place, kind in enumerate(first.schema.types) if any(test(kind) for test in numbers)]
         yield list(self._matches.columns)
         while first is not None:
-            for row in _with_texts(first, format_duration).to_pylist():
+            for row in _with_texts(first, clock_duration).to_pylist():
                 yield ["NULL" if value is None else str(_cell(as_json(value))) for value in row.values()]
                 self.written += 1
             first = next(tables, None)
@@ -64,8 +64,8 @@ class FoundRows(FoundMatches):
         if schema is None:
             yield self._matches.empty()
 
-    def _rows(self) -> Iterator[pa.Table]:
-        return (table.rows() for table in self._tables())
+    def _rows(self, *, natural: bool = False) -> Iterator[pa.Table]:
+        return (table.rows(natural=natural) for table in self._tables())
 
 
 def results_of(matches: Tables, limit: int | None, unit: str) -> Results:

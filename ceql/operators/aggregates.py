@@ -120,7 +120,7 @@ AGGREGATES: Final = (
     Function("COLLECT", ("any",), "list", list, lambda state, value: (*state, value), ()),
     Function("CORR", ("list", "list"), "number", _correlation),
     Function("COUNT", ("event",), "number", _itself, _count, 0),
-    Function("COUNT DISTINCT", ("any",), "number", len, _distinct, frozenset()),
+    Function("COUNT DISTINCT", ("any",), "number", len, _distinct, frozenset(), sample="COUNT(DISTINCT x.price)"),
     Function("FIRST", ("any",), "argument", _first, lambda state, value: state or (value,), ()),
     Function("LAST", ("any",), "argument", _first, lambda state, value: (value,), ()),
     Function("MAX", ("ordered",), "argument", _itself, _extreme(">")),

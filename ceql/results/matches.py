@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ from spaseq.core.events import EventBatch
 from spaseq.core.steps import Step
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Match:
     """A complex event: interval, positions, and which variable took which of them.
 
@@ -36,6 +37,12 @@ class Match:
     _shown: Shown | None = field(default=None, repr=False, compare=False)
     _rows: _Rows | None = field(default=None, repr=False, compare=False)
     _number: int = field(default=0, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        told = f"start={self.start}, end={self.end}, positions={self.positions}"
+        if self.bindings:
+            told += f", bindings={self.bindings}"
+        return f"Match({told}, row={self.row})" if self._rows is not None else f"Match({told})"
 
     def _repr_html_(self) -> str:
         return match_html(self)
@@ -141,9 +148,20 @@ class _Rows:
         """The row of one match."""
         table = self._table
         if table is not None:
-            self._found = table.rows().to_pylist()
+            self._found = in_microseconds(table.rows(natural=True)).to_pylist()
             self._table = None
         return self._found[number]
+
+
+def in_microseconds(table: pa.Table) -> pa.Table:
+    """The table with times and durations that Python's own types hold, if they lose nothing."""
+    for place, name in enumerate(table.column_names):
+        kind = table.schema.types[place]
+        if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
+            short = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
+            with contextlib.suppress(pa.ArrowInvalid):
+                table = table.set_column(place, name, table.column(place).cast(short))
+    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +214,12 @@ class MatchTable:
         cut = MatchBatch(m.start[:count], m.end[:count], m.offsets[: count + 1], m.positions[:last], labels=labels)
         return MatchTable(cut, self.history, self.bindings, self.computing)
 
-    def rows(self) -> pa.Table:
-        """The columns that SELECT computes."""
+    def rows(self, *, natural: bool = False) -> pa.Table:
+        """The columns that SELECT computes. With `natural` each value keeps its kind, in unions; without, a column has
+        the type that is known from the input."""
         assert self.computing is not None
         c = self.computing
-        return c.selected.table(self.matches, self.history, self.bindings, c.times, c.declared)
+        return c.selected.table(self.matches, self.history, self.bindings, c.times, c.declared, natural)
 
     def to_arrow(self, iso: bool) -> pa.Table:
         """The columns that SELECT computes; else start, end, positions, start_time and end_time (int64 ns, or with

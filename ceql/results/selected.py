@@ -79,9 +79,11 @@ class Selected:
         return pa.schema([(c.name, types.of(c.expression) or pa.null()) for c in self._columns])
 
     def table(
-        self, matches: MatchBatch, history: History, bindings: Bindings | None, times: Times, declared: Types
-    ) -> pa.Table:
-        """A row for each match. `declared`: the types of attributes that a schema gives.
+        self, matches: MatchBatch, history: History, bindings: Bindings | None, times: Times, declared: Types,
+        natural: bool = False,
+    ) -> pa.Table:  # fmt: skip
+        """A row for each match. `declared`: the types of attributes that a schema gives. With `natural` each value
+        keeps its kind: a column of several kinds is a union, else texts.
 
         Raises `EventError` if kinds of values do not go together. Cost: O(events taken by the variables that it reads).
         """
@@ -89,23 +91,26 @@ class Selected:
         events = history.columns(self.attributes)
         read = _Read(matches, history, events, bindings, self._brackets, times)
         try:
-            return self._table(matches, read, events, times, declared)
+            columns = self._arrays(matches, read)
         except EventError as error:
             problem = error.problem
             for part, name in self._leaves.items():
                 problem = problem.replace(f"`{name}`", print_expression(part))
             raise EventError(problem, source="SELECT", hint=error.hint) from None
+        if not natural:
+            known = {**declared, **{field.name: value_type(field.type) for field in events.schema}}
+            types = self.types({name: kind for name, kind in known.items() if kind != pa.null()}, times.iso)
+            columns = [_cast(plain(array), kind) for array, kind in zip(columns, types.types, strict=True)]
+        return pa.table(dict(zip(self.names, columns, strict=True)))
 
-    def _table(self, matches: MatchBatch, read: _Read, events: pa.Table, times: Times, declared: Types) -> pa.Table:
+    def _arrays(self, matches: MatchBatch, read: _Read) -> list[pa.Array]:
+        """The values of the columns, those of several kinds as unions."""
         found = {name: read.leaf(part) for part, name in self._leaves.items()}
         batch = _batch(pa.table({name: found[name] for name in self._combined}), len(matches))
-        known = {**declared, **{field.name: _value_type(field.type) for field in events.schema}}
-        types = self.types({name: kind for name, kind in known.items() if kind != pa.null()}, times.iso)
-        arrays = [
-            _cast(plain(found[c.over.name]) if isinstance(c.over, ast.Attribute) else _evaluate(c.over, batch), kind)
-            for c, kind in zip(self._columns, types.types, strict=True)
+        return [
+            found[column.over.name] if isinstance(column.over, ast.Attribute) else _evaluate(column.over, batch)
+            for column in self._columns
         ]
-        return pa.table(dict(zip(self.names, arrays, strict=True)))
 
 
 class HasForm(Protocol):
@@ -189,11 +194,11 @@ class _Read:
         none, chosen = places < 0, rows[places]
         column = self._events.column(name)
         if not none.any():
-            return _one(column.take(pa.array(chosen)))
+            return _without_nan(_one(column.take(pa.array(chosen))))
         if pa.types.is_union(column.type):
             values = _one(column.take(pa.array(chosen))).to_pylist()
             return array_of([None if missing else value for value, missing in zip(values, none.tolist(), strict=True)])
-        return _one(column.take(pa.array(chosen, mask=none)))
+        return _without_nan(_one(column.take(pa.array(chosen, mask=none))))
 
     def _bare(self, name: str) -> pa.Array:
         """An attribute of PARTITION BY, the first of its bracket that is not NULL; or a time of the match."""
@@ -203,7 +208,7 @@ class _Read:
             return self._times.column(self._history.times(places))
         rows = self._history.rows(matches.positions[matches.offsets[1:] - 1])
         every = np.arange(len(rows))
-        found = [plain(self._values_at(each, rows, every)) for each in self._brackets[name]]
+        found = [self._values_at(each, rows, every) for each in self._brackets[name]]
         try:
             return found[0] if len(found) == 1 else pc.coalesce(*found)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -221,7 +226,7 @@ class _Read:
             return self._at(name, variable, offsets[:-1] if function == "FIRST" else offsets[1:] - 1)
         if function == "COLLECT" and name is not None:
             values = self._values_at(name, rows, np.arange(len(rows)))
-            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), plain(values))
+            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
         values = operand(argument, self._batch(variable))
         if function in ("MIN", "MAX"):
             best = extreme(function, values, offsets)
@@ -250,6 +255,14 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def _without_nan(array: pa.Array) -> pa.Array:
+    """The array with NULL for NaN."""
+    if not pa.types.is_floating(array.type):
+        return array
+    nan = pc.is_nan(array)
+    return pc.if_else(nan, pa.scalar(None, array.type), array) if pc.any(nan).as_py() else array
 
 
 def _at_rows(column: Column | None, count: int, rows: np.ndarray) -> pa.Array:
@@ -296,7 +309,7 @@ def arrow_of(column: Column | None, count: int) -> pa.Array:
     if kinds in ({"time"}, {"duration"}):
         numbers = [None if value is None else int(value) for value in found]
         return pa.array(numbers, pa.int64()).cast(ARROW_TYPES[kinds.pop()])
-    return plain(array_of([list(value) if isinstance(value, tuple) else value for value in found]))
+    return array_of([list(value) if isinstance(value, tuple) else value for value in found])
 
 
 def _nulls(known: np.ndarray | None, count: int) -> np.ndarray | None:
@@ -304,7 +317,8 @@ def _nulls(known: np.ndarray | None, count: int) -> np.ndarray | None:
     return None if known is None else np.broadcast_to(~np.asarray(known), count)
 
 
-def _value_type(kind: pa.DataType) -> pa.DataType:
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values of a column that may be dictionary-encoded."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 

@@ -57,6 +57,8 @@ class Partition:
     def __init__(self, brackets: tuple[tuple[str, ...], ...], numbers: Partitions) -> None:
         self.brackets = brackets
         self._numbers = numbers
+        self.kinds: dict[tuple[str, ...], set[str]] = {}
+        """The kinds of values that each bracket has had, in batches."""
 
     def keys(self, batch: EventBatch, places: np.ndarray) -> np.ndarray:
         """int64 (n,); `places`: those of the events, in the window's measure, ascending.
@@ -105,6 +107,7 @@ class Partition:
                     )
             if column is not None and not isinstance(column, ListColumn | DurationColumn):
                 more, found = _encode(column)
+                self.kinds.setdefault(names, set()).add(column.kind)
                 codes = np.where((codes < 0) & (more >= 0), more + len(values), codes)
                 values += found
         return codes, values

@@ -12,10 +12,10 @@ import pyarrow as pa
 from ceql.operators.values import KIND_WORDS
 from ceql.results.bindings import Shown
 from ceql.results.matches import Match, MatchTable, empty_table
-from ceql.results.selected import Times
+from ceql.results.selected import Times, value_type
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
-from ceql.runtime.unmatched import unknown_attributes, why_none
+from ceql.runtime.unmatched import unknown_attributes, unlike_keys, why_none
 from ceql.semantics.schemas import Schema, infer
 from ceql.semantics.types import check_types
 from spaseq.core.drawing import Timeline, matches_html, time_text, timeline_of
@@ -155,6 +155,10 @@ class Matches:
         """All matches as a `polars.DataFrame`. `OptionError` without Polars."""
         return frame_of(self.to_arrow, "polars")
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The table of `to_arrow` for DuckDB, Polars and others that read Arrow's streams."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     def begin(
         self, wanted: Collection[str] | None = None, program: Program | None = None
     ) -> tuple[Run, Iterator[EventBatch]]:
@@ -204,14 +208,16 @@ class Matches:
     @property
     def notes(self) -> tuple[str, ...]:
         """A line for each guess in the latest use about options not given, and for attributes that no event had."""
-        return (*self.counters.guesses, *unknown_attributes(self._query, self.counters))
+        partition = None if self._run is None else self._run.partition
+        unlike = () if partition is None else unlike_keys(partition.kinds)
+        return (*self.counters.guesses, *unknown_attributes(self._query, self.counters), *unlike)
 
     def _check(self, stream: EventStream) -> Iterator[EventBatch]:
         """The batches; before the first, the query is checked against the columns of the input."""
         batches = iter(stream)
         first = next(batches, None)
         for own in stream.schemas.values():
-            self._types |= {field.name: field.type for field in own}
+            self._types |= {field.name: value_type(field.type) for field in own}
         schema = infer(self._sources, stream.schemas)
         if schema is not None:
             if self._schema is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
+from ceql.operators.values import KIND_WORDS
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.syntax import ast
@@ -40,6 +41,14 @@ def unknown_attributes(query: CompiledQuery, counters: EventCounters) -> Iterato
         if name not in counters.attributes:
             hint = did_you_mean(name, counters.attributes)
             yield f"no event has an attribute {name}, so no condition on it holds{hint and f'; {hint}'}"
+
+
+def unlike_keys(kinds: Mapping[tuple[str, ...], Collection[str]]) -> Iterator[str]:
+    """A line for each bracket of PARTITION BY whose values are of several kinds, which are never equal."""
+    for names, found in kinds.items():
+        if len(found) > 1 or "mixed" in found:
+            said = " and ".join(KIND_WORDS[kind] for kind in sorted(found) if kind != "mixed") or "of several kinds"
+            yield f"the key {' or '.join(names)} is {said} in different events: values of two kinds are never equal"
 
 
 def _untimed(options: EventOptions) -> str:

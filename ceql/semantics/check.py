@@ -36,8 +36,18 @@ from spaseq.core.trees import children, walk
 
 _NEIGHBOURS: Final = "name both events: A AS x; A AS y FILTER y.price < x.price; x and y next to each other are x : y"
 _EARLIER: Final = "PREV(b.price) is the price of the event that b took before, PREV(b.price, 2) of the one before that"
+_DIFFERENCE: Final = "times are subtracted: y.time - x.time, (y.time - x.time) / 1 SECOND as a number"
+_NUMBERED: Final = "rows are numbered in a table: to_pandas(), DuckDB"
 _FUNCTION_HINTS: Final = {
     "PREVIOUS": _EARLIER, "LAG": _EARLIER, "PRIOR": _EARLIER, "LEAD": _NEIGHBOURS, "NEXT": _NEIGHBOURS,
+    "IFNULL": "write COALESCE(x.price, 0)", "NVL": "write COALESCE(x.price, 0)", "ISNULL": "write x.price IS NULL",
+    "DATE_DIFF": _DIFFERENCE, "DATEDIFF": _DIFFERENCE, "TIMESTAMPDIFF": _DIFFERENCE, "MEAN": "write AVG(x.price)",
+    "DATE": "write DATE_TRUNC('day', x.time)", "STRFTIME": "write CAST(x.time AS TEXT)",
+    "STRING_AGG": "write COLLECT(x.name)", "ARRAY_AGG": "write COLLECT(x.name)", "LIST": "write COLLECT(x.name)",
+    "LEN": "write LENGTH(x.name)", "SUBSTR": "write SUBSTRING(x.name, 1, 3)", "POW": "write POWER(x.price, 2)",
+    "CEILING": "write CEIL(x.price)", "LOG": "write LN(x.price)", "ROW_NUMBER": _NUMBERED, "RANK": _NUMBERED,
+    "MATCH_NUMBER": _NUMBERED, "FIRST_VALUE": "write FIRST(x.price)", "LAST_VALUE": "write LAST(x.price)",
+    "STDDEV_SAMP": "write STDDEV(x.price)", "STDEV": "write STDDEV(x.price)",
 }  # fmt: skip
 
 
@@ -260,17 +270,17 @@ class _Checker:
                     raise self.earlier(part, arguments)
                 case ast.Call(function, _) if function not in FUNCTIONS:
                     hint = _FUNCTION_HINTS.get(function) or did_you_mean(function, FUNCTIONS, least=0.75)
-                    names = ", ".join(name for name, row in sorted(FUNCTIONS.items()) if row.add is not None)
+                    names = ", ".join(name for name, row in sorted(FUNCTIONS.items()) if row.add and " " not in name)
                     hint = hint or f"aggregates are {names}; the reference lists the functions of values"
                     raise self.error(f"unknown function {function}", part.span, hint)
                 case ast.Call():
-                    self.call(part)
+                    self.call(part, clause)
                     if clause == "FILTER":
                         self.not_listed(part.function, part.span)
                 case ast.Variable(name):
                     self.known(name, part.span, clause)
 
-    def call(self, call: ast.Call) -> None:
+    def call(self, call: ast.Call, clause: str) -> None:
         """Checks a call's arguments: those of an aggregate are about one variable, and lists are attributes."""
         name, function = call.function, FUNCTIONS[call.function]
         example = f"for example {function.example}"
@@ -293,7 +303,7 @@ class _Checker:
                         f"write {name}({argument.name}.price)",
                     )
             elif is_aggregate(call):
-                self.aggregated(name, argument, example)
+                self.aggregated(name, argument, example, clause)
 
     def constants(self, call: ast.Call, example: str) -> None:
         """Checks the arguments of a call that must be constants."""
@@ -326,9 +336,9 @@ class _Checker:
         hint = "compute with it outside: 2 * PREV(b.price)"
         return self.error("PREV is of one attribute", arguments[0].span, hint)
 
-    def aggregated(self, name: str, argument: ast.Expression, example: str) -> None:
+    def aggregated(self, name: str, argument: ast.Expression, example: str, clause: str) -> None:
         over = set(variables_of(argument))
-        if not over and not any(True for _ in attributes_of(argument)):
+        if not over and (clause == "SELECT" or not any(True for _ in attributes_of(argument))):
             raise self.error(f"{name} of what is the same for every event", argument.span, example)
         if len(over) > 1:
             names = " and ".join(sorted(over))

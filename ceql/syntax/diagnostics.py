@@ -72,7 +72,7 @@ _WORD_HINTS: Final[dict[str, str]] = {
     "DEFINE": "conditions on variables are a FILTER: FILTER a[price > 3] AND b[price < 2]",
     "MEASURES": "SELECT computes what is reported: SELECT a.price AS first, COUNT(b) AS n",
     "EVERY": _EVERY,
-    "HAVING": "conditions are a FILTER after the formula",
+    "HAVING": "conditions are a FILTER after the formula; those on groups of rows are for a table: DuckDB, pandas",
     "UNTIL": "UNTIL stands behind a loop: B+ UNTIL C",
     "EVENT": "a window over events is WITHIN 100 EVENTS",
     "FILTER": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
@@ -98,13 +98,18 @@ _SLIPS: Final = tuple(
         ),
         (r"SELECT\b.*\w\s*\.", r"\*", "attributes are named one by one: SELECT x.price, x.time"),
         (r"SELECT\s+(?:FIRST\s+)?EVERY\s*\*\s*(?:FROM|WHERE)", r"\w", _EVERY),
+        (r"\bAS", r"['\"]", "a name with blanks stands in back-quotes: AS `my name`"),
+        (r"SELECT\s+(?:\w+\s+)?\*", r",", "* has no columns beside it: SELECT user, COUNT(x) AS n, or SELECT *"),
+        (r"INTERVAL", r"[\d'\"]", "a duration is 30 MINUTES, without INTERVAL"),
+        (r"EXTRACT\s*\(\s*\w+", r"FROM\b", "write HOUR(x.time), YEAR(x.time) or another of these functions"),
+        (r"\w\s*\(.*\)", r"FILTER\s*\(", "an aggregate has no FILTER: COUNT(NULLIF(x.open, FALSE)) counts some"),
         (r"SELECT\s+NXT\s*\*\s*\w*\s*", r"", "the strategy is called NEXT here: SELECT NEXT *"),
         (
             r"SELECT\s+\w+\s*\*\s*(?:WHERE|FROM)",
             r"\w",
             "the word before * is no strategy: they are ALL, ANY, NEXT, LAST, MAX, STRICT and FIRST",
         ),
-        (r"SELECT\s+DISTINCT", r"", "no match is reported twice: leave DISTINCT out"),
+        (r"SELECT\s+DISTINCT", r"", "no match is reported twice; a table drops equal rows: drop_duplicates()"),
         (r"SELECT\s+TOP", r"", "LIMIT 5 reports at most 5 matches for each event that completes some"),
         (r"SELECT\b[^;]*,\s*WHERE", r"", "is there a comma too many before WHERE?"),
         (
@@ -120,7 +125,12 @@ _SLIPS: Final = tuple(
         ),
         (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
         (r"\bEVERY", r"[\w(*]", _EVERY),
-        (r"", r"ORDER\s+BY\b", "matches come in the order of their ends"),
+        (
+            r"",
+            r"ORDER\s+BY\b",
+            "matches come in the order of their ends; a table sorts rows: to_pandas(), DuckDB",
+        ),
+        (r"PARTITION\s+BY\b[\s\S]*", r"GROUP\s+BY\b", "matches are grouped in a table: to_pandas(), DuckDB"),
         (r"", r"GROUP\s+BY\b", "to treat each key on its own write PARTITION BY [key]"),
         (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
         (r"\bIN", r"[\d-]", "sets and ranges are written in braces: IN {1, 2}, IN {1..3}"),
@@ -335,6 +345,10 @@ def _hint(text: str, start: int, found: str, expected: set[str]) -> str:
         return "write AND"
     if rest.startswith(("||", "|")):
         return "write OR" if re.search(r"\bWHERE\b", before, re.IGNORECASE) else "write CONCAT(x.first, x.last)"
+    if rest.startswith("::"):
+        return "write CAST(x.price AS NUMBER)"
+    if rest.startswith(("**", "^")) or (before.endswith("*") and rest.startswith("*")):
+        return "write POWER(x.price, 2)"
     if rest.startswith("!") and not rest.startswith("!="):
         return "write NOT"
     if rest.strip() == ";" or (not found and before.endswith(";")):

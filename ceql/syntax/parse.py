@@ -491,6 +491,9 @@ class _Builder:
 
     def bare(self, tree: Tree[Token], in_brackets: bool) -> ast.Attribute:
         name = self.name(_child(tree, 0))
+        if self.selecting and name.text.upper() == "NULL":
+            hint = "CASE without ELSE gives NULL, and x.price IS NULL finds it"
+            raise self.error("NULL stands in no expression", name.span, hint)
         if in_brackets or self.selecting:
             return ast.Attribute(name.text, span=name.span)
         raise self.error(

@@ -210,3 +210,42 @@ def rounded(value: Any) -> Any:
     if isinstance(value, bool | str | list) or value is None:
         return value
     return float(f"{float(value):.12g}")
+
+
+def test_each_value_keeps_its_kind_in_a_row_however_events_come() -> None:
+    """Found by a newcomer: a batch of both made texts of whole numbers."""
+    given = [{"type": "A", "v": 1}, {"type": "B"}, {"type": "A", "v": "x"}, {"type": "B"}]
+    query = ceql.compile("SELECT a.v AS v, COLLECT(a.v) AS vs WHERE A AS a : B")
+    wanted = [{"v": 1, "vs": [1]}, {"v": "x", "vs": ["x"]}]
+    with query.open() as session:
+        assert [match.row for event in given for match in session.push(event)] == wanted
+    assert [match.row for match in query.run(given)] == wanted
+    assert query.run(given).to_arrow()["v"].to_pylist() == ["1", "x"]  # a column has one type
+
+
+def test_nan_is_null_in_every_column() -> None:
+    table = pa.table({"type": ["A", "A"], "d": [math.nan, 1.0]})
+    query = ceql.compile("SELECT x.d, FIRST(x.d) AS f, COLLECT(x.d) AS c, x.d IS NULL AS n WHERE A AS x")
+    first, second = query.run(table).to_arrow().to_pylist()
+    assert first == {"d": None, "f": None, "c": [None], "n": True} and second["d"] == second["f"] == 1.0
+
+
+def test_no_match_gives_the_columns_of_matches() -> None:
+    table = pa.table({"type": ["A", "B"], "name": ["x", "y"], "v": pa.array([1, 2], pa.int32())})
+    text = "SELECT a.name, a.v, a.v / 2 AS half, COUNT(b) AS n, COLLECT(a.name) AS names WHERE {} AS a ; {} AS b"
+    none, some = (ceql.compile(text.format(*types)).run(table).to_arrow() for types in ("BA", "AB"))
+    assert (none.num_rows, some.num_rows) == (0, 1) and none.schema == some.schema
+
+
+def test_arrow_streams_and_a_row_in_the_repr() -> None:
+    matches = ceql.compile("SELECT a.v WHERE A AS a").run([{"type": "A", "v": 3}])
+    assert pa.table(matches).to_pylist() == [{"v": 3}]
+    assert "row={'v': 3}" in repr(next(iter(matches)))
+
+
+def test_keys_of_two_kinds_are_noted() -> None:
+    given = [{"type": "A", "k": 1}, {"type": "B", "k": "1"}]
+    for tail in ("PARTITION BY [k]", "FILTER a.k = b.k"):
+        matches = ceql.compile(f"SELECT * WHERE A AS a ; B AS b {tail}").run(given)
+        assert matches.count() == 0
+        assert any("the key k is" in note and "never equal" in note for note in matches.notes), matches.notes

@@ -84,7 +84,8 @@ def parse_time(text: str, unit: str = "s") -> int:
     if match is None:
         raise EventError(
             f"{_quote(text)} is not a time",
-            hint=f"a time is an xsd:dateTime such as 2024-05-01T12:00:00Z, or a number (here counted in {unit})",
+            hint=f"a time is like 2024-05-01T12:00:00Z (xsd:dateTime), or a number (here counted in {unit}); "
+            "--time-format '%d.%m.%Y %H:%M' reads other forms",
         )
     return _fit(_date_time_nanoseconds(match, text), text)
 
@@ -274,6 +275,19 @@ def format_duration(nanoseconds: int) -> str:
     units = {"d": 86_400 * 10**9, "h": 3_600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
     unit = next(unit for unit, size in units.items() if nanoseconds % size == 0)
     return f"{nanoseconds // units[unit]:,} {unit}" if nanoseconds else "0 s"
+
+
+def clock_duration(nanoseconds: int) -> str:
+    """A duration for people, all of one form: days if there are any, then hours, minutes and seconds.
+
+    >>> clock_duration(8 * 10**9), clock_duration(-(90_000 * 10**9 + 1_500_000))
+    ('0:00:08', '-1 d 1:00:00.0015')
+    """
+    rest, parts = divmod(abs(nanoseconds), 10**9), ""
+    hours, seconds = divmod(rest[0], 3600)
+    days, hours = divmod(hours, 24)
+    parts = f"{hours}:{seconds // 60:02}:{seconds % 60:02}" + f".{rest[1]:09}".rstrip("0").rstrip(".")
+    return f"{'-' if nanoseconds < 0 else ''}{f'{days} d ' if days else ''}{parts}"
 
 
 def iso_duration(nanoseconds: int) -> str:
