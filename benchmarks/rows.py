@@ -1,8 +1,8 @@
 """Rows of matches: what SELECT computes, beside the matches without it.
 
-Claim: the columns of a million matches of two events come at 2 million rows a second or more, five of them, one
-aggregate included; a query that computes finds its matches at the cost of `SELECT *`. `rows` computes the columns of
-tables of matches that are there; the others run the whole query to Arrow. Seed 5. One thread.
+Claim: the columns of a million matches of two events, five of them, come at 2 million rows a second or more. A query
+that computes finds its matches at the cost of `SELECT *`. `rows` computes the columns of tables of matches that are
+there. The others run the whole query to Arrow. Seed 5. One thread.
 """
 
 from __future__ import annotations

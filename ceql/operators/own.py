@@ -1,8 +1,8 @@
 """Functions of the user, as rows of the table of functions.
 
-A function gets plain values: ints, floats, texts, bools, datetimes (UTC), timedeltas, lists of floats; or with
-`vectorized` Arrow arrays, one for each argument, and gives an array of the same length. It is NULL if an argument is.
-It is taken to give the same result for the same arguments: it may be called once for equal ones.
+A function gets plain values: ints, floats, texts, bools, datetimes (UTC), timedeltas, lists of floats. With
+`vectorized` it gets Arrow arrays, one for each argument, and gives one of the same length. It is NULL if an argument
+is. It is taken to give the same result for the same arguments: it may be called once for equal ones.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _of_values(name: str, function: Callable[..., Any], returns: str) -> Callabl
         try:
             found = function(*map(_plain, arguments))
         except Exception as error:
-            raise _failed(name, error) from error
+            raise _error_of(name, error) from error
         return _value(name, found, returns)
 
     return work
@@ -125,18 +125,18 @@ def _columns(name: str, function: Callable[..., Any], returns: str) -> Callable[
             given = function(*arrays)
             found = given.combine_chunks() if isinstance(given, pa.ChunkedArray) else pa.array(given, from_pandas=True)
         except Exception as error:
-            raise _failed(name, error) from error
+            raise _error_of(name, error) from error
         if len(found) != count:
             raise OwnFunctionError(f"{name} gave {len(found)} values for {count}", hint="one for each, in their order")
         if known is not None and not known.all():
             values = found.to_pylist()
             found = pa.array([v if k else None for v, k in zip(values, known.tolist(), strict=True)], found.type)
-        return _checked(name, found, returns)
+        return _check_result(name, found, returns)
 
     return columns
 
 
-def _checked(name: str, found: pa.Array, returns: str) -> Operand:
+def _check_result(name: str, found: pa.Array, returns: str) -> Operand:
     """A result as a column of the kind that was promised."""
     if pa.types.is_duration(found.type):
         spans = found.cast(pa.duration("ns")).cast(pa.int64()).to_pylist()
@@ -193,5 +193,5 @@ def _misfit(name: str, kind: str, returns: str) -> OwnFunctionError:
     return OwnFunctionError(f"{name} gave {words}, and returns={returns!r}", hint="say what it gives: returns=…")
 
 
-def _failed(name: str, error: Exception) -> OwnFunctionError:
+def _error_of(name: str, error: Exception) -> OwnFunctionError:
     return OwnFunctionError(f"{name} raised {type(error).__name__}: {error}")

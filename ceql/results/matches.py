@@ -39,9 +39,7 @@ class Match:
     _number: int = field(default=0, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        told = f"start={self.start}, end={self.end}, positions={self.positions}"
-        if self.bindings:
-            told += f", bindings={self.bindings}"
+        told = f"start={self.start}, end={self.end}, positions={self.positions}, bindings={self.bindings}"
         return f"Match({told}, row={self.row})" if self._rows is not None else f"Match({told})"
 
     def _repr_html_(self) -> str:

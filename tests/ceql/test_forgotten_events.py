@@ -69,7 +69,7 @@ def test_what_is_held_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     with query.open() as session:
         sizes = []
         for start in range(0, 4_000, 50):
-            session.push(_events(4_000)[start : start + 50])
+            session.push(pa.Table.from_pylist(_events(4_000)[start : start + 50]))
             sizes.append(sum(len(batch) for batch in session._run.past.blocks))
         batches: list[Any] = session._run.past.blocks
         texts = sum(len(batch.table["s"].chunk(0).dictionary) for batch in batches)

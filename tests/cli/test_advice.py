@@ -71,7 +71,8 @@ def test_related_gpms_are_found_in_one_pass() -> None:
             return frozenset(self._mentions)
 
     patterns = [Pattern("A", "x"), Pattern("B", "y", "z"), Pattern("C", "x", "w"), Pattern("D", "v"), Pattern("E", "z")]
-    element = SimpleNamespace(negated=False, alternatives=[[pattern.name] for pattern in patterns])
+    part = SimpleNamespace(negated=False, alternatives=[[pattern.name] for pattern in patterns])
+    element = SimpleNamespace(parts=lambda: [part])
     query: Any = SimpleNamespace(elements=[element], partition=(), patterns={p.name: p for p in patterns})
     (said,) = _unrelated_patterns(query)
     assert said.startswith("GPMs: A and C shares no variable with B and E, D: each solution")

@@ -28,9 +28,20 @@ def with_after(rng: random.Random, case: SpaseqCase) -> SpaseqCase:
     rule = rng.choice(_RULES)
     if not rule:
         return replace(case, select=f"FIRST {case.select}")
-    taking = re.findall(r"[A-Z](?!!)", re.sub(r"\([^()]*\)!", "", case.sequence))
+    taking = re.findall(r"[A-Z](?!!)", without_negated(case.sequence))
     name = f" {rng.choice(taking)}" if rule in ("TO FIRST", "TO LAST") else ""
     return replace(case, clauses=f"{case.clauses} AFTER MATCH SKIP {rule}{name}".strip())
+
+
+def without_negated(sequence: str) -> str:
+    """The text of a sequence without what stands in parentheses with a `!` behind them, however deep."""
+    while (end := sequence.find(")!")) >= 0:
+        depth, start = 1, end
+        while depth:
+            start -= 1
+            depth += {")": 1, "(": -1}.get(sequence[start], 0)
+        sequence = sequence[:start] + sequence[end + 2 :]
+    return sequence
 
 
 def groups_case(rng: random.Random) -> SpaseqCase:
