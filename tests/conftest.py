@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,14 @@ def _stays_together(nodeid: str) -> str:
 def _turn(nodeid: str) -> int:
     name = _stays_together(nodeid)
     return next((turn for turn, first in enumerate(FIRST) if name.startswith(first)), len(FIRST))
+
+
+@pytest.fixture(autouse=True)
+def no_own_functions() -> Iterator[None]:
+    """No test sees the functions that another one registered."""
+    yield
+    if (own := sys.modules.get("ceql.operators.own")) is not None:
+        own.forget_functions()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

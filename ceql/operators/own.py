@@ -80,6 +80,13 @@ def take_functions(functions: Mapping[str, tuple[Any, ...]]) -> None:
         register_function(name, function, returns=returns, vectorized=vectorized, replace=True)
 
 
+def forget_functions() -> None:
+    """Takes the functions of users out of the table again."""
+    for name in _OWN:
+        del FUNCTIONS[name]
+    _OWN.clear()
+
+
 def _arguments(function: Callable[..., Any]) -> int:
     """The number of arguments of a function, all of which must be given by position."""
     if not callable(function):

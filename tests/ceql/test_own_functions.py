@@ -6,7 +6,6 @@ import datetime
 import math
 import pickle
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +14,6 @@ import pytest
 
 import ceql
 from ceql.operators import own
-from ceql.operators.functions import FUNCTIONS
 from spaseq.core.errors import EventError, OptionError, QuerySemanticsError
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -24,14 +22,6 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "A", "n": None, "name": "b", "at": START + datetime.timedelta(hours=2)},
     {"type": "B", "n": 7, "name": "ab"},
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def only_here() -> Iterator[None]:
-    before = dict(own._OWN)
-    yield
-    for name in set(own._OWN) - set(before):
-        del own._OWN[name], FUNCTIONS[name]
 
 
 def tenth(value: float) -> float:
@@ -132,6 +122,6 @@ def test_registering_again_needs_replace() -> None:
 def test_a_query_takes_its_functions_with_it() -> None:
     ceql.register_function("TENTH", tenth)
     sent = pickle.dumps(ceql.compile("SELECT TENTH(a.n) AS t WHERE A AS a"))
-    del own._OWN["TENTH"], FUNCTIONS["TENTH"]
+    own.forget_functions()
     query = pickle.loads(sent)
     assert [match.row["t"] for match in query.run(EVENTS)] == [0.3, 1.25, None]

@@ -26,6 +26,7 @@ def shown(match: protocols.Match) -> tuple[int, int, tuple[int, ...], int]:
 
 def tuples(text: str) -> int:
     """CEQL."""
+    ceql.register_function("TENTH", lambda value: value / 10, returns="number", vectorized=False)
     query: ceql.Query = ceql.compile(text, source="a query", settings=ceql.Settings(live_runs=10))
     matches: ceql.Matches = query.run([{"type": "A"}], schema=None)
     one: ceql.Match = next(iter(matches))

@@ -84,8 +84,7 @@ def parse_time(text: str, unit: str = "s") -> int:
     if match is None:
         raise EventError(
             f"{_quote(text)} is not a time",
-            hint=f"a time is like 2024-05-01T12:00:00Z (xsd:dateTime), or a number (here counted in {unit}); "
-            "--time-format '%d.%m.%Y %H:%M' reads other forms",
+            hint=f"a time is an xsd:dateTime such as 2024-05-01T12:00:00Z, or a number (here counted in {unit})",
         )
     return _fit(_date_time_nanoseconds(match, text), text)
 

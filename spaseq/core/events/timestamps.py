@@ -395,7 +395,8 @@ class TimestampAssigner:
                 self.iso, self.plain = self.iso or dated, self.plain or not dated
             except EventError as error:
                 record = self.record(int(np.argmax(codes == index)))
-                hint = f"{error.hint}; --time COLUMN names another column, --time-from arrival takes none"
+                others = "--time-format '%d.%m.%Y %H:%M' reads other forms, --time COLUMN names another column"
+                hint = f"{error.hint}; {others}, --time-from arrival takes none"
                 raise EventError(
                     error.problem, source=self.source, record=record, counted="event", attribute=name, hint=hint
                 ) from None
