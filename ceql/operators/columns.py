@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ceql.operators.values import kind_of
+from ceql.operators.values import ARROW_TYPES, kind_of
 from spaseq.core.events import (
     Column,
     Duration,
@@ -27,6 +27,7 @@ from spaseq.core.events import (
     text_array,
     truths_of,
 )
+from spaseq.core.events.mixed import array_of
 
 _EXACT: Final = 1 << 53
 _SPANS: Final[dict[str, type[TimeColumn] | type[DurationColumn]]] = {"time": TimeColumn, "duration": DurationColumn}
@@ -117,6 +118,30 @@ def column_from(found: Sequence[Any]) -> Column | None:
     if any(isinstance(value, int) and abs(value) > _EXACT for value in filled):
         raise ByRow
     return NumberColumn(np.array(filled, np.float64), known, whole)
+
+
+def arrow_of(operand: Operand, count: int) -> pa.Array:
+    """`count` values as an Arrow array, those of several kinds as a union."""
+    match operand:
+        case None:
+            return pa.nulls(count)
+        case TextColumn(codes, texts):
+            return texts.take(pa.array(codes, pa.int32(), mask=codes < 0))
+        case TimeColumn(values, known) | DurationColumn(values, known):
+            return pa.array(values, pa.int64(), mask=_nulls(known, count)).cast(ARROW_TYPES[operand.kind])
+        case TruthColumn(values, known) | NumberColumn(values, known, None):
+            return pa.array(values, mask=_nulls(known, count))
+    found = values_of(operand, count)
+    kinds = {kind_of(value) for value in found if value is not None}
+    if kinds in ({"time"}, {"duration"}):
+        numbers = [None if value is None else int(value) for value in found]
+        return pa.array(numbers, pa.int64()).cast(ARROW_TYPES[kinds.pop()])
+    return array_of([list(value) if isinstance(value, tuple) else value for value in found])
+
+
+def _nulls(known: np.ndarray | None, count: int) -> np.ndarray | None:
+    """Arrow's mask of the rows that are NULL."""
+    return None if known is None else np.broadcast_to(~np.asarray(known), count)
 
 
 def rows_at(column: Column | None, rows: np.ndarray) -> Column | None:

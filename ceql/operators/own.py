@@ -15,13 +15,14 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ceql.operators.columns import Constant, Operand, both_known, column_from, known_rows, values_of
+from ceql.operators.columns import Constant, Operand, arrow_of, both_known, column_from, known_rows, values_of
 from ceql.operators.function import Function, OwnFunctionError
 from ceql.operators.functions import FUNCTIONS
-from ceql.operators.values import ARROW_TYPES, KIND_WORDS, kind_of
+from ceql.operators.values import KIND_WORDS, kind_of
 from spaseq.core.errors import OptionError
-from spaseq.core.events import Duration, DurationColumn, Instant, TimeColumn, column_of
+from spaseq.core.events import Duration, Instant, column_of
 from spaseq.core.slips import did_you_mean
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
@@ -124,7 +125,7 @@ def _of_arrays(name: str, function: Callable[..., Any], returns: str) -> Callabl
 
 def _columns(name: str, function: Callable[..., Any], returns: str) -> Callable[..., Any]:
     def columns(*operands: Operand, count: int) -> Operand:
-        arrays = [_array(operand, count) for operand in operands]
+        arrays = [arrow_of(operand, count) for operand in operands]
         known: np.ndarray | None = None
         for operand in operands:
             known = both_known(known, known_rows(operand, count))
@@ -136,8 +137,7 @@ def _columns(name: str, function: Callable[..., Any], returns: str) -> Callable[
         if len(found) != count:
             raise OwnFunctionError(f"{name} gave {len(found)} values for {count}", hint="one for each, in their order")
         if known is not None and not known.all():
-            values = found.to_pylist()
-            found = pa.array([v if k else None for v, k in zip(values, known.tolist(), strict=True)], found.type)
+            found = pc.if_else(pa.array(known), found, pa.scalar(None, found.type))
         return _check_result(name, found, returns)
 
     return columns
@@ -153,17 +153,6 @@ def _check_result(name: str, found: pa.Array, returns: str) -> Operand:
     if column is not None and column.kind != returns:
         raise _misfit(name, column.kind, returns)
     return column
-
-
-def _array(operand: Operand, count: int) -> pa.Array:
-    if isinstance(operand, TimeColumn | DurationColumn):
-        mask = None if operand.known is None else ~operand.known
-        return pa.array(operand.values, pa.int64(), mask=mask).cast(ARROW_TYPES[operand.kind])
-    values = values_of(operand, count)
-    kind = next((kind_of(value) for value in values if value is not None), "")
-    if kind in ("time", "duration"):
-        return pa.array([None if v is None else int(v) for v in values], pa.int64()).cast(ARROW_TYPES[kind])
-    return pa.array([list(value) if isinstance(value, tuple) else value for value in values])
 
 
 def _plain(value: Any) -> Any:

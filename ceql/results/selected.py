@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ceql.expressions.scalar import compile_value
 from ceql.expressions.vectorized import operand, truths
-from ceql.operators.values import ARROW_TYPES, kind_of
+from ceql.operators.columns import arrow_of
 from ceql.results.bindings import Bindings, plain
 from ceql.results.column_types import INSTANTS, ColumnTypes, Types
 from ceql.results.history import History
@@ -27,9 +27,8 @@ from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, is_aggregate, replace, variables_of
 from spaseq.core.errors import EventError
-from spaseq.core.events import Column, EventBatch, NumberColumn, TextColumn, TimeColumn, TruthColumn
+from spaseq.core.events import Column, EventBatch
 from spaseq.core.events.batch import encode_texts
-from spaseq.core.events.columns import DurationColumn, getter_of
 from spaseq.core.events.mixed import Odd, array_of
 from spaseq.core.events.time import unit_nanoseconds
 
@@ -291,30 +290,6 @@ def _evaluate(node: ast.Expression, batch: EventBatch) -> pa.Array:
 def _constant(node: ast.Expression) -> Any:
     of_nothing: Callable[[None], Any] = compile_value(node, lambda attribute: lambda none: None)
     return of_nothing(None)
-
-
-def arrow_of(column: Column | None, count: int) -> pa.Array:
-    """A column as an Arrow array; one of NULLs for None."""
-    match column:
-        case None:
-            return pa.nulls(count)
-        case TextColumn(codes, texts):
-            return texts.take(pa.array(codes, pa.int32(), mask=codes < 0))
-        case TimeColumn(values, known) | DurationColumn(values, known):
-            return pa.array(values, pa.int64(), mask=_nulls(known, count)).cast(ARROW_TYPES[column.kind])
-        case TruthColumn(values, known) | NumberColumn(values, known, None):
-            return pa.array(values, mask=_nulls(known, count))
-    found = list(map(getter_of(column), range(count)))
-    kinds = {kind_of(value) for value in found if value is not None}
-    if kinds in ({"time"}, {"duration"}):
-        numbers = [None if value is None else int(value) for value in found]
-        return pa.array(numbers, pa.int64()).cast(ARROW_TYPES[kinds.pop()])
-    return array_of([list(value) if isinstance(value, tuple) else value for value in found])
-
-
-def _nulls(known: np.ndarray | None, count: int) -> np.ndarray | None:
-    """Arrow's mask of the rows that are NULL."""
-    return None if known is None else np.broadcast_to(~np.asarray(known), count)
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
