@@ -91,7 +91,7 @@ class Query(protocols.Query):
 
     def ways(self, run: Any) -> tuple[CEA, protocols.Ways]:
         """The automaton of a run, or of a list of matches, and the ways of matches through it."""
-        program = self.compiled.program_of(are_valuations(run))
+        program = self.compiled.program_with_labels if are_valuations(run) else self.compiled.program_of(False)
         return program.cea, lambda matches: ways_of(program, matches)
 
     def alerts(self, *, limits: Limits | None = None) -> Alerts:

@@ -130,12 +130,13 @@ class FoundMatches(Results):
         return f"{written:,} match{'' if written == 1 else 'es'}\n"
 
     def tables(self) -> Iterator[pa.Table]:
-        """The columns of `Matches.to_arrow`. `EventError` for a column that the first table did not have."""
+        """The columns of `Matches.to_arrow`. `EventError` for a column that the first table did not have, or with
+        values of another type there."""
         schema: pa.Schema | None = None
         for table in self._tables():
             columns = table.to_arrow(self._matches.counters.iso_times)
             schema = schema or columns.schema
-            yield columns if columns.schema == schema else fit(columns, schema)
+            yield columns if columns.schema == schema else _fit(columns, schema)
             self.written += len(table)
         if schema is None:
             yield self._matches.empty()
@@ -178,7 +179,7 @@ def clock(iso: bool, unit: str) -> Callable[[int], Any]:
     return lambda ns: ns // scale if ns % scale == 0 else ns / scale
 
 
-def fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the columns of `schema`, that of the first table; `EventError` for a column that is not in it, or
     of another type."""
     import pyarrow as pa

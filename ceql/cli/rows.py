@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ceql.cli.output import FoundMatches, Tables, as_json, fit
+from ceql.cli.output import FoundMatches, Tables, as_json
 from spaseq.core.events import format_time
 from spaseq.core.events.time import clock_duration, iso_duration
 from spaseq.tools.command.writers import Results
@@ -27,7 +27,7 @@ class FoundRows(FoundMatches):
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """A row as JSON: times as xsd:dateTime, durations as xsd:dayTimeDuration, numbers that JSON lacks as texts."""
-        for table in self._rows(natural=True):
+        for table in self._rows():
             for row in _with_texts(table, iso_duration).to_pylist():
                 yield {name: as_json(value) for name, value in row.items()}
                 self.written += 1
@@ -42,7 +42,7 @@ class FoundRows(FoundMatches):
         """As `cells`, with NULL by its name; numbers at the right."""
         import pyarrow as pa
 
-        tables = self._rows(natural=True)
+        tables = self._rows()
         first = next(tables, None)
         if first is not None:
             numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_duration)
@@ -54,18 +54,8 @@ class FoundRows(FoundMatches):
                 self.written += 1
             first = next(tables, None)
 
-    def tables(self) -> Iterator[pa.Table]:
-        """The rows as Arrow tables of one schema; `EventError` for a column whose type changes."""
-        schema: pa.Schema | None = None
-        for table in self._rows():
-            schema = schema or table.schema
-            yield table if table.schema == schema else fit(table, schema)
-            self.written += len(table)
-        if schema is None:
-            yield self._matches.empty()
-
-    def _rows(self, *, natural: bool = False) -> Iterator[pa.Table]:
-        return (table.rows(natural=natural) for table in self._tables())
+    def _rows(self) -> Iterator[pa.Table]:
+        return (table.rows(natural=True) for table in self._tables())
 
 
 def results_of(matches: Tables, limit: int | None, unit: str) -> Results:

@@ -131,7 +131,12 @@ def arrow_of(operand: Operand, count: int) -> pa.Array:
             return pa.array(values, pa.int64(), mask=_nulls(known, count)).cast(ARROW_TYPES[operand.kind])
         case TruthColumn(values, known) | NumberColumn(values, known, None):
             return pa.array(values, mask=_nulls(known, count))
-    found = values_of(operand, count)
+    return arrow_from(values_of(operand, count))
+
+
+def arrow_from(found: Sequence[Any]) -> pa.Array:
+    """Values as expressions have them, as an Arrow array; those of several kinds as a union. Raises `Odd` for lists of
+    no one type."""
     kinds = {kind_of(value) for value in found if value is not None}
     if kinds in ({"time"}, {"duration"}):
         numbers = [None if value is None else int(value) for value in found]

@@ -36,14 +36,14 @@ _OWN: Final[dict[str, tuple[Any, ...]]] = {}
 def register_function(
     name: str, function: Callable[..., Any], *, returns: str = "number", vectorized: bool = False, replace: bool = False
 ) -> None:
-    """Makes a function of Python one of CEQL, in conditions and in SELECT, for queries compiled from now on.
+    """Makes a function of Python one of CEQL, in conditions and in SELECT of queries that are compiled from now on.
 
     Args:
         name: its name in queries, in any case.
         function: its arguments are positional, as many as it has in queries.
         returns: the kind of its results: "number", "text", "truth", "time" or "duration". None is NULL.
         vectorized: it takes and gives Arrow arrays; single values come as arrays of one.
-        replace: a function of this name that was registered before is replaced.
+        replace: a function of this name that was registered before is replaced, in queries that have it, too.
 
     Raises `OptionError` for a name that is none or is taken, and for a function of no fixed number of arguments. What
     the function itself raises becomes an `EventError` that names the event. Queries on Spark take it with them.
@@ -63,11 +63,10 @@ def register_function(
     if returns not in _KINDS:
         raise OptionError(f"returns={returns!r}", did_you_mean(str(returns), _KINDS) or f"one of {', '.join(_KINDS)}")
     count = _arguments(function)
-    work = _of_arrays(upper, function, returns) if vectorized else _of_values(upper, function, returns)
-    columns = _columns(upper, function, returns) if vectorized else None
+    columns = _columns(upper) if vectorized else None
     sample = f"{upper}({', '.join(f'x.{letter}' for letter in 'abcdefgh'[:count])})"
     _OWN[upper] = (function, returns, vectorized)
-    FUNCTIONS[upper] = Function(upper, ("any",) * count, returns, work, columns=columns, sample=sample)
+    FUNCTIONS[upper] = Function(upper, ("any",) * count, returns, _of_values(upper), columns=columns, sample=sample)
 
 
 def own_functions(names: Iterable[str]) -> Mapping[str, tuple[Any, ...]]:
@@ -103,8 +102,13 @@ def _arguments(function: Callable[..., Any]) -> int:
     return len(needed)
 
 
-def _of_values(name: str, function: Callable[..., Any], returns: str) -> Callable[..., Any]:
+def _of_values(name: str) -> Callable[..., Any]:
+    """The function of single values. It is looked up at each call, so that one that is replaced is so on every road."""
+
     def work(*arguments: Any) -> Any:
+        function, returns, vectorized = _OWN[name]
+        if vectorized:
+            return values_of(_columns(name)(*map(Constant, arguments), count=1), 1)[0]
         try:
             found = function(*map(_plain, arguments))
         except Exception as error:
@@ -114,17 +118,11 @@ def _of_values(name: str, function: Callable[..., Any], returns: str) -> Callabl
     return work
 
 
-def _of_arrays(name: str, function: Callable[..., Any], returns: str) -> Callable[..., Any]:
-    columns = _columns(name, function, returns)
+def _columns(name: str) -> Callable[..., Any]:
+    """The vectorized function of columns."""
 
-    def work(*arguments: Any) -> Any:
-        return values_of(columns(*map(Constant, arguments), count=1), 1)[0]
-
-    return work
-
-
-def _columns(name: str, function: Callable[..., Any], returns: str) -> Callable[..., Any]:
     def columns(*operands: Operand, count: int) -> Operand:
+        function, returns, _ = _OWN[name]
         arrays = [arrow_of(operand, count) for operand in operands]
         known: np.ndarray | None = None
         for operand in operands:
@@ -160,7 +158,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Instant):
         return _EPOCH + datetime.timedelta(microseconds=int(value) // 1000)
     if isinstance(value, Duration):
-        return datetime.timedelta(microseconds=int(value) / 1000)
+        return datetime.timedelta(microseconds=int(value) // 1000)
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ceql.results.bindings import Bindings, Shown
+from ceql.results.bindings import Bindings, Shown, plain
 from ceql.results.column_types import Types
 from ceql.results.history import Block, History
 from ceql.results.selected import Selected, Times
@@ -18,6 +18,7 @@ from spaseq.core.drawing import match_html
 from spaseq.core.engine import MatchBatch
 from spaseq.core.errors import OptionError
 from spaseq.core.events import EventBatch
+from spaseq.core.events.readers import common_schema
 from spaseq.core.steps import Step
 
 
@@ -26,7 +27,7 @@ class Match:
     """A complex event: interval, positions, and which variable took which of them.
 
     `bindings` maps each variable that took events to their positions, ascending. It is empty unless valuations were
-    asked for (`run(…, valuations=True)`, or a list of attributes in SELECT).
+    asked for: `run(…, valuations=True)`, attributes in SELECT, or columns that read variables.
     """
 
     start: int
@@ -238,6 +239,15 @@ class MatchTable:
         if self.bindings is not None:
             columns.update(self.bindings.columns(m, self.history.table, self.history.rows))
         return pa.table(columns)
+
+
+def join_tables(tables: list[pa.Table]) -> pa.Table:
+    """One table of several. A column whose values are of several kinds has doubles, or else texts, as of one batch."""
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        together = common_schema(tables, "SELECT")
+        return pa.table({name: plain(together.column(name)) for name in together.column_names})
 
 
 def empty_table(iso: bool = False, shown: Shown | None = None) -> pa.Table:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ceql.operators.functions import FUNCTIONS
 from spaseq.core.errors import EventError
 from spaseq.core.events import Column, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
-from spaseq.core.events.columns import ListColumn, getter_of
+from spaseq.core.events.columns import DurationColumn, ListColumn, getter_of
 
 Values = tuple[np.ndarray, np.ndarray]
 """Numbers, and where they are not NULL: (m,) and bool (m,)."""
@@ -35,9 +35,8 @@ def aggregate(name: str, column: Column | None, offsets: np.ndarray) -> pa.Array
     `column` has the values of all segments, None if all are NULL. Arguments: `offsets`, int64 (m + 1,), from 0.
     """
     if column is None:
-        kinds = {"COUNT": pa.int64(), "COUNT DISTINCT": pa.int64()}
-        zero = name in kinds
-        return pa.array(np.zeros(len(offsets) - 1, np.int64)) if zero else pa.nulls(len(offsets) - 1)
+        none = len(offsets) - 1
+        return pa.array(np.zeros(none, np.int64)) if name in ("COUNT", "COUNT DISTINCT") else pa.nulls(none)
     work = _WORK.get(name)
     return None if work is None or isinstance(column, MixedColumn | ListColumn) else work(column, offsets)
 
@@ -66,7 +65,7 @@ def extreme(name: str, column: Column | None, offsets: np.ndarray) -> np.ndarray
         ranks = np.empty(len(order) + 1, np.int64)
         ranks[order], ranks[-1] = np.arange(len(order)), -1
         values, known = ranks[column.codes], column.codes >= 0
-    elif isinstance(column, NumberColumn | TimeColumn):
+    elif isinstance(column, NumberColumn | TimeColumn | DurationColumn):
         values = column.values
         known = np.ones(len(values), bool) if column.known is None else column.known
     elif isinstance(column, TruthColumn):

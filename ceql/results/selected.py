@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ceql.expressions.scalar import compile_value
 from ceql.expressions.vectorized import operand, truths
-from ceql.operators.columns import arrow_of
+from ceql.operators.columns import arrow_from, arrow_of
 from ceql.results.bindings import Bindings, plain
 from ceql.results.column_types import INSTANTS, ColumnTypes, Types
 from ceql.results.history import History
@@ -27,9 +27,9 @@ from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, is_aggregate, replace, variables_of
 from spaseq.core.errors import EventError
-from spaseq.core.events import Column, EventBatch
+from spaseq.core.events import EventBatch, TruthColumn
 from spaseq.core.events.batch import encode_texts
-from spaseq.core.events.mixed import Odd, array_of
+from spaseq.core.events.mixed import array_of
 from spaseq.core.events.time import unit_nanoseconds
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Selected:
             raise EventError(problem, source="SELECT", hint=error.hint) from None
         if not natural:
             known = {**declared, **{field.name: value_type(field.type) for field in events.schema}}
-            types = self.types({name: kind for name, kind in known.items() if kind != pa.null()}, times.iso)
+            types = self.types({name: kind for name, kind in known.items() if kind != pa.null()}, times.are_dates())
             columns = [_cast(plain(array), kind) for array, kind in zip(columns, types.types, strict=True)]
         return pa.table(dict(zip(self.names, columns, strict=True)))
 
@@ -112,28 +112,17 @@ class Selected:
         ]
 
 
-class HasForm(Protocol):
-    """The part of `EventCounters` that knows the form of times."""
-
-    @property
-    def iso_times(self) -> bool: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The form of the times of events: `counters.iso_times` says if they are dates, else they are numbers in `unit`."""
+    """The form of the times of events. `are_dates` says if they are dates, once some have been read; else they are
+    numbers in `unit`."""
 
-    counters: HasForm
+    are_dates: Callable[[], bool]
     unit: str
-
-    @property
-    def iso(self) -> bool:
-        """True if the events have dates."""
-        return self.counters.iso_times
 
     def column(self, stamps: np.ndarray) -> pa.Array:
         """Times in nanoseconds as the events have them."""
-        if self.iso:
+        if self.are_dates():
             return pa.array(stamps, pa.int64()).cast(INSTANTS)
         scale = unit_nanoseconds(self.unit)
         return pa.array(stamps // scale if not (stamps % scale).any() else stamps / scale)
@@ -169,7 +158,7 @@ class _Read:
                 places = offsets[1:] - 1 - back
                 return self._at(name, variable, np.where(places < offsets[:-1], -1, places))
             case ast.Call(function, (argument,)):
-                return self._aggregate(function, argument, part)
+                return self._aggregate(function, argument)
         raise AssertionError(f"{part} is read of no match")
 
     def _of(self, variable: str) -> tuple[np.ndarray, np.ndarray]:
@@ -215,26 +204,30 @@ class _Read:
         pieces = zip(*(array.to_pylist() for array in found), strict=True)
         return array_of([next((v for v in piece if v is not None), None) for piece in pieces])
 
-    def _aggregate(self, function: str, argument: ast.Expression, node: ast.Expression) -> pa.Array:
+    def _aggregate(self, function: str, argument: ast.Expression) -> pa.Array:
         if isinstance(argument, ast.Variable):
             return pa.array(np.diff(self._of(argument.name)[0]), pa.int64())
         (variable,) = set(variables_of(argument))
         offsets, rows = self._of(variable)
         name = argument.name if isinstance(argument, ast.Attribute) else None
-        if function in ("FIRST", "LAST") and name is not None:
-            return self._at(name, variable, offsets[:-1] if function == "FIRST" else offsets[1:] - 1)
-        if function == "COLLECT" and name is not None:
-            values = self._values_at(name, rows, np.arange(len(rows)))
-            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+        ends = {"FIRST": offsets[:-1], "LAST": offsets[1:] - 1}.get(function)
+        if name is not None and ends is not None:
+            return self._at(name, variable, ends)
+        if name is not None and function == "COLLECT":
+            return _lists(offsets, self._values_at(name, rows, np.arange(len(rows))))
         values = operand(argument, self._batch(variable))
+        if function == "COLLECT":
+            return _lists(offsets, arrow_of(values, len(rows)))
         if function in ("MIN", "MAX"):
-            best = extreme(function, values, offsets)
-            if best is not None:
-                return self._values_at(name, rows, best) if name is not None else _at_rows(values, len(rows), best)
+            ends = extreme(function, values, offsets)
+            if ends is not None and name is not None:
+                return self._values_at(name, rows, ends)
+        elif ends is not None:
+            ends = np.where(offsets[1:] > offsets[:-1], ends, -1)
+        if ends is not None:
+            return arrow_of(values, len(rows)).take(pa.array(ends, mask=ends < 0))
         found = aggregate(function, values, offsets)
-        if found is None:
-            found = _array(one_by_one(function, values, offsets), node)
-        return found
+        return arrow_from(one_by_one(function, values, offsets)) if found is None else found
 
     def _batch(self, variable: str) -> EventBatch:
         """The events that a variable took, those of all matches."""
@@ -264,32 +257,18 @@ def _without_nan(array: pa.Array) -> pa.Array:
     return pc.if_else(nan, pa.scalar(None, array.type), array) if pc.any(nan).as_py() else array
 
 
-def _at_rows(column: Column | None, count: int, rows: np.ndarray) -> pa.Array:
-    """The values of a column of `count` values at these rows, NULL for -1."""
-    return arrow_of(column, count).take(pa.array(rows, mask=rows < 0))
-
-
-def _array(values: list[Any], node: ast.Expression) -> pa.Array:
-    try:
-        return array_of(values)
-    except Odd:
-        raise EventError(f"{print_expression(node)} has values that no column holds") from None
+def _lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
 def _evaluate(node: ast.Expression, batch: EventBatch) -> pa.Array:
     """The values of an expression over columns of matches."""
-    count = len(batch)
     if isinstance(node, ast.Condition):
-        true, known = truths(node, batch)
-        return pa.array(true, mask=None if known is None else ~known)
-    if not any(True for _ in attributes_of(node)):
-        return pa.array([_constant(node)] * count)
-    return arrow_of(operand(node, batch), count)
-
-
-def _constant(node: ast.Expression) -> Any:
+        return arrow_of(TruthColumn(*truths(node, batch)), len(batch))
+    if any(True for _ in attributes_of(node)):
+        return arrow_of(operand(node, batch), len(batch))
     of_nothing: Callable[[None], Any] = compile_value(node, lambda attribute: lambda none: None)
-    return of_nothing(None)
+    return arrow_from([of_nothing(None)] * len(batch))
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:

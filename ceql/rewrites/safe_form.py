@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 
 from ceql.semantics.filters import Leaf, as_written
 from ceql.semantics.scopes import Scopes, defined_names, rebuild, scope_of, taking, without_ending
+from ceql.semantics.selection import read_variables
 from ceql.syntax import ast
 from ceql.syntax.walk import is_plain, reads_earlier, with_variables
 from spaseq.core.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
@@ -62,6 +63,11 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     formula = rebuild(rest, functools.partial(_said_of_all, renamed, limit), names=renamed)
     if formula is None:
         raise InternalError("renaming left nothing of a formula")
+    for name in read_variables(query):
+        if _call(rest, name, renamed) != (name,):
+            raise UnsupportedFeature(
+                f"a column of SELECT that reads {name}, bound on both sides of a sequence, has no safe form"
+            )
     items = query.selection.items
     if items is not None:
         items = tuple(

@@ -33,7 +33,7 @@ from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_query, print_within
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.core import compiled
-from spaseq.core.engine import Program, compile_program
+from spaseq.core.engine import Program, Settings, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
 from spaseq.core.events.options import type_name
 from spaseq.core.slips import closest, did_you_mean
@@ -72,28 +72,38 @@ class CompiledQuery(compiled.CompiledQuery):
         return self.program_of(valuations and self._by_type is None)
 
     @functools.cached_property
+    def program_with_labels(self) -> Program:
+        """The program of valuations, by the compact structure: lazy evaluators have none, and take its labels."""
+        if self.settings.evaluator not in ("chain", "tree"):
+            return self.program_of(True)
+        return self._program(True, replace(self.settings, evaluator="compact"))
+
+    @functools.cached_property
     def _by_type(self) -> dict[str, int] | None:
         """The labels of valuations by the types of events, if these decide them."""
         after = self.tree.after is not None and self.tree.after.variable is not None
-        return None if after else labels_by_type(self.program_of(True).cea)
+        return None if after else labels_by_type(self.program_with_labels.cea)
 
     def program_of(self, valuations: bool) -> Program:
         """The program whose matches are complex events, or valuations with their labels."""
         if valuations not in self._programs:
-            with named_query(self.source):
-                self._programs[valuations] = compile_program(
-                    self.lowered.pattern,
-                    self.lowered.window,
-                    strict=self.lowered.strict,
-                    choice=self.lowered.choice,
-                    absent=self.lowered.absent,
-                    against=self._against(),
-                    registers=self.lowered.registers,
-                    settings=self.settings,
-                    valuations=valuations,
-                    shown=frozenset(self.shown.variables) if valuations else None,
-                )
+            self._programs[valuations] = self._program(valuations, self.settings)
         return self._programs[valuations]
+
+    def _program(self, valuations: bool, settings: Settings) -> Program:
+        with named_query(self.source):
+            return compile_program(
+                self.lowered.pattern,
+                self.lowered.window,
+                strict=self.lowered.strict,
+                choice=self.lowered.choice,
+                absent=self.lowered.absent,
+                against=self._against(),
+                registers=self.lowered.registers,
+                settings=settings,
+                valuations=valuations,
+                shown=frozenset(self.shown.variables) if valuations else None,
+            )
 
     def _against(self) -> Program | None:
         """The program that finds the events that call off a match which waits for its window to close."""
@@ -106,7 +116,7 @@ class CompiledQuery(compiled.CompiledQuery):
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
         """The names for the events that variables took; None if matches have none."""
-        labels = self.program_of(valuations).labels
+        labels = self.program_with_labels.labels if valuations else None
         declared = None if schema is None else schema.arrow
         return None if labels is None else Bindings(self.shown, labels, self._by_type, declared)
 

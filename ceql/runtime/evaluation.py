@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 import pyarrow as pa
 
 from ceql.operators.values import KIND_WORDS
 from ceql.results.bindings import Shown
-from ceql.results.matches import Match, MatchTable, empty_table
+from ceql.results.matches import Match, MatchTable, empty_table, join_tables
 from ceql.results.selected import Times, value_type
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
@@ -51,11 +51,6 @@ def matches_of(
     return Matches(query, sources, options, valuations or query.valuations, declared)
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    iso_times: bool
-
-
 class Matches:
     """The matches of a query over a stream: an iterable, evaluated as it is read. Each use reads the events anew."""
 
@@ -89,7 +84,7 @@ class Matches:
     def _tables(self) -> Iterator[MatchTable]:
         run, stream = self.begin()
         bindings = self._query.bindings(self._valuations, self._schema)
-        computing = self._query.computing(self._times or Times(self.counters, self._options.unit), self._schema)
+        computing = self._query.computing(self._form_of_times(), self._schema)
         for events in stream:
             for matches, history in run.advance(events):
                 yield MatchTable.of(matches, history, bindings, computing)
@@ -122,20 +117,23 @@ class Matches:
         tables = [part.to_arrow(self.counters.iso_times) for part in parts]
         if not tables:
             return self.empty()
-        return pa.concat_tables(tables, promote_options="none" if self.shown is None else "permissive")
+        return join_tables(tables)
 
     def empty(self) -> pa.Table:
         """The table of no matches, of the columns that are known without any."""
         if self._query.selected is not None:
-            times = self._times or Times(self.counters, self._options.unit)
-            return self._query.selected.types(self._types, times.iso).empty_table()
+            return self._query.selected.types(self._types, self._form_of_times().are_dates()).empty_table()
         return empty_table(self.counters.iso_times, self.shown)
 
     def with_times(self, *, iso: bool, unit: str) -> Matches:
         """The same matches; SELECT computes with times as dates, or else as numbers in `unit`, whatever events have."""
         found = copy.copy(self)
-        found._times = Times(_Form(iso), unit)
+        found._times = Times(lambda: iso, unit)
         return found
+
+    def _form_of_times(self) -> Times:
+        counters = self.counters
+        return self._times or Times(lambda: counters.iso_times, self._options.unit)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -52,7 +52,9 @@ class Session(Pushing[Match]):
         self._feed = EventFeed(names, options, query.timed, query.named_types)
         self._valuations = valuations
         self._bindings = query.bindings(valuations)
-        self._computing = None if program else query.computing(Times(self._feed.counters, options.unit))
+        counters = self._feed.counters
+        times = Times(lambda: counters.iso_times, options.unit)
+        self._computing = None if program else query.computing(times)
         self._run = Run(query.lowered, program or query.program(valuations))
         self._run.counters = self._feed.counters
         self._singles: Singles | None = None

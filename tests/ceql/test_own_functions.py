@@ -125,3 +125,13 @@ def test_a_query_takes_its_functions_with_it() -> None:
     own.forget_functions()
     query = pickle.loads(sent)
     assert [match.row["t"] for match in query.run(EVENTS)] == [0.3, 1.25, None]
+
+
+def test_a_function_that_is_replaced_is_so_on_every_road() -> None:
+    ceql.register_function("F", lambda n: n + 1)
+    query = ceql.compile("SELECT F(a.n) AS f WHERE A AS a FILTER a[F(n) > 0]")
+    with query.open() as session:
+        assert [match.row for match in session.push({"type": "A", "n": 1})] == [{"f": 2}]
+        ceql.register_function("F", lambda n: pc.add(n, 100), vectorized=True, replace=True)
+        assert [match.row for match in session.push({"type": "A", "n": -50})] == [{"f": 50}]
+    assert [match.row for match in query.run([{"type": "A", "n": -50}])] == [{"f": 50}]

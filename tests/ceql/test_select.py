@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
 import re
@@ -249,3 +250,45 @@ def test_keys_of_two_kinds_are_noted() -> None:
         matches = ceql.compile(f"SELECT * WHERE A AS a ; B AS b {tail}").run(given)
         assert matches.count() == 0
         assert any("the key k is" in note and "never equal" in note for note in matches.notes), matches.notes
+
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(("column", "value"), [
+    ("FIRST(x.at + 1 HOUR)", START + datetime.timedelta(hours=1)), ("LAST(x.to - x.at)", datetime.timedelta(hours=3)),
+    ("MAX(x.to - x.at)", datetime.timedelta(hours=3)), ("MIN(x.to - x.at)", datetime.timedelta(hours=2)),
+    ("COLLECT(x.at + 1 HOUR)", [START + datetime.timedelta(hours=1)] * 2), ("COUNT(DISTINCT x.to - x.at)", 2),
+    ("COLLECT(x.to - x.at)", [datetime.timedelta(hours=2), datetime.timedelta(hours=3)]), ("COLLECT(x.v * 2)", [2, 6]),
+    ("1 HOUR", datetime.timedelta(hours=1)), ("TO_TIME('2026-01-01T00:00:00Z')", START),
+])  # fmt: skip
+def test_times_and_durations_in_aggregates_and_constants(column: str, value: Any) -> None:
+    """In rows, which are not cast to the types of columns, as in columns."""
+    given = [{"type": "A", "at": START, "to": START + datetime.timedelta(hours=2 + n), "v": 1 + 2 * n} for n in (0, 1)]
+    query = ceql.compile(f"SELECT x.v, {column} AS c WHERE A:{{2}} AS x")
+    (match,) = query.run(given)
+    assert match.row["c"] == value
+    assert query.run(given).to_arrow()["c"].to_pylist() == [value]
+
+
+@pytest.mark.parametrize(("text", "batches", "wanted"), [
+    ("SELECT a.v AS c WHERE A AS a : B", [{"v": 1}, {"v": "x"}, {"v": 2.5}], ["1", "x", "2.5"]),
+    ("SELECT v AS c WHERE A : B PARTITION BY [v]", [{"v": 1}, {"v": "x"}], ["1", "x"]),
+    ("SELECT MATCH_START AS c WHERE A : B", [{"time": 1}, {"time": 2.5}], [1.0, 2.5]),
+])  # fmt: skip
+def test_a_column_whose_batches_have_several_kinds(text: str, batches: list[dict[str, Any]], wanted: list[Any]) -> None:
+    """As of one batch: Arrow joins no tables of texts and numbers by itself."""
+    given = [[{"type": kind, **event} for kind in "AB"] for event in batches]
+    query = ceql.compile(text)
+    assert query.run(iter(given)).to_arrow()["c"].to_pylist() == wanted
+    assert query.run([event for part in given for event in part]).to_arrow()["c"].to_pylist() == wanted
+
+
+@pytest.mark.parametrize("evaluator", ["chain", "tree", "auto"])
+def test_every_evaluator_computes_if_types_tell_the_variables(evaluator: str) -> None:
+    given = [{"type": kind, "v": n, "k": n % 2} for n, kind in enumerate("ABABBA")]
+    text = "SELECT k, a.v, b.v AS w, COUNT(a) AS n WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 4 EVENTS"
+    compact, other = (ceql.compile(text, settings=ceql.Settings(evaluator=name)) for name in ("compact", evaluator))
+    rows = sorted(repr(match.row) for match in compact.run(given))
+    assert rows and sorted(repr(match.row) for match in other.run(given)) == rows
+    assert other.picture(list(other.run(given))).dot == compact.picture(list(compact.run(given))).dot

@@ -6,14 +6,15 @@ import datetime
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 import ceql
 import spaseq.spark
-from spaseq.core.errors import OptionError
-from spaseq.spark.batch.tuples import explain_tuples, run_tuples
+from spaseq.core.errors import EventError, OptionError
+from spaseq.spark.batch.tuples import as_spark, explain_tuples, run_tuples
 
 pytestmark = pytest.mark.spark
 
@@ -95,3 +96,13 @@ def test_a_function_of_the_user_reaches_the_tasks(spark: SparkSession) -> None:
     events = _events(5, 60)
     found = spaseq.spark.collect(run_tuples(query, _frame(spark, events))).to_pylist()
     assert found and _plain(found) == _plain(query.run(events).to_arrow().to_pylist())
+
+
+def test_values_of_another_type_than_was_found_are_an_error() -> None:
+    """No value is cut: the type is found before the first value."""
+    rows = pa.table({"n": [0.5], "at": pa.array([1500], pa.timestamp("ns", "UTC"))})
+    whole = pa.schema([("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+    with pytest.raises(EventError, match="the column n is of int64, and has values of double"):
+        as_spark(rows, whole)
+    double = whole.set(0, pa.field("n", pa.float64()))
+    assert as_spark(rows, double)["at"].cast(pa.int64()).to_pylist() == [1]

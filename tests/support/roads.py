@@ -565,7 +565,6 @@ _NO_LAZY = {
     "the lazy evaluators report all matches: not MAX": 12,
     "the lazy evaluators report all matches: not LAST": 7,
     "the lazy evaluators report all matches: not ANY": 1,
-    "the lazy evaluators report complex events, not valuations": 1,
     "the lazy evaluators do not take iterations that skip till the next match.*": 2,
     "the lazy evaluators do not take skip-till-next.*": 52,
     "the lazy evaluators do not take repetitions with UNTIL": 2,

@@ -24,7 +24,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from spaseq.core.errors import OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.core.events.timestamps import TimestampAssigner
 from spaseq.spark.batch.columns import checked_frames, has_dates, row_schema
@@ -316,4 +316,20 @@ def _rows(find: _Finder, times: Mapping[str, Any], schema: pa.Schema, part: pa.T
     matches, _, owned = find(part)
     for table in matches.with_times(**times).tables():
         rows = table.rows().filter(pa.array(owned[table.matches.end], pa.bool_()))
-        yield from rows.cast(schema, safe=False).to_batches()
+        yield from as_spark(rows, schema).to_batches()
+
+
+def as_spark(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with Spark's types, whose times and durations are of microseconds. `EventError` for a column whose
+    values are not of the type that was found before the first one."""
+    columns = []
+    for field in schema:
+        moments = pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type)
+        try:
+            columns.append(rows.column(field.name).cast(field.type, safe=not moments))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            problem = (
+                f"the column {field.name} is of {field.type}, and has values of {rows.schema.field(field.name).type}"
+            )
+            raise EventError(problem, source="SELECT", hint="CAST(… AS NUMBER) or AS TEXT gives it one type") from None
+    return pa.table(columns, schema=schema)
