@@ -52,8 +52,8 @@ class Session(Pushing[Match]):
         self._feed = EventFeed(names, options, query.timed, query.named_types)
         self._valuations = valuations
         self._bindings = query.bindings(valuations)
-        counters = self._feed.counters
-        times = Times(lambda: counters.iso_times, options.unit)
+        feed = self._feed  # single events tell their clock alone
+        times = Times(lambda: any(clock.iso for clock in feed.clocks.values()), options.unit)
         self._computing = None if program else query.computing(times)
         self._run = Run(query.lowered, program or query.program(valuations))
         self._run.counters = self._feed.counters

@@ -292,3 +292,25 @@ def test_every_evaluator_computes_if_types_tell_the_variables(evaluator: str) ->
     rows = sorted(repr(match.row) for match in compact.run(given))
     assert rows and sorted(repr(match.row) for match in other.run(given)) == rows
     assert other.picture(list(other.run(given))).dot == compact.picture(list(compact.run(given))).dot
+
+
+@pytest.mark.parametrize("dated", ["datetimes", "naive", "texts", "numbers"])
+def test_times_of_matches_have_the_form_of_the_events_on_every_road(dated: str) -> None:
+    """Found in review: events that were pushed singly had numbers for MATCH_END, beside dates of their own."""
+    moments = [START + datetime.timedelta(seconds=n) for n in range(4)]
+    form: Any = {"datetimes": lambda at: at, "naive": lambda at: at.replace(tzinfo=None),
+                 "texts": lambda at: at.isoformat(), "numbers": lambda at: int(at.timestamp())}[dated]  # fmt: skip
+    given = [{"type": kind, "time": form(at)} for kind, at in zip("ABAB", moments, strict=True)]
+    took = "a.v AS took" if dated == "texts" else "MATCH_END - FIRST(a.time) AS took"
+    query = ceql.compile(f"SELECT MATCH_START AS since, MATCH_END AS until, {took} WHERE A AS a : B")
+    wanted = query.run(given).to_arrow().to_pylist()
+    assert [row["since"] for row in wanted] == [moments[n] if dated != "numbers" else given[n]["time"] for n in (0, 2)]
+    with query.open() as session:
+        assert [match.row for event in given for match in session.push(event)] == wanted
+    found, state = [], None
+    for event in given:
+        session = query.open(state)
+        found += [match.row for match in session.push(event)]
+        state = session.snapshot()
+        session.close()
+    assert found == wanted
