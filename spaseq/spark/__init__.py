@@ -17,8 +17,8 @@ query with none of these is recognised by one task.
 
     rows = events.transform(spaseq.spark.match("SELECT user, COUNT(f) AS n WHERE fail AS f{3,} ; login", time="at"))
 
-`match` makes a transformation of DataFrames of tuples, also of streaming ones, of a CEQL query; `explain_match` says how
-the work is divided. `start` runs a query over files that keep coming (`Reading` says how), `start_tuples` one over
+`match` makes a transformation of DataFrames of tuples, also of streaming ones, of a CEQL query; `explain_match` says
+how the work is divided. `start` runs a query over files that keep coming (`Reading` says how), `start_tuples` one over
 streams of tuples; `progress` tells what it has seen, `wait` raises its errors. `stream_matches` is the streaming
 DataFrame alone.
 `parse_rdf` takes messages (of Kafka, say) apart into quads, `parse_json` into tuples, which a query reads as
@@ -50,7 +50,6 @@ from spaseq.core.lazy_names import loader
 from spaseq.spark.session.versions import check_pyspark
 
 if TYPE_CHECKING:
-    from spaseq.spark.batch.job import collect as collect
     from spaseq.spark.batch.job import explain as explain
     from spaseq.spark.batch.job import matches as matches
     from spaseq.spark.batch.job import run as run
@@ -62,26 +61,29 @@ if TYPE_CHECKING:
     from spaseq.spark.ingest.messages import parse_json as parse_json
     from spaseq.spark.ingest.messages import parse_rdf as parse_rdf
     from spaseq.spark.session.bar import progress_bar as progress_bar
+    from spaseq.spark.session.collecting import collect as collect
     from spaseq.spark.session.failures import clear_errors as clear_errors
     from spaseq.spark.session.session import local_session as local_session
     from spaseq.spark.session.shipping import ship as ship
-    from spaseq.spark.streaming.graph_stream import progress as progress
     from spaseq.spark.streaming.graph_stream import start as start
     from spaseq.spark.streaming.graph_stream import stream_matches as stream_matches
-    from spaseq.spark.streaming.graph_stream import wait as wait
+    from spaseq.spark.streaming.starting import progress as progress
+    from spaseq.spark.streaming.starting import wait as wait
     from spaseq.spark.streaming.tuple_stream import start_tuples as start_tuples
 
 _PUBLIC: Final = {
-    "spaseq.spark.batch.job": ("collect", "explain", "matches", "run"),
+    "spaseq.spark.batch.job": ("explain", "matches", "run"),
     "spaseq.spark.front": ("explain_match", "match"),
     "spaseq.spark.ingest.datasource": ("register",),
     "spaseq.spark.ingest.files": ("Reading",),
     "spaseq.spark.ingest.messages": ("dead_letters", "parse_json", "parse_rdf"),
     "spaseq.spark.session.bar": ("progress_bar",),
+    "spaseq.spark.session.collecting": ("collect",),
     "spaseq.spark.session.failures": ("clear_errors",),
     "spaseq.spark.session.session": ("local_session",),
     "spaseq.spark.session.shipping": ("ship",),
-    "spaseq.spark.streaming.graph_stream": ("progress", "start", "stream_matches", "wait"),
+    "spaseq.spark.streaming.graph_stream": ("start", "stream_matches"),
+    "spaseq.spark.streaming.starting": ("progress", "wait"),
     "spaseq.spark.streaming.tuple_stream": ("start_tuples",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventOptions, TupleWords
-from spaseq.spark.streaming.tuple_stream import stream_rows
+from spaseq.spark.session.versions import check_pyspark
 from spaseq.spark.tuples.match import batch_rows, kind_name, refuse_form
 from spaseq.spark.tuples.plan import Plan, TupleQuery
 
@@ -73,6 +73,9 @@ def match(
             if positions or cut != "auto":
                 word = "positions=True" if positions else f"cut={cut!r}"
                 raise OptionError(f"{word} is not for a stream", "events=True gives the matched events")
+            check_pyspark("start_tuples")
+            from spaseq.spark.streaming.tuple_stream import stream_rows  # older versions lack its operators
+
             return stream_rows(
                 compiled, given, options, partitions=partitions, events=events, idle=idle, malformed=malformed
             )

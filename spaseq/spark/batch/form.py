@@ -12,10 +12,8 @@ import pyarrow as pa
 from spaseq.language.results.match import Match
 from spaseq.rdf import term_key
 from spaseq.spark.session.query_text import QueryText
-from spaseq.spark.session.tables import TERM_MATCHES, batch_of
+from spaseq.spark.session.tables import RANK, TERM_MATCHES, batch_of
 
-RANK: Final = pa.field("?rank", pa.decimal128(38))
-"""The further column of a query with an ORDER BY, by which its rows are to be sorted."""
 _INDEX_BITS: Final = 32  # of a rank: the window's number above, the row's in the part below
 _MATCHES: Final = 10_000  # matches in a record batch
 T = TypeVar("T")

@@ -31,11 +31,12 @@ from spaseq.language.results.match import Match
 from spaseq.language.results.solutions import match_table
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.rdf import Counters, term_from_key
-from spaseq.spark.batch.form import RANK, Form, as_terms, chunks
+from spaseq.spark.batch.form import Form, as_terms, chunks
 from spaseq.spark.batch.slices import SMALL, hindrance, matches_at_the_end, planned_slices, slice_bounds, sliced_matches
 from spaseq.spark.ingest.frames import Streams
 from spaseq.spark.ingest.time_ranges import rows_of, slices_of
 from spaseq.spark.session.bar import progress_bar
+from spaseq.spark.session.collecting import collect
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import clear_errors
 from spaseq.spark.session.layout import Layout, lay_out
@@ -93,18 +94,6 @@ def run(
     job = _prepare(query, spark, kb, QueryOptions.of(format, **words), partitions)
     form = _form(job, match_table, match_table([], job.compiled.variables).schema)
     return _found(job, streams, form, plan, progress, counters, quarantine)
-
-
-def collect(matches: DataFrame, *, progress: bool | None = False) -> pa.Table:
-    """The rows of a DataFrame that `run` or `run_tuples` gave, matches in order of their ends. An error of a worker
-    comes out as itself."""
-    with progress_bar(matches.sparkSession, "finding matches", enabled=progress), clear_errors():
-        table = matches.toArrow()
-    if RANK.name in table.column_names:
-        return table.sort_by(RANK.name).drop_columns([RANK.name])
-    if {"start", "end", "positions"} <= set(table.column_names):
-        return table.sort_by([("end", "ascending"), ("start", "ascending")])
-    return table  # rows that SELECT computes have no order
 
 
 def matches(

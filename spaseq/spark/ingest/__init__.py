@@ -9,6 +9,7 @@ among tasks; `quarantine` puts aside what cannot be read.
 * `feed`: What a stream of RDF files has given so far, as an offset, and what comes next, as parts for tasks.
 * `parts`: The bytes of a part of a file, for a task.
 * `reading`: A part of a feed as statements, and as batches of its events.
+* `told`: What a part of a stream held, as it travels beside its events.
 * `quarantine`: Lines that cannot be read, put aside: they are left out, counted, and written to a file.
 * `datasource`: The Spark data source `spaseq`: RDF files as triples or as graph events, in batch and as a stream.
 * `files`: Streams of files that keep coming, as streaming DataFrames of parts to be read.

@@ -16,9 +16,9 @@ import numpy as np
 
 from spaseq.core.integers import in_order
 from spaseq.rdf import Counters, GraphBatch, GraphEvent, term_from_key
-from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.feed import Feed, FeedPart
 from spaseq.spark.ingest.reading import event_batches
+from spaseq.spark.ingest.told import Told
 
 _GATHERED: Final = 5_000
 

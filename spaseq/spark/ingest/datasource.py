@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
@@ -43,11 +43,12 @@ from pyspark.sql.types import StructType
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.places import is_elsewhere
-from spaseq.rdf import ARRIVAL, Counters, EventBy, StreamOptions, StreamSource, settle, term_key
+from spaseq.rdf import ARRIVAL, EventBy, StreamOptions, StreamSource, settle, term_key
 from spaseq.spark.ingest.feed import Feed, FeedPart, Listing, Place, advance, listing, parts_between
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.reading import event_batches, part_statements, quarantine_names
 from spaseq.spark.ingest.terms import ntriples
+from spaseq.spark.ingest.told import Told
 from spaseq.spark.session.failures import MARK, carry, carrying
 from spaseq.spark.session.storage import Access
 from spaseq.spark.session.tables import EVENTS, PARTS, STATEMENTS, batch_of, spark_schema
@@ -55,23 +56,6 @@ from spaseq.spark.session.tables import EVENTS, PARTS, STATEMENTS, batch_of, spa
 _TABLES: Final = {"triples": STATEMENTS, "events": EVENTS, "parts": PARTS}
 _ROWS: Final = 10_000
 _READING: Final = ("event_by", "time", "time_unit", "ties", "lateness", "late", "format")
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a part held: `Counters`, and `last` 1 where its stream ends with it."""
-
-    counters: Counters
-    last: int
-
-    def row(self) -> list[int]:
-        """As in the column `counts`."""
-        return [*astuple(self.counters), self.last]
-
-    @staticmethod
-    def of(row: Sequence[int]) -> Told:
-        """The inverse of `row`."""
-        return Told(Counters(*row[:-1]), row[-1])
 
 
 def register(spark: SparkSession) -> None:

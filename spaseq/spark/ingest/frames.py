@@ -40,9 +40,9 @@ from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.opened import Streams as Files
 from spaseq.language.runtime.opened import named
 from spaseq.rdf import Counters, StreamOptions
-from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.terms import Keys, keys_of_lines, lines_of_terms
 from spaseq.spark.ingest.time_ranges import rows_of
+from spaseq.spark.ingest.told import UNREADABLE, Told
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.tables import EVENTS, QUADS, batch_of, spark_schema, with_plain_names
 
@@ -54,7 +54,6 @@ _TEXTS: Final = (StringType, CharType, VarcharType, BinaryType)
 _TIMES: Final = (*_TEXTS, NumericType, TimestampType, TimestampNTZType, DateType)
 _DAY: Final = 86_400_000_000
 _NAME: Final = "<DataFrame>"
-UNREADABLE: Final = 'malformed="drop" leaves such messages out and counts them; dead_letters(…) gives them'
 _MALFORMED: Final = -1
 """In place of a stream's number: the row's `time` says how many rows were left out."""
 

@@ -24,8 +24,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.timestamps import TimestampAssigner
 from spaseq.rdf import Terms, format_of, parse_statements, term_key
-from spaseq.spark.ingest.frames import UNREADABLE
 from spaseq.spark.ingest.terms import ntriples
+from spaseq.spark.ingest.told import UNREADABLE
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.tables import STATEMENTS, plain_name, with_plain_names
 

@@ -4,6 +4,7 @@
 
 * `session`: A quiet Spark session on this machine, for the command line, the examples and the tests.
 * `bar`: A progress bar of Spark's tasks on stderr, for people at a terminal.
+* `collecting`: The rows of a frame on the driver, with clear errors.
 * `connecting`: What a session is asked beyond DataFrames, also through Spark Connect.
 * `failures`: Errors across the process boundary: raised in a worker, caught on the driver as the same object.
 * `keeping`: Results of a job that later jobs read again, kept by the cluster.

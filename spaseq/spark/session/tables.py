@@ -7,13 +7,14 @@ Any column may be null where its line does not say more. Times are in ns since 1
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from inspect import signature
 from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.types import DataType, StructType
 
 __all__ = [
     "EVENTS",
@@ -25,6 +26,7 @@ __all__ = [
     "PARTS",
     "PLACE",
     "QUADS",
+    "RANK",
     "SOLUTIONS",
     "SOLVED",
     "STATE",
@@ -32,12 +34,16 @@ __all__ = [
     "STATE_PLACE",
     "TERM_MATCHES",
     "TOLD",
+    "arrow_type",
     "batch_of",
     "plain_name",
     "spark_schema",
     "with_own_names",
     "with_plain_names",
 ]
+
+_ZONE: Final[dict[str, Any]] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}
+"""Before PySpark 4.2 the zone is UTC by itself."""
 
 _INT, _LONG, _TEXT, _BYTES = pa.int32(), pa.int64(), pa.string(), pa.binary()
 _LONGS, _TEXTS = pa.list_(pa.int64()), pa.list_(pa.string())
@@ -103,6 +109,9 @@ TOLD: Final = pa.schema([("?slice", _INT), ("?told", _LONGS), ("?why", _TEXT)])
 no match: in `?told` how many instants are its own, and the `Counters` of what it read; or `?why` it cannot be a slice.
 The names are none that a variable can have."""
 
+RANK: Final = pa.field("?rank", pa.decimal128(38))
+"""The further column of a query with an ORDER BY, by which its rows are to be sorted."""
+
 # -- a stream
 
 PARCELS: Final = pa.schema([("bucket", _INT), *PLACE, ("part", _INT), ("body", _BYTES)])
@@ -124,6 +133,11 @@ STATE_PLACE: Final = pa.schema([("mark", _BYTES), ("logged", _LONG), ("size", _L
 def spark_schema(table: pa.Schema) -> StructType:
     """The columns of a table as Spark has them."""
     return from_arrow_schema(table)
+
+
+def arrow_type(kind: DataType) -> pa.DataType:
+    """A type of Spark's as Arrow has it. Raises `PySparkException` for one that Python is given no columns of."""
+    return to_arrow_type(kind, **_ZONE)
 
 
 def batch_of(table: pa.Schema, rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:

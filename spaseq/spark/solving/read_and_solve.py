@@ -24,11 +24,11 @@ from pyspark.sql import functions as F
 from spaseq.core.errors import EventError
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, byte_chunks, term_key
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events
-from spaseq.spark.ingest.datasource import Told
 from spaseq.spark.ingest.inputs import Input, dealt
 from spaseq.spark.ingest.parts import part_chunks
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.time_ranges import INDEX_BITS, quantiles, rows_of
+from spaseq.spark.ingest.told import Told
 from spaseq.spark.session.connecting import share
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText

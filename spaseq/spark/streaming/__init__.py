@@ -1,15 +1,16 @@
 """Streams that go on, by Structured Streaming.
 
 `graph_stream` and `tuple_stream` start queries. Tasks send `bucket_messages`, `knowledge_join` sends what was joined
-after them; a `processor` keeps an `evaluation` for each bucket, whose time is that of the `watermark`. `checkpoint`
-looks at the folders first.
+after them; a `processor` keeps an `evaluation` for each bucket, whose time is that of the `watermark`. `starting`
+begins what they plan; `checkpoint` looks at the folders first.
 
 * `watermark`: How far the streams of a streamset have come: lateness, watermark, and the numbers of instants.
 * `bucket_messages`: The message of a task of a streaming batch to a bucket: times, and the rows it needs.
 * `knowledge_join`: Large background knowledge in a stream, joined with solutions by Spark.
 * `evaluation`: One bucket's evaluation of a SPAseq query: parcels in, matches out, a snapshot between batches.
-* `processor`: The operator with state: an evaluation for each bucket, kept as one value by Spark between batches.
+* `processor`: The operator with state: an evaluation for each bucket, which Spark keeps between batches.
 * `checkpoint`: The folders of a stream, looked at before it starts: whether they can be used, and whose they are.
+* `starting`: A streaming query of ours, begun with its checkpoint and its sink.
 * `graph_stream`: SPAseq queries over streams that go on: Spark Structured Streaming around the same engine.
-* `tuple_stream`: CEQL queries over streams of tuples: the same parcels, buckets and clock as for graphs.
+* `tuple_stream`: CEQL queries over streams of tuples: the same rows as in batches, buckets and a clock as for graphs.
 """

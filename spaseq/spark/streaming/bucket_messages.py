@@ -24,10 +24,11 @@ from spaseq.core.snapshot import decode, encode
 from spaseq.language.solving.solve import Solver
 from spaseq.rdf import Counters
 from spaseq.spark.ingest.columns import Placed, gathered, graph_events, part_batches
-from spaseq.spark.ingest.datasource import Told, planned_part
+from spaseq.spark.ingest.datasource import planned_part
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.reading import quarantine_names
 from spaseq.spark.ingest.time_ranges import rows_of
+from spaseq.spark.ingest.told import Told
 from spaseq.spark.session.connecting import share
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -27,33 +27,6 @@ from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.watermark import Clock
 
 _ROWS: Final = 10_000
-
-
-class Evaluation(Protocol):
-    """What `spaseq.spark.streaming.processor` runs: `begin` a batch at a time (ns), `take` each packed parcel in order,
-    then `release` what is complete. `words` are the options that decide what is late and what is complete; to go on
-    from a log they are set again (`use`)."""
-
-    def begin(self, now: int) -> None: ...
-
-    def is_attached(self, body: bytes) -> bool:
-        """True if a parcel only has more rows of the events of the one in front of it."""
-
-    def take(self, feed: int, body: bytes) -> None: ...
-
-    def release(self) -> Iterator[pa.Table]: ...
-
-    def words(self) -> tuple[Any, ...]: ...
-
-    def use(self, words: tuple[Any, ...]) -> None: ...
-
-    def snapshot(self) -> bytes: ...
-
-    def restore(self, state: bytes) -> None: ...
-
-    def counts(self, first: bool) -> list[int]:
-        """Events of all streams and late ones among them, malformed lines and matches so far, runs that are live. What
-        all buckets know alike is counted by the `first`."""
 
 
 class GraphEvaluation:

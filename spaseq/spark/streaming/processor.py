@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import uuid4
 
 import pandas as pd
@@ -27,7 +27,6 @@ from spaseq.core.errors import OptionError
 from spaseq.core.snapshot import decode, encode
 from spaseq.spark.session.failures import MARK, carry
 from spaseq.spark.session.tables import STATE, STATE_PLACE, spark_schema
-from spaseq.spark.streaming.evaluation import Evaluation
 
 COUNTERS: Final = ("events", "late", "malformed", "matches", "live_runs", "state_bytes")
 _MATCH: Final = 0
@@ -35,6 +34,33 @@ _COUNT: Final = 1
 _MARK: Final = 16
 _ROWS: Final = 10_000
 _KEPT: Final = 64
+
+
+class Evaluation(Protocol):
+    """What is run for a bucket: `begin` a batch at a time (ns), `take` each packed parcel in order,
+    then `release` what is complete. `words` are the options that decide what is late and what is complete; to go on
+    from a log they are set again (`use`)."""
+
+    def begin(self, now: int) -> None: ...
+
+    def is_attached(self, body: bytes) -> bool:
+        """True if a parcel only has more rows of the events of the one in front of it."""
+
+    def take(self, feed: int, body: bytes) -> None: ...
+
+    def release(self) -> Iterator[pa.Table]: ...
+
+    def words(self) -> tuple[Any, ...]: ...
+
+    def use(self, words: tuple[Any, ...]) -> None: ...
+
+    def snapshot(self) -> bytes: ...
+
+    def restore(self, state: bytes) -> None: ...
+
+    def counts(self, first: bool) -> list[int]:
+        """Events of all streams and late ones among them, malformed lines and matches so far, runs that are live. What
+        all buckets know alike is counted by the `first`."""
 
 
 def evaluated(parcels: DataFrame, make: Callable[[], Evaluation], matches: pa.Schema, first: int) -> DataFrame:

@@ -32,8 +32,8 @@ from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.spreading import spread
 from spaseq.spark.session.tables import PARCELS, batch_of, spark_schema
-from spaseq.spark.streaming.graph_stream import Sink, begin
 from spaseq.spark.streaming.processor import evaluated
+from spaseq.spark.streaming.starting import ROCKS, STORE, Sink, begin
 from spaseq.spark.streaming.watermark import Clock
 from spaseq.spark.tuples.frames import key_columns, one_frame
 from spaseq.spark.tuples.match import Tuples, analyse
@@ -43,8 +43,6 @@ from spaseq.spark.tuples.rows import Job, PackedJob, parts, row_table, unpack_jo
 _LOG: Final = logging.getLogger("spaseq.spark")
 _STATE: Final = "tuples as they are read"
 """The form of a bucket's state. Another one needs another text here, so that older checkpoints are refused."""
-_STORE: Final = "spark.sql.streaming.stateStore.providerClass"
-_ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _MOST_BUCKETS: Final = 32
 
 
@@ -125,9 +123,9 @@ def stream_rows(
     """
     named, job = analyse(query, tuples, options, events=events, positions=False)
     spark = next(iter(named.values())).sparkSession
-    if spark.conf.get(_STORE, "") != _ROCKS:
-        spark.conf.set(_STORE, _ROCKS)
-        _LOG.info(f"{_STORE} is set to that of RocksDB, which a stream with state of ours needs")
+    if spark.conf.get(STORE, "") != ROCKS:
+        spark.conf.set(STORE, ROCKS)
+        _LOG.info(f"{STORE} is set to that of RocksDB, which a stream with state of ours needs")
     count = partitions or min(int(spark.conf.get("spark.sql.shuffle.partitions")), _MOST_BUCKETS)
     return _rows(named, job, count, idle, malformed)
 

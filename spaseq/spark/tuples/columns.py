@@ -14,7 +14,6 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, IntegralType, NumericType, StructField
 
 from spaseq.core.errors import EventError, OptionError
@@ -22,6 +21,7 @@ from spaseq.core.events import EventOptions
 from spaseq.core.events.columns import column_of
 from spaseq.core.events.time import unit_nanoseconds
 from spaseq.core.events.timestamps import TIME_COLUMNS, TimestampAssigner, no_times, unlike_clocks
+from spaseq.spark.session.tables import arrow_type
 from spaseq.spark.tuples.frames import Layout
 from spaseq.spark.tuples.plan import TupleQuery
 
@@ -89,7 +89,7 @@ def row_schema(
 
 
 def _one_type(kinds: list[DataType]) -> pa.DataType | None:
-    return to_arrow_type(kinds[0], timezone="UTC") if len(kinds) == 1 else None
+    return arrow_type(kinds[0]) if len(kinds) == 1 else None
 
 
 def _time_type(layout: Layout, options: EventOptions) -> pa.DataType:
@@ -194,7 +194,7 @@ def _readable(frame: DataFrame, read: tuple[str, ...]) -> DataFrame:
 def _arrow_field(field: StructField) -> pa.Field | None:
     """The field as Arrow has it; None if Spark gives Python no column of its type."""
     try:
-        kind = to_arrow_type(field.dataType, timezone="UTC")
+        kind = arrow_type(field.dataType)
     except PySparkException:
         return None
     return None if _has_time_of_day(kind) else pa.field(field.name, kind)

@@ -1,0 +1,156 @@
+"""A streaming query of ours, begun with its checkpoint and its sink; what it has seen, and what goes wrong in it.
+
+Spark keeps the offsets of the sources, the state of the buckets and what the sink has in one checkpoint, so a query
+that is killed and started again goes on where it was, and into file sinks each match goes exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.types import ArrayType
+
+from spaseq.core.errors import OptionError
+from spaseq.core.events.places import whole_name
+from spaseq.spark.session.connecting import is_connect, task_count
+from spaseq.spark.session.failures import carried_batches, clear_errors
+from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, locked, started, unusable
+from spaseq.spark.streaming.processor import COUNTERS
+
+__all__ = ["ROCKS", "STORE", "Sink", "begin", "progress", "wait"]
+
+STORE: Final = "spark.sql.streaming.stateStore.providerClass"
+ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+"""The state store that queries with state of ours need, and its setting."""
+_KAFKA: Final = "kafka"
+_CONFIGURATION: Final = {
+    STORE: ROCKS,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where the matches go, and how often.
+
+    * `output`, `format`: a folder for files of `format` (parquet, json, csv, orc), each match in it exactly once (read
+      it through Spark, which knows which files count). In CSV a list is JSON.
+    * Or `foreach_batch(frame, number)`: see Spark's `foreachBatch`; a batch may come again after a failure, with the
+      same number and the same rows.
+    * Or `format="kafka"`, `output` a topic: each match is a message of JSON, its key a digest of it. After a failure
+      Kafka may be given the matches of a batch again, with the same keys.
+    * `settings`: what else Spark's writer of the format is told, as `kafka.bootstrap.servers`.
+    * `every`: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read what is
+      there, in as many batches as the limits ask for, and stop.
+    """
+
+    output: str | None
+    format: str
+    foreach_batch: Callable[[DataFrame, int], None] | None
+    every: str | None
+    available_now: bool
+    settings: Mapping[str, str]
+
+    @property
+    def folder(self) -> str | None:
+        """Where files go."""
+        return None if self.format == _KAFKA else self.output
+
+
+def begin(
+    frame: DataFrame, sink: Sink, checkpoint: str, tasks: int | None, identity: Mapping[str, Any]
+) -> StreamingQuery:
+    """Start what a streaming DataFrame of matches says. `identity`: what it is of. See `start`."""
+    if not is_connect(frame.sparkSession):  # as this process names them: Java may stand in another folder
+        checkpoint = whole_name(checkpoint)
+        sink = sink if sink.folder is None else replace(sink, output=whole_name(sink.folder))
+    output, format = sink.output, sink.format
+    if (output is None) == (sink.foreach_batch is None):
+        raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
+    spark = frame.sparkSession
+    if not is_connect(spark):
+        check_folder("checkpoint", checkpoint)
+    count = tasks or task_count(spark)
+    if format == "csv":  # it has no lists
+        lists = {field.name for field in frame.schema if isinstance(field.dataType, ArrayType)}
+        frame = frame.select(*(F.to_json(name).alias(name) if name in lists else name for name in frame.columns))
+    if format == _KAFKA:
+        value = F.to_json(F.struct(*frame.columns))
+        frame = frame.select(F.md5(value).alias("key"), value.alias("value"))
+    writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
+    if output is not None:
+        if sink.folder is not None and not is_connect(spark):
+            check_folder("output", output)
+        writer = writer.format(format).options(**sink.settings)
+        writer = writer.option("topic" if sink.folder is None else "path", output)
+    if sink.foreach_batch is not None:
+        writer = writer.foreachBatch(carried_batches(sink.foreach_batch, unusable))
+    with started(checkpoint, output):
+        files = file_manager(spark, [checkpoint, *([] if sink.folder is None else [sink.folder])])
+    with _configured(spark, count, files), started(checkpoint, output), clear_errors():
+        if sink.available_now:
+            writer = writer.trigger(availableNow=True)
+        elif sink.every is not None:
+            writer = writer.trigger(processingTime=sink.every)
+        return locked(spark, checkpoint, partial(_begun, spark, writer, checkpoint, {**identity, "tasks": count}))
+
+
+def _begun(
+    spark: SparkSession, writer: DataStreamWriter, checkpoint: str, identity: Mapping[str, Any]
+) -> StreamingQuery:
+    """The query, started once the checkpoint is known to be its own."""
+    check_note(spark, checkpoint, identity)
+    return writer.start()
+
+
+def wait(query: StreamingQuery, timeout: float | None = None) -> bool:
+    """Wait until the query has stopped, at most `timeout` seconds; whether it has. An error of ours comes out as
+    itself."""
+    try:
+        with clear_errors():
+            over = query.awaitTermination() is None if timeout is None else query.awaitTermination(timeout)
+            return bool(over)
+    except PySparkException as error:
+        if (said := unusable(error)) is not None:
+            raise said from None
+        raise
+
+
+def progress(query: StreamingQuery) -> dict[str, int]:
+    """Totals since the query's first start, as of its last batch with data: `events`, `late` and `malformed` ones, and
+    `matches`; what it holds now: `live_runs` and `state_bytes`. Empty before the first batch.
+
+    Spark's own progress (`query.lastProgress`) has the same under `observedMetrics`. Spark Connect leaves their values
+    out: there it is an OptionError.
+    """
+    if type(query).__module__.startswith("pyspark.sql.connect"):
+        hint = "query.lastProgress has what Spark itself counts"
+        raise OptionError("Spark Connect does not bring what a query of ours has counted", hint)
+    for record in reversed(query.recentProgress):
+        row = record.observedMetrics.get("spaseq") if hasattr(record, "observedMetrics") else None
+        if row is not None and row["events"] is not None:
+            return {name: row[name] for name in COUNTERS}
+    return {}
+
+
+@contextmanager
+def _configured(spark: SparkSession, tasks: int, more: dict[str, str]) -> Iterator[None]:
+    """While a query starts, the session has our state store, as many tasks as buckets, and `more`; then what it had."""
+    wanted = _CONFIGURATION | {"spark.sql.shuffle.partitions": str(tasks)} | more
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
