@@ -13,13 +13,14 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ceql.expressions.scalar import compile_value
-from ceql.operators.casts import CAST_KINDS, RESULTS
+from ceql.operators.casts import RESULTS
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import ARROW_TYPES, kind_of
 from ceql.syntax import ast
 from ceql.syntax.walk import is_aggregate
 from spaseq.core.errors import EventError
 from spaseq.core.events import Duration, Instant
+from spaseq.core.kinds import KINDS
 
 Types = Mapping[str, pa.DataType]
 INSTANTS: Final = ARROW_TYPES["time"]
@@ -51,7 +52,7 @@ class ColumnTypes:
             case ast.Call(function, arguments) if function in _CHOOSING:
                 return _common(map(self.of, arguments[:1] if function == "NULLIF" else arguments))
             case ast.Call("CAST" | "TRY_CAST", (_, ast.Text(kind))):
-                return pa.int64() if CAST_KINDS[kind] == "INTEGER" else ARROW_TYPES[RESULTS[CAST_KINDS[kind]]]
+                return pa.int64() if KINDS[kind] == "INTEGER" else ARROW_TYPES[RESULTS[KINDS[kind]]]
             case ast.Call(function, (argument,)) if is_aggregate(node):
                 return self._aggregate(function, argument)
         return self._type_of_sample(node)

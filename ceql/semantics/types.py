@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ceql.operators.casts import CAST_KINDS, RESULTS
+from ceql.operators.casts import RESULTS
 from ceql.operators.functions import FUNCTIONS, kind_words, plural
 from ceql.operators.times import KINDS as SPANS
 from ceql.operators.values import KIND_WORDS, mismatch
@@ -21,6 +21,7 @@ from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import parse_time
+from spaseq.core.kinds import KINDS
 from spaseq.core.slips import did_you_mean
 from spaseq.core.trees import children, fold, walk
 
@@ -231,7 +232,7 @@ class _Types:
                 raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")
         if function.gives == "cast":
             (_, name) = node.arguments
-            return RESULTS[CAST_KINDS[name.value.upper()]] if isinstance(name, ast.Text) else None
+            return RESULTS[KINDS[name.value.upper()]] if isinstance(name, ast.Text) else None
         return kinds[0] if function.gives == "argument" else function.gives
 
 

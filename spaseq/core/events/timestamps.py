@@ -424,6 +424,22 @@ def form_of(options: EventOptions) -> TextForm:
     return options.form(TIME_COLUMNS if options.time is None else (options.time,))
 
 
+def check_columns(form: TextForm) -> None:
+    """`EventError` if the caller gave a kind to a column that no CSV file has, `OptionError` if no file is of CSV."""
+    if form.column_types and not form.columns:
+        raise OptionError(
+            "--column-types gives kinds to columns of CSV, and no events are read from CSV",
+            "CAST(x.id AS TEXT) makes a text of a value",
+        )
+    for name in form.column_types:
+        if name not in form.columns:
+            there = listed(list(form.columns))
+            raise EventError(
+                f"no column {name!r}, to which --column-types gives a kind; there are: {there}",
+                source=next(iter(form.columns.values())), attribute=name, hint=did_you_mean(name, form.columns, "{!r}"),
+            )  # fmt: skip
+
+
 def read_by(options: EventOptions) -> set[str]:
     """The columns that are looked at for types and times."""
     times = () if options.from_arrival else TIME_COLUMNS if options.time is None else (options.time,)

@@ -27,6 +27,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.core.events.timestamps import TimestampAssigner
+from spaseq.core.words import TEXT_FORM
 from spaseq.spark.batch.columns import checked_frames, has_dates, row_schema
 from spaseq.spark.batch.cuts import (
     ORDER,
@@ -137,7 +138,7 @@ def checked_streams(query: TupleQuery, events: Tuples, options: EventOptions, ca
     engine's errors on the columns.
     """
     _check_query(query, caller)
-    for word in ("delimiter", "decimal", "quote", "encoding", "time_format"):
+    for word in TEXT_FORM:
         if getattr(options, word) is not None:
             raise OptionError(
                 f"{caller} takes no {word}=: Spark reads the files", "spark.read.csv has sep=, encoding=, …"
