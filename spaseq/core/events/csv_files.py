@@ -309,8 +309,8 @@ def _all_match(texts: pa.StringArray, pattern: str) -> bool:
 
 
 def _with_converted(table: pa.Table, block: bytes, dialect: _Dialect, line: int) -> pa.Table:
-    """The table with the numbers that have separators of thousands, the times in the caller's form, and the truth values
-    and times of columns to which the caller gave these kinds."""
+    """The table with values that Arrow does not read: numbers with separators of thousands, times in the caller's form,
+    truth values and times of columns to which the caller gave these kinds."""
     for name in dialect.said.keys() & set(table.column_names):
         if dialect.said[name] not in _SAID:
             table = _set(table, name, _as_said(table[name], name, block, dialect, line))
@@ -331,8 +331,8 @@ def _with_converted(table: pa.Table, block: bytes, dialect: _Dialect, line: int)
 def _note_zeros(table: pa.Table, new: list[str], block: bytes, dialect: _Dialect) -> None:
     """Add a note for each column of whole numbers that lost zeros: all are digits of one length, some begin with 0.
 
-    PERF: 0.2 ms a file: the first lines tell the length of the digits, and only if the least number is shorter are the
-    texts of the whole block looked at.
+    PERF: 0.2 ms a file. The first lines tell the length of the digits. Only if the least number is shorter, the whole
+    block is read as texts.
     """
     numbers = [name for name in new if table[name].type == pa.int64() and name not in dialect.form.times]
     end = block.rfind(b"\n", 0, _FEW_BYTES) + 1
