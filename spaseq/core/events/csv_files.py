@@ -24,7 +24,7 @@ import pyarrow.csv
 from spaseq.core.errors import EventError
 from spaseq.core.events.blocks import Joined, check_names, clean, decode, line_blocks, not_utf8, read_some
 from spaseq.core.events.mixed import array_of, beyond_exact
-from spaseq.core.events.options import TextForm
+from spaseq.core.events.options import TextForm, two_columns
 from spaseq.core.events.time import is_date, parse_time, time_by_form, times_by_form
 from spaseq.core.kinds import KINDS, TRUTHS
 
@@ -72,12 +72,15 @@ class _Dialect:
     dated: set[str] = field(default_factory=set)
 
     def begin(self, header: list[str]) -> None:
-        """Take over the names of the columns, and the kinds that the caller gave some of them."""
+        """Take over the names of the columns, and the kinds that the caller gave some of them. A date and a time of day
+        are joined as they are written."""
         self.header = header
         for name in header:
             self.form.columns.setdefault(name, self.name)
         words = self.form.column_types
         self.said = {name: KINDS[words[name].upper()] for name in header if name in words}
+        joined = (two_columns(time, header) for time in self.form.times)
+        self.said |= {name: "TEXT" for pair in joined for name in pair or () if name not in words}
         self.types |= {name: _SAID.get(kind, pa.string()) for name, kind in self.said.items()}
 
     def options(self, block: bytes) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
@@ -120,7 +120,7 @@ class EventOptions(TimeOptions):
     * `type`: the one type of all events, which no column holds then.
     * `by_type`: the name of each stream is the type of its events.
     * `time`: None means `time`, else `timestamp`, else arrival, the place of the event in its source, if nothing needs
-      times.
+      times. `date,clock` are two columns, of dates and of times of day, unless one column has this name.
     * `from_arrival`: the place, whatever columns there are.
     * `delimiter`, `decimal`, `quote`, `encoding`, `time_format`, `column_types`: as of `TextForm`; `quote` may be
       `none`, and the delimiter `tab`.
@@ -198,6 +198,10 @@ class EventOptions(TimeOptions):
             given["column_types"] = _kinds_by_name(given["column_types"])
         return EventOptions(**given)
 
+    def clock(self, names: Collection[str]) -> tuple[str, str] | None:
+        """The columns of the date and of the time of day, if `time` names two of these columns: `date,clock`."""
+        return None if self.time is None else two_columns(self.time, names)
+
     def typed_by(self, streams: tuple[str, ...]) -> str | tuple[str, ...]:
         """The column of types; or, if no column says them, the type of the events of each of `streams`."""
         if self.by_type:
@@ -218,6 +222,12 @@ class EventOptions(TimeOptions):
     def counts(self) -> bool:
         """True if the caller said that events without times are to be counted."""
         return self.from_arrival or self.interval is not None
+
+
+def two_columns(time: str, names: Collection[str]) -> tuple[str, str] | None:
+    """The two of `names` that `date,clock` is, unless it is one of them."""
+    date, _, clock = (part.strip() for part in time.partition(","))
+    return (date, clock) if time not in names and date in names and clock in names else None
 
 
 def _check_encoding(name: str) -> None:
