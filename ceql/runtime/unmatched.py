@@ -77,7 +77,8 @@ class Lacking:
             if types in self._others and name in known:
                 kinds = " or ".join(sorted(kind for kind in types if ">" not in kind))
                 hint = did_you_mean(name, self._others[types])
-                yield f"no event of type {kinds} has an attribute {name}, so {variable}.{name} is NULL{hint and f'; {hint}'}"
+                line = f"no event of type {kinds} has an attribute {name}, so {variable}.{name} is NULL"
+                yield f"{line}{hint and f'; {hint}'}"
 
 
 def _rows_of(batch: EventBatch, types: Collection[str]) -> np.ndarray:

@@ -55,8 +55,8 @@ class _Dialect:
     """A file's `header`, its signs, and the types of its columns, as far as they are known.
 
     `decimal` is None until a first block has decided. `types` are those that the caller gave, and of earlier blocks.
-    `said` are the kinds that the caller gave. `grouped` are the columns of numbers with separators of thousands, `dated`
-    those of times in the caller's form; both are read as texts.
+    `said` are the kinds that the caller gave. `grouped` are the columns of numbers with separators of thousands;
+    `dated` are those of times in the caller's form. Both are read as texts.
     """
 
     name: str
@@ -312,8 +312,8 @@ def _all_match(texts: pa.StringArray, pattern: str) -> bool:
 
 
 def _with_converted(table: pa.Table, block: bytes, dialect: _Dialect, line: int) -> pa.Table:
-    """The table with values that Arrow does not read: numbers with separators of thousands, times in the caller's form,
-    truth values and times of columns to which the caller gave these kinds."""
+    """The table with the values that Arrow does not read. These are numbers with separators of thousands, times in the
+    caller's form, and truth values and times of columns to which the caller gave these kinds."""
     for name in dialect.said.keys() & set(table.column_names):
         if dialect.said[name] not in _SAID:
             table = _set(table, name, _as_said(table[name], name, block, dialect, line))

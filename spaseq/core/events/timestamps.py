@@ -336,9 +336,9 @@ class TimestampAssigner:
 
     def _join(self, table: pa.Table, date: str, clock: str) -> pa.ChunkedArray:
         """Dates and times of day as texts of both, with a blank between them."""
-        return pc.binary_join_element_wise(self._written(table, date), self._written(table, clock), " ")
+        return pc.binary_join_element_wise(self._as_text(table, date), self._as_text(table, clock), " ")
 
-    def _written(self, table: pa.Table, name: str) -> pa.ChunkedArray:
+    def _as_text(self, table: pa.Table, name: str) -> pa.ChunkedArray:
         """The texts, dates or times of day of a column as texts. `EventError` for other values."""
         column = table[name]
         if pa.types.is_dictionary(column.type):

@@ -145,6 +145,9 @@ def checked_streams(query: TupleQuery, events: Tuples, options: EventOptions, ca
             )
     refuse_limits(query.settings)
     named = _named_streams(query, events)
+    if any(options.clock(frame.columns) for frame in named.values()):
+        hint = "F.concat_ws(' ', 'date', 'clock') makes one column of two"
+        raise OptionError(f"{caller} takes times from one column, and --time {options.time} are two", hint)
     for frame in named.values():
         for name in _OWN:
             if name in frame.columns:

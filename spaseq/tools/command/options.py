@@ -116,7 +116,7 @@ def add_text_form(texts: Any) -> None:
     texts.add_argument("--time-format", metavar="FORMAT",
                        help="form of texts that are times, as '%%d.%%m.%%Y %%H:%%M' (ISO 8601)")  # fmt: skip
     texts.add_argument("--column-types", metavar="NAME=KIND,…",
-                       help="kinds of columns of CSV, as CAST names them: id=TEXT, price=FLOAT (by their values)")  # fmt: skip
+                       help="kinds of columns of CSV, as CAST has them: id=TEXT, n=FLOAT (guessed)")  # fmt: skip
 
 
 def text_form_of(options: argparse.Namespace) -> dict[str, Any]:
