@@ -376,20 +376,25 @@ def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _join_groups(column: pa.ChunkedArray, name: str, block: bytes, dialect: _Dialect, line: int) -> pa.Array:
-    """Texts such as 1.234,56 as numbers: whole ones exactly, if all are whole."""
-    whole = _as_dictionary(column)
+    """Texts such as 1.234,56 as numbers: whole ones exactly, if all are whole and the caller does not say NUMBER."""
+    whole, kind = _as_dictionary(column), dialect.said.get(name)
     texts = whole.dictionary
-    odd = texts.filter(pc.invert(pc.match_substring_regex(texts, _COMMAS)))
-    if len(odd):
-        raise _odd_value(odd[0].as_py(), name, pa.float64(), block, dialect, line)
+    odd = pc.invert(pc.match_substring_regex(texts, _COMMAS))
+    if kind == "INTEGER":
+        odd = pc.or_(odd, pc.match_substring(texts, ","))
+    if pc.any(odd).as_py():
+        raise _odd_text(whole, pc.index(odd, True).as_py(), name, pa.float64(), block, dialect, line)
     plain = pc.replace_substring(pc.replace_substring(pc.utf8_trim_whitespace(texts), ".", ""), ",", ".")
     numbers: pa.Array
     try:
-        numbers = pc.cast(plain, pa.int64())
+        numbers = pc.cast(plain, pa.float64() if kind == "NUMBER" else pa.int64())
     except pa.ArrowInvalid:
+        if kind == "INTEGER":  # beyond 64 bits
+            longest = max(range(len(plain)), key=lambda i: len(plain[i].as_py()))
+            raise _odd_text(whole, longest, name, pa.int64(), block, dialect, line) from None
         numbers = pc.cast(plain, pa.float64())
-        if beyond_exact(pa.chunked_array([numbers])):
-            return array_of([_number(text) for text in plain.take(whole.indices).to_pylist()])
+    if pa.types.is_floating(numbers.type) and beyond_exact(pa.chunked_array([numbers])):
+        return array_of([_number(text) for text in plain.take(whole.indices).to_pylist()])
     return numbers.take(whole.indices)
 
 
@@ -402,9 +407,7 @@ def _as_said(column: pa.ChunkedArray, name: str, block: bytes, dialect: _Dialect
     texts = whole.dictionary.to_pylist()
     values = [_value_said(text, kind, form) for text in texts] if times is None else times.tolist()
     if None in values:
-        odd = values.index(None)
-        row = pc.index(whole.indices, pa.scalar(odd, whole.indices.type)).as_py()
-        raise _odd_value(texts[odd], name, None, block, dialect, line, _line_of(row, block, dialect, line))
+        raise _odd_text(whole, values.index(None), name, None, block, dialect, line)
     if kind == "BOOLEAN":
         return pa.array(values, pa.bool_()).take(whole.indices)
     return pa.array(values, pa.int64()).cast(pa.timestamp("ns", "UTC")).take(whole.indices)
@@ -435,8 +438,9 @@ def _with_times(table: pa.Table, new: list[str], block: bytes, dialect: _Dialect
         column = _as_dictionary(table[name])
         times = times_by_form(column.dictionary, form)
         if times is None:
-            odd = next(text for text in column.dictionary if times_by_form(pa.array([text]), form) is None)
-            raise _odd_value(odd.as_py(), name, pa.timestamp("ns"), block, dialect, line)
+            texts = column.dictionary
+            odd = next(code for code in range(len(texts)) if times_by_form(texts[code : code + 1], form) is None)
+            raise _odd_text(column, odd, name, pa.timestamp("ns"), block, dialect, line)
         kept = pa.Array.from_buffers(pa.timestamp("ns"), len(times), [None, pa.py_buffer(times)])
         table = _set(table, name, kept.take(column.indices))
     return table
@@ -507,6 +511,16 @@ def _csv_error(message: str, column: str | None, block: bytes, dialect: _Dialect
     if column is not None and value is not None:
         return _odd_value(value[1], column, dialect.types.get(column), block, dialect, line, record)
     return EventError(clean(message), source=name)
+
+
+def _odd_text(
+    column: pa.DictionaryArray, code: int, name: str, kind: pa.DataType | None, block: bytes, dialect: _Dialect,
+    line: int,
+) -> EventError:  # fmt: skip
+    """`_odd_value` of the first field that holds the text of a code."""
+    row = pc.index(column.indices, pa.scalar(code, column.indices.type)).as_py()
+    record = _line_of(row, block, dialect, line)
+    return _odd_value(column.dictionary[code].as_py(), name, kind, block, dialect, line, record)
 
 
 def _odd_value(

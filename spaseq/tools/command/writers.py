@@ -121,7 +121,7 @@ def write_csv(results: Results, out: IO[str], delimiter: str = ",") -> int:
 def _fields(row: Sequence[Any], delimiter: str) -> Iterator[str]:
     """The fields of a row as CSV has them."""
     field = io.StringIO()
-    rows = csv.writer(field, delimiter=delimiter, lineterminator="")
+    rows = csv.writer(field, delimiter=delimiter)  # a field with a sign of its line's end, \r or \n, has quotes
     for cell in row:
         if cell is None:
             yield "" if len(row) > 1 else "NULL"
@@ -129,7 +129,7 @@ def _fields(row: Sequence[Any], delimiter: str) -> Iterator[str]:
             yield f'"{cell}"'
         else:
             rows.writerow([cell])
-            yield field.getvalue()
+            yield field.getvalue().removesuffix("\r\n")
             field.seek(0)
             field.truncate()
 
