@@ -95,8 +95,8 @@ def test_an_index_of_times_is_the_time(name: Any) -> None:
     rows = matches.to_arrow().to_pylist()
     assert [(row["v"], row["w"], row["at"].hour) for row in rows] == [(1, 2, 1), (2, 3, 2)]
     assert f'times are read from the column {column} (time="COLUMN" reads others)' in matches.notes
-    for words in ({}, {"time": column}):
-        session = ceql.compile(HOURS).open(**words)
+    for time in (None, column):
+        session = ceql.compile(HOURS).open(time=time)
         assert [(match.row["v"], match.row["w"]) for match in session.push(given)] == [(1, 2), (2, 3)]
     counted = ceql.compile("SELECT a.v, b.v AS w WHERE ANY AS a : ANY AS b").run(given)
     assert counted.count() == 2
@@ -123,7 +123,7 @@ def test_an_index_beside_other_times() -> None:
 # -- the date and the time of day in two columns
 
 PAIRS = "SELECT a.v, b.v AS w, MATCH_START AS at WHERE ANY AS a ; ANY AS b WITHIN 30 MINUTES"
-TIMED = [{"date": "2026-01-02", "clock": "09:00", "v": 1}, {"date": "2026-01-02", "clock": "09:30", "v": 2},
+TIMED: list[dict[str, Any]] = [{"date": "2026-01-02", "clock": "09:00", "v": 1}, {"date": "2026-01-02", "clock": "09:30", "v": 2},
          {"date": "2026-01-03", "clock": "09:45:10", "v": 3}]  # fmt: skip
 
 

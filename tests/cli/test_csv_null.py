@@ -31,6 +31,9 @@ class Rows(Results):
         self._rows = rows
         self.line_end = end
 
+    def objects(self) -> Any:
+        return iter(())
+
     def cells(self) -> Any:
         return iter(self._rows)
 
