@@ -123,8 +123,11 @@ def test_an_index_beside_other_times() -> None:
 # -- the date and the time of day in two columns
 
 PAIRS = "SELECT a.v, b.v AS w, MATCH_START AS at WHERE ANY AS a ; ANY AS b WITHIN 30 MINUTES"
-TIMED: list[dict[str, Any]] = [{"date": "2026-01-02", "clock": "09:00", "v": 1}, {"date": "2026-01-02", "clock": "09:30", "v": 2},
-         {"date": "2026-01-03", "clock": "09:45:10", "v": 3}]  # fmt: skip
+TIMED: list[dict[str, Any]] = [
+    {"date": "2026-01-02", "clock": "09:00", "v": 1},
+    {"date": "2026-01-02", "clock": "09:30", "v": 2},
+    {"date": "2026-01-03", "clock": "09:45:10", "v": 3},
+]
 
 
 def lines_of(rows: list[dict[str, Any]], sign: str = ",") -> str:
