@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ceql.cli.output import FoundMatches, Tables, as_json
-from spaseq.core.events import format_time
+from spaseq.core.events import format_time, text_array
 from spaseq.core.events.time import clock_duration, iso_duration
 from spaseq.tools.command.writers import QUOTED, Results
 
@@ -89,7 +89,7 @@ def _is_plain(table: pa.Table) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    quoted = pa.array(QUOTED)
+    quoted = text_array(QUOTED)
     for column in table.columns:
         kind = column.type
         if pa.types.is_string(kind):

@@ -52,7 +52,7 @@ def unknown_attributes(query: CompiledQuery, counters: EventCounters) -> Iterato
 class Lacking:
     """The attributes that SELECT reads of a variable, and that no event of its types has had.
 
-    PERF: an attribute is looked for up to the first batch that has it; for 65,536 events that lack it in 0.1 ms.
+    PERF: an attribute is looked for up to the first batch that has it; for 65,536 events that lack it in 0.2 ms.
     """
 
     def __init__(self, tree: ast.Query) -> None:
@@ -86,8 +86,8 @@ def _rows_of(batch: EventBatch, types: Collection[str]) -> np.ndarray:
     found = batch.types
     if found is None:
         return np.zeros(0, np.int64)
-    codes = [code for code, kind in enumerate(found.texts.to_pylist()) if kind in types]
-    return np.flatnonzero(np.isin(found.codes, codes))
+    chosen = np.array([*(kind in types for kind in found.texts.to_pylist()), False])  # the last is of code -1
+    return np.flatnonzero(chosen[found.codes])
 
 
 def _has(batch: EventBatch, name: str, rows: np.ndarray) -> bool:

@@ -408,9 +408,10 @@ def _as_said(column: pa.ChunkedArray, name: str, block: bytes, dialect: _Dialect
     values = [_value_said(text, kind, form) for text in texts] if times is None else times.tolist()
     if None in values:
         raise _odd_text(whole, values.index(None), name, None, block, dialect, line)
-    if kind == "BOOLEAN":
-        return pa.array(values, pa.bool_()).take(whole.indices)
-    return pa.array(values, pa.int64()).cast(pa.timestamp("ns", "UTC")).take(whole.indices)
+    numbers, wanted = (np.uint8, pa.bool_()) if kind == "BOOLEAN" else (np.int64, pa.timestamp("ns", "UTC"))
+    buffers = [None, pa.py_buffer(np.array(values, numbers))]  # pa.array would import pandas if it can
+    made = pa.Array.from_buffers(pa.from_numpy_dtype(numbers), len(values), buffers)
+    return made.cast(wanted).take(whole.indices)
 
 
 def _value_said(text: str, kind: str, form: str | None) -> bool | int | None:

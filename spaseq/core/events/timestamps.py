@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.blocks import check_names
-from spaseq.core.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
+from spaseq.core.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of, text_array
 from spaseq.core.events.options import EventOptions, TextForm
 from spaseq.core.events.time import decimal_times, is_date, parse_time, time_by_form, unit_nanoseconds
 from spaseq.core.slips import did_you_mean
@@ -336,7 +336,8 @@ class TimestampAssigner:
 
     def _join(self, table: pa.Table, date: str, clock: str) -> pa.ChunkedArray:
         """Dates and times of day as texts of both, with a blank between them."""
-        return pc.binary_join_element_wise(self._as_text(table, date), self._as_text(table, clock), " ")
+        blank = text_array([" "])[0]  # Arrow would import pandas to make a scalar of a text
+        return pc.binary_join_element_wise(self._as_text(table, date), self._as_text(table, clock), blank)
 
     def _as_text(self, table: pa.Table, name: str) -> pa.ChunkedArray:
         """The texts, dates or times of day of a column as texts. `EventError` for other values."""
