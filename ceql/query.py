@@ -134,8 +134,8 @@ class Query(protocols.Query):
         * `type_column`: the column of the event type; `type` if not given. A query that names no type, but ANY, takes
           events without one.
         * `type`: the type of all events, if no column holds it.
-        * `time`: the column of the time; `time` or `timestamp` if not given and there. Without times a query that needs
-          them is an `OptionError`; `time_from="arrival"` counts the events instead.
+        * `time`: the column of the time, or two, `date,clock`; `time` or `timestamp` if not given and there. Without
+          times a query that needs them is an `OptionError`; `time_from="arrival"` counts the events instead.
         * `time_unit`: s, ms, us or ns, of times that are numbers; s if not given.
         * `interval`: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
         * `lateness`: the most that time may go back.
@@ -143,6 +143,7 @@ class Query(protocols.Query):
         * `delimiter`, `decimal`, `quote`: signs of CSV files; guessed if not given, and said in `Matches.notes`.
         * `encoding`: of CSV and JSON Lines; UTF-8 if not given. `time_format`: of texts that are times, as of
           `datetime.strptime`; ISO 8601 if not given.
+        * `column_types`: kinds of columns of CSV, in the words of CAST: `{"id": "TEXT"}` or `"id=TEXT, price=FLOAT"`.
         """
         return matches_of(
             self.compiled, events, streams=streams, types=types, valuations=valuations, schema=schema, **reading

@@ -29,7 +29,8 @@ ALLOWED: dict[str, set[str]] = {
     "snapshot": {"errors"},
     "after": set(),
     "slips": set(),
-    "events": {"errors", "held", "integers", "measure", "slips", "snapshot", "watch"},
+    "kinds": {"slips"},
+    "events": {"errors", "held", "integers", "kinds", "measure", "slips", "snapshot", "watch"},
     "held": set(),
     "integers": set(),
     "comparisons": set(),
@@ -54,7 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "gpm": _LANGUAGE | {"rdf", "text"},
     "text": {"errors"},
     "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure", "sessions", "compiled", "protocols"},
-    "spark": _LANGUAGE | {"rdf", "gpm", "language"},
+    "spark": _LANGUAGE | {"rdf", "gpm", "language", "words"},
     "command": {"errors", "engine", "events", "measure", "slips", "start", "version", "watch", "words"},
     "version": set(),
     "lazy_names": set(),
@@ -69,7 +70,7 @@ ALLOWED: dict[str, set[str]] = {
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
-    "after", "comparisons", "trees", "compiled", "protocols", "slips",
+    "after", "comparisons", "trees", "compiled", "protocols", "slips", "kinds",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

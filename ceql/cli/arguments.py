@@ -48,7 +48,7 @@ def add_events(run: argparse.ArgumentParser, evaluators: str | None = None) -> N
     events = run.add_argument_group("events and time")
     events.add_argument("--type-column", metavar="COLUMN", help="column of the event type (default: type)")
     events.add_argument("--type", metavar="NAME", help="type of all events, if no column holds it")
-    add_times(events, "column", "time or timestamp")
+    add_times(events, "column", "time or timestamp; date,clock are two")
     add_text_form(run.add_argument_group("text files, if they are not as guessed"))
 
 

@@ -92,7 +92,7 @@ class FoundMatches(Results):
                 if new is not None:
                     raise _unforeseen(f"attribute {new} comes up after the header was written")
             for match in self._of(table):
-                row = [match["start"], match["end"], _blanks(match["positions"]), *match["time"]]
+                row = [match["start"], match["end"], _blanks(match["positions"]) or None, *match["time"]]
                 row += [_bound_cell(match, variable, name) for variable, name in bound]
                 yield row
         if known is None:
@@ -207,10 +207,10 @@ def _head(bound: list[tuple[str, str]]) -> list[str]:
     return ["start", "end", "positions", "start_time", "end_time", *columns]
 
 
-def _bound_cell(match: dict[str, Any], variable: str, name: str) -> str:
-    """The positions of a variable, or the values of one attribute of its events."""
+def _bound_cell(match: dict[str, Any], variable: str, name: str) -> str | None:
+    """The positions of a variable, None if it took no event; or the values of one attribute of its events."""
     if not name:
-        return _blanks(match["bindings"].get(variable, ()))
+        return _blanks(match["bindings"].get(variable, ())) or None
     return json.dumps([event.get(name) for event in match["attributes"].get(variable, ())], ensure_ascii=False)
 
 

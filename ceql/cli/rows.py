@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ceql.cli.output import FoundMatches, Tables, as_json
-from spaseq.core.events import format_time
+from spaseq.core.events import format_time, text_array
 from spaseq.core.events.time import clock_duration, iso_duration
-from spaseq.tools.command.writers import Results
+from spaseq.tools.command.writers import QUOTED, Results
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,15 +28,21 @@ class FoundRows(FoundMatches):
     def objects(self) -> Iterator[dict[str, Any]]:
         """A row as JSON: times as xsd:dateTime, durations as xsd:dayTimeDuration, numbers that JSON lacks as texts."""
         for table in self._rows():
-            for row in _with_texts(table, iso_duration).to_pylist():
-                yield {name: as_json(value) for name, value in row.items()}
-                self.written += 1
+            yield from self._objects(_with_texts(table, iso_duration))
+
+    def _objects(self, table: pa.Table) -> Iterator[dict[str, Any]]:
+        for row in table.to_pylist():
+            yield {name: as_json(value) for name, value in row.items()}
+            self.written += 1
 
     def cells(self) -> Iterator[Sequence[Any]]:
-        """Rows of cells. NULL is empty, a list is a JSON array."""
+        """Rows of cells. A list is a JSON array."""
         yield list(self._matches.columns)
-        for row in self.objects():
-            yield [_cell(value) for value in row.values()]
+        for table in self._rows():
+            table = _with_texts(table, iso_duration)
+            self.plain = table.num_columns > 1 and _is_plain(table)
+            for row in self._objects(table):
+                yield [_cell(value) for value in row.values()]
 
     def texts(self) -> Iterator[Sequence[str]]:
         """As `cells`, with NULL by its name; numbers at the right."""
@@ -78,9 +84,23 @@ def _with_texts(table: pa.Table, duration: Callable[[int], str]) -> pa.Table:
     return table
 
 
+def _is_plain(table: pa.Table) -> bool:
+    """As of `Results.plain`. O(rows), in Arrow."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    quoted = text_array(QUOTED)
+    for column in table.columns:
+        kind = column.type
+        if pa.types.is_string(kind):
+            if pc.any(pc.is_in(column, quoted)).as_py():
+                return False
+        elif not (pa.types.is_primitive(kind) or pa.types.is_list(kind) or pa.types.is_null(kind)):
+            return False
+    return True
+
+
 def _cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    if isinstance(value, bool | list | dict):
+    if value is not None and isinstance(value, bool | list | dict):
         return json.dumps(value, ensure_ascii=False)
     return value

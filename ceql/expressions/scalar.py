@@ -83,6 +83,8 @@ def compile_value(node: ast.Expression, lookup: Lookup[E]) -> Value[E]:
     match node:
         case ast.Number(value) | ast.Text(value) | ast.Truth(value):
             return lambda env: value
+        case ast.Null():
+            return lambda env: None
         case ast.Duration(nanoseconds):
             span = Duration(nanoseconds)
             return lambda env: span

@@ -262,6 +262,8 @@ def _value(node: ast.Expression, batch: EventBatch) -> Operand:
     match node:
         case ast.Number(value) | ast.Text(value) | ast.Truth(value):
             return Constant(value)
+        case ast.Null():
+            return None
         case ast.Duration(nanoseconds):
             return Constant(Duration(nanoseconds))
         case ast.Attribute(name):

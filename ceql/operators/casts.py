@@ -29,22 +29,12 @@ from ceql.operators.numbers import round_doubles, round_number
 from ceql.operators.values import INT64, KIND_WORDS, kind_of, time_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import Instant, NumberColumn, TextColumn, TimeColumn, TruthColumn, format_time
-from spaseq.core.slips import did_you_mean
+from spaseq.core.kinds import KINDS, TRUTHS, kind_hint
 
-_NAMES: Final = {
-    "NUMBER": "DOUBLE FLOAT REAL DECIMAL NUMERIC",
-    "INTEGER": "INT BIGINT",
-    "TEXT": "VARCHAR STRING",
-    "BOOLEAN": "BOOL",
-    "TIMESTAMP": "DATETIME",
-}
-CAST_KINDS: Final = {name: kind for kind, others in _NAMES.items() for name in (kind, *others.split())}
-"""The names of kinds, and which they mean."""
 RESULTS: Final = {"NUMBER": "number", "INTEGER": "number", "TEXT": "text", "BOOLEAN": "truth", "TIMESTAMP": "time"}
 """The kind of the result (`ceql.operators.values.kind_of`)."""
 _DIGITS: Final = 400
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
-_TRUTHS: Final = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
 _PLAIN: Final = 10**15
 _SAME: Final = {"NUMBER": NumberColumn, "TEXT": TextColumn, "BOOLEAN": TruthColumn, "TIMESTAMP": TimeColumn}
 """The columns whose values stay as they are."""
@@ -84,7 +74,7 @@ def _text(value: Any) -> str | None:
 
 def _truth(value: Any) -> bool | None:
     if isinstance(value, str):
-        return _TRUTHS.get(value.strip().lower())
+        return TRUTHS.get(value.strip().lower())
     return bool(value) if kind_of(value) in ("number", "truth") else None
 
 
@@ -105,7 +95,7 @@ _CASTS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _try_cast(value: Any, kind: str) -> Any:
-    return _CASTS[CAST_KINDS[kind.upper()]](value)
+    return _CASTS[KINDS[kind.upper()]](value)
 
 
 def _cast(value: Any, kind: str) -> Any:
@@ -113,7 +103,7 @@ def _cast(value: Any, kind: str) -> Any:
     if found is not None:
         return found
     word = kind_of(value)
-    if word == "number" and CAST_KINDS[kind.upper()] == "TIMESTAMP":
+    if word == "number" and KINDS[kind.upper()] == "TIMESTAMP":
         hint = "TO_TIME(x.time, 's') makes a time of seconds, with 'ms' of milliseconds"
     elif word == "duration":
         hint = "x / 1 SECOND is its number of seconds"
@@ -124,7 +114,7 @@ def _cast(value: Any, kind: str) -> Any:
 
 
 def _cast_columns(value: Operand, kind: Operand, count: int) -> Any:
-    wanted = CAST_KINDS[kind.value.upper()] if isinstance(kind, Constant) else ""
+    wanted = KINDS[kind.value.upper()] if isinstance(kind, Constant) else ""
     if isinstance(value, _SAME.get(wanted, ())):
         return value
     if not isinstance(value, NumberColumn) or wanted not in ("INTEGER", "TEXT"):
@@ -146,9 +136,8 @@ def _cast_columns(value: Operand, kind: Operand, count: int) -> Any:
 
 
 def _check(value: None, kind: str) -> None:
-    if kind.upper() not in CAST_KINDS:
-        hint = did_you_mean(kind.upper(), CAST_KINDS) or f"kinds are {', '.join(RESULTS)}"
-        raise EventError(f"CAST to {kind}, which is no kind of values", hint=hint)
+    if kind.upper() not in KINDS:
+        raise EventError(f"CAST to {kind}, which is no kind of values", hint=kind_hint(kind))
 
 
 CASTS: Final = tuple(

@@ -13,13 +13,14 @@ from typing import Any, Final
 import pyarrow as pa
 
 from ceql.expressions.scalar import compile_value
-from ceql.operators.casts import CAST_KINDS, RESULTS
+from ceql.operators.casts import RESULTS
 from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import ARROW_TYPES, kind_of
 from ceql.syntax import ast
 from ceql.syntax.walk import is_aggregate
 from spaseq.core.errors import EventError
 from spaseq.core.events import Duration, Instant
+from spaseq.core.kinds import KINDS
 
 Types = Mapping[str, pa.DataType]
 INSTANTS: Final = ARROW_TYPES["time"]
@@ -47,14 +48,18 @@ class ColumnTypes:
             case ast.Attribute(name) | ast.Earlier(ast.Attribute(name)):
                 return self.attributes.get(name)
             case ast.Case(_, results, otherwise):
-                return _common(map(self.of, (*results, *([] if otherwise is None else [otherwise]))))
+                return self._common((*results, *([] if otherwise is None else [otherwise])))
             case ast.Call(function, arguments) if function in _CHOOSING:
-                return _common(map(self.of, arguments[:1] if function == "NULLIF" else arguments))
+                return self._common(arguments[:1] if function == "NULLIF" else arguments)
             case ast.Call("CAST" | "TRY_CAST", (_, ast.Text(kind))):
-                return pa.int64() if CAST_KINDS[kind] == "INTEGER" else ARROW_TYPES[RESULTS[CAST_KINDS[kind]]]
+                return pa.int64() if KINDS[kind] == "INTEGER" else ARROW_TYPES[RESULTS[KINDS[kind]]]
             case ast.Call(function, (argument,)) if is_aggregate(node):
                 return self._aggregate(function, argument)
         return self._type_of_sample(node)
+
+    def _common(self, parts: Iterable[ast.Expression]) -> pa.DataType | None:
+        """The one type of several expressions; NULL is of any."""
+        return _common(self.of(part) for part in parts if not isinstance(part, ast.Null))
 
     def _aggregate(self, function: str, argument: ast.Expression) -> pa.DataType | None:
         match function:
@@ -83,6 +88,7 @@ class ColumnTypes:
             case ast.Negate(child):
                 node = ast.Negate(sample(child))
             case ast.Arithmetic(_, left, right):
+                left, right = _like_other(left, right), _like_other(right, left)
                 node = dataclasses.replace(node, left=sample(left), right=sample(right))
             case ast.Call(_, arguments):
                 node = dataclasses.replace(node, arguments=tuple(map(sample, arguments)))
@@ -97,12 +103,17 @@ class ColumnTypes:
         return ARROW_TYPES.get(FUNCTIONS[node.function].gives) if isinstance(node, ast.Call) else None
 
 
+def _like_other(side: ast.Expression, other: ast.Expression) -> ast.Expression:
+    """The side of an operation, for NULL the other one: a number and NULL are as two numbers."""
+    return other if isinstance(side, ast.Null) else side
+
+
 def _common(kinds: Iterable[pa.DataType | None]) -> pa.DataType | None:
     """The one type of several; doubles for numbers of different types; None if one is not known."""
     found = set(kinds)
     if len(found) == 1:
         return found.pop()
-    if None in found:
+    if None in found or not found:
         return None
     return pa.float64() if {_number(kind) for kind in found} <= {pa.int64(), pa.float64()} else None
 

@@ -21,8 +21,8 @@ def fold_constants(formula: ast.Formula) -> ast.Formula:
     """The formula with constant parts of its conditions computed.
 
     A condition that always holds is left out; one that never holds stays, as it is satisfied only while its variable is
-    empty. Expressions that are NULL (1 / 0) stay, as NULL has no literal; so do those of the wrong kinds ('a' < 1),
-    which the check of types reports. A condition that is always NULL becomes `x[0 = 1]`.
+    empty. Expressions that are NULL (1 / 0) stay, as the literal would lose their kind; so do those of the wrong kinds
+    ('a' < 1), which the check of types reports. A condition that is always NULL becomes `x[0 = 1]`.
     O(size of the formula).
     """
     rest, ending = without_ending(formula)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from ceql.results.matches import Match, MatchTable, empty_table, join_tables
 from ceql.results.selected import Times, value_type
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
-from ceql.runtime.unmatched import unknown_attributes, unlike_keys, why_none
+from ceql.runtime.unmatched import Lacking, unknown_attributes, unlike_keys, why_none
 from ceql.semantics.schemas import Schema, infer
 from ceql.semantics.types import check_types
 from spaseq.core.drawing import Timeline, matches_html, time_text, timeline_of
@@ -64,6 +65,7 @@ class Matches:
         self._sources = sources
         self._options = options
         self._run: Run | None = None
+        self._lacking: Lacking | None = None
         self._used = False
         self._times: Times | None = None
         self._types: dict[str, pa.DataType] = {}
@@ -169,6 +171,7 @@ class Matches:
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
         self._run.counters = self.counters
         self.counters.about(self._run)
+        self._lacking = Lacking(self._query.tree) if wanted is None else None
         return self._run, self._check(stream)
 
     def explain(self) -> str:
@@ -208,7 +211,8 @@ class Matches:
         """A line for each guess in the latest use about options not given, and for attributes that no event had."""
         partition = None if self._run is None else self._run.partition
         unlike = () if partition is None else unlike_keys(partition.kinds)
-        return (*self.counters.guesses, *unknown_attributes(self._query, self.counters), *unlike)
+        lacking = () if self._lacking is None else self._lacking.lines(self.counters.attributes)
+        return (*self.counters.guesses, *unknown_attributes(self._query, self.counters), *lacking, *unlike)
 
     def _check(self, stream: EventStream) -> Iterator[EventBatch]:
         """The batches; before the first, the query is checked against the columns of the input."""
@@ -222,9 +226,10 @@ class Matches:
                 _check_declared(self._schema, schema)
             else:
                 check_types(self._query.tree, schema, self._query.text, self._query.source)
-        if first is not None:
-            yield first
-            yield from batches
+        for batch in () if first is None else chain((first,), batches):
+            if self._lacking is not None:
+                self._lacking.note(batch)
+            yield batch
 
 
 def _row(match: Match) -> tuple[Any, ...]:

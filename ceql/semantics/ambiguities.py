@@ -4,6 +4,7 @@
   is one event that is not a B.
 * `SELL AS a ; NOT (SELL AS b FILTER b.price > SELL.price) ; C` compares b with itself: b is a SELL of the same NOT.
 * `b[COUNT(b) >= 2]` reads an attribute called b: a bare name in brackets is an attribute, not a variable.
+* `b.price = NULL` is NULL, whatever the price is; `b.price IS NULL` asks for events without one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ceql.semantics.check import conditions, event_types, formulas
 from ceql.semantics.filters import Leaf, as_test, leaves
 from ceql.semantics.scopes import defined_names, is_between, without_ending
 from ceql.syntax import ast
+from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, calls_of, parts
 
 _PARENTHESIS: Final = re.compile(r"NOT\s*\(", re.IGNORECASE)
@@ -27,6 +29,7 @@ def ambiguities(query: ast.Query, text: str) -> list[str]:
         *_absences(query.where, text),
         *_compared_with_themselves(query.where),
         *_attributes_like_variables(query.where),
+        *_compared_with_null(query),
     ]
     return [
         f"{node.span.line}:{node.span.column}: {line}" for node, line in sorted(found, key=lambda f: f[0].span.start)
@@ -130,6 +133,16 @@ def _attributes_like_variables(where: ast.Formula) -> Iterator[tuple[ast.Node, s
                     if attribute.variable is None and attribute.name in variables:
                         is_counted = any(attribute is part for call in counted for part in call.arguments)
                         yield attribute, _called_alike(held.variable.text, attribute.name, is_counted)
+
+
+def _compared_with_null(query: ast.Query) -> Iterator[tuple[ast.Node, str]]:
+    """Each comparison with NULL."""
+    for whole in (*conditions(query.where), *(column.expression for column in query.selection.columns)):
+        for node in parts(whole):
+            if isinstance(node, ast.Compare) and ast.Null in (type(node.left), type(node.right)):
+                value = print_expression(node.left if isinstance(node.right, ast.Null) else node.right)
+                test = "IS NOT NULL" if node.operator == "!=" else "IS NULL"
+                yield node, f"{print_expression(node)} is NULL, never true: {value} {test} asks for missing values"
 
 
 def _called_alike(variable: str, name: str, is_counted: bool) -> str:

@@ -256,12 +256,6 @@ class _Checker:
         for attribute in attributes_of(node):
             if attribute.variable is not None:
                 self.known(attribute.variable, attribute.span, clause)
-            elif attribute.name.upper() == "NULL":
-                raise self.error(
-                    "NULL is not a value to compare with",
-                    attribute.span,
-                    "a missing attribute is found by x.price IS NULL",
-                )
         for part in parts(node):
             match part:
                 case ast.Like(_, pattern):

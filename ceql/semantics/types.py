@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ceql.operators.casts import CAST_KINDS, RESULTS
+from ceql.operators.casts import RESULTS
 from ceql.operators.functions import FUNCTIONS, kind_words, plural
 from ceql.operators.times import KINDS as SPANS
 from ceql.operators.values import KIND_WORDS, mismatch
@@ -21,6 +21,7 @@ from ceql.syntax.printer import print_expression
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError, QuerySemanticsError, Span
 from spaseq.core.events import parse_time
+from spaseq.core.kinds import KINDS
 from spaseq.core.slips import did_you_mean
 from spaseq.core.trees import children, fold, walk
 
@@ -37,10 +38,7 @@ class _Types:
         self.schema = schema
         self.text = text
         self.source = source
-        self.types: dict[str, frozenset[str] | None] = {}
-        for variable, types in _types(query.where):
-            before = self.types.get(variable, frozenset())
-            self.types[variable] = None if types is None or before is None else before | types
+        self.types = types_of_variables(query.where)
 
     def error(self, problem: str, span: Span, hint: str = "") -> QuerySemanticsError:
         return QuerySemanticsError(problem, text=self.text, span=span, source=self.source, hint=hint)
@@ -181,7 +179,8 @@ class _Types:
         return self.common([*node.results, *([] if node.otherwise is None else [node.otherwise])], node, variable)
 
     def common(self, results: Sequence[ast.Expression], node: ast.Expression, variable: str | None) -> str | None:
-        """The one kind of several values; None if one is not known."""
+        """The one kind of several values, of which NULL has any; None if one is not known."""
+        results = [result for result in results if not isinstance(result, ast.Null)]
         kinds = [self.kind(result, variable) for result in results]
         known = [(kind, result) for kind, result in zip(kinds, results, strict=True) if kind is not None]
         for kind, result in known[1:]:
@@ -231,13 +230,24 @@ class _Types:
                 raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")
         if function.gives == "cast":
             (_, name) = node.arguments
-            return RESULTS[CAST_KINDS[name.value.upper()]] if isinstance(name, ast.Text) else None
-        return kinds[0] if function.gives == "argument" else function.gives
+            return RESULTS[KINDS[name.value.upper()]] if isinstance(name, ast.Text) else None
+        if function.gives != "argument":
+            return function.gives
+        given = (k for k, a in zip(kinds, node.arguments, strict=False) if not isinstance(a, ast.Null))
+        return next(given, None)
+
+
+def types_of_variables(formula: ast.Formula) -> dict[str, frozenset[str] | None]:
+    """The event types that each variable may take; None for any type. A type `s>R` is listed as `R` too."""
+    found: dict[str, frozenset[str] | None] = {}
+    for variable, types in _types(formula):
+        before = found.get(variable, frozenset())
+        found[variable] = None if types is None or before is None else before | types
+    return found
 
 
 def _types(formula: ast.Formula) -> Iterator[tuple[str, frozenset[str] | None]]:
-    """Pairs of a variable and the event types that it may take; None for any type. A type `s>R` is listed as `R`
-    too."""
+    """`types_of_variables` in pairs; a variable may have several."""
     for node in walk(formula):
         match node:
             case ast.EventType(every=True):

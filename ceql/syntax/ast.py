@@ -59,6 +59,11 @@ class Truth(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class Null(Expression):
+    """`NULL`, of whatever kind is needed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Duration(Expression):
     """`30 SECONDS`, `1 HOUR 30 MINUTES`."""
 

@@ -134,6 +134,7 @@ _SLIPS: Final = tuple(
         (r"", r"GROUP\s+BY\b", "to treat each key on its own write PARTITION BY [key]"),
         (r"\bIN", r"\(", "sets are written in braces: IN {'a', 'b'}"),
         (r"\bIN", r"[\d-]", "sets and ranges are written in braces: IN {1, 2}, IN {1..3}"),
+        (r"\bIN\s*\{[^}]*", r"NULL\b", "NULL is in no set: x.price IN {1, 2} OR x.price IS NULL"),
         (r"\bIN\s*\{", r"\}", "a set has at least one value"),
         (
             r"\(\s*DISTINCT\b[^()]*",

@@ -417,6 +417,8 @@ class _Builder:
                 return ast.Text(_unquote(str(_token(tree))), span=span)
             case "true" | "false" as kind:
                 return ast.Truth(kind == "true", span=span)
+            case "null":
+                return ast.Null(span=span)
             case "bare":
                 return self.bare(tree, in_brackets)
             case "qualified":
@@ -491,9 +493,6 @@ class _Builder:
 
     def bare(self, tree: Tree[Token], in_brackets: bool) -> ast.Attribute:
         name = self.name(_child(tree, 0))
-        if self.selecting and name.text.upper() == "NULL":
-            hint = "CASE without ELSE gives NULL, and x.price IS NULL finds it"
-            raise self.error("NULL stands in no expression", name.span, hint)
         if in_brackets or self.selecting:
             return ast.Attribute(name.text, span=name.span)
         raise self.error(

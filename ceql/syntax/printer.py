@@ -234,6 +234,8 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return _text(text), 7
         case ast.Truth(truth):
             return str(truth).upper(), 7
+        case ast.Null():
+            return "NULL", 7
         case ast.Attribute(name, None):
             return _name(name), 7
         case ast.Attribute(name, str() as variable):

@@ -164,11 +164,11 @@ class FoundResults(Results):
                     f'"bindings": {{{", ".join(filter(None, row))}}}, "time": [{firsts[i]}, {lasts[i]}]}}'
                 )
 
-    def cells(self) -> Iterator[Sequence[str]]:
-        """As in SPARQL 1.1 Query Results CSV."""
+    def cells(self) -> Iterator[Sequence[str | None]]:
+        """As in SPARQL 1.1 Query Results CSV; None for a variable that is not bound."""
         yield [self.time_name, *self.variables]
         for time, texts in self.rendered(_each(plain_of_key)):
-            yield [time, *("" if text is None else text for text in texts)]
+            yield [time, *texts]
 
     def texts(self) -> Iterator[Sequence[str]]:
         """Terms with the query's prefixes."""

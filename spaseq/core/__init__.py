@@ -21,6 +21,7 @@ Modules:
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
 * `after`: AFTER MATCH as both languages write it.
+* `kinds`: The words for kinds of values, which CAST and the columns of CSV files share; and the texts of truth values.
 * `slips`: Hints for names that are not known: the known name that one may be a slip for.
 * `trees`: Walks over trees of frozen nodes.
 * `pattern/`: The pattern algebra ([CEL]) to which both languages lower their queries.

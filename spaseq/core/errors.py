@@ -41,7 +41,7 @@ _BEFORE: Final = 60
 
 _VALUES: Final = r"[A-Z]{2,}(?:=\S*?FILE)?|\d+\w*|arrival|drop|error|subject|size:N|graph"
 _OPTIONS: Final = (
-    "time-unit|time-from|time-format|time|type-column|type|delimiter|decimal|quote|encoding"
+    "time-unit|time-from|time-format|time|column-types|type-column|type|delimiter|decimal|quote|encoding"
     "|interval|lateness|late|event-by|ties|malformed|entailment|forget-keys-after"
 )
 _OPTION: Final = re.compile(rf"(?<![\w-])--({_OPTIONS})(?![\w-])(?: ({_VALUES})(?![\w-]))?")

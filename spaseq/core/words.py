@@ -13,6 +13,8 @@ from typing import Final
 
 LANGUAGES: Final = {"ceql": "ceql.syntax", "spaseq": "spaseq.language.syntax"}
 """By name the package with the grammar."""
+TEXT_FORM: Final = ("delimiter", "decimal", "quote", "encoding", "time_format", "column_types")
+"""The options for the form of text files of tuples (`spaseq.core.events.options.TextForm`)."""
 _SUFFIXES: Final = {".ceql": "ceql", ".rq": "spaseq", ".spaseq": "spaseq", ".sparql": "spaseq"}
 _SPARQL: Final = (
     "a", "as", "asc", "bind", "desc", "distinct", "exists", "false", "filter", "graph", "in", "minus", "not",

@@ -37,11 +37,6 @@ hint: did you mean Stock?""",
   SELECT * WHERE A FILTER A[name LIKE 'a(b']
                             ^^^^^^^^^^^^^^^
 hint: LIKE takes a regular expression (RE2) for the whole text; '.*' stands for anything""",
-    "SELECT * WHERE A FILTER A[name != NULL]": """\
-<query>:1:35: NULL is not a value to compare with
-  SELECT * WHERE A FILTER A[name != NULL]
-                                    ^^^^
-hint: a missing attribute is found by x.price IS NULL""",
     "SELECT * WHERE A FILTER AVGE(A.x) > 3": """\
 <query>:1:25: unknown function AVGE
   SELECT * WHERE A FILTER AVGE(A.x) > 3

@@ -75,6 +75,12 @@ EVENTS: list[dict[str, Any]] = [
         ("i % 2 = -1", [0, 0, 0, 1]),
         ("-i = 3", [0, 0, 0, 1]),
         ("1 < 2", [1, 1, 1, 1]),
+        ("i = NULL OR NOT i = NULL", [0, 0, 0, 0]),
+        ("COALESCE(NULL, i, NULL) = 7", [0, 0, 1, 0]),
+        ("NULL IS NULL", [1, 1, 1, 1]),
+        ("t LIKE 'ab.' OR t = NULL", [1, 0, 1, 0]),
+        ("NOT i BETWEEN NULL AND 1", [0, 0, 1, 0]),
+        ("CASE WHEN i > 1 THEN NULL ELSE 2 END = 2", [1, 1, 0, 1]),
     ],
 )
 def test_meaning(text: str, truth: list[int]) -> None:
@@ -113,7 +119,9 @@ row = st.fixed_dictionaries({}, optional={
     "b": st.none() | st.booleans(), "c": st.none() | st.booleans(),
 })  # fmt: skip
 numbers = st.recursive(
-    st.builds(ast.Attribute, st.sampled_from("ijfg")) | st.builds(ast.Number, integers | floats.filter(math.isfinite)),
+    st.builds(ast.Attribute, st.sampled_from("ijfg"))
+    | st.builds(ast.Number, integers | floats.filter(math.isfinite))
+    | st.builds(ast.Null),
     lambda n: st.builds(ast.Arithmetic, st.sampled_from("+-*/%"), n, n) | st.builds(ast.Negate, n),
     max_leaves=4,
 )

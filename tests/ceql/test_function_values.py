@@ -20,7 +20,7 @@ from ceql.expressions.vectorized import evaluate
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_query
-from spaseq.core.errors import EventError
+from spaseq.core.errors import EventError, QuerySemanticsError
 from spaseq.core.events import EventBatch, EventOptions, EventStream
 from tests.support import drawn_functions
 
@@ -104,7 +104,7 @@ def test_a_constant_that_makes_null_everywhere(text: str) -> None:
 def test_conditions_on_two_variables() -> None:
     """The kernels, with batches and with pushed events, against every pair of events."""
     found = 0
-    for seed in range(400):
+    for seed in range(500):
         draw = random.Random(seed)
         text = drawn_functions.expression("c", draw, draw.randrange(1, 3), ("x", "y"))
         if not {"x", "y"} <= set(re.findall(r"\b[xy](?=\.)", text)):
@@ -119,7 +119,11 @@ def test_conditions_on_two_variables() -> None:
             (i, j) for j in range(9) for i in range(j)
             if (events[i]["type"], events[j]["type"]) == ("A", "B") and test((i, j)) is True
         ]  # fmt: skip
-        query = ceql.compile(f"SELECT * WHERE A AS x ; B AS y FILTER {text}")
+        try:
+            query = ceql.compile(f"SELECT * WHERE A AS x ; B AS y FILTER {text}")
+        except QuerySemanticsError as error:
+            assert error.problem == "this condition is about no variable", text  # of a part
+            continue
         assert sorted(m.positions for m in query.run(events)) == sorted(expected), (text, events)
         session = query.open()
         pushed = [m.positions for event in events for m in session.push(event)]

@@ -13,7 +13,7 @@ from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_expression, print_query
 from spaseq.core.pattern import Preference, Skip
 
-names = st.sampled_from(["A", "b", "x1", "Größe", "select", "Like", "max", "with space", "1st", "and", "true"])
+names = st.sampled_from(["A", "b", "x1", "Größe", "select", "Like", "max", "with space", "1st", "and", "true", "null"])
 name_nodes = names.map(ast.Name)
 numbers = st.builds(
     ast.Number, st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -29,7 +29,7 @@ def values(in_brackets: bool) -> st.SearchStrategy[ast.Expression]:
     variable = st.none() | names if in_brackets else names
     attributes = st.builds(ast.Attribute, names, variable)
     earlier = st.builds(ast.Earlier, attributes, st.integers(int(in_brackets), ast.MOST_BACK))
-    leaves = literals | attributes | earlier
+    leaves = literals | attributes | earlier | st.builds(ast.Null)
     return st.recursive(
         leaves,
         lambda inner: (

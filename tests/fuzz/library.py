@@ -178,7 +178,7 @@ VALUES: list[Callable[[], Any]] = [
 _TUPLES, _GRAPHS = "SELECT * WHERE A ; B", "FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x <urn:p> ?v } }"
 
 
-_FORMS = ("delimiter", "decimal", "quote", "encoding", "time_format")
+_FORMS = ("delimiter", "decimal", "quote", "encoding", "time_format", "column_types")
 
 
 def _reads(query: ceql.Query, events: Any, word: str, value: Any) -> Any:

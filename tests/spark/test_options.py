@@ -71,9 +71,10 @@ def test_limits_that_no_task_looks_at_are_refused_before_spark_is_asked(limit: s
     assert limit not in explain(graphs)
 
 
-@pytest.mark.parametrize("word", ["delimiter", "decimal", "quote", "encoding", "time_format"])
+@pytest.mark.parametrize("word", ["delimiter", "decimal", "quote", "encoding", "time_format", "column_types"])
 def test_the_form_of_files_is_for_readers_of_spark(word: str) -> None:
-    query, form = ceql.compile("SELECT * WHERE A"), {"decimal": ".", "encoding": "utf-8", "time_format": "%d.%m.%Y"}
+    query, form = ceql.compile("SELECT * WHERE A"), {"decimal": ".", "encoding": "utf-8", "time_format": "%d.%m.%Y",
+                                                "column_types": {"id": "TEXT"}}  # fmt: skip
     given: dict[str, Any] = {word: form.get(word, ";")}
     with pytest.raises(OptionError, match=f"match takes no {word}=: Spark reads the files"):
         match(query, **given)

@@ -185,6 +185,8 @@ def test_what_is_wrong_with_tuples_is_said_on_the_driver(spark: Any) -> None:
         match(query, positions=True, type_column="kind")(frame)
     with pytest.raises(EventError, match="no column 'when'"):
         match(query, positions=True, time="when")(frame)
+    with pytest.raises(OptionError, match="match takes times from one column, and time id,seq is two"):
+        match(query, time="id,seq")(frame)
     with pytest.raises(SpaseqError, match="v "):
         spaseq.spark.collect(match(query, positions=True)(frame.withColumn("v", F.lit("text"))))
     with pytest.raises(EventError, match="this event has no seq"):

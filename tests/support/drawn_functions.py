@@ -65,11 +65,11 @@ FORMS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """By kind of the result (a number, a text, a truth value, a condition), forms with kinds of parts in braces."""
 LEAVES: dict[str, tuple[str, ...]] = {
-    "n": ("i", "j", "f", "m", "1", "2.5", "-3", "missing"),
-    "t": ("t", "u", "'a'", "'Ab'", "missing"),
-    "b": ("b", "p", "TRUE"),
-    "d": ("at", "to", "missing"),
-    "s": ("1 HOUR", "90 DAYS 30 MINUTES", "(to - at)", "0 SECONDS"),
+    "n": ("i", "j", "f", "m", "1", "2.5", "-3", "missing", "NULL"),
+    "t": ("t", "u", "'a'", "'Ab'", "missing", "NULL"),
+    "b": ("b", "p", "TRUE", "NULL"),
+    "d": ("at", "to", "missing", "NULL"),
+    "s": ("1 HOUR", "90 DAYS 30 MINUTES", "(to - at)", "0 SECONDS", "NULL"),
     "c": ("i > 1", "t = 'a'"),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 
 from spaseq.core.errors import OptionError
 from spaseq.core.events.time import UNITS, check_form, parse_duration
+from spaseq.core.kinds import KINDS, kind_hint
 
 ARRIVAL: Final = "arrival"
 _SIGNS: Final[dict[str, dict[str | None, str]]] = {
@@ -75,7 +76,9 @@ class TextForm:
     * `encoding`: of CSV and JSON Lines; None is UTF-8.
     * `time_format`: as of `datetime.strptime`, of the texts that are times; None is ISO 8601.
     * `times`: the columns that times may be taken from.
+    * `column_types`: a word for the kind of each column of CSV that the caller gave one (`spaseq.core.kinds`).
     * `guesses`: a line for each guess of a reader; readers add to it.
+    * `columns`: the columns of CSV files that were read, and the first file with each; readers add to it.
     """
 
     delimiter: str | None = None
@@ -84,7 +87,9 @@ class TextForm:
     encoding: str | None = None
     time_format: str | None = None
     times: tuple[str, ...] = ()
+    column_types: Mapping[str, str] = field(default_factory=dict)
     guesses: list[str] = field(default_factory=list, compare=False)
+    columns: dict[str, str] = field(default_factory=dict, compare=False)
 
 
 class TupleWords(TypedDict, total=False):
@@ -104,6 +109,7 @@ class TupleWords(TypedDict, total=False):
     quote: str | None
     encoding: str | None
     time_format: str | None
+    column_types: Mapping[str, str] | str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +120,10 @@ class EventOptions(TimeOptions):
     * `type`: the one type of all events, which no column holds then.
     * `by_type`: the name of each stream is the type of its events.
     * `time`: None means `time`, else `timestamp`, else arrival, the place of the event in its source, if nothing needs
-      times.
+      times. `date,clock` are two columns, of dates and of times of day, unless one column has this name.
     * `from_arrival`: the place, whatever columns there are.
-    * `delimiter`, `decimal`, `quote`, `encoding`, `time_format`: as of `TextForm`; `quote` may be `none`, and the
-      delimiter `tab`.
+    * `delimiter`, `decimal`, `quote`, `encoding`, `time_format`, `column_types`: as of `TextForm`; `quote` may be
+      `none`, and the delimiter `tab`.
     """
 
     type_column: str | None = None
@@ -129,6 +135,7 @@ class EventOptions(TimeOptions):
     quote: str | None = None
     encoding: str | None = None
     time_format: str | None = None
+    column_types: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         TimeOptions.__post_init__(self)
@@ -153,6 +160,7 @@ class EventOptions(TimeOptions):
             _check_encoding(encoding)
         if time_format is not None:
             check_form(time_format)
+        _check_kinds(self.column_types)
 
     def _sign(self, word: str) -> str | None:
         """The sign that `delimiter` or `quote` names, "" for no quote. `OptionError` if it is no single sign."""
@@ -168,7 +176,8 @@ class EventOptions(TimeOptions):
     def form(self, times: tuple[str, ...]) -> TextForm:
         """The form of text files; `times` are the columns that times may be taken from."""
         return TextForm(delimiter=self._sign("delimiter"), quote=self._sign("quote"), decimal=self.decimal,
-                        encoding=self.encoding, time_format=self.time_format, times=times)  # fmt: skip
+                        encoding=self.encoding, time_format=self.time_format, times=times,
+                        column_types=self.column_types or {})  # fmt: skip
 
     @staticmethod
     def parse(**words: Unpack[TupleWords]) -> EventOptions:
@@ -185,7 +194,13 @@ class EventOptions(TimeOptions):
         given = {word: value for word, value in given.items() if value is not None or word not in UNSAID}
         for word in given.keys() & {"interval", "lateness"}:
             given[word] = length_of(f"--{word}", given[word])
+        if isinstance(given.get("column_types"), str):
+            given["column_types"] = _kinds_by_name(given["column_types"])
         return EventOptions(**given)
+
+    def clock(self, names: Collection[str]) -> tuple[str, str] | None:
+        """The columns of the date and of the time of day, if `time` names two of these columns: `date,clock`."""
+        return None if self.time is None else two_columns(self.time, names)
 
     def typed_by(self, streams: tuple[str, ...]) -> str | tuple[str, ...]:
         """The column of types; or, if no column says them, the type of the events of each of `streams`."""
@@ -209,6 +224,12 @@ class EventOptions(TimeOptions):
         return self.from_arrival or self.interval is not None
 
 
+def two_columns(time: str, names: Collection[str]) -> tuple[str, str] | None:
+    """The two of `names` that `date,clock` is, unless it is one of them."""
+    date, _, clock = (part.strip() for part in time.partition(","))
+    return (date, clock) if time not in names and date in names and clock in names else None
+
+
 def _check_encoding(name: str) -> None:
     """`OptionError` if Python has no such encoding of texts."""
     try:
@@ -217,6 +238,34 @@ def _check_encoding(name: str) -> None:
     except (LookupError, ValueError):
         hint = "encodings have Python's names: utf-8, utf-16, latin-1, windows-1252, shift_jis, …"
         raise OptionError(f"--encoding {name}: there is no such encoding", hint) from None
+
+
+def _kinds_by_name(text: str) -> dict[str, str]:
+    """The kinds of columns in `id=TEXT, price=FLOAT`. `OptionError` if this is not its form."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, word = (piece.strip() for piece in part.rpartition("="))
+        if not name or not word:
+            raise OptionError(f"--column-types {part.strip()!r}: not NAME=KIND", "for example id=TEXT, price=FLOAT")
+        if name in found:
+            raise OptionError(f"--column-types names {name} twice", "a column has one kind")
+        found[name] = word
+    return found
+
+
+def _check_kinds(given: Any) -> None:
+    """`OptionError` if `given`, which is not None, has no word of a kind for each name."""
+    if given is None:
+        return
+    if not isinstance(given, Mapping):
+        problem = f"--column-types cannot be a {type(given).__name__}"
+        raise OptionError(problem, 'it is a dict such as {"id": "TEXT"}, or a text: "id=TEXT, price=FLOAT"')
+    for name, word in given.items():
+        if not isinstance(name, str) or not isinstance(word, str):
+            odd = word if isinstance(name, str) else name
+            raise OptionError(f"--column-types: {odd!r} is not a text", 'it is a dict such as {"id": "TEXT"}')
+        if word.upper() not in KINDS:
+            raise OptionError(f"--column-types {name}={word}: no kind of values", kind_hint(word))
 
 
 def from_arrival(time: str | None, time_from: str | None) -> bool:

@@ -34,6 +34,7 @@ from spaseq.core.events.mixed import Odd, array_of, together, unite
 from spaseq.core.events.options import TextForm
 from spaseq.core.events.parquet_pages import rows_at_once
 from spaseq.core.events.places import matching
+from spaseq.core.events.timestamps import INDEX
 from spaseq.core.measure import shorten
 
 _EVENTS: Final = "<events>"
@@ -187,7 +188,17 @@ def _from_pandas(frame: Any) -> pa.Table:
         raise EventError(f"the frame cannot be read as columns: {first_line(error)}") from None
     for name, array in mixed.items():
         table = table.set_column(table.column_names.index(name), name, array)
-    return table
+    return _with_index(table, frame.index)
+
+
+def _with_index(table: pa.Table, index: Any) -> pa.Table:
+    """The table with an index of times as its last column, under its name, or `INDEX`; if no column is called so."""
+    if not str(getattr(index, "dtype", "")).startswith("datetime64"):
+        return table
+    name = index.name if isinstance(index.name, str) else INDEX
+    if not table.num_columns:
+        return pa.table({name: pa.Array.from_pandas(index)})
+    return table if name in table.column_names else table.append_column(name, pa.Array.from_pandas(index))
 
 
 def frame_of(rows: Callable[[], pa.Table], library: Literal["pandas", "polars"] = "pandas") -> Any:

@@ -30,7 +30,7 @@ from spaseq.core.events.options import EventOptions
 from spaseq.core.events.readers import common_schema, held_tables, named_tables, source_name, tables
 from spaseq.core.events.reorder import Released, Reorderer
 from spaseq.core.events.seen import Seen
-from spaseq.core.events.timestamps import Part, TimestampAssigner, form_of, listed, read_by
+from spaseq.core.events.timestamps import Part, TimestampAssigner, check_columns, form_of, listed, read_by
 from spaseq.core.held import Tells
 from spaseq.core.integers import in_order
 from spaseq.core.snapshot import array, expect
@@ -157,12 +157,15 @@ class EventStream:
         parts = [self._order(name) for name in self._names]
         stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
         for part, codes in stream:
+            if not position:
+                check_columns(self._form)
             if len(part):
                 batch = _batch(part, codes, position, self._names, self._options, self.counters)
                 self.counters.events += len(part)
                 self.counters.seen.note(batch)
                 yield batch
                 position += len(part)
+        check_columns(self._form)
 
     def _order(self, name: str) -> Iterator[Part]:
         source, clock = self._sources[name], self._clocks[name]
@@ -296,6 +299,7 @@ class EventFeed:
     ) -> None:
         """`timed`, `types`: as of `EventStream`."""
         self.counters: EventCounters = EventCounters()
+        check_columns(form_of(options))
         self._names = names
         self._options = options
         self.clocks: dict[str, TimestampAssigner] = {}

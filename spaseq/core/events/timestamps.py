@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.blocks import check_names
-from spaseq.core.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of
+from spaseq.core.events.columns import Instant, MixedColumn, NumberColumn, TextColumn, TimeColumn, column_of, text_array
 from spaseq.core.events.options import EventOptions, TextForm
 from spaseq.core.events.time import decimal_times, is_date, parse_time, time_by_form, unit_nanoseconds
 from spaseq.core.slips import did_you_mean
@@ -37,6 +37,8 @@ _NAME: Final = re.compile(
     re.IGNORECASE,
 )
 """Names that columns of times have; of these also numbers count."""
+INDEX: Final = "index"
+"""The column of a pandas frame's index of times that has no name."""
 _TYPE_LIKE: Final = frozenset(("event_type", "eventtype", "event_kind", "kind"))
 """Columns besides `type` that may hold the types of events, in small letters."""
 _BY_TURNS: Final = (
@@ -203,7 +205,8 @@ class TimestampAssigner:
         if self.column is None:
             if self.options.counts:
                 return
-            likely = [name for name in time_candidates(table, self.options.time_format) if _NAME.fullmatch(name)]
+            found = time_candidates(table, self.options.time_format)
+            likely = [name for name in found if name == INDEX or _NAME.fullmatch(name)]
             if len(self.clocks) > 1:
                 yield _BY_TURNS
             elif likely and likely[0].lower() != "t":
@@ -281,12 +284,18 @@ class TimestampAssigner:
         return self.options.time
 
     def _times(self, table: pa.Table, name: str) -> np.ndarray:
+        if (pair := self.options.clock(table.column_names)) is not None:
+            table = table.append_column(name, self._join(table, *pair))
         if name not in table.column_names:
+            missing = name
+            if "," in name:  # of two columns one is there
+                parts = [part.strip() for part in name.split(",")]
+                missing = next((part for part in parts if part not in table.column_names), name)
             raise EventError(
-                f"no column {name!r} to take times from; there are: {listed(table.column_names)}",
+                f"no column {missing!r} to take times from; there are: {listed(table.column_names)}",
                 source=self.source,
-                attribute=name,
-                hint=did_you_mean(name, table.column_names, "{!r}") or "--time COLUMN names it",
+                attribute=missing,
+                hint=did_you_mean(missing, table.column_names, "{!r}") or "--time COLUMN names it",
             )
         column = column_of(table[name], name, self.source)
         unknown = None if column is None or isinstance(column, TextColumn) else column.known
@@ -324,6 +333,28 @@ class TimestampAssigner:
                 hint=f"every event needs a value in column {name!r}; --time COLUMN names another one",
             )  # fmt: skip
         return times
+
+    def _join(self, table: pa.Table, date: str, clock: str) -> pa.ChunkedArray:
+        """Dates and times of day as texts of both, with a blank between them."""
+        blank = text_array([" "])[0]  # Arrow would import pandas to make a scalar of a text
+        return pc.binary_join_element_wise(self._as_text(table, date), self._as_text(table, clock), blank)
+
+    def _as_text(self, table: pa.Table, name: str) -> pa.ChunkedArray:
+        """The texts, dates or times of day of a column as texts. `EventError` for other values."""
+        column = table[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        kind = column.type
+        if pa.types.is_timestamp(kind):
+            dates = column.cast(pa.date32(), safe=False)
+            if pc.all(pc.equal(dates.cast(kind), column)).as_py() is not False:
+                column, kind = dates, pa.date32()
+        if not (kind == pa.string() or pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_null(kind)):
+            raise EventError(
+                f"column {name!r} holds values of type {kind}, and times are joined of a date and a time of day",
+                source=self.source, attribute=name, hint=f'column_types="{name}=TEXT" reads CSV as it is written',
+            )  # fmt: skip
+        return column.cast(pa.string())
 
     def _scale(self, raw: pa.ChunkedArray, values: np.ndarray, known: np.ndarray | None, name: str) -> np.ndarray:
         """Numbers in the time unit as ns: integers exactly, others as their shortest decimal notation says.
@@ -424,10 +455,27 @@ def form_of(options: EventOptions) -> TextForm:
     return options.form(TIME_COLUMNS if options.time is None else (options.time,))
 
 
+def check_columns(form: TextForm) -> None:
+    """`EventError` if the caller gave a kind to a column that no CSV file has, `OptionError` if no file is of CSV."""
+    if form.column_types and not form.columns:
+        raise OptionError(
+            "--column-types gives kinds to columns of CSV, and no events are read from CSV",
+            "CAST(x.id AS TEXT) makes a text of a value",
+        )
+    for name in form.column_types:
+        if name not in form.columns:
+            there = listed(list(form.columns))
+            raise EventError(
+                f"no column {name!r}, to which --column-types gives a kind; there are: {there}",
+                source=next(iter(form.columns.values())), attribute=name, hint=did_you_mean(name, form.columns, "{!r}"),
+            )  # fmt: skip
+
+
 def read_by(options: EventOptions) -> set[str]:
     """The columns that are looked at for types and times."""
     times = () if options.from_arrival else TIME_COLUMNS if options.time is None else (options.time,)
-    return {*times, options.type_column or "type"} if options.in_columns else {*times}
+    parts = [part.strip() for time in times for part in time.split(",")]
+    return {*times, *parts, options.type_column or "type"} if options.in_columns else {*times, *parts}
 
 
 # -- types that nobody gave

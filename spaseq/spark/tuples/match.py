@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from spaseq.core.errors import OptionError
 from spaseq.core.events import EventOptions
+from spaseq.core.words import TEXT_FORM
 from spaseq.spark.ingest.messages import MALFORMED
 from spaseq.spark.session.options import refuse_limits
 from spaseq.spark.session.steps import step
@@ -75,12 +76,16 @@ def checked_streams(query: TupleQuery, events: Tuples, options: EventOptions) ->
     """
     refuse_form(options)
     refuse_limits(query.settings)
-    return checked_frames(query, _named_streams(query, events), options)
+    named = _named_streams(query, events)
+    if any(options.clock(frame.columns) for frame in named.values()):
+        hint = "F.concat_ws(' ', 'date', 'clock') makes one column of two"
+        raise OptionError(f"match takes times from one column, and --time {options.time} is two", hint)
+    return checked_frames(query, named, options)
 
 
 def refuse_form(options: EventOptions) -> None:
     """Raises `OptionError` for options that say how text files are read."""
-    for word in ("delimiter", "decimal", "quote", "encoding", "time_format"):
+    for word in TEXT_FORM:
         if getattr(options, word) is not None:
             raise OptionError(f"match takes no {word}=: Spark reads the files", "spark.read.csv has sep=, encoding=, …")
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 from spaseq.core.errors import OptionError
 from spaseq.core.measure import visible
 from spaseq.core.slips import did_you_mean
+from spaseq.core.words import TEXT_FORM
 from spaseq.version import VERSION
 
 EVALUATORS: Final = ("auto", "compact", "chain", "tree")
@@ -114,11 +115,13 @@ def add_text_form(texts: Any) -> None:
     texts.add_argument("--encoding", metavar="NAME", help="latin-1, windows-1252, utf-16, … (utf-8)")
     texts.add_argument("--time-format", metavar="FORMAT",
                        help="form of texts that are times, as '%%d.%%m.%%Y %%H:%%M' (ISO 8601)")  # fmt: skip
+    texts.add_argument("--column-types", metavar="NAME=KIND,…",
+                       help="kinds of columns of CSV, as CAST has them: id=TEXT, n=FLOAT (guessed)")  # fmt: skip
 
 
 def text_form_of(options: argparse.Namespace) -> dict[str, Any]:
     """The values given for the words of `add_text_form`."""
-    return {word: getattr(options, word) for word in ("delimiter", "decimal", "quote", "encoding", "time_format")}
+    return {word: getattr(options, word) for word in TEXT_FORM}
 
 
 def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default: str, what: str) -> None:

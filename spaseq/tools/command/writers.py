@@ -7,6 +7,7 @@ format bytes. A format of one command only has its writer beside that command.
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 _JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
 """PERF: `json.dumps` makes an encoder for each call if it is not given its defaults: 0.70 s instead of 0.60 for 120,000
 matches."""
+QUOTED: Final = ("", "NULL", "null")
+"""Texts that readers of CSV would take for NULL without quotes."""
+_NULL: Final = [None]
 
 
 class Results(Protocol):
@@ -42,6 +46,9 @@ class Results(Protocol):
     """True if results are read as they come."""
     written: int = 0
     """The number of results requested and handled."""
+    plain: bool = False
+    """True if no cell of the rows at hand is a text that CSV quotes (`QUOTED`), and none is a NULL alone. A writer that
+    knows need not look: PERF: 0.25 µs a row of 4."""
 
     def objects(self) -> Iterator[Mapping[str, Any]]:
         """Each result as a JSON object."""
@@ -51,7 +58,7 @@ class Results(Protocol):
         return map(_JSON, self.objects())
 
     def cells(self) -> Iterator[Sequence[Any]]:
-        """The names of columns, then the cells of each result, for programs."""
+        """The names of columns, then the cells of each result, for programs; None for NULL."""
 
     def texts(self) -> Iterator[Sequence[str]]:
         """The names of columns, then the cells of each result, for people."""
@@ -99,12 +106,32 @@ def write_table(results: Results, out: IO[str]) -> int:
 
 
 def write_csv(results: Results, out: IO[str], delimiter: str = ",") -> int:
-    """Comma separated values with a head."""
+    """Comma separated values with a head, which `spaseq.core.events.csv_files` reads back: NULL is empty, an empty text
+    is `""`, and a text that says NULL has quotes. A line of one NULL, which would be blank, says NULL."""
     rows = csv.writer(out, delimiter=delimiter, lineterminator=results.line_end)
-    written = -1
+    is_plain, write, written = frozenset(QUOTED).isdisjoint, rows.writerow, -1
     for written, row in enumerate(results.cells()):  # noqa: B007 - how many, the head left out
-        rows.writerow(row)
+        if results.plain or (is_plain(row) and row != _NULL):
+            write(row)
+        else:
+            out.write(delimiter.join(_fields(row, delimiter)) + results.line_end)
     return written
+
+
+def _fields(row: Sequence[Any], delimiter: str) -> Iterator[str]:
+    """The fields of a row as CSV has them."""
+    field = io.StringIO()
+    rows = csv.writer(field, delimiter=delimiter)  # a field with a sign of its line's end, \r or \n, has quotes
+    for cell in row:
+        if cell is None:
+            yield "" if len(row) > 1 else "NULL"
+        elif cell in QUOTED:
+            yield f'"{cell}"'
+        else:
+            rows.writerow([cell])
+            yield field.getvalue().removesuffix("\r\n")
+            field.seek(0)
+            field.truncate()
 
 
 def write_tsv(results: Results, out: IO[str]) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from spaseq.core.words import TEXT_FORM
+
 if TYPE_CHECKING:
     from spaseq.core.drawing import Picture, Timeline
     from spaseq.core.engine import Settings
@@ -14,10 +16,9 @@ if TYPE_CHECKING:
 
 _MODULES: Final = {"ceql": "ceql.cli.studio", "spaseq": "spaseq.cli.studio"}
 """The module with the `STUDIO` of each language. Nothing of spaseq imports ceql, so it is named here."""
-_TEXTS: Final = ("delimiter", "decimal", "quote", "encoding", "time_format")
 _TIMES: Final = ("time", "time_from", "time_unit", "interval", "lateness", "late")
 READING: Final = {
-    "ceql": ("type_column", "type", *_TIMES, *_TEXTS),
+    "ceql": ("type_column", "type", *_TIMES, *TEXT_FORM),
     "spaseq": ("event_by", *_TIMES, "ties", "malformed", "entailment"),
 }
 """By language, the words of its `run` that say how events are read; none names a file."""

@@ -385,3 +385,11 @@ def test_no_form_needs_pandas() -> None:
     words = ["run", "SELECT * WHERE ANY", "--events", "e.csv", "--time-format", "%d.%m.%Y %H:%M", "--format", "count"]
     done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
     assert done.stdout == "2\nFalse\n"
+    Path("e.csv").write_text(
+        "date,clock,id,ok,at\n2026-01-02,10:00,007,yes,2026-01-02\n2026-01-02,10:01,008,,2026-01-03\n"
+    )
+    query = "SELECT * WHERE ANY AS a FILTER a[ok = TRUE AND at < '2026-01-03' AND id = '007']"
+    words = ["run", query, "--events", "e.csv", "--time", "date,clock", "--format", "count"]
+    words += ["--column-types", "id=TEXT, ok=BOOLEAN, at=TIMESTAMP"]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\nFalse\n"

@@ -9,13 +9,14 @@ const KEPT = "spaseq-studio"; // of the session's storage: what was written, for
 const MIME = { events: "events.csv", stream: "stream.nq", kb: "knowledge.ttl" };
 const READING = {
   ceql: ["type_column", "type", "time", "time_unit", "time_from", "interval", "lateness", "late",
-    "delimiter", "decimal", "quote", "encoding", "time_format"],
+    "delimiter", "decimal", "quote", "encoding", "time_format", "column_types"],
   spaseq: ["event_by", "time", "time_unit", "time_from", "interval", "ties", "lateness", "late", "malformed", "entailment"],
 };
 const PLACEHOLDERS = {
   type_column: "type", type: "none", event_by: "graph, subject, size:N", time: { ceql: "column", spaseq: "predicate" }, time_unit: "s, ms, us, ns",
   time_from: "arrival", interval: "1ms", ties: "instant, arrival", lateness: "0s", late: "drop, error", malformed: "drop, error",
   entailment: "rdfs, owl-rl", delimiter: "guessed", decimal: "guessed", quote: "\"", encoding: "utf-8", time_format: "ISO 8601",
+  column_types: "id=TEXT, price=FLOAT",
 };
 const $ = (id) => document.getElementById(id);
 
