@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
 
-from ceql.operators.own import own_functions, take_functions
 from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
@@ -45,11 +44,6 @@ class Query(protocols.Query):
     """A compiled query. Its evaluations are made from `compiled`."""
 
     compiled: CompiledQuery
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        again, arguments = super().__reduce__()
-        own = own_functions(self.compiled.functions)
-        return (_with_functions, (own, again, arguments)) if own else (again, arguments)
 
     @property
     def tree(self) -> ast.Query:
@@ -186,9 +180,3 @@ class Query(protocols.Query):
         """
         expect_type("the names of streams", given, tuple, "give a tuple of texts")
         return self.compiled.streams(given)
-
-
-def _with_functions(own: Mapping[str, tuple[Any, ...]], again: Any, arguments: tuple[Any, ...]) -> Any:
-    """The query in another process, with the functions of the user that it calls."""
-    take_functions(own)
-    return again(*arguments)

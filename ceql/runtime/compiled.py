@@ -16,6 +16,7 @@ from ceql.guards.totals import contents_of
 from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
 from ceql.lowering.passing import explain_steps
+from ceql.operators.own import OWN
 from ceql.results.bindings import Bindings, Shown, labels_by_type, lists_attributes
 from ceql.results.matches import Computing
 from ceql.results.selected import Selected, Times
@@ -45,6 +46,8 @@ class CompiledQuery(compiled.CompiledQuery):
     `rewritten` is the tree as it is compiled, `shown` the parts of matches that SELECT shows; `valuations` is true if
     it asks which variables took which events.
     """
+
+    own = OWN
 
     def _compile(self) -> None:
         self._programs: dict[bool, Program] = {}

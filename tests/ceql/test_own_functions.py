@@ -122,7 +122,7 @@ def test_registering_again_needs_replace() -> None:
 def test_a_query_takes_its_functions_with_it() -> None:
     ceql.register_function("TENTH", tenth)
     sent = pickle.dumps(ceql.compile("SELECT TENTH(a.n) AS t WHERE A AS a"))
-    own.forget_functions()
+    own.OWN.forget()
     query = pickle.loads(sent)
     assert [match.row["t"] for match in query.run(EVENTS)] == [0.3, 1.25, None]
 

@@ -1,0 +1,139 @@
+"""Functions of the user by IRI: SPARQL's extension functions (SPARQL 1.1 §17.6), of terms.
+
+A function gets rdflib's terms, one for each argument, and gives a term or a value of Python. It is not called if an
+argument is an error. If it gives None or raises an exception, that is SPARQL's error (§17.3): FILTER removes the
+solution, BIND and SELECT leave the variable unbound. Exceptions other than `SPARQLError` are told in `Matches.notes`.
+It is taken to give the same result for the same terms: evaluations call it once for equal ones.
+"""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+from rdflib.plugins.sparql.operators import _CUSTOM_FUNCTIONS
+from rdflib.plugins.sparql.sparql import SPARQLError
+from rdflib.term import BNode, Literal, URIRef
+
+from spaseq.core.errors import OptionError, SpaseqError
+from spaseq.core.measure import shorten
+from spaseq.core.own_functions import OwnFunctions
+from spaseq.gpm.functions.table import CASTS
+from spaseq.rdf import plain_literal, term_key
+
+_failed: Final[dict[str, tuple[int, str, tuple[Any, ...]]]] = {}
+"""For each IRI how many exceptions its function has raised in this process; the latest in words, and its arguments."""
+
+
+def _leave(iri: str) -> None:
+    _failed.pop(iri, None)
+
+
+OWN: Final = OwnFunctions(leave=_leave)
+"""For each IRI the function."""
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
+_TERMS: Final = (URIRef, BNode, Literal)
+_VALUES: Final = (
+    bool, int, float, str, Decimal, datetime.datetime, datetime.date, datetime.time, datetime.timedelta,
+)  # fmt: skip
+_SHOWN: Final = 200
+"""Characters that a note has of an exception, and of the arguments."""
+
+
+def register_function(iri: str, function: Callable[..., Any], *, replace: bool = False) -> None:
+    """Makes a function of Python one that an IRI names in FILTER, BIND and the clauses of the result.
+
+    Args:
+        iri: its name in queries, absolute: `ex:distance(?a, ?b)` with the prefix `ex:`.
+        function: takes terms of rdflib, as many as it has arguments in queries. It gives a term, or a bool, number,
+            text, time or timedelta, of which a literal is made. None is SPARQL's error: no value.
+        replace: another function of this IRI is replaced. Evaluations in progress may keep results of the former one.
+
+    An exception in it is SPARQL's error, too, and a line of `Matches.notes`. It must give the same result for the same
+    terms, and run no query itself. Queries on Spark take it with them; a snapshot names it.
+
+    Raises `OptionError` for what is no absolute IRI, the IRI of a cast, and one that is registered already.
+
+    >>> import spaseq
+    >>> spaseq.register_function("urn:fn#twice", lambda term: 2 * term.toPython(), replace=True)
+    """
+    if not isinstance(iri, str) or not _ABSOLUTE.fullmatch(iri):
+        raise OptionError(f"{iri!r} is no absolute IRI", 'for example "http://example.org/fn#distance"')
+    if not callable(function):
+        raise OptionError(f"{function!r} is no function", "register_function(iri, function)")
+    name = str(iri)
+    if name in CASTS:
+        raise OptionError(f"<{name}> is a cast of SPARQL", "choose another IRI")
+    if URIRef(name) in _CUSTOM_FUNCTIONS and not replace:
+        raise OptionError(f"<{name}> is registered with rdflib already", "replace=True takes this function instead")
+    OWN.register(name, (function,), replace=replace)
+
+
+def call_own(iri: str, terms: Sequence[Any]) -> Any:
+    """The value of a function of the user: a term. SPARQLError if it is an error."""
+    (function,) = OWN[iri]
+    return term_of_call(iri, terms, lambda: function(*terms))
+
+
+def term_of_call(iri: str, terms: Sequence[Any], call: Callable[[], Any]) -> Any:
+    """The term that a call of a user's function gives. SPARQLError for None, for another value and for an exception;
+    `Failures` tells these two."""
+    try:
+        found = call()
+    except (SPARQLError, SpaseqError, MemoryError):
+        raise
+    except Exception as error:
+        raise _fail(iri, terms, f"raised {type(error).__name__}: {error}") from None
+    if isinstance(found, np.generic):
+        found = found.item()
+    if isinstance(found, _TERMS):
+        return plain_literal(found)
+    if found is None:
+        raise SPARQLError(f"<{iri}> gives no value")
+    if not isinstance(found, _VALUES):
+        raise _fail(iri, terms, f"gave a {type(found).__name__}, which is no term")
+    return plain_literal(Literal(found))
+
+
+def _fail(iri: str, terms: Sequence[Any], what: str) -> SPARQLError:
+    count = _failed[iri][0] if iri in _failed else 0
+    _failed[iri] = count + 1, what, tuple(terms)
+    return SPARQLError(what)
+
+
+def misfit_of(iri: str, given: int) -> str:
+    """Why a function of the user does not take so many arguments, in words; "" if it may."""
+    if iri not in OWN:
+        return ""
+    try:
+        signature = inspect.signature(OWN[iri][0])
+    except (TypeError, ValueError):  # some functions written in C do not say
+        return ""
+    try:
+        signature.bind(*range(given))
+    except TypeError as error:
+        return f"does not take {given} argument{'s' * (given != 1)} ({error})"
+    return ""
+
+
+class Failures:
+    """What users' functions raised since this was made, of those that a query calls. Evaluations of one process that
+    run at the same time share the count, so each tells what another one met."""
+
+    def __init__(self, iris: Iterable[str]) -> None:
+        self._before = {iri: _failed[iri][0] if iri in _failed else 0 for iri in iris}
+
+    def told(self) -> list[str]:
+        """A line for each function that failed, with the latest arguments and their exception."""
+        lines = []
+        for iri, before in self._before.items():
+            count, what, terms = _failed.get(iri, (0, "", ()))
+            if count > before:
+                given = shorten(", ".join(map(term_key, terms)), _SHOWN)
+                lines.append(f"<{iri}> {shorten(what, _SHOWN)}, for ({given}): the call has no value, as in SPARQL")
+        return lines
