@@ -6,6 +6,7 @@ alerts (`ceql.runtime.alerts`) take a `CompiledQuery`.
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -136,6 +137,12 @@ class CompiledQuery(compiled.CompiledQuery):
         schema = read_schema(given)
         check_types(self.tree, schema, self.text, self.source)
         return schema
+
+    def timed_by(self, clause: str) -> CompiledQuery:
+        """The query for uses that need the times of events because of `clause`, too."""
+        found = copy.copy(self)
+        found.within = self.within or clause
+        return found
 
     @property
     def timed(self) -> str:
