@@ -67,7 +67,7 @@ def register_function(iri: str, function: Callable[..., Any], *, replace: bool =
     if not callable(function):
         raise OptionError(f"{function!r} is no function", "register_function(iri, function)")
     name = str(iri)
-    if name in CASTS:
+    if URIRef(name) in CASTS:
         raise OptionError(f"<{name}> is a cast of SPARQL", "choose another IRI")
     if URIRef(name) in _CUSTOM_FUNCTIONS and not replace:
         raise OptionError(f"<{name}> is registered with rdflib already", "replace=True takes this function instead")
