@@ -21,7 +21,6 @@ from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.held import Memory
-from spaseq.core.own_functions import said_functions
 from spaseq.core.snapshot import Identity, expect, unseal
 
 if TYPE_CHECKING:
@@ -234,7 +233,7 @@ def identity(query: CompiledQuery) -> Identity:
         "settings": f"evaluator={settings.evaluator}, negated_conditions={settings.negated_conditions}, "
         f"forget_keys_after={settings.forget_keys_after}",
         "automaton": program.cea.describe() + ("" if program.against is None else program.against.cea.describe()),
-        **said_functions(query.own.among(query.functions)),
+        **query.own.named(query.functions),
     }
 
 

@@ -45,6 +45,11 @@ class OwnFunctions:
         """Those of `names` that are registered, with their entries, each once: for `take` in another process."""
         return tuple((name, self._entries[name]) for name in dict.fromkeys(names) if name in self._entries)
 
+    def named(self, names: Iterable[str]) -> Mapping[str, str]:
+        """The part of the identity of a snapshot that tells which of `names` are registered; none without them."""
+        own = sorted(name for name, _ in self.among(names))
+        return {"functions": " ".join(own)} if own else {}
+
     def take(self, entries: Iterable[tuple[str, Entry]]) -> None:
         """Registers the functions that a query of another process calls, in place of others of their names."""
         for name, entry in entries:
@@ -56,9 +61,3 @@ class OwnFunctions:
         for name in self._entries:
             self._leave(name)
         self._entries.clear()
-
-
-def said_functions(own: Iterable[tuple[str, Entry]]) -> Mapping[str, str]:
-    """The part of a snapshot's identity that names the functions of the user; none without them."""
-    names = sorted(name for name, _ in own)
-    return {"functions": " ".join(names)} if names else {}

@@ -22,7 +22,6 @@ from spaseq.core.engine.recognition.recognition import Recognition
 from spaseq.core.errors import InternalError
 from spaseq.core.held import Memory, Parts
 from spaseq.core.integers import Memo
-from spaseq.core.own_functions import said_functions
 from spaseq.core.watch import check
 from spaseq.gpm import IDENTITY, Mapping, project
 from spaseq.gpm.functions.own import OWN
@@ -314,7 +313,7 @@ class Recogniser(Recognition):
             "window": f"{window.kind} of {window.size}{'' if window.by_position else ' ns'} from {window.origin}",
             "schema": self._query.schema,
             "automaton": self.program.cea.describe(),
-            **said_functions(OWN.among(self._query.functions)),
+            **OWN.named(self._query.functions),
         }
 
     def snapshot(self) -> dict[str, Any]:
