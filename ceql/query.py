@@ -102,7 +102,7 @@ class Query(protocols.Query):
             realert: no alert is reported so soon after another one of its key that was; `timeframe` if not given.
         """
         partition = tuple(tuple(name.text for name in bracket) for bracket in self.compiled.tree.partition)
-        threshold = Threshold.given(at_least, timeframe, realert, partition)
+        threshold = Threshold.of(at_least, timeframe, realert, partition)
         if limits is None:
             return Alerts(self.compiled, threshold=threshold)
         expect_type("limits", limits, Limits, "spaseq.core.automata.rma.Limits(max_states=…)")

@@ -64,7 +64,7 @@ class Alerts:
         self._query = query if threshold is None else query.timed_by("the timeframe of alerts")
         self._limits = limits
         self.threshold: Threshold | None = threshold
-        """Which of them are reported; None for all."""
+        """The rule by which alerts are reported; None for all."""
         self._reports: Reports | None = None
         self.counters: EventCounters = EventCounters()
         """Counts of the events that were read last."""
@@ -119,10 +119,10 @@ class Alerts:
         run, stream = matches.begin(wanted, self.program)
         self.counters, self._matches = matches.counters, matches
         self._reports = reports = Reports.of(self.threshold, self._query.settings)
-        for batch, found in self._decided(stream, run):
+        for batch, found in self._decisions(stream, run):
             yield batch, found if reports is None else _keep_reported(batch, found, reports)
 
-    def _decided(self, stream: Iterable[EventBatch], run: Run) -> Iterator[tuple[EventBatch, np.ndarray]]:
+    def _decisions(self, stream: Iterable[EventBatch], run: Run) -> Iterator[tuple[EventBatch, np.ndarray]]:
         """Each batch with the events at which a match ends, once that is decided."""
         waiting: _Waiting = []
         for batch in self._read(stream, run, waiting):

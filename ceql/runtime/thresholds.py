@@ -1,4 +1,4 @@
-"""Which alerts are reported: those of a key that has enough of them in a time, and none reported just before.
+"""Thresholds of alerts: reported are those of a key that has enough in a time, and had none reported just before.
 
 The names are those of ElastAlert's frequency rules: `timeframe` and `realert`. `at_least` stands for its `num_events`,
 since it counts the events at which matches end.
@@ -38,7 +38,7 @@ class Threshold:
     attributes: tuple[tuple[str, ...], ...]
 
     @staticmethod
-    def given(at_least: Any, timeframe: Any, realert: Any, attributes: tuple[tuple[str, ...], ...]) -> Threshold | None:
+    def of(at_least: Any, timeframe: Any, realert: Any, attributes: tuple[tuple[str, ...], ...]) -> Threshold | None:
         """The threshold that the arguments of `Query.alerts` ask for; None if they are None. `OptionError` for what is
         no number or duration, and for `at_least` or `timeframe` alone."""
         if at_least is None and timeframe is None and realert is None:

@@ -12,7 +12,7 @@ from typing import Any
 from spaseq.core.errors import OptionError
 
 Entry = tuple[Any, ...]
-"""What a function was registered with: the function, then what its language keeps with it."""
+"""The function that was registered, then what its language keeps with it."""
 
 
 class OwnFunctions:
@@ -45,7 +45,7 @@ class OwnFunctions:
         """Those of `names` that are registered, with their entries, each once: for `take` in another process."""
         return tuple((name, self._entries[name]) for name in dict.fromkeys(names) if name in self._entries)
 
-    def named(self, names: Iterable[str]) -> Mapping[str, str]:
+    def identity(self, names: Iterable[str]) -> Mapping[str, str]:
         """The part of the identity of a snapshot that tells which of `names` are registered; none without them."""
         own = sorted(name for name, _ in self.among(names))
         return {"functions": " ".join(own)} if own else {}

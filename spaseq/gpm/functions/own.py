@@ -2,7 +2,7 @@
 
 A function gets rdflib's terms, one for each argument, and gives a term or a value of Python. It is not called if an
 argument is an error. If it gives None or raises an exception, that is SPARQL's error (§17.3): FILTER removes the
-solution, BIND and SELECT leave the variable unbound. Exceptions other than `SPARQLError` are told in `Matches.notes`.
+solution, BIND and SELECT leave the variable unbound. `Matches.notes` has exceptions other than `SPARQLError`.
 It is taken to give the same result for the same terms: evaluations call it once for equal ones.
 """
 
@@ -82,7 +82,7 @@ def call_own(iri: str, terms: Sequence[Any]) -> Any:
 
 def term_of_call(iri: str, terms: Sequence[Any], call: Callable[[], Any]) -> Any:
     """The term that a call of a user's function gives. SPARQLError for None, for another value and for an exception;
-    `Failures` tells these two."""
+    `Failures` reports these two."""
     try:
         found = call()
     except (SPARQLError, SpaseqError, MemoryError):
@@ -107,7 +107,7 @@ def _fail(iri: str, terms: Sequence[Any], what: str) -> SPARQLError:
 
 
 def misfit_of(iri: str, given: int) -> str:
-    """Why a function of the user does not take so many arguments, in words; "" if it may."""
+    """The reason for which a function of the user does not take so many arguments, in words; "" if it may."""
     if iri not in OWN:
         return ""
     try:
@@ -122,13 +122,15 @@ def misfit_of(iri: str, given: int) -> str:
 
 
 class Failures:
-    """What users' functions raised since this was made, of those that a query calls. Evaluations of one process that
-    run at the same time share the count, so each tells what another one met."""
+    """The exceptions of users' functions since this was made, of those that a query calls.
+
+    Evaluations of one process that run at the same time share the count, so each reports those of another one, too.
+    """
 
     def __init__(self, iris: Iterable[str]) -> None:
         self._before = {iri: _failed[iri][0] if iri in _failed else 0 for iri in iris}
 
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         """A line for each function that failed, with the latest arguments and their exception."""
         lines = []
         for iri, before in self._before.items():

@@ -313,7 +313,7 @@ class Recogniser(Recognition):
             "window": f"{window.kind} of {window.size}{'' if window.by_position else ' ns'} from {window.origin}",
             "schema": self._query.schema,
             "automaton": self.program.cea.describe(),
-            **OWN.named(self._query.functions),
+            **OWN.identity(self._query.functions),
         }
 
     def snapshot(self) -> dict[str, Any]:

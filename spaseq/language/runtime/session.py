@@ -165,7 +165,7 @@ class Session(Pushing[Match]):
     @property
     def notes(self) -> tuple[str, ...]:
         """As of `Matches.notes`; of pushed events nothing is guessed."""
-        return (*self.recogniser.solver.knowledge.told(slow=True), *self._failures.told())
+        return (*self.recogniser.solver.knowledge.told(slow=True), *self._failures.lines())
 
     def held(self) -> Memory:
         """The memory of the evaluation: `counters.memory`."""

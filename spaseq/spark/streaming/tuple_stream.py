@@ -90,7 +90,7 @@ def _identity(query: TupleQuery, events: Tuples, words: StreamWords) -> dict[str
         "settings": query.identity.get("settings", ""),
         "options": {name: value for name, value in kept.items() if value is not None},
         "sources": {name: columns_of(frame) for name, frame in given.items()},
-        **query.compiled.own.named(query.compiled.functions),
+        **query.compiled.own.identity(query.compiled.functions),
     }
 
 
