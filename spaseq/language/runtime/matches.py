@@ -134,8 +134,8 @@ class Matches:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line for each guess in the latest use about options not given, and for each function of the user that raised
-        an exception in it. Also for each graph of knowledge that owlrl closed, slowly, with the reason."""
+        """A line for each guess in the latest use about options not given, and for each function of the user that
+        raised an exception in it. Also for each graph of knowledge that owlrl closed, slowly, with the reason."""
         closed = self._knowledge.told(slow=True)
         if self._latest is None:
             return tuple(closed)
