@@ -127,6 +127,17 @@ def test_a_query_takes_its_functions_with_it() -> None:
     assert [match.row["t"] for match in query.run(EVENTS)] == [0.3, 1.25, None]
 
 
+def test_a_snapshot_names_its_functions() -> None:
+    ceql.register_function("TENTH", tenth)
+    query = ceql.compile("SELECT TENTH(a.n) AS t WHERE A AS a ; B")
+    with query.open() as session:
+        session.push({"type": "A", "n": 3})
+        state = session.snapshot()
+    assert query.identity["functions"] == "TENTH"
+    with query.open(state) as session:
+        assert [match.row for match in session.push({"type": "B", "n": 3})] == [{"t": 0.3}]
+
+
 def test_a_function_that_is_replaced_is_so_on_every_road() -> None:
     ceql.register_function("F", lambda n: n + 1)
     query = ceql.compile("SELECT F(a.n) AS f WHERE A AS a FILTER a[F(n) > 0]")

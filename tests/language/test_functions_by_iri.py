@@ -256,6 +256,21 @@ def test_an_exception_is_an_error_and_a_note() -> None:
     assert found == [{"x": Literal(2)}] and "gave a set, which is no term" in notes[0]
 
 
+def test_a_function_that_runs_a_query_is_an_error(tmp_path: Path) -> None:
+    """It would wait for itself: expressions are evaluated by one thread at a time."""
+    inner = spaseq.compile(query("?a :p ?x FILTER (STRLEN(STR(?x)) > 0)", "?x"))
+    (tmp_path / "s.nq").write_text("".join(_lines([graph(1, ("a", "p", Literal(2)))])))
+    session = inner.open()
+    functions = (
+        lambda x: inner.run({"S": str(tmp_path / "s.nq")}).count(),
+        lambda x: inner.open(),
+        lambda x: session.push([graph(time, ("a", "p", x)) for time in range(3)]),
+    )
+    for function in functions:
+        with pytest.raises(OptionError, match="runs a SPAseq query"):
+            matches_with_notes(function, 1)
+
+
 def test_none_and_sparqls_errors_are_no_notes() -> None:
     def error(x: Any) -> Any:
         raise SPARQLError("no value")

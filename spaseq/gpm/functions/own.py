@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import inspect
 import re
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final
@@ -41,6 +42,8 @@ _TERMS: Final = (URIRef, BNode, Literal)
 _VALUES: Final = (
     bool, int, float, str, Decimal, datetime.datetime, datetime.date, datetime.time, datetime.timedelta,
 )  # fmt: skip
+_CALLED: Final = threading.local()
+"""`by`: in each thread the IRI of the function that runs."""
 _SHOWN: Final = 200
 """Characters that a note has of an exception, and of the arguments."""
 
@@ -83,12 +86,15 @@ def call_own(iri: str, terms: Sequence[Any]) -> Any:
 def term_of_call(iri: str, terms: Sequence[Any], call: Callable[[], Any]) -> Any:
     """The term that a call of a user's function gives. SPARQLError for None, for another value and for an exception;
     `Failures` reports these two."""
+    _CALLED.by = iri
     try:
         found = call()
     except (SPARQLError, SpaseqError, MemoryError):
         raise
     except Exception as error:
         raise _fail(iri, terms, f"raised {type(error).__name__}: {error}") from None
+    finally:
+        _CALLED.by = ""
     if isinstance(found, np.generic):
         found = found.item()
     if isinstance(found, _TERMS):
@@ -98,6 +104,16 @@ def term_of_call(iri: str, terms: Sequence[Any], call: Callable[[], Any]) -> Any
     if not isinstance(found, _VALUES):
         raise _fail(iri, terms, f"gave a {type(found).__name__}, which is no term")
     return plain_literal(Literal(found))
+
+
+def refuse_inside() -> None:
+    """Raises `OptionError` inside a function of the user. Expressions are evaluated by one thread at a time, so a SPAseq
+    query that runs there would wait for itself.
+    """
+    if iri := getattr(_CALLED, "by", ""):
+        raise OptionError(
+            f"the function <{iri}> runs a SPAseq query", "run it before, and have the function look it up"
+        )
 
 
 def _fail(iri: str, terms: Sequence[Any], what: str) -> SPARQLError:
