@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rdflib import BNode, Literal, URIRef
+from rdflib import BNode, Literal, URIRef, Variable
 from rdflib.namespace import XSD
 from rdflib.plugins.sparql.operators import register_custom_function, unregister_custom_function
 from rdflib.plugins.sparql.sparql import SPARQLError
@@ -79,6 +79,7 @@ def _lines(events: list[spaseq.GraphEvent]) -> Iterator[str]:
             yield f"{s.n3()} {p.n3()} {o.n3()} {name} .\n"
 
 
+DOWN = Literal("-INF", datatype=XSD.double, normalize=False)
 VALUES = (
     Literal(0), Literal(1), Literal(2), Literal(7), Literal(Decimal("1.5")), Literal(2.5), Literal("a"), Literal(""),
     Literal("b", lang="en"), Literal(True), URIRef(f"{E}v"), Literal("x", datatype=XSD.integer),
@@ -124,6 +125,7 @@ def value(function: Any, *terms: Any) -> Any:
     except Exception:
         return None
     found = found.item() if isinstance(found, np.generic) else found
+    found = found.normalize() if isinstance(found, Decimal) else found
     return found if found is None or isinstance(found, (Literal, URIRef)) else Literal(found)
 
 
@@ -253,7 +255,7 @@ def test_an_exception_is_an_error_and_a_note() -> None:
     assert notes == [f'<{E}f> raised ZeroDivisionError: division by zero, for ("0"^^<{XSD.integer}>): the call has no '
                      "value, as in SPARQL"]  # fmt: skip
     found, notes = matches_with_notes(lambda x: {x}, 2)
-    assert found == [{"x": Literal(2)}] and "gave a set, which is no term" in notes[0]
+    assert found == [{"x": Literal(2)}] and "gave a set that is no term" in notes[0]
 
 
 def test_a_function_that_runs_a_query_is_an_error(tmp_path: Path) -> None:
@@ -269,6 +271,26 @@ def test_a_function_that_runs_a_query_is_an_error(tmp_path: Path) -> None:
     for function in functions:
         with pytest.raises(OptionError, match="runs a SPAseq query"):
             matches_with_notes(function, 1)
+
+
+@pytest.mark.parametrize(("gives", "term"), [
+    (True, Literal(True)), (10**20, Literal(10**20)), (np.int64(3), Literal(3)),
+    (Decimal("1.50"), Literal(Decimal("1.5"))), (datetime.timedelta(hours=1), Literal(datetime.timedelta(hours=1))),
+    (float("inf"), Literal("INF", datatype=XSD.double, normalize=False)), (float("-inf"), DOWN),
+    (np.float32("nan"), Literal("NaN", datatype=XSD.double, normalize=False)), ("x", Literal("x")),
+    (BNode("b.1"), BNode("b.1")),
+    (Literal("x", datatype=XSD.string), Literal("x")),
+    (datetime.datetime(2026, 1, 2, 3), Literal(datetime.datetime(2026, 1, 2, 3))), (URIRef("urn:x"), URIRef("urn:x")),
+    (Decimal("NaN"), None), ("\ud800", None), (URIRef("a b"), None), (BNode("a b"), None), (b"x", None), ([1], None),
+    (Literal("x", datatype="urn:a b"), None), (Variable("x"), None), (10**2_000_000, None),
+], ids=lambda value: type(value).__name__)  # fmt: skip
+def test_terms_of_results(gives: Any, term: Any) -> None:
+    found, notes = matches_with_notes(lambda x: gives, 1)
+    if term is None:
+        assert found == [{"x": Literal(1)}]
+        assert notes == [] if type(gives) is int else "that is no term" in notes[0]
+    else:
+        assert notes == [] and repr(found[0]["m"]) == repr(term)
 
 
 def test_none_and_sparqls_errors_are_no_notes() -> None:

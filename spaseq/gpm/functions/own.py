@@ -17,13 +17,15 @@ from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
+from rdflib.namespace import XSD
 from rdflib.plugins.sparql.operators import _CUSTOM_FUNCTIONS
 from rdflib.plugins.sparql.sparql import SPARQLError
-from rdflib.term import BNode, Literal, URIRef
+from rdflib.term import BNode, Identifier, Literal, URIRef
 
 from spaseq.core.errors import OptionError, SpaseqError
 from spaseq.core.measure import shorten
 from spaseq.core.own_functions import OwnFunctions
+from spaseq.gpm.functions.numbers import decimal_text, double_text, number_text
 from spaseq.gpm.functions.table import CASTS
 from spaseq.rdf import plain_literal, term_key
 
@@ -38,10 +40,8 @@ def _leave(iri: str) -> None:
 OWN: Final = OwnFunctions(leave=_leave)
 """For each IRI the function."""
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]+")
-_TERMS: Final = (URIRef, BNode, Literal)
-_VALUES: Final = (
-    bool, int, float, str, Decimal, datetime.datetime, datetime.date, datetime.time, datetime.timedelta,
-)  # fmt: skip
+_LABEL: Final = re.compile(r"\w(?:[\w.-]*[\w-])?")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CALLED: Final = threading.local()
 """`by`: in each thread the IRI of the function that runs."""
 _SHOWN: Final = 200
@@ -95,20 +95,52 @@ def term_of_call(iri: str, terms: Sequence[Any], call: Callable[[], Any]) -> Any
         raise _fail(iri, terms, f"raised {type(error).__name__}: {error}") from None
     finally:
         _CALLED.by = ""
-    if isinstance(found, np.generic):
-        found = found.item()
-    if isinstance(found, _TERMS):
-        return plain_literal(found)
+    if any(found is term for term in terms):
+        return found
     if found is None:
         raise SPARQLError(f"<{iri}> gives no value")
-    if not isinstance(found, _VALUES):
-        raise _fail(iri, terms, f"gave a {type(found).__name__}, which is no term")
-    return plain_literal(Literal(found))
+    term = _term(found.item() if isinstance(found, np.generic) else found)
+    if term is None or not _is_written(term):
+        raise _fail(iri, terms, f"gave a {type(found).__name__} that is no term of RDF")
+    return term
+
+
+def _term(found: Any) -> Any:
+    """The term of a result; None if there is none. Doubles without a value are INF and NaN, as SPARQL writes them."""
+    match found:
+        case URIRef() | BNode() | Literal():
+            return plain_literal(found)
+        case bool():
+            return Literal(found)
+        case int():
+            return Literal(number_text(0, found), datatype=XSD.integer, normalize=False)
+        case float():
+            return Literal(double_text(found), datatype=XSD.double, normalize=False)
+        case Decimal():
+            if not found.is_finite():
+                return None
+            return Literal(decimal_text(found), datatype=XSD.decimal, normalize=False)
+        case str() | datetime.date() | datetime.time() | datetime.timedelta():  # a datetime is a date
+            return None if isinstance(found, Identifier) else Literal(found)
+        case _:
+            return None
+
+
+def _is_written(term: Any) -> bool:
+    """True if N-Triples can hold a term: its IRIs are absolute, its label is one, its text is Unicode."""
+    match term:
+        case URIRef():
+            return _ABSOLUTE.fullmatch(term) is not None
+        case BNode():
+            return _LABEL.fullmatch(term) is not None
+    if term.datatype is not None and not _ABSOLUTE.fullmatch(term.datatype):
+        return False
+    return _SURROGATE.search(term) is None
 
 
 def refuse_inside() -> None:
-    """Raises `OptionError` inside a function of the user. Expressions are evaluated by one thread at a time, so a SPAseq
-    query that runs there would wait for itself.
+    """Raises `OptionError` inside a function of the user. One thread at a time evaluates expressions, so a SPAseq query
+    that runs there would wait for itself.
     """
     if iri := getattr(_CALLED, "by", ""):
         raise OptionError(
