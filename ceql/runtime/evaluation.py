@@ -122,7 +122,7 @@ class Matches:
     def empty(self) -> pa.Table:
         """The table of no matches, of the columns that are known without any."""
         if self._query.selected is not None:
-            return self._query.selected.types(self._types, self._form_of_times().are_dates()).empty_table()
+            return self._query.selected.types(self._types, self._form_of_times().type).empty_table()
         return empty_table(self.counters.iso_times, self.shown)
 
     def with_times(self, *, iso: bool, unit: str) -> Matches:
