@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
 
-from ceql.operators.own import own_functions, take_functions
 from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.ordered import OrderedMatches
 from ceql.runtime.session import Session, identity, open_session, opened, restore
+from ceql.runtime.thresholds import Threshold
 from ceql.runtime.ways import are_valuations, ways_of
 from ceql.syntax import ast
 from spaseq.core import protocols
@@ -46,11 +46,6 @@ class Query(protocols.Query):
     """A compiled query. Its evaluations are made from `compiled`."""
 
     compiled: CompiledQuery
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        again, arguments = super().__reduce__()
-        own = own_functions(self.compiled.functions)
-        return (_with_functions, (own, again, arguments)) if own else (again, arguments)
 
     @property
     def tree(self) -> ast.Query:
@@ -95,15 +90,24 @@ class Query(protocols.Query):
         program = self.compiled.program_with_labels if are_valuations(run) else self.compiled.program_of(False)
         return program.cea, lambda matches: ways_of(program, matches)
 
-    def alerts(self, *, limits: Limits | None = None) -> Alerts:
+    def alerts(
+        self, *, limits: Limits | None = None, at_least: int | None = None, timeframe: Any = None, realert: Any = None
+    ) -> Alerts:
         """Says at which events the query matches, without enumerating matches (`ceql.runtime.alerts`).
 
-        `limits` are those of its register match automaton, which forecasts are made of.
+        Args:
+            limits: those of its register match automaton, which forecasts are made of.
+            at_least: an alert is reported only if its key has had so many in the `timeframe` up to it, itself included.
+                The key is that of PARTITION BY, without which all events are of one key.
+            timeframe: a duration: "10m", a timedelta, or nanoseconds.
+            realert: no alert is reported so soon after another one of its key that was; `timeframe` if not given.
         """
+        partition = tuple(tuple(name.text for name in bracket) for bracket in self.compiled.tree.partition)
+        threshold = Threshold.of(at_least, timeframe, realert, partition)
         if limits is None:
-            return Alerts(self.compiled)
+            return Alerts(self.compiled, threshold=threshold)
         expect_type("limits", limits, Limits, "spaseq.core.automata.rma.Limits(max_states=…)")
-        return Alerts(self.compiled, limits)
+        return Alerts(self.compiled, limits, threshold)
 
     def run(
         self,
@@ -192,9 +196,3 @@ class Query(protocols.Query):
         """
         expect_type("the names of streams", given, tuple, "give a tuple of texts")
         return self.compiled.streams(given)
-
-
-def _with_functions(own: Mapping[str, tuple[Any, ...]], again: Any, arguments: tuple[Any, ...]) -> Any:
-    """The query in another process, with the functions of the user that it calls."""
-    take_functions(own)
-    return again(*arguments)

@@ -33,6 +33,7 @@ from spaseq.version import VERSION as __version__
 if TYPE_CHECKING:
     from spaseq.core.engine import Settings
     from spaseq.gpm import Knowledge
+    from spaseq.gpm.functions.own import register_function
     from spaseq.language import Match, Matches, Query, Session
     from spaseq.rdf import GraphEvent, Grouped, StreamOptions, StreamSource
 
@@ -59,6 +60,7 @@ __all__ = [
     "UnsupportedFeature",
     "__version__",
     "compile",
+    "register_function",
 ]
 
 
@@ -82,6 +84,7 @@ __getattr__, __dir__ = loader(
     {
         "spaseq.core.engine": ("Settings",),
         "spaseq.gpm": ("Knowledge",),
+        "spaseq.gpm.functions.own": ("register_function",),
         "spaseq.language": ("Match", "Matches", "Query", "Session"),
         "spaseq.rdf": ("GraphEvent", "Grouped", "StreamOptions", "StreamSource"),
         "spaseq.spark": (None,),

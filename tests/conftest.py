@@ -51,8 +51,9 @@ def _turn(nodeid: str) -> int:
 def no_own_functions() -> Iterator[None]:
     """No test sees the functions that another one registered."""
     yield
-    if (own := sys.modules.get("ceql.operators.own")) is not None:
-        own.forget_functions()
+    for module in ("ceql.operators.own", "spaseq.gpm.functions.own"):
+        if (own := sys.modules.get(module)) is not None:
+            own.OWN.forget()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

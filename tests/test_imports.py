@@ -20,7 +20,7 @@ FLOORS = ("core", "tools")
 """Packages of `spaseq` that are known by what is in them."""
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"after", "comparisons", "errors", "events", "held", "integers", "slips", "snapshot", "watch"}
+_BASE = {"after", "comparisons", "errors", "events", "held", "integers", "own_functions", "slips", "snapshot", "watch"}
 _COMPILE = _BASE | {"pattern", "trees"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
@@ -30,6 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "after": set(),
     "slips": set(),
     "kinds": {"slips"},
+    "own_functions": {"errors"},
     "events": {"errors", "held", "integers", "kinds", "measure", "slips", "snapshot", "watch"},
     "held": set(),
     "integers": set(),
@@ -52,15 +53,15 @@ ALLOWED: dict[str, set[str]] = {
     "engine": _ENGINE,
     "forecast": _COMPILE | {"automata"},
     "rdf": _LANGUAGE | {"measure"},
-    "gpm": _LANGUAGE | {"rdf", "text"},
+    "gpm": _LANGUAGE | {"rdf", "text", "measure"},
     "text": {"errors"},
     "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure", "sessions", "compiled", "protocols"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language", "words"},
     "command": {"errors", "engine", "events", "measure", "slips", "start", "version", "watch", "words"},
     "version": set(),
     "lazy_names": set(),
-    "compiled": {"automata", "engine", "errors", "pattern"},
-    "protocols": {"automata", "compiled", "drawing", "engine", "held", "measure", "pattern", "steps"},
+    "compiled": {"automata", "engine", "errors", "own_functions", "pattern"},
+    "protocols": {"automata", "compiled", "drawing", "engine", "held", "measure", "own_functions", "pattern", "steps"},
     "cli": _LANGUAGE | {"rdf", "gpm", "language", "spark", "command", "studio", "lsp", ""},
     "": _LANGUAGE | {"rdf", "gpm", "language", "spark", "version", "lazy_names"},
     "__main__": {"start"},
@@ -70,7 +71,7 @@ ALLOWED: dict[str, set[str]] = {
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
-    "after", "comparisons", "trees", "compiled", "protocols", "slips", "kinds",
+    "after", "comparisons", "trees", "compiled", "own_functions", "protocols", "slips", "kinds",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

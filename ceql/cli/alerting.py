@@ -44,6 +44,12 @@ def add_alerts(commands: Any) -> None:
         "after NOT at the end a line comes once the windows of the matches have closed.",
     )
     arguments.add_events(alert)
+    which = alert.add_argument_group("which alerts are reported, for each key of PARTITION BY")
+    which.add_argument("--at-least", metavar="N", type=int, help="only if there are N within the timeframe")
+    which.add_argument("--timeframe", metavar="DURATION", help="of --at-least, such as 10m or '1 hour'")
+    which.add_argument(
+        "--realert", metavar="DURATION", help="none so soon after one that was reported (default: the timeframe)"
+    )
     add_results(alert, ALERTS, "text", "events")
     alert.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
     alert.set_defaults(command=_alert)
@@ -78,10 +84,10 @@ def add_alerts(commands: Any) -> None:
 def _alert(options: argparse.Namespace) -> int:
     form = chosen_format(ALERTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
-    alerts = query.alerts()
-    found = _Found(
-        _alerts(alerts, options, _reading(options)), options.limit, ("position", "time", "type"), _alert_text
-    )
+    alerts = query.alerts(at_least=options.at_least, timeframe=options.timeframe, realert=options.realert)
+    keys = () if alerts.threshold is None else tuple(f"key.{name}" for name in alerts.threshold.names)
+    lines = _alerts(alerts, options, _reading(options), keys)
+    found = _Found(lines, options.limit, ("position", "time", "type", *keys), _alert_text)
     interrupted, written = _write(options, query, alerts, found, ALERTS[form])
     if interrupted:
         warn(held_back(alerts.held_back))
@@ -118,11 +124,17 @@ def _write(options: argparse.Namespace, query: Any, alerts: Alerts, found: _Foun
         return end_interrupted(error), found.written
 
 
-def _alerts(alerts: Alerts, options: argparse.Namespace, reading: dict[str, Any]) -> Iterator[Iterator[Line]]:
-    """A line for each event at which a match ends, batch by batch."""
+def _alerts(
+    alerts: Alerts, options: argparse.Namespace, reading: dict[str, Any], names: Sequence[str]
+) -> Iterator[Iterator[Line]]:
+    """A line for each event at which a match ends, batch by batch, with the key under `names`."""
     for batch, found in alerts.answers(**reading):
-        show = _clock(alerts, options)
-        yield (_alert_line(batch, row, show) for row in found.nonzero()[0].tolist())
+        show, rows = _clock(alerts, options), found.nonzero()[0]
+        keys: Sequence[Any] = [()] * len(rows)
+        if names and alerts.threshold is not None:
+            keys = alerts.threshold.keys(batch.table, rows)
+        lines = zip(rows.tolist(), keys, strict=True)
+        yield (_alert_line(batch, row, show) | dict(zip(names, key, strict=True)) for row, key in lines)
 
 
 def _alert_line(batch: EventBatch, row: int, show: Callable[[int], Any]) -> Line:
@@ -133,7 +145,11 @@ def _alert_line(batch: EventBatch, row: int, show: Callable[[int], Any]) -> Line
 
 
 def _alert_text(line: Line) -> str:
-    return f"{line['position']:>9}  {line['time']}  {line['type'] or ''}".rstrip()
+    keys = "".join(f"  {name.removeprefix('key.')}={value}" for name, value in line.items() if name not in _OF_ALL)
+    return f"{line['position']:>9}  {line['time']}  {line['type'] or ''}{keys}".rstrip()
+
+
+_OF_ALL: Final = ("position", "time", "type")
 
 
 def _forecast(options: argparse.Namespace) -> int:

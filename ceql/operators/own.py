@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -23,14 +23,13 @@ from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import KIND_WORDS, kind_of
 from spaseq.core.errors import OptionError
 from spaseq.core.events import Duration, Instant, column_of
+from spaseq.core.own_functions import OwnFunctions
 from spaseq.core.slips import did_you_mean
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _KINDS: Final = ("number", "text", "truth", "time", "duration")
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
-_OWN: Final[dict[str, tuple[Any, ...]]] = {}
-"""The arguments of `register_function`, by name in capitals."""
 
 
 def register_function(
@@ -56,35 +55,23 @@ def register_function(
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise OptionError(f"{name!r} is no name of a function", "letters, digits and _, not beginning with a digit")
     upper = name.upper()
-    if upper == "PREV" or (upper in FUNCTIONS and upper not in _OWN):
+    if upper == "PREV" or (upper in FUNCTIONS and upper not in OWN):
         raise OptionError(f"{upper} is a function of CEQL", "choose another name")
-    if upper in _OWN and not replace and _OWN[upper] != (function, returns, vectorized):
-        raise OptionError(f"{upper} is registered already", "replace=True replaces it")
     if returns not in _KINDS:
         raise OptionError(f"returns={returns!r}", did_you_mean(str(returns), _KINDS) or f"one of {', '.join(_KINDS)}")
-    count = _arguments(function)
-    columns = _columns(upper) if vectorized else None
-    sample = f"{upper}({', '.join(f'x.{letter}' for letter in 'abcdefgh'[:count])})"
-    _OWN[upper] = (function, returns, vectorized)
-    FUNCTIONS[upper] = Function(upper, ("any",) * count, returns, _of_values(upper), columns=columns, sample=sample)
+    OWN.register(upper, (function, returns, vectorized, _arguments(function)), replace=replace)
 
 
-def own_functions(names: Iterable[str]) -> Mapping[str, tuple[Any, ...]]:
-    """Those of the functions that users registered, for `take_functions` in another process."""
-    return {name: _OWN[name] for name in dict.fromkeys(names) if name in _OWN}
+def _enter(name: str) -> None:
+    """Makes a function that is registered a row of the table."""
+    _, returns, vectorized, count = OWN[name]
+    columns = _columns(name) if vectorized else None
+    sample = f"{name}({', '.join(f'x.{letter}' for letter in 'abcdefgh'[:count])})"
+    FUNCTIONS[name] = Function(name, ("any",) * count, returns, _of_values(name), columns=columns, sample=sample)
 
 
-def take_functions(functions: Mapping[str, tuple[Any, ...]]) -> None:
-    """Registers the functions that a query of another process uses."""
-    for name, (function, returns, vectorized) in functions.items():
-        register_function(name, function, returns=returns, vectorized=vectorized, replace=True)
-
-
-def forget_functions() -> None:
-    """Takes the functions of users out of the table again."""
-    for name in _OWN:
-        del FUNCTIONS[name]
-    _OWN.clear()
+OWN: Final = OwnFunctions(_enter, lambda name: FUNCTIONS.__delitem__(name))
+"""For each name in capitals the function, the kind of its results, whether it takes columns, and how many arguments."""
 
 
 def _arguments(function: Callable[..., Any]) -> int:
@@ -106,7 +93,7 @@ def _of_values(name: str) -> Callable[..., Any]:
     """The function of single values. It is looked up at each call, so that one that is replaced is so on every road."""
 
     def work(*arguments: Any) -> Any:
-        function, returns, vectorized = _OWN[name]
+        function, returns, vectorized, _ = OWN[name]
         if vectorized:
             return values_of(_columns(name)(*map(Constant, arguments), count=1), 1)[0]
         try:
@@ -122,7 +109,7 @@ def _columns(name: str) -> Callable[..., Any]:
     """The vectorized function of columns."""
 
     def columns(*operands: Operand, count: int) -> Operand:
-        function, returns, _ = _OWN[name]
+        function, returns, _, _ = OWN[name]
         arrays = [arrow_of(operand, count) for operand in operands]
         known: np.ndarray | None = None
         for operand in operands:

@@ -112,6 +112,11 @@ class Match:
         """The time of the match: that of the event it ends at, ns."""
         return int(self._of_events().times(np.array([self.end]))[0])
 
+    @property
+    def last_event(self) -> dict[str, Any]:
+        """The attributes of the event it ends at, which an alert has, too."""
+        return self._of_events().event(self.end)
+
     def _of_events(self) -> History:
         if self._history is None:
             raise OptionError("this match does not know its events")

@@ -14,4 +14,5 @@ over events that are there, `session` over events that are pushed; those that co
 * `single_events`: Pushes of one event each, a dict, without columns: some hundred times faster.
 * `session`: One evaluation in progress that events are pushed to, and its snapshots.
 * `alerts`: ASK and alerts, answered event by event, in one pass, without enumerating matches.
+* `thresholds`: Thresholds of alerts: enough of a key in a time, and none again too soon.
 """

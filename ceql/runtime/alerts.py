@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.run import Run
 from ceql.runtime.session import open_session
+from ceql.runtime.thresholds import Key, Reports, Threshold
 from spaseq.core.automata.rma import RMA, Limits, count_events, determinise, from_pattern
 from spaseq.core.engine import Choice, Program, Selection, ends_only
 from spaseq.core.engine.recognition.session import Ending
@@ -54,9 +55,17 @@ class QueryRows(EngineBatch):
 class Alerts:
     """The events at which a query matches."""
 
-    def __init__(self, query: CompiledQuery, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
-        self._query = query
+    def __init__(
+        self,
+        query: CompiledQuery,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        threshold: Threshold | None = None,
+    ) -> None:
+        self._query = query if threshold is None else query.timed_by("the timeframe of alerts")
         self._limits = limits
+        self.threshold: Threshold | None = threshold
+        """The rule by which alerts are reported; None for all."""
+        self._reports: Reports | None = None
         self.counters: EventCounters = EventCounters()
         """Counts of the events that were read last."""
         self._matches: Matches | None = None
@@ -65,12 +74,15 @@ class Alerts:
 
     def why_none(self) -> list[str]:
         """As `Matches.why_none`, of the latest use."""
-        return ["no events were read"] if self._matches is None else self._matches.why_none()
+        if self._matches is None:
+            return ["no events were read"]
+        return [] if self._reports is not None and self._reports.left else self._matches.why_none()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """As `Matches.notes`, of the latest use."""
-        return () if self._matches is None else self._matches.notes
+        """As `Matches.notes`, of the latest use; and how many alerts were not reported."""
+        left = () if self._reports is None else self._reports.notes()
+        return (*(() if self._matches is None else self._matches.notes), *left)
 
     @functools.cached_property
     def program(self) -> Program:
@@ -106,6 +118,12 @@ class Alerts:
     def _find(self, wanted: Collection[str] | None, matches: Matches) -> Iterator[tuple[EventBatch, np.ndarray]]:
         run, stream = matches.begin(wanted, self.program)
         self.counters, self._matches = matches.counters, matches
+        self._reports = reports = Reports.of(self.threshold, self._query.settings)
+        for batch, found in self._decisions(stream, run):
+            yield batch, found if reports is None else _keep_reported(batch, found, reports)
+
+    def _decisions(self, stream: Iterable[EventBatch], run: Run) -> Iterator[tuple[EventBatch, np.ndarray]]:
+        """Each batch with the events at which a match ends, once that is decided."""
         waiting: _Waiting = []
         for batch in self._read(stream, run, waiting):
             waiting.append((batch, np.zeros(len(batch), bool)))
@@ -134,7 +152,7 @@ class Alerts:
 
     def open(self, **options: Any) -> AlertStream:
         """An evaluation that events are pushed to. Arguments are those of `Query.open`; it has no snapshots."""
-        return AlertStream(self._query, self.program, options)
+        return AlertStream(self._query, self.program, options, Reports.of(self.threshold, self._query.settings))
 
     def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
         """The batches as a `SingleRun` of `deterministic()` and `spaseq.core.forecast` take them. `OptionError` with
@@ -171,10 +189,14 @@ class Alerts:
 class AlertStream(Ending[int]):
     """Alerts in progress. Use it in a `with` and read its `rest`, or `close` it."""
 
-    def __init__(self, query: CompiledQuery, program: Program, options: dict[str, Any]) -> None:
+    def __init__(
+        self, query: CompiledQuery, program: Program, options: dict[str, Any], reports: Reports | None = None
+    ) -> None:
         super().__init__()
         self._session = open_session(query, program=program, **options)
-        self._ends: set[int] = set()
+        self._reports = reports
+        self._ends: dict[int, tuple[Key, int]] = {}
+        """The events at which matches end and that are not decided, each with its key and time."""
 
     @property
     def counters(self) -> EventCounters:
@@ -183,8 +205,8 @@ class AlertStream(Ending[int]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """As of `Matches.notes`, of the events pushed so far."""
-        return self._session.notes
+        """As of `Alerts.notes`, of the events pushed so far."""
+        return (*self._session.notes, *(() if self._reports is None else self._reports.notes()))
 
     def push(self, events: Any, stream: str | None = None, *, type: str | None = None) -> list[int]:
         """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all
@@ -211,12 +233,30 @@ class AlertStream(Ending[int]):
         self._session._leave()
 
     def _new_ends(self, matches: list[Match]) -> list[int]:
-        """The ends that are decided, among those of these matches and of earlier ones."""
-        self._ends.update(match.end for match in matches)
+        """The ends that are decided and reported, among those of these matches and of earlier ones."""
+        for match in matches:
+            if match.end not in self._ends:
+                self._ends[match.end] = _NOTHING if self._reports is None else self._about(match, self._reports)
         undecided = self._session.undecided
         ready = sorted(self._ends if undecided is None else (end for end in self._ends if end < undecided))
-        self._ends.difference_update(ready)
-        return ready
+        decided = [(end, self._ends.pop(end)) for end in ready]
+        return [end for end, about in decided if self._reports is None or self._reports.is_reported(*about)]
+
+    def _about(self, match: Match, reports: Reports) -> tuple[Key, int]:
+        return reports.threshold.key(match.last_event), match.time
+
+
+_NOTHING: Final[tuple[Key, int]] = ((), 0)
+
+
+def _keep_reported(batch: EventBatch, found: np.ndarray, reports: Reports) -> np.ndarray:
+    """The answers of a batch without the alerts that are not reported."""
+    rows = found.nonzero()[0]
+    keys = reports.threshold.keys(batch.table, rows)
+    kept = np.zeros(len(found), bool)
+    for row, key, time in zip(rows.tolist(), keys, batch.times[rows].tolist(), strict=True):
+        kept[row] = reports.is_reported(key, time)
+    return kept
 
 
 def _enter(waiting: _Waiting, ends: np.ndarray) -> None:

@@ -6,6 +6,7 @@ alerts (`ceql.runtime.alerts`) take a `CompiledQuery`.
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ from ceql.guards.totals import contents_of
 from ceql.lowering.advice import advice
 from ceql.lowering.lower import Lowered, lower
 from ceql.lowering.passing import explain_steps
+from ceql.operators.own import OWN
 from ceql.results.bindings import Bindings, Shown, labels_by_type, lists_attributes
 from ceql.results.matches import Computing
 from ceql.results.selected import Selected, Times
@@ -45,6 +47,8 @@ class CompiledQuery(compiled.CompiledQuery):
     `rewritten` is the tree as it is compiled, `shown` the parts of matches that SELECT shows; `valuations` is true if
     it asks which variables took which events.
     """
+
+    own = OWN
 
     def _compile(self) -> None:
         self._programs: dict[bool, Program] = {}
@@ -133,6 +137,12 @@ class CompiledQuery(compiled.CompiledQuery):
         schema = read_schema(given)
         check_types(self.tree, schema, self.text, self.source)
         return schema
+
+    def timed_by(self, clause: str) -> CompiledQuery:
+        """The query for uses that need the times of events because of `clause`, too."""
+        found = copy.copy(self)
+        found.within = self.within or clause
+        return found
 
     @property
     def timed(self) -> str:

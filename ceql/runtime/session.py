@@ -233,6 +233,7 @@ def identity(query: CompiledQuery) -> Identity:
         "settings": f"evaluator={settings.evaluator}, negated_conditions={settings.negated_conditions}, "
         f"forget_keys_after={settings.forget_keys_after}",
         "automaton": program.cea.describe() + ("" if program.against is None else program.against.cea.describe()),
+        **query.own.identity(query.functions),
     }
 
 

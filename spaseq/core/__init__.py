@@ -17,6 +17,7 @@ Modules:
 * `steps`: The steps of a match.
 * `sessions`: How an evaluation that events are pushed to ends.
 * `compiled`: What a query of either language is compiled to.
+* `own_functions`: Functions of the user, by the names that queries call them by: a registry for each language.
 * `protocols`: The face that both languages show: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.

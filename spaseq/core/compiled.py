@@ -6,19 +6,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from spaseq.core.automata import CEA
 from spaseq.core.automata.diagram import automaton_text
 from spaseq.core.engine import Program, Settings
 from spaseq.core.errors import OptionError, expect_type, named_query
+from spaseq.core.own_functions import OwnFunctions
 from spaseq.core.pattern import Pattern
 
 
 class CompiledQuery:
     """A query, parsed, checked and lowered to `pattern`, of which the engine makes `automaton`. It never changes.
 
-    `within` is the clause that names a time; empty if there is none.
+    `within` is the clause that names a time; empty if there is none. `own`: the functions that users registered for the
+    language.
 
     Raises `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint, and
     `OptionError` if it is no text and for settings that the query cannot have.
@@ -27,6 +29,7 @@ class CompiledQuery:
     pattern: Pattern
     automaton: CEA
     within: str
+    own: ClassVar[OwnFunctions]
 
     def __init__(self, text: str, source: str = "<query>", settings: Settings | None = None) -> None:
         if not isinstance(text, str):
@@ -49,6 +52,11 @@ class CompiledQuery:
 
     def program(self) -> Program:
         """The automaton with its window and budgets, as the engine runs it."""
+        raise NotImplementedError
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the functions that it calls, each once."""
         raise NotImplementedError
 
     @property

@@ -42,7 +42,7 @@ _BEFORE: Final = 60
 _VALUES: Final = r"[A-Z]{2,}(?:=\S*?FILE)?|\d+\w*|arrival|drop|error|subject|size:N|graph"
 _OPTIONS: Final = (
     "time-unit|time-from|time-format|time|column-types|type-column|type|delimiter|decimal|quote|encoding"
-    "|interval|lateness|late|event-by|ties|malformed|entailment|forget-keys-after"
+    "|interval|lateness|late|event-by|ties|malformed|entailment|forget-keys-after|at-least|timeframe|realert"
 )
 _OPTION: Final = re.compile(rf"(?<![\w-])--({_OPTIONS})(?![\w-])(?: ({_VALUES})(?![\w-]))?")
 _ARGUMENT: Final = re.compile(rf'\b({_OPTIONS.replace("-", "_")})="([^"\n]*)"')

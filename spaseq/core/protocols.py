@@ -21,6 +21,7 @@ from spaseq.core.engine import Program, Settings
 from spaseq.core.engine.light import give, light_of
 from spaseq.core.held import Memory
 from spaseq.core.measure import shorten
+from spaseq.core.own_functions import Entry
 from spaseq.core.pattern import Pattern
 from spaseq.core.steps import Step
 
@@ -159,7 +160,8 @@ class Session(Protocol):
 
 
 class Query:
-    """A query that has been parsed, checked and compiled. It never changes, and pickles as its text.
+    """A query that has been parsed, checked and compiled. It never changes, and pickles as its text, with the functions
+    of the user that it calls.
 
     `compiled` holds what evaluations are made of.
     """
@@ -170,7 +172,9 @@ class Query:
         self.compiled = compiled
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _compiled_again, (type(self), type(self.compiled), self.text, self.source, self.settings)
+        compiled = self.compiled
+        own = compiled.own.among(compiled.functions)
+        return _compiled_again, (type(self), type(compiled), self.text, self.source, self.settings, own)
 
     @property
     def text(self) -> str:
@@ -254,5 +258,8 @@ class Query:
         return f"<{type(self).__module__.partition('.')[0]}.Query {shorten(self.text, 60)!r}>"
 
 
-def _compiled_again(query: Any, compiled: Any, text: str, source: str, settings: Settings) -> Any:
+def _compiled_again(
+    query: Any, compiled: Any, text: str, source: str, settings: Settings, own: tuple[tuple[str, Entry], ...]
+) -> Any:
+    compiled.own.take(own)
     return query(compiled(text, source, settings))

@@ -520,11 +520,12 @@ def exists_inside(expression: Expression) -> list[Exists]:
             return []
 
 
-def functions_called(value: object) -> Iterator[str]:
-    """The IRIs of the functions that the expressions in a node or an expression call, with repetitions."""
+def functions_called(value: object) -> Iterator[tuple[str, int]]:
+    """The calls of functions that IRIs name, in a node or an expression: the IRI and the number of arguments."""
     if isinstance(value, Call):
         if value.name == "Function":
-            yield from (str(iri.value) for iri in value.arguments[:1] if isinstance(iri, Term))
+            given = len(value.arguments) - 1
+            yield from ((str(iri.value), given) for iri in value.arguments[:1] if isinstance(iri, Term))
         yield from functions_called(value.arguments)
     elif isinstance(value, Node | Exists):
         for part in fields(value):

@@ -26,7 +26,6 @@ from rdflib.term import URIRef, Variable
 from spaseq.core.errors import QuerySemanticsError, UnsupportedFeature
 from spaseq.core.watch import check
 from spaseq.gpm import algebra
-from spaseq.gpm.functions.registered import is_registered
 from spaseq.gpm.sparql import Piece, Source, settle, translate
 
 __all__ = [
@@ -84,12 +83,11 @@ class GraphPattern:
         return frozenset().union(*(c.variables for c in self.correlated)) - self.binds
 
     @property
-    def unknown_functions(self) -> frozenset[str]:
-        """The IRIs of functions that its expressions call and that are not defined: every call is an error."""
+    def calls(self) -> tuple[tuple[str, int], ...]:
+        """The functions that IRIs name in its expressions, with the numbers of their arguments; each once, in order."""
         nodes = [self.event, *(part for _, part in self.knowledge)]
         conditions = [condition.expression for condition in (*self.local, *self.correlated)]
-        called = frozenset(algebra.functions_called((*nodes, *conditions)))
-        return frozenset(iri for iri in called if not is_registered(iri))
+        return tuple(sorted({*algebra.functions_called((*nodes, *conditions))}))
 
     @property
     def mentions(self) -> frozenset[str]:

@@ -39,6 +39,7 @@ from spaseq.gpm import algebra
 from spaseq.gpm.aggregates import aggregated
 from spaseq.gpm.comparison import order_place, term_place
 from spaseq.gpm.expressions import Row, is_true, value_or_none
+from spaseq.gpm.functions.own import refuse_inside
 from spaseq.gpm.ways import ways
 from spaseq.rdf import quiet_literals
 
@@ -129,7 +130,8 @@ def solution(context: Context, terms: _Terms, nodes: Any = None) -> Row:
 @contextmanager
 def evaluating() -> Iterator[None]:
     """A context in which expressions and patterns are evaluated: one thread at a time, without warnings about literals,
-    and with exceptions of rdflib and of registered functions turned into `InternalError`."""
+    and with exceptions of rdflib turned into `InternalError`. `OptionError` inside a function of the user."""
+    refuse_inside()
     with _LOCK, quiet_literals():
         try:
             yield

@@ -106,6 +106,11 @@ class SolutionPlan:
     prologue: Any = field(repr=False)
     each: _Each | None = field(repr=False)
 
+    @property
+    def calls(self) -> tuple[tuple[str, int], ...]:
+        """As of `GraphPattern`."""
+        return tuple(sorted({*algebra.functions_called((self.node, *(key for key, _ in self.order)))}))
+
     def rows(self, solutions: Sequence[Bindings]) -> list[tuple[Bindings, tuple[Any, ...]]]:
         """The rows of one solution or, if `grouped`, of one group: all variables by name, and the ORDER BY keys.
 

@@ -122,9 +122,20 @@ def test_registering_again_needs_replace() -> None:
 def test_a_query_takes_its_functions_with_it() -> None:
     ceql.register_function("TENTH", tenth)
     sent = pickle.dumps(ceql.compile("SELECT TENTH(a.n) AS t WHERE A AS a"))
-    own.forget_functions()
+    own.OWN.forget()
     query = pickle.loads(sent)
     assert [match.row["t"] for match in query.run(EVENTS)] == [0.3, 1.25, None]
+
+
+def test_a_snapshot_names_its_functions() -> None:
+    ceql.register_function("TENTH", tenth)
+    query = ceql.compile("SELECT TENTH(a.n) AS t WHERE A AS a ; B")
+    with query.open() as session:
+        session.push({"type": "A", "n": 3})
+        state = session.snapshot()
+    assert query.identity["functions"] == "TENTH"
+    with query.open(state) as session:
+        assert [match.row for match in session.push({"type": "B", "n": 3})] == [{"t": 0.3}]
 
 
 def test_a_function_that_is_replaced_is_so_on_every_road() -> None:

@@ -499,7 +499,8 @@ def test_a_call_of_no_function_is_a_warning() -> None:
     b = "  DEFINE GPM B ON S { ?a :p ?y FILTER (xsd:int(?y) > 1) FILTER EXISTS { ?a :q ?q BIND(:f(:f(?q)) AS ?r) } }\n"
     query = spaseq.compile("PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n" + _query("  SEQ (A; B)\n" + A + b))
     assert query.warnings == (
-        "GPM B calls <http://example.org/f>, which is no function here: it never has a value",
+        "GPM B calls <http://example.org/f>, which is no function here: it never has a value "
+        '(spaseq.register_function("http://example.org/f", function) makes it one)',
         "GPM B calls <http://www.w3.org/2001/XMLSchema#int>, which is no function here: it never has a value "
         "(casts are xsd:integer, decimal, float, double, boolean, string and dateTime)",
     )

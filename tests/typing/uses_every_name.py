@@ -36,12 +36,13 @@ def tuples(text: str) -> int:
     schema: ceql.Schema | None = None
     print(shown(one), schema, len(more), matches.to_pandas(), matches.counters.warnings())
     print(matches.to_arrow())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] (pyarrow has no types)
-    print(first(query), query.alerts().count([{"type": "A"}]), ceql.__version__)
+    print(first(query), query.alerts(at_least=2, timeframe="1m").count([{"type": "A"}]), ceql.__version__)
     return matches.count()
 
 
 def graphs(text: str) -> int:
     """SPAseq."""
+    spaseq.register_function("urn:fn#twice", lambda term: term + term, replace=True)
     query: spaseq.Query = spaseq.compile(text, source="a query", settings=spaseq.Settings())
     options = spaseq.StreamOptions()
     source = spaseq.StreamSource("urn:s", ("power.nq",))

@@ -121,6 +121,9 @@ def _compare(there: dict[str, list[str]], identity: Identity) -> None:
                 "open it with what it was taken with, or begin anew",
             )
     for name in there.keys() - identity.keys():
+        if name == "functions":
+            problem = f"this snapshot needs functions that are not registered here: {there[name][1]}"
+            raise OptionError(problem, "register_function makes them known, before the snapshot is opened")
         raise OptionError(f"this snapshot has the {name} {there[name][1]!r}, and this query has none",
                           "open it with what it was taken with, or begin anew")  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""Functions that a user has registered with rdflib, and sums of times: these are computed by rdflib.
+"""Calls of functions that users registered, with us (`own`) or with rdflib; and sums of times, computed by rdflib.
 
-These take rdflib's expressions; they are made here, of terms, and nowhere else.
+Those of rdflib take its expressions; they are made here, of terms, and nowhere else.
 """
 
 from __future__ import annotations
@@ -11,24 +11,34 @@ from typing import Any
 from rdflib.plugins.sparql import operators
 from rdflib.plugins.sparql.parserutils import Expr
 from rdflib.plugins.sparql.sparql import FrozenBindings, QueryContext, SPARQLError
-from rdflib.term import BNode, Literal, URIRef, Variable
+from rdflib.term import Literal, URIRef, Variable
+
+from spaseq.gpm.functions.own import OWN, call_own, term_of_call
 
 
 def is_registered(iri: str) -> bool:
-    """True if `iri` names a cast or a function: one of SPARQL's, or one that was registered with rdflib."""
-    return URIRef(iri) in operators._CUSTOM_FUNCTIONS
+    """True if `iri` names a cast of SPARQL, or a function that a user registered."""
+    return iri in OWN or URIRef(iri) in operators._CUSTOM_FUNCTIONS
 
 
 def call_registered(iri: URIRef, terms: Sequence[Any], mapping: Mapping[str, Any], context: QueryContext) -> Any:
-    """The value of a registered function (`register_custom_function`): a term. SPARQLError if it is an error.
+    """The value of a function that a user registered: a term. SPARQLError if it is an error (`own`).
 
-    `mapping`: the solution, which a function that is registered as raw may read.
+    `mapping`: the solution, which a function that is registered with rdflib as raw may read.
     """
+    name = str(iri)  # which is another key than the IRI
+    if name in OWN:
+        return call_own(name, terms)
     expression = Expr("Function", operators.Function, iri=iri, **({"expr": list(terms)} if terms else {}))
-    found = expression.eval(FrozenBindings(context, {Variable(name): term for name, term in mapping.items()}))
-    if found is None or isinstance(found, SPARQLError):
-        raise found or SPARQLError(f"{iri} gives nothing")
-    return found if isinstance(found, (URIRef, BNode, Literal)) else Literal(found)
+    bindings = FrozenBindings(context, {Variable(other): term for other, term in mapping.items()})
+
+    def call() -> Any:
+        found = expression.eval(bindings)
+        if isinstance(found, SPARQLError):
+            raise found
+        return found
+
+    return term_of_call(name, terms, call)
 
 
 def sum_times(signs: Sequence[str], terms: Sequence[Any]) -> Any:

@@ -19,6 +19,7 @@ from spaseq.core.watch import limited
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.gpm.entail import Schema
+from spaseq.gpm.functions.own import OWN
 from spaseq.language.guards.registers import MappingRegisters
 from spaseq.language.lowering.lower import lower
 from spaseq.language.runtime.knowledge import knowledge_of, with_entailment, with_schema
@@ -35,6 +36,8 @@ from spaseq.rdf import StreamOptions, StreamSource, settle
 class CompiledQuery(compiled.CompiledQuery):
     """A query's text and checked form, and the programs made of it. `variables` are those of the result, in order;
     `streams` are (name, IRI), in order of the FROM clauses."""
+
+    own = OWN
 
     def _compile(self) -> None:
         tree = parse(self.text, self.source)
@@ -68,6 +71,11 @@ class CompiledQuery(compiled.CompiledQuery):
         found = copy.copy(self)
         found.checked = with_schema(self.checked, schema)
         return found
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The IRIs of the functions that it calls, each once."""
+        return self.checked.functions
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from spaseq.core.events import frame_of
 from spaseq.core.measure import shorten
 from spaseq.core.watch import check, limited, limited_steps
 from spaseq.gpm import Knowledge
+from spaseq.gpm.functions.own import Failures
 from spaseq.language.results.columns import FoundColumns, Texts
 from spaseq.language.results.gathered import Gathered
 from spaseq.language.results.match import Match
@@ -59,7 +60,7 @@ class Matches:
         self._open = open_streams
         self._keep_events = keep_events
         self._reference = reference
-        self._latest: tuple[Recogniser, Input] | None = None
+        self._latest: tuple[Recogniser, Input, Failures] | None = None
         self.counters: Counters = Counters()
 
     @property
@@ -82,10 +83,11 @@ class Matches:
 
     def blocks(self) -> Iterator[Found]:
         """The matches in parts, as columns if possible; read each before the next. An ASK goes on after its first."""
+        failures = Failures(self._query.functions)
         solver = self._solver()
         recogniser = Recogniser(self._query, self._program, solver, keep_events=self._keep_events)
         opened = self._open(None if self._keep_events else solver.wanted)
-        self.counters, self._latest = opened.counters, (recogniser, opened.read)
+        self.counters, self._latest = opened.counters, (recogniser, opened.read, failures)
         recogniser.counters = self.counters
         self.counters.about(recogniser)
         seen, threads = opened.read.seen, thread_count(self._program.settings.threads)
@@ -123,7 +125,7 @@ class Matches:
         """The input of the latest use, and the GPMs that no event matched, a line each: reasons for no match."""
         if self._latest is None:
             return ["no events were read"]
-        recogniser, read = self._latest
+        recogniser, read, _ = self._latest
         return why_none(self._query, read, recogniser.progress(), matched=recogniser.matched)
 
     def progress(self) -> Progress | None:
@@ -132,9 +134,13 @@ class Matches:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line for each guess in the latest use about options not given, and for each graph of knowledge that owlrl
-        closed, slowly, with the reason."""
-        return (*self._knowledge.told(slow=True), *(() if self._latest is None else self._latest[1].notes))
+        """A line for each guess in the latest use about options not given, and for each function of the user that
+        raised an exception in it. Also for each graph of knowledge that owlrl closed, slowly, with the reason."""
+        closed = self._knowledge.told(slow=True)
+        if self._latest is None:
+            return tuple(closed)
+        _, read, failures = self._latest
+        return (*closed, *read.notes, *failures.lines())
 
     def count(self) -> int:
         """The number of matches. None is made if no clause reads them."""

@@ -24,6 +24,7 @@ from spaseq.core.held import Memory, Parts
 from spaseq.core.integers import Memo
 from spaseq.core.watch import check
 from spaseq.gpm import IDENTITY, Mapping, project
+from spaseq.gpm.functions.own import OWN
 from spaseq.language.guards.registers import MappingRegisters, Row
 from spaseq.language.lowering.lower import Vectors
 from spaseq.language.results.columns import FoundColumns, columns_of
@@ -312,6 +313,7 @@ class Recogniser(Recognition):
             "window": f"{window.kind} of {window.size}{'' if window.by_position else ' ns'} from {window.origin}",
             "schema": self._query.schema,
             "automaton": self.program.cea.describe(),
+            **OWN.identity(self._query.functions),
         }
 
     def snapshot(self) -> dict[str, Any]:

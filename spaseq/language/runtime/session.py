@@ -14,6 +14,7 @@ from spaseq.core.events.reorder import SingleReorderer
 from spaseq.core.held import Memory
 from spaseq.core.measure import shorten
 from spaseq.core.snapshot import expect, unseal
+from spaseq.gpm.functions.own import Failures
 from spaseq.language.results.history import Pool
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.recogniser import Recogniser
@@ -53,6 +54,7 @@ class Session(Pushing[Match]):
         self._held: list[GraphEvent] = []  # of the instant that is not complete
         self._parts: list[Part] = []  # the same, of batches; one of both is empty
         self._position = 0
+        self._failures = Failures(recogniser.solver.query.functions)
         self.counters: Counters = Counters()
         """The counts of the events pushed so far."""
         recogniser.counters = self.counters
@@ -163,7 +165,7 @@ class Session(Pushing[Match]):
     @property
     def notes(self) -> tuple[str, ...]:
         """As of `Matches.notes`; of pushed events nothing is guessed."""
-        return tuple(self.recogniser.solver.knowledge.told(slow=True))
+        return (*self.recogniser.solver.knowledge.told(slow=True), *self._failures.lines())
 
     def held(self) -> Memory:
         """The memory of the evaluation: `counters.memory`."""

@@ -16,6 +16,8 @@ from spaseq.core.engine import AfterMatch
 from spaseq.core.errors import BudgetExceeded, OptionError, QuerySemanticsError, Span, UnsupportedFeature
 from spaseq.core.events.time import parse_duration
 from spaseq.gpm import GraphPattern, Source, compile_pattern
+from spaseq.gpm.functions.own import misfit_of
+from spaseq.gpm.functions.registered import is_registered
 from spaseq.gpm.legal import check_labels
 from spaseq.gpm.scope import hidden_variables
 from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses, name_hint
@@ -51,6 +53,11 @@ class CheckedQuery:
     after: AfterMatch | None = None
     schema: str = "none"
     warnings: tuple[str, ...] = field(compare=False, default=())
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The IRIs of the functions that it calls, each once."""
+        return tuple(dict.fromkeys(iri for _, calls in _calls(self.patterns, self.clauses) for iri, _ in calls))
 
     @property
     def select(self) -> tuple[str, ...]:
@@ -90,6 +97,7 @@ class _Checker:
         sequence_patterns = {name: p for name, p in patterns.items() if name in used}
         self._check_scopes(elements, sequence_patterns)
         variants = self._variants(elements)
+        clauses = self._clauses(elements, sequence_patterns)
         unused = [f"GPM {name} is defined and SEQ does not use it" for name in definitions if name not in used]
         return CheckedQuery(
             tree=self._tree,
@@ -97,11 +105,11 @@ class _Checker:
             elements=elements,
             variants=variants,
             streams=tuple(streams.items()),
-            clauses=self._clauses(elements, sequence_patterns),
+            clauses=clauses,
             partition=self._partition(sequence_patterns),
             window=self._window(),
             after=self._after(definitions, elements, variants),
-            warnings=(*unused, *_without_effect(elements), *_undefined_functions(sequence_patterns)),
+            warnings=(*unused, *_without_effect(elements), *_calls_without_value(sequence_patterns, clauses)),
         )
 
     # -- errors
@@ -491,14 +499,32 @@ def _without_effect(elements: tuple[Element, ...]) -> Iterator[str]:
             yield f"{names}! forbids nothing between '{sign}' and ',': no instant can lie there"
 
 
-def _undefined_functions(patterns: Mapping[str, GraphPattern]) -> Iterator[str]:
-    """Warnings about calls of functions that are not defined. In SPARQL such a call is an error of the expression, not
-    of the query."""
+def _calls(patterns: Mapping[str, GraphPattern], clauses: Clauses) -> Iterator[tuple[str, tuple[tuple[str, int], ...]]]:
+    """For each GPM and for the result clauses, in words: the functions that IRIs name, as of `GraphPattern.calls`."""
     for name, pattern in patterns.items():
-        for iri in sorted(pattern.unknown_functions):
-            casts = " (casts are xsd:integer, decimal, float, double, boolean, string and dateTime)"
-            hint = casts if iri.startswith(_XSD) else ""
-            yield f"GPM {name} calls <{iri}>, which is no function here: it never has a value{hint}"
+        yield f"GPM {name}", pattern.calls
+    if clauses.plan is not None:
+        yield "a clause of the result", clauses.plan.calls
+
+
+def _calls_without_value(patterns: Mapping[str, GraphPattern], clauses: Clauses) -> Iterator[str]:
+    """Warnings about calls of functions that are not defined, or take another number of arguments. In SPARQL such a
+    call is an error of the expression, not of the query."""
+    for place, calls in _calls(patterns, clauses):
+        for iri, given in calls:
+            if not is_registered(iri):
+                hint = f'spaseq.register_function("{iri}", function) makes it one'
+                hint = (
+                    "casts are xsd:integer, decimal, float, double, boolean, string and dateTime"
+                    if iri.startswith(_XSD)
+                    else hint
+                )
+                said = f"{place} calls <{iri}>, which is no function here: it never has a value ({hint})"
+            elif misfit := misfit_of(iri, given):
+                said = f"{place} calls <{iri}>, which {misfit}: the call never has a value"
+            else:
+                continue
+            yield said
 
 
 def _binds(patterns: Iterable[GraphPattern]) -> frozenset[str]:

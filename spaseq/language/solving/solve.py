@@ -29,6 +29,7 @@ from spaseq.gpm import (
 )
 from spaseq.gpm.columnar import read_by
 from spaseq.gpm.columnar.keys import Keys
+from spaseq.gpm.functions.own import refuse_inside
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Variant
 from spaseq.language.solving.chunks import Chunk, Piece, by_stream
@@ -74,6 +75,7 @@ class Solver:
         solution_rows: int = Settings().solution_rows,
         reference: bool = False,
     ) -> None:
+        refuse_inside()
         knowledge.check(query.patterns.values())
         self.query: CheckedQuery = query
         self.knowledge = knowledge

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from spaseq.core.engine import Settings
+from spaseq.core.own_functions import Entry
 from spaseq.core.snapshot import decode, encode
 from spaseq.gpm import Knowledge
 from spaseq.gpm.entail import Schema
@@ -18,21 +19,25 @@ from spaseq.rdf import SchemaColumns
 @dataclass(frozen=True, slots=True)
 class QueryText:
     """A query as text, compiled once per process. `schema`: what entailment has GPMs follow (`spaseq.gpm.entail`),
-    by `spaseq.core.snapshot.encode`; empty without. `reference`: whether rdflib's evaluator does the graph patterns."""
+    by `spaseq.core.snapshot.encode`; empty without. `reference`: whether rdflib's evaluator does the graph patterns.
+    `own`: the functions of the user that it calls."""
 
     text: str
     source: str
     settings: Settings
     schema: bytes = b""
     reference: bool = False
+    own: tuple[tuple[str, Entry], ...] = field(default=(), compare=False)
 
     @staticmethod
     def of(query: Query) -> QueryText:
         """A query without entailment, by our own evaluator."""
-        return QueryText(query.text, query.source, query.settings)
+        compiled = query.compiled
+        return QueryText(query.text, query.source, query.settings, own=compiled.own.among(compiled.functions))
 
     def compiled(self) -> CompiledQuery:
-        """The query, its GPMs rewritten if there is a schema."""
+        """The query, its GPMs rewritten if there is a schema. Its functions are registered in this process."""
+        CompiledQuery.own.take(self.own)
         return _compiled(self)
 
 

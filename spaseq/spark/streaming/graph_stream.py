@@ -91,6 +91,7 @@ def _identity(query: Query, streams: Streams, words: Mapping[str, Any]) -> dict[
         f"forget_keys_after={settings.forget_keys_after}",
         "options": {name: str(value) for name, value in given.items() if value not in (None, False)},
         "sources": sources_of(query, streams),
+        **query.compiled.own.identity(query.compiled.functions),
     }
 
 

@@ -109,6 +109,7 @@ def _identity(job: Job) -> dict[str, Any]:
         "settings": job.query.identity.get("settings", ""),
         "options": {name: value for name, value in kept.items() if value is not None},
         "sources": sources,
+        **job.query.compiled.own.identity(job.query.compiled.functions),
     }
 
 

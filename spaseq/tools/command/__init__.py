@@ -1,6 +1,7 @@
 """The parts that the commands `spaseq` and `ceql` share, so that both behave alike. Independent of the languages.
 
 * `frame` runs a command: it turns errors into messages and exit codes, and reads the query.
+* `functions` runs the files of `--functions`.
 * `outputs` opens the output: results come out whole.
 * `options` has the arguments that both commands have.
 * `formats` chooses the format of the output, `writers` has the formats of more than one command.

@@ -196,9 +196,13 @@ def query_text(path: str) -> tuple[str, str]:
 
 
 def compiled_query(options: argparse.Namespace, compile_text: Callable[..., Any], *, warns: bool = True) -> Any:
-    """The query that `options` name, made by `compile_text`; its warnings are printed on standard error. Raises
-    `OptionError` if its file cannot be read."""
+    """The query that `options` name, made by `compile_text`; its warnings are printed on standard error. The files of
+    `--functions` are run before. Raises `OptionError` if a file cannot be read."""
     settings = settings_of(options)
+    if options.functions:
+        from spaseq.tools.command.functions import run_files
+
+        run_files(options.functions)
     with bounded(settings):
         query = compile_text(*query_text(options.query), settings)
     warn(query.warnings if warns else ())

@@ -78,6 +78,8 @@ def add_query(parser: argparse.ArgumentParser, evaluators: str | None = None) ->
     parser.add_argument("query", metavar="QUERY", help="file of the query, its text, or - for standard input")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="change a budget that an error names; time_limit=30s, memory_limit=2GB")  # fmt: skip
+    parser.add_argument("--functions", action="append", default=[], metavar="FILE.py",
+                        help="Python file to run first, which registers functions of your own")  # fmt: skip
     parser.add_argument("--forget-keys-after", metavar="DURATION",
                         help="forget keys, and their runs, that no event had for so long (never)")  # fmt: skip
     parser.set_defaults(evaluator="compact")
