@@ -102,7 +102,7 @@ def _distinct(state: Any, value: Any) -> Hashable:
 def _correlation(left: tuple[float, ...], right: tuple[float, ...]) -> float | None:
     """Pearson's correlation of two lists of numbers, within -1 and 1. O(length)."""
     count = len(left)
-    if count != len(right) or count < 2 or any(math.isnan(v) for v in itertools.chain(left, right)):
+    if count != len(right) or count < 2 or None in left or None in right:
         return None
     try:
         first, second = math.fsum(left) / count, math.fsum(right) / count
@@ -117,7 +117,7 @@ def _correlation(left: tuple[float, ...], right: tuple[float, ...]) -> float | N
 
 AGGREGATES: Final = (
     Function("AVG", ("number",), "number", _mean, _summed),
-    Function("COLLECT", ("any",), "list", list, lambda state, value: (*state, value), ()),
+    Function("COLLECT", ("any",), "collected", list, lambda state, value: (*state, value), ()),
     Function("CORR", ("list", "list"), "number", _correlation),
     Function("COUNT", ("event",), "number", _itself, _count, 0),
     Function("COUNT DISTINCT", ("any",), "number", len, _distinct, frozenset(), sample="COUNT(DISTINCT x.price)"),

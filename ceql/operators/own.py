@@ -26,6 +26,8 @@ from spaseq.core.events import Duration, Instant, column_of
 from spaseq.core.slips import did_you_mean
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
+_WORDS: Final = ("PREV", "ANY", "SOME", "ALL")
+"""What stands before parentheses and is no row of the table of functions."""
 _KINDS: Final = ("number", "text", "truth", "time", "duration")
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
@@ -56,7 +58,7 @@ def register_function(
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise OptionError(f"{name!r} is no name of a function", "letters, digits and _, not beginning with a digit")
     upper = name.upper()
-    if upper == "PREV" or (upper in FUNCTIONS and upper not in _OWN):
+    if upper in _WORDS or (upper in FUNCTIONS and upper not in _OWN):
         raise OptionError(f"{upper} is a function of CEQL", "choose another name")
     if upper in _OWN and not replace and _OWN[upper] != (function, returns, vectorized):
         raise OptionError(f"{upper} is registered already", "replace=True replaces it")

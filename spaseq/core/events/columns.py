@@ -8,7 +8,7 @@ kind              arrays                                 made of
 `TruthColumn`     `values` bool                          booleans
 `TimeColumn`      `values` int64 ns since the epoch      timestamps (UTC where they name no zone) and dates
 `DurationColumn`  `values` int64 ns                      differences of times, in expressions alone
-`ListColumn`      `values` tuples of floats, or None     lists of numbers (a missing one is NaN)
+`ListColumn`      `values` tuples, or None               lists of numbers, lists of texts (None for a missing one)
 `MixedColumn`     `values` Python values, or None        values of several of these kinds (`spaseq.core.events.mixed`)
 ================  =====================================  ==========================================================
 
@@ -21,7 +21,7 @@ with whole numbers from 2^63 on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -104,18 +104,25 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class ListColumn:
-    """`values` has a tuple of floats per row, or None; `known` as with the others."""
+    """`values` has a tuple of numbers or of texts per row, or None; `known` as with the others. A missing element is
+    None.
 
-    kind: ClassVar[str] = "list"
+    Numbers are doubles, and whole numbers if doubles do not hold them.
+    """
 
-    values: tuple[tuple[float, ...] | None, ...]
+    values: tuple[tuple[Any, ...] | None, ...]
     known: np.ndarray | None
+
+    @property
+    def kind(self) -> str:
+        """ "texts" if a list has a text, else "list". O(elements) up to the first that is not missing."""
+        return kind_of_list(element for row in self.values if row is not None for element in row)
 
 
 @dataclass(frozen=True, slots=True)
 class MixedColumn:
-    """`values` has an int, float, str, bool, `Instant`, tuple of floats or None per row, as the getters of the other
-    columns give them. Conditions are evaluated on such a column value by value.
+    """`values` has an int, float, str, bool, `Instant`, tuple or None per row, as the getters of the other columns give
+    them. Conditions are evaluated on such a column value by value.
     """
 
     kind: ClassVar[str] = "mixed"
@@ -143,6 +150,8 @@ _INT64_MAX = (1 << 63) - 1
 _EXACT: Final = 1 << 53
 
 
+NO_VALUE: Final = "attributes are numbers, texts, booleans, times, lists of numbers or of texts: flatten nested values first"
+"""The hint for values of other types."""
 _NUMBERS: Final = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
 _KINDS: Final = {pa.from_numpy_dtype(np.dtype(name)): np.dtype(name) for name in _NUMBERS.split()}
 """Arrow's types of numbers, and numpy's."""
@@ -217,13 +226,15 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -
         return TimeColumn(_nanoseconds(array, name, known, source), known)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _number(array, known)
-    if _is_numbers(kind):
-        return ListColumn(tuple(None if row is None else _floats(row) for row in array.to_pylist()), known)
+    items = kind_of_items(kind)
+    if items:
+        elements = tuple if items == "texts" else _numbers
+        return ListColumn(tuple(None if row is None else elements(row) for row in array.to_pylist()), known)
     raise EventError(
         f"attribute {name} holds values of type {kind}, which have no meaning in a query",
         source=source,
         attribute=name,
-        hint="attributes are numbers, texts, booleans, times or lists of numbers: flatten nested values first",
+        hint=NO_VALUE,
     )
 
 
@@ -239,17 +250,32 @@ def truths_of(answers: pa.BooleanArray) -> np.ndarray:
     return _fill_nulls(answers.cast(pa.uint8()), None).view(bool)
 
 
-def _is_numbers(kind: pa.DataType) -> bool:
-    """A list whose elements are numbers, or all missing."""
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-        return False
+def kind_of_list(elements: Iterable[Any]) -> str:
+    """The kind of a list with these elements: "texts", or "list" for one of numbers, or of missing elements alone."""
+    return "texts" if isinstance(next((each for each in elements if each is not None), None), str) else "list"
+
+
+def kind_of_items(kind: pa.DataType) -> str:
+    """The kind of lists of an Arrow type: "list" if elements are numbers or all missing, "texts"; empty for others."""
+    types = pa.types
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return ""
     item = kind.value_type
-    return bool(pa.types.is_integer(item) or pa.types.is_floating(item) or pa.types.is_decimal(item)
-                or pa.types.is_null(item))  # fmt: skip
+    if types.is_dictionary(item):
+        item = item.value_type
+    if _is_text(item):
+        return "texts"
+    numbers = types.is_integer(item) or types.is_floating(item) or types.is_decimal(item)
+    return "list" if numbers or types.is_null(item) else ""
 
 
-def _floats(row: list[Any]) -> tuple[float, ...]:
-    return tuple(float("nan") if value is None else float(value) for value in row)
+def _numbers(row: list[Any]) -> tuple[Any, ...]:
+    """Doubles, and whole numbers beyond them; None for NaN."""
+    return tuple(
+        None if value is None or value != value
+        else value if isinstance(value, int) and not -_EXACT <= value <= _EXACT else float(value)
+        for value in row
+    )  # fmt: skip
 
 
 def _is_text(kind: pa.DataType) -> bool:
