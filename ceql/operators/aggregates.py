@@ -3,18 +3,22 @@
 NULL as in SQL: COUNT(b) counts events, COUNT(b.a) those with a value. SUM, AVG, MIN, MAX and STDDEV are over the values
 that are not NULL. They are NULL if there are none (STDDEV, of the sample, if there are fewer than two). FIRST and LAST
 are the values of the first and the last event, NULL or not; COLLECT lists those of all events.
+
+SUM and AVG are of durations, too, and AVG is of times. Such a mean is to the nearest nanosecond, of two the even one.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
 from ceql.operators.function import Function
-from ceql.operators.values import INT64, compare, kind_of
+from ceql.operators.values import INT64, KIND_WORDS, compare, kind_of, mismatch, text_of
 from spaseq.core.errors import EventError
+from spaseq.core.events import Duration, Instant
+
+_SPANS: Final = {"duration": Duration, "time": Instant}
 
 
 def _itself(state: Any) -> Any:
@@ -29,23 +33,55 @@ def _count(state: Any, value: Any) -> Hashable:
     return state if value is None else state + 1
 
 
-def _summed(state: Any, value: Any) -> Hashable:
-    """State: None before the first value, then (count, sum)."""
-    if value is None:
-        return state
-    _check_number(value)
-    return (1, value) if state is None else (state[0] + 1, state[1] + value)
+def _summed(*kinds: str) -> Callable[[Any, Any], Hashable]:
+    """State: None before the first value, then (count, sum); of durations and times (count, sum in ns, kind)."""
+
+    def add(state: Any, value: Any) -> Hashable:
+        if value is None:
+            return state
+        kind = kind_of(value)
+        if kind not in kinds:
+            raise EventError(
+                f"{text_of(value)} is {KIND_WORDS[kind]}, and an aggregate of {_MANY[kinds]} is taken of it"
+            )
+        of = () if kind == "number" else (kind,)
+        if state is None:
+            return (1, value if kind == "number" else int(value), *of)
+        if state[2:] != of:
+            before = state[2] if state[2:] else "number"
+            raise mismatch(before, kind, f"an aggregate of {text_of(value)}")
+        return (state[0] + 1, state[1] + value, *of)
+
+    return add
+
+
+_MANY: Final = {
+    ("number", "duration"): "numbers or durations", ("number", "duration", "time"): "numbers, durations or times",
+}  # fmt: skip
 
 
 def _sum(state: Any) -> int | float | None:
     if state is None:
         return None
     total = state[1]
-    return (total if total in INT64 else None) if isinstance(total, int) else _real(total)
+    if not isinstance(total, int):
+        return _real(total)
+    return None if total not in INT64 else Duration(total) if state[2:] else total
 
 
-def _mean(state: Any) -> float | None:
-    return None if state is None else _real(_double(state[1]) / state[0])
+def _mean(state: Any) -> int | float | None:
+    if state is None:
+        return None
+    count, total, *of = state
+    if of:
+        return _SPANS[of[0]](nearest(total, count))
+    return _real(_double(total) / count)
+
+
+def nearest(total: Any, count: Any, start: int = 0) -> Any:
+    """`start + total / count`, ints or int64 arrays, to the nearest whole number; of two the even one."""
+    below, rest = start + total // count, total % count
+    return below + ((2 * rest > count) | ((2 * rest == count) & (below % 2 == 1)))
 
 
 def _square(state: Any, value: Any) -> Hashable:
@@ -116,7 +152,7 @@ def _correlation(left: tuple[float, ...], right: tuple[float, ...]) -> float | N
 
 
 AGGREGATES: Final = (
-    Function("AVG", ("number",), "number", _mean, _summed),
+    Function("AVG", ("number/duration/time",), "argument", _mean, _summed("number", "duration", "time")),
     Function("COLLECT", ("any",), "collected", list, lambda state, value: (*state, value), ()),
     Function("CORR", ("list", "list"), "number", _correlation),
     Function("COUNT", ("event",), "number", _itself, _count, 0),
@@ -126,5 +162,5 @@ AGGREGATES: Final = (
     Function("MAX", ("ordered",), "argument", _itself, _extreme(">")),
     Function("MIN", ("ordered",), "argument", _itself, _extreme("<")),
     Function("STDDEV", ("number",), "number", _deviation, _square),
-    Function("SUM", ("number",), "number", _sum, _summed),
+    Function("SUM", ("number/duration",), "argument", _sum, _summed("number", "duration")),
 )

@@ -36,12 +36,12 @@ class Function:
     `takes` has a kind of values for each argument (`ceql.operators.values.kind_of`), or several, "time/text"; or
     "ordered", "any", or "event", which is any value or a variable alone. The last `optional` arguments may be left out;
     with `repeats` the last one may come any number of times. `gives` is the kind of the result, "argument" for that of
-    the first argument, "collected" for a list of such, or "cast" for the one that the second argument names. `work` is a function of the arguments'
-    values, none of them NULL unless `takes_null`; its result is None for NULL. `columns` is a function of columns and
-    `Constant`s, none of them NULL throughout unless `takes_null`, and the number of events. It gives a column, and
-    NotImplemented if it has no answer for these. `constants` are the places of arguments that must be constants.
-    `check` takes the arguments before the first event, None for those that are not constants; it raises `EventError`
-    for wrong ones.
+    the first argument, "collected" for a list of such, or "cast" for the one that the second argument names. `work` is
+    a function of the arguments' values, none of them NULL unless `takes_null`; its result is None for NULL. `columns`
+    is a function of columns and `Constant`s, none of them NULL throughout unless `takes_null`, and the number of
+    events. It gives a column, and NotImplemented if it has no answer for these. `constants` are the places of arguments
+    that must be constants. `check` takes the arguments before the first event, None for those that are not constants;
+    it raises `EventError` for wrong ones.
 
     `quantifier` is ANY or ALL for `x < ANY(list)`, and `symbol` the comparison of x with the elements.
 

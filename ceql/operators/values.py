@@ -35,8 +35,8 @@ _HOLDS: Final = {symbol: row.holds for symbol, row in COMPARISONS.items()}
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a value that is not None: "number", "text", "truth", "time", "duration", "list" (of numbers) or "texts"
-    (a list). A list of which nothing is known is a "list"."""
+    """The kind of a value that is not None: "number", "text", "truth", "time", "duration", "list" (of numbers) or
+    "texts" (a list). A list of which nothing is known is a "list"."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, Instant):

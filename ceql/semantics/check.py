@@ -269,7 +269,9 @@ class _Checker:
                 case ast.Call("PREV", arguments):
                     raise self.earlier(part, arguments)
                 case ast.Call(function, _) if function not in FUNCTIONS:
-                    hint = _FUNCTION_HINTS.get(function) or did_you_mean(function, filter(str.isidentifier, FUNCTIONS), least=0.75)
+                    hint = _FUNCTION_HINTS.get(function) or did_you_mean(
+                        function, filter(str.isidentifier, FUNCTIONS), least=0.75
+                    )
                     names = ", ".join(name for name, row in sorted(FUNCTIONS.items()) if row.add and " " not in name)
                     hint = hint or f"aggregates are {names}; the reference lists the functions of values"
                     raise self.error(f"unknown function {function}", part.span, hint)

@@ -1,8 +1,9 @@
 """Schemas: the kind of value of each attribute, given by the user or by the input.
 
-Kinds are number, text, truth (true or false), time, list (of numbers) and texts (a list). A schema is given (`schema=…`, `--schema
-FILE`) for all events or by event type. Otherwise it is the schema of tables, frames, CSV and Parquet files, whose
-columns are known from the start. JSON Lines and dicts have none: a later event may have further attributes.
+Kinds are number, text, truth (true or false), time, duration, list (of numbers) and texts (a list). A schema is given
+(`schema=…`, `--schema FILE`) for all events or by event type. Otherwise it is the schema of tables, frames, CSV and
+Parquet files, whose columns are known from the start. JSON Lines and dicts have none: a later event may have further
+attributes.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ _NAMES: Final = {
     "text": ("text", "string", "str", "varchar"),
     "truth": ("truth", "bool", "boolean"),
     "time": ("time", "timestamp", "datetime", "date"),
+    "duration": ("duration", "timedelta", "interval"),
     "list": ("list", "numbers"),
     "texts": ("texts",),
 }
@@ -164,6 +166,8 @@ def arrow_kind(kind: pa.DataType) -> str | None:
         return "number"
     if types.is_timestamp(kind) or types.is_date(kind):
         return "time"
+    if types.is_duration(kind):
+        return "duration"
     if types.is_nested(kind):
         return kind_of_items(kind) or None
     text = types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view()

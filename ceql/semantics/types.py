@@ -238,7 +238,6 @@ class _Types:
             return RESULTS[CAST_KINDS[name.value.upper()]] if isinstance(name, ast.Text) else None
         return kinds[0] if function.gives == "argument" else function.gives
 
-
     def elements(self, function: Function, node: ast.Call, kinds: Sequence[str | None]) -> None:
         """Checks a comparison of a value with the elements of a list."""
         if function.name == "CONTAINS":

@@ -40,12 +40,21 @@ def events(rng: random.Random, count: int) -> list[dict[str, Any]]:
     def draw(values: list[Any]) -> Any:
         return rng.choice(values)
 
+    lists = draw([[[1, 2], [0, None, -3], [10**17 + 1, 10**17]], [[1, 2], [0, None, -3], [1.5], [2.0, 1.5]]])
+    zone = draw([None, datetime.UTC, datetime.timezone(datetime.timedelta(hours=5, minutes=30))])
+    start = datetime.datetime(2026, 3, 28, 22, 59, 59, 999_999, zone)
     found = []
     for place in range(count):
         event = {
             "type": draw(["A", "A", "B", "C"]), "time": place, "u": draw(["k", "l"]),
             "n": draw([None, 0, 1, 2, -3, 10**17]), "x": draw([None, 0.0, 1.5, -2.25, 1e100]),
             "s": draw([None, "", "a", "B", "ä", "aa"]),
+            "at": draw([None, start, start + datetime.timedelta(microseconds=rng.randrange(10**10))]),
+            "to": draw([None, start + datetime.timedelta(days=rng.randrange(-70_000, 80_000), microseconds=place)]),
+            "d": draw([None, datetime.timedelta(microseconds=rng.randrange(-(10**7), 10**12)),
+                       datetime.timedelta(0), datetime.timedelta(days=100_000, microseconds=place)]),
+            "h": draw([None, [], [None], *lists]),
+            "w": draw([None, [], ["a"], ["", "B", None], ["ä", "aa"], [None, None]]),
         }  # fmt: skip
         found.append({name: value for name, value in event.items() if value is not None})
     return found
@@ -69,15 +78,17 @@ def rows_by_definition(query: str, drawn: list[o.Drawn], given: list[dict[str, A
 
 
 def same(one: Any, two: Any) -> bool:
-    if isinstance(one, list):
+    if isinstance(one, list) and isinstance(two, list):
         return len(one) == len(two) and all(map(same, one, two))
+    if isinstance(one, o.Time | o.Span) or isinstance(two, o.Time | o.Span):
+        return type(one) is type(two) and one == two
     if isinstance(one, float) and isinstance(two, float | int):
         return one == two or math.isclose(one, two, rel_tol=1e-9, abs_tol=1e-9)
     return one == two and (one is None) == (two is None)
 
 
 def assert_rows(found: list[dict[str, Any]], wanted: list[list[Any]], text: str) -> None:
-    rows = [list(row.values()) for row in found]
+    rows = [[o.plain(value) for value in row.values()] for row in found]
     assert len(rows) == len(wanted), text
     left = [repr(row) for row in wanted]
     if all(map(same, rows, wanted)):

@@ -7,7 +7,7 @@ kind              arrays                                 made of
 `TextColumn`      `codes` int32 into `texts`, -1 NULL    strings, times of day, binary as UTF-8; encoded once
 `TruthColumn`     `values` bool                          booleans
 `TimeColumn`      `values` int64 ns since the epoch      timestamps (UTC where they name no zone) and dates
-`DurationColumn`  `values` int64 ns                      differences of times, in expressions alone
+`DurationColumn`  `values` int64 ns                      durations, and differences of times
 `ListColumn`      `values` tuples, or None               lists of numbers, lists of texts (None for a missing one)
 `MixedColumn`     `values` Python values, or None        values of several of these kinds (`spaseq.core.events.mixed`)
 ================  =====================================  ==========================================================
@@ -64,8 +64,6 @@ class TimeColumn:
 
 @dataclass(frozen=True, slots=True)
 class DurationColumn:
-    """Differences of times. No attribute has them; expressions do."""
-
     kind: ClassVar[str] = "duration"
 
     values: np.ndarray
@@ -150,7 +148,9 @@ _INT64_MAX = (1 << 63) - 1
 _EXACT: Final = 1 << 53
 
 
-NO_VALUE: Final = "attributes are numbers, texts, booleans, times, lists of numbers or of texts: flatten nested values first"
+NO_VALUE: Final = (
+    "attributes are numbers, texts, truths, times, durations, lists of numbers or texts: flatten nested values first"
+)
 """The hint for values of other types."""
 _NUMBERS: Final = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
 _KINDS: Final = {pa.from_numpy_dtype(np.dtype(name)): np.dtype(name) for name in _NUMBERS.split()}
@@ -204,7 +204,7 @@ def _as_text(array: pa.Array, name: str, source: str) -> pa.Array:
 
 def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -> Column | None:
     """The column of an attribute; None if it is NULL throughout. `EventError`, with the `source` of the events, for a
-    type that is no value (durations, lists of texts …)."""
+    type that is no value (structs, lists of times …)."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks if they would not fit into one array
         array = pa.concat_arrays(array.chunks)
@@ -226,6 +226,8 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -
         return TimeColumn(_nanoseconds(array, name, known, source), known)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _number(array, known)
+    if pa.types.is_duration(kind):
+        return DurationColumn(_nanoseconds(array, name, known, source), known)
     items = kind_of_items(kind)
     if items:
         elements = tuple if items == "texts" else _numbers
@@ -354,10 +356,12 @@ def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn | MixedCo
 
 def _nanoseconds(array: pa.Array, name: str, known: np.ndarray | None, source: str) -> np.ndarray:
     try:
-        stamps = array.cast(pa.timestamp("ns", tz=getattr(array.type, "tz", None)))
+        span = pa.types.is_duration(array.type)
+        stamps = array.cast(pa.duration("ns") if span else pa.timestamp("ns", tz=getattr(array.type, "tz", None)))
     except pa.ArrowInvalid as error:
+        what = "a duration of more than 292 years" if span else "a time outside those that can be held (1677 to 2262)"
         raise EventError(
-            f"attribute {name} holds a time outside those that can be held (1677 to 2262)",
+            f"attribute {name} holds {what}",
             source=source,
             attribute=name,
         ) from error
