@@ -190,31 +190,33 @@ def of_pair(batch: EventBatch, attribute: ast.Attribute) -> Any:
     return lambda pair: get(pair[place])
 
 
+def check_functions(seed: int) -> int:
+    """On columns of matches, typed before the first one; the expressions are those of conditions. The number of values
+    that are not NULL."""
+    draw = random.Random(seed)
+    text = drawn_functions.expression(draw.choice("ntbdsc"), draw, draw.randrange(1, 3), ("x", "y"))
+    if not re.search(r"\b[xy]\.", text):
+        return 0
+    rows = [{"type": kind, **drawn_functions.event(draw, False)} for kind in "AABAB"]
+    for row in rows:
+        row["m"] = row.get("m", 0) if abs(row.get("m", 0)) <= 1 << 53 else 2  # else a column of texts
+    pairs = [(i, j) for j in range(5) for i in range(j) if (rows[i]["type"], rows[j]["type"]) == ("A", "B")]
+    (batch,) = EventStream({"": rows}, EventOptions(from_arrival=True))
+    wanted = values_of_pairs(text, batch, pairs)
+    query = ceql.compile(f"SELECT {text} AS c WHERE A AS x ; B AS y")
+    if wanted is None:
+        with pytest.raises(EventError):
+            query.run(rows).to_arrow()
+        return 0
+    found = in_python(query.run(rows).to_arrow()["c"])
+    plain = [list(one) if isinstance(one, tuple) else one for one in wanted]
+    assert sorted(map(repr, map(rounded, found))) == sorted(map(repr, map(rounded, plain))), text
+    return sum(one is not None for one in found)
+
+
 @pytest.mark.parametrize("first", range(0, 400, 100))
 def test_random_functions_in_select_are_those_of_single_values(first: int) -> None:
-    """On columns of matches, typed before the first one; the expressions are those of conditions."""
-    values = 0
-    for seed in range(first, first + 100):
-        draw = random.Random(seed)
-        text = drawn_functions.expression(draw.choice("ntbdsc"), draw, draw.randrange(1, 3), ("x", "y"))
-        if not re.search(r"\b[xy]\.", text):
-            continue
-        rows = [{"type": kind, **drawn_functions.event(draw, False)} for kind in "AABAB"]
-        for row in rows:
-            row["m"] = row.get("m", 0) if abs(row.get("m", 0)) <= 1 << 53 else 2  # else a column of texts
-        pairs = [(i, j) for j in range(5) for i in range(j) if (rows[i]["type"], rows[j]["type"]) == ("A", "B")]
-        (batch,) = EventStream({"": rows}, EventOptions(from_arrival=True))
-        wanted = values_of_pairs(text, batch, pairs)
-        query = ceql.compile(f"SELECT {text} AS c WHERE A AS x ; B AS y")
-        if wanted is None:
-            with pytest.raises(EventError):
-                query.run(rows).to_arrow()
-            continue
-        found = in_python(query.run(rows).to_arrow()["c"])
-        plain = [list(one) if isinstance(one, tuple) else one for one in wanted]
-        assert sorted(map(repr, map(rounded, found))) == sorted(map(repr, map(rounded, plain))), text
-        values += sum(one is not None for one in found)
-    assert values > 150
+    assert sum(map(check_functions, range(first, first + 100))) > 150
 
 
 def rounded(value: Any) -> Any:
