@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Final
 
 from ceql.operators.function import Function
+from ceql.operators.times import nearest
 from ceql.operators.values import INT64, KIND_WORDS, compare, kind_of, mismatch, text_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import Duration, Instant
@@ -76,12 +77,6 @@ def _mean(state: Any) -> int | float | None:
     if of:
         return _SPANS[of[0]](nearest(total, count))
     return _real(_double(total) / count)
-
-
-def nearest(total: Any, count: Any, start: int = 0) -> Any:
-    """`start + total / count`, ints or int64 arrays, to the nearest whole number; of two the even one."""
-    below, rest = start + total // count, total % count
-    return below + ((2 * rest > count) | ((2 * rest == count) & (below % 2 == 1)))
 
 
 def _square(state: Any, value: Any) -> Hashable:

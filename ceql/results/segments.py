@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ceql.operators.aggregates import nearest
 from ceql.operators.functions import FUNCTIONS
+from ceql.operators.times import nearest
 from ceql.operators.values import ARROW_TYPES, INT64
 from spaseq.core.errors import EventError
 from spaseq.core.events import Column, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn

@@ -99,8 +99,10 @@ def moved(symbol: str, a: Any, b: Any) -> Any:
             total = int(span) * factor if isinstance(factor, int) else float(span) * factor
             return moment(round(total), Span) if abs(total) < 1 << 63 else None
     if isinstance(b, Span):
-        return int(a) / int(b)
-    return moment(round(int(a) / b), Span) if abs(int(a) / b) < 1 << 63 else None
+        return float(a) / float(b)
+    if isinstance(b, int):
+        return moment(round(Fraction(int(a), b)), Span)
+    return moment(round(float(a) / b), Span) if abs(float(a) / b) < 1 << 63 else None
 
 
 def arithmetic(symbol: str, a: Any, b: Any) -> Any:
