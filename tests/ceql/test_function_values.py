@@ -147,7 +147,7 @@ KEPT = (
     "b.name > ALL(a.w) OR a.v < ANY(b.l)",
     "SUM(b.end - b.time) > 1 HOUR",
     "AVG(b.end - b.time) > 30 MINUTES",
-    "AVG(b.time) - a.time > 1 HOUR",
+    "b.time - AVG(a.time) < 20 MINUTES",
 )
 
 
