@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
-from ceql.operators.function import Function
+from ceql.operators.function import Function, kind_words
 from ceql.operators.times import nearest
-from ceql.operators.values import INT64, KIND_WORDS, compare, kind_of, mismatch, text_of
+from ceql.operators.values import INT64, compare, kind_of, mismatch, text_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import Duration, Instant
 
@@ -34,7 +34,7 @@ def _count(state: Any, value: Any) -> Hashable:
     return state if value is None else state + 1
 
 
-def _summed(*kinds: str) -> Callable[[Any, Any], Hashable]:
+def _adder(*kinds: str) -> Callable[[Any, Any], Hashable]:
     """State: None before the first value, then (count, sum); of durations and times (count, sum in ns, kind)."""
 
     def add(state: Any, value: Any) -> Hashable:
@@ -42,9 +42,8 @@ def _summed(*kinds: str) -> Callable[[Any, Any], Hashable]:
             return state
         kind = kind_of(value)
         if kind not in kinds:
-            raise EventError(
-                f"{text_of(value)} is {KIND_WORDS[kind]}, and an aggregate of {_MANY[kinds]} is taken of it"
-            )
+            words = kind_words("/".join(kinds))
+            raise EventError(f"{text_of(value)} is not {words}, and an aggregate is taken of it")
         of = () if kind == "number" else (kind,)
         if state is None:
             return (1, value if kind == "number" else int(value), *of)
@@ -54,11 +53,6 @@ def _summed(*kinds: str) -> Callable[[Any, Any], Hashable]:
         return (state[0] + 1, state[1] + value, *of)
 
     return add
-
-
-_MANY: Final = {
-    ("number", "duration"): "numbers or durations", ("number", "duration", "time"): "numbers, durations or times",
-}  # fmt: skip
 
 
 def _sum(state: Any) -> int | float | None:
@@ -147,7 +141,7 @@ def _correlation(left: tuple[float, ...], right: tuple[float, ...]) -> float | N
 
 
 AGGREGATES: Final = (
-    Function("AVG", ("number/duration/time",), "argument", _mean, _summed("number", "duration", "time")),
+    Function("AVG", ("number/duration/time",), "argument", _mean, _adder("number", "duration", "time")),
     Function("COLLECT", ("any",), "collected", list, lambda state, value: (*state, value), ()),
     Function("CORR", ("list", "list"), "number", _correlation),
     Function("COUNT", ("event",), "number", _itself, _count, 0),
@@ -157,5 +151,5 @@ AGGREGATES: Final = (
     Function("MAX", ("ordered",), "argument", _itself, _extreme(">")),
     Function("MIN", ("ordered",), "argument", _itself, _extreme("<")),
     Function("STDDEV", ("number",), "number", _deviation, _square),
-    Function("SUM", ("number/duration",), "argument", _sum, _summed("number", "duration")),
+    Function("SUM", ("number/duration",), "argument", _sum, _adder("number", "duration")),
 )

@@ -27,7 +27,7 @@ from spaseq.core.slips import did_you_mean
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
 _WORDS: Final = ("PREV", "ANY", "SOME", "ALL")
-"""What stands before parentheses and is no row of the table of functions."""
+"""Words before parentheses that are no rows of the table of functions."""
 _KINDS: Final = ("number", "text", "truth", "time", "duration")
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)

@@ -1,8 +1,10 @@
 """The functions of lists and of networks: MEMBER, which is `x IN list`, `x < ANY(list)`, `x < ALL(list)`, CIDR_MATCH.
 
 A list has numbers or texts. For MEMBER one that is missing is equal to nothing. ANY is the OR of the comparisons with
-all elements and ALL their AND, three-valued, as in SQL: of an empty list ANY is false and ALL true, even for NULL; of a
-list that is NULL both are NULL. A text that is no address of the internet is in no network:
+all elements and ALL their AND, three-valued, as in SQL. Of an empty list ANY is false and ALL is true, even for NULL.
+Of a list that is NULL both are NULL.
+
+A text that is no address of the internet is in no network:
 CIDR_MATCH is NULL of it. An address of version 4 is in no network of version 6, and the other way round.
 """
 
@@ -51,7 +53,7 @@ def is_member(value: Any, found: tuple[Any, ...]) -> bool:
     return value in found
 
 
-def _quantified(symbol: str, quantifier: str) -> Function:
+def _row(symbol: str, quantifier: str) -> Function:
     """`x < ANY(list)`, `x < ALL(list)`; `settles` is the truth of one comparison that decides the whole."""
     settles = quantifier == "ANY"
 
@@ -72,5 +74,5 @@ SETS: Final = (
     Function("CIDR_MATCH", ("text", "text"), "truth", _cidr_match, repeats=True, check=_check_networks,
              sample="CIDR_MATCH(x.address, '10.0.0.0/8')"),
     Function("MEMBER", ("number/text", "list/texts"), "truth", is_member, sample="MEMBER(x.price, x.history)"),
-    *(_quantified(symbol, quantifier) for quantifier in ("ANY", "ALL") for symbol in COMPARISONS),
+    *(_row(symbol, quantifier) for quantifier in ("ANY", "ALL") for symbol in COMPARISONS),
 )  # fmt: skip

@@ -338,7 +338,7 @@ class _Builder:
             return ast.Holds(variable, held.condition, span=self.span(tree))
         text = _OPERATORS.get(str(operator), str(operator))
         if right.data == "call" and (word := self.quantifier(right)):
-            return self.quantified(f"{text} {word}", left, right, in_brackets, self.span(tree))
+            return self.quantify(f"{text} {word}", left, right, in_brackets, self.span(tree))
         return ast.Compare(text, self.value(left, in_brackets), self.value(right, in_brackets), span=self.span(tree))
 
     def quantifier(self, call: Tree[Token]) -> str:
@@ -346,7 +346,7 @@ class _Builder:
         name = _token(_child(call, 0))
         return _QUANTIFIERS.get(name.upper(), "") if name.type == "IDENT" else ""
 
-    def quantified(
+    def quantify(
         self, function: str, left: Tree[Token], right: Tree[Token], in_brackets: bool, span: Span
     ) -> ast.Compare:
         """`x.price > ALL(y.history)`, a call of the row `> ALL` of the table of functions."""

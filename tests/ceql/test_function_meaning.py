@@ -35,7 +35,7 @@ def instant(text: str) -> Instant:
 
 ATTRIBUTES: dict[str, Any] = {
     "t": "Ab cd", "e": "", "n": -7, "f": 2.5, "b": True, "at": instant("2026-03-29T00:30:15"), "l": (1.0, 2.5),
-    "none": None, "s": "2026-03-29T00:30:15Z",
+    "w": ("a", None), "none": None, "s": "2026-03-29T00:30:15Z",
 }  # fmt: skip
 
 
@@ -119,6 +119,12 @@ MEANINGS: list[tuple[str, Any]] = [
     ("CIDR_MATCH('10.1.2.3', '10.0.0.0/8')", True), ("CIDR_MATCH('11.1.2.3', '10.0.0.0/8')", False),
     ("CIDR_MATCH('11.1.2.3', '10.0.0.0/8', '11.0.0.0/8')", True), ("CIDR_MATCH('-', '10.0.0.0/8')", NULL),
     ("CIDR_MATCH('2001:db8::1', '2001:db8::/32')", True), ("CIDR_MATCH('::1', '10.0.0.0/8')", False),
+    ("CASE WHEN 1 = ANY(l) AND NOT 3 = ANY(l) THEN 1 END", 1), ("CASE WHEN 1 != ANY(l) THEN 1 END", 1),
+    ("CASE WHEN 2 < ANY(l) AND 2.5 <= ANY(l) THEN 1 END", 1), ("CASE WHEN 2 > ANY(l) AND 1 >= ANY(l) THEN 1 END", 1),
+    ("CASE WHEN 1 = ALL(l) THEN 1 ELSE 0 END", 0), ("CASE WHEN 3 != ALL(l) THEN 1 END", 1),
+    ("CASE WHEN 0 < ALL(l) AND 1 <= ALL(l) THEN 1 END", 1), ("CASE WHEN 3 > ALL(l) AND 2.5 >= ALL(l) THEN 1 END", 1),
+    ("CASE WHEN none = ANY(l) OR NOT none = ANY(l) THEN 1 END", NULL), ("CASE WHEN 1 = ALL(none) THEN 1 END", NULL),
+    ("CONTAINS(w, 'a')", True), ("LENGTH(w)", 2), ("MEMBER('b', w)", False), ("MEMBER(none, w)", NULL),
     ("MEMBER(1, l)", True), ("MEMBER(3, l)", False), ("MEMBER(1, none)", NULL),
 ]  # fmt: skip
 

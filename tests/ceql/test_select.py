@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import random
 import re
@@ -208,7 +209,10 @@ def check_functions(seed: int) -> int:
         with pytest.raises(EventError):
             query.run(rows).to_arrow()
         return 0
-    found = in_python(query.run(rows).to_arrow()["c"])
+    column = query.run(rows).to_arrow()["c"]
+    found = in_python(column)
+    if pa.types.is_string(column.type) and not any(isinstance(one, str) for one in wanted):
+        found = [None if text is None else json.loads(text) for text in found]  # no type has all these numbers
     plain = [list(one) if isinstance(one, tuple) else one for one in wanted]
     assert sorted(map(repr, map(rounded, found))) == sorted(map(repr, map(rounded, plain))), text
     return sum(one is not None for one in found)

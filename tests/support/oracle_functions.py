@@ -30,11 +30,12 @@ def call(name: str, arguments: list[Any]) -> Any:
     if name == "NULLIF":
         return None if arguments[0] == arguments[1] else arguments[0]
     if name.endswith((" ANY", " SOME", " ALL")):
-        return _quantified(*name.split(), *arguments)
+        sign, word = name.split()
+        return _any_or_all(sign, word, *arguments)
     return None if None in arguments else FUNCTIONS[name](*arguments)
 
 
-def _quantified(sign: str, word: str, value: Any, found: list[Any] | None) -> bool | None:
+def _any_or_all(sign: str, word: str, value: Any, found: list[Any] | None) -> bool | None:
     """`value < ANY(list)` is the OR of the comparisons with the elements, ALL the AND; a NULL makes one unknown."""
     if found is None:
         return None

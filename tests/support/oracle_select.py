@@ -88,7 +88,7 @@ def moment(total: int, kind: type[int]) -> Any:
     return kind(total) if -(1 << 63) + (kind is Time) <= total < 1 << 63 else None
 
 
-def moved(symbol: str, a: Any, b: Any) -> Any:
+def move(symbol: str, a: Any, b: Any) -> Any:
     """Arithmetic of times and durations."""
     match symbol:
         case "+" | "-":
@@ -109,7 +109,7 @@ def arithmetic(symbol: str, a: Any, b: Any) -> Any:
     if a is None or b is None or (symbol in "/%" and b == 0):
         return None
     if isinstance(a, Time | Span) or isinstance(b, Time | Span):
-        return moved(symbol, a, b)
+        return move(symbol, a, b)
     whole = isinstance(a, int) and isinstance(b, int)
     match symbol:
         case "/":
@@ -134,7 +134,7 @@ def deviation(values: list[Any]) -> Any:
     return math.sqrt(float(statistics.variance([Fraction(v) for v in values])))
 
 
-def added(values: list[Any]) -> Any:
+def sum_of(values: list[Any]) -> Any:
     """SUM."""
     if not values:
         return None
@@ -151,7 +151,7 @@ def mean(values: list[Any]) -> Any:
 
 
 AGGREGATES: dict[str, tuple[tuple[str, ...], str, Callable[[list[Any]], Any]]] = {
-    "SUM": (("number", "duration"), "argument", added),
+    "SUM": (("number", "duration"), "argument", sum_of),
     "AVG": (("number", "duration", "time"), "argument", mean),
     "STDDEV": (("number",), "number", deviation),
     "MIN": (tuple(NAMES), "argument", lambda vs: min(vs) if vs else None),
@@ -241,7 +241,7 @@ def value(rng: random.Random, variables: tuple[str, ...], depth: int, kind: str)
                  left.variables | right.variables)  # fmt: skip
 
 
-def joined(symbol: str, left: Drawn, right: Drawn, kind: str) -> Drawn:
+def join(symbol: str, left: Drawn, right: Drawn, kind: str) -> Drawn:
     compute: Callable[[Taken], Any] = lambda m: arithmetic(symbol, left.of(m), right.of(m))  # noqa: E731
     return Drawn(f"({left.text} {symbol} {right.text})", compute, kind, left.variables | right.variables)
 
@@ -250,7 +250,7 @@ def time(rng: random.Random, variables: tuple[str, ...], depth: int) -> Drawn:
     """A time: one and a duration, or the beginning of a day in a zone."""
     inner = value(rng, variables, depth - 1, "time")
     if rng.random() < 0.6:
-        return joined(rng.choice("+-"), inner, value(rng, variables, depth - 1, "duration"), "time")
+        return join(rng.choice("+-"), inner, value(rng, variables, depth - 1, "duration"), "time")
     zone = rng.choice(ZONES)
 
     def begin(match: Taken) -> Any:
@@ -272,13 +272,13 @@ def span(rng: random.Random, variables: tuple[str, ...], depth: int) -> Drawn:
     down = partial(value, rng, variables, depth - 1)
     match rng.randrange(5):
         case 0:
-            return joined("-", down("time"), down("time"), "duration")
+            return join("-", down("time"), down("time"), "duration")
         case 1:
-            return joined(rng.choice("+-"), down("duration"), down("duration"), "duration")
+            return join(rng.choice("+-"), down("duration"), down("duration"), "duration")
         case 2:
-            return joined("*", down("duration"), down("number"), "duration")
+            return join("*", down("duration"), down("number"), "duration")
         case 3:
-            return joined("/", down("duration"), down("number"), "duration")
+            return join("/", down("duration"), down("number"), "duration")
     count, (word, size) = rng.randint(0, 90), rng.choice((("SECONDS", 1), ("HOURS", 3600), ("DAYS", 86_400)))
     return Drawn(f"{count} {word}", lambda m: Span(count * size * 10**9), "duration")
 
@@ -287,7 +287,7 @@ def of_times(rng: random.Random, variables: tuple[str, ...], depth: int) -> Draw
     """A number that is computed of durations or of a time."""
     if rng.random() < 0.5:
         left, right = (value(rng, variables, depth - 1, "duration") for _ in range(2))
-        return joined("/", left, right, "number")
+        return join("/", left, right, "number")
     inner, zone = value(rng, variables, depth - 1, "time"), rng.choice(ZONES)
     name, part = rng.choice((("HOUR", "hour"), ("DAY", "day"), ("MINUTE", "minute"), ("YEAR", "year")))
 
@@ -321,7 +321,7 @@ def of_list(rng: random.Random, variables: tuple[str, ...]) -> Drawn:
             return Drawn(f"CONTAINS({v}.{name}, {left.text})", has, "truth", used)
     symbol, word = rng.choice(tuple(COMPARISONS)), rng.choice(("ANY", "SOME", "ALL"))
 
-    def quantified(match: Taken) -> Any:
+    def holds(match: Taken) -> Any:
         a, among = left.of(match), listed(match)
         if among is None:
             return None
@@ -329,7 +329,7 @@ def of_list(rng: random.Random, variables: tuple[str, ...]) -> Drawn:
         settles = word != "ALL"
         return settles if settles in found else None if None in found else not settles
 
-    return Drawn(f"{left.text} {symbol} {word}({v}.{name})", quantified, "truth", used)
+    return Drawn(f"{left.text} {symbol} {word}({v}.{name})", holds, "truth", used)
 
 
 def condition(rng: random.Random, variables: tuple[str, ...], depth: int) -> Drawn:

@@ -68,17 +68,19 @@ def array_of(values: Sequence[Any]) -> pa.Array:
 
 
 def of_known_items(array: Any) -> Any:
-    """The array, or chunked array, of lists with missing elements alone as one of lists of doubles: Arrow's `take` of
-    lists of type null gives arrays that are longer than their values (pyarrow 26)."""
+    """The array, or chunked array, of lists with missing elements alone as one of lists of doubles, and lists of views
+    as lists of strings. Arrow's `take` of lists of type null gives arrays that are longer than their values, and there
+    is none of views (pyarrow 26)."""
     kind = array.type
-    if not has_no_items(kind):
+    if not has_odd_items(kind):
         return array
-    return array.cast(pa.large_list(pa.float64()) if pa.types.is_large_list(kind) else pa.list_(pa.float64()))
+    item = pa.float64() if pa.types.is_null(kind.value_type) else pa.string()
+    return array.cast(pa.large_list(item) if pa.types.is_large_list(kind) else pa.list_(item))
 
 
-def has_no_items(kind: pa.DataType) -> bool:
-    """True for lists of type null."""
-    return _is_list(kind) and pa.types.is_null(kind.value_type)
+def has_odd_items(kind: pa.DataType) -> bool:
+    """True for lists of type null or of views."""
+    return _is_list(kind) and (pa.types.is_null(kind.value_type) or kind.value_type == pa.string_view())
 
 
 def _is_list(kind: pa.DataType) -> bool:
@@ -249,8 +251,8 @@ def beyond_exact(column: pa.ChunkedArray) -> bool:
 
 
 def flatten(array: pa.Array) -> pa.Array:
-    """A column for files and frames, which have no unions: of numbers that doubles hold exactly as doubles, lists of
-    such and lists of texts as these, any other as texts, each value as JSON writes it. So are the elements of lists."""
+    """A column for files and frames, which have no unions. Numbers that doubles hold exactly are doubles, as are those
+    of lists. Other values are texts, each as JSON writes it; so are the elements of lists of numbers and texts."""
     if pa.types.is_list(array.type) and pa.types.is_union(array.type.value_type):
         mask = pa.array(np.asarray(array.is_null())) if array.null_count else None
         return pa.ListArray.from_arrays(array.offsets, flatten(array.values), mask=mask)

@@ -26,7 +26,7 @@ import pyarrow as pa
 from spaseq.core.errors import OptionError
 from spaseq.core.events.batch import EventBatch, encode_texts
 from spaseq.core.events.growing import GrowingFile
-from spaseq.core.events.mixed import has_no_items, of_known_items
+from spaseq.core.events.mixed import has_odd_items, of_known_items
 from spaseq.core.events.options import EventOptions
 from spaseq.core.events.readers import common_schema, held_tables, named_tables, source_name, tables
 from spaseq.core.events.reorder import Released, Reorderer
@@ -117,9 +117,9 @@ class _Orderer:
 
 
 def _with_items(table: pa.Table) -> pa.Table:
-    """The table without lists of type null."""
+    """The table without lists of type null or of views."""
     for place, attribute in enumerate(table.schema):
-        if has_no_items(attribute.type):
+        if has_odd_items(attribute.type):
             table = table.set_column(place, attribute.name, of_known_items(table.column(place)))
     return table
 
