@@ -216,7 +216,10 @@ SAME_IN_DUCKDB: dict[str, tuple[str, ...]] = {
           "POSITION('b' IN t)",
           "YEAR(DATE_TRUNC('year', ts))", "DAY(DATE_TRUNC('week', ts))", "MONTH(DATE_TRUNC('quarter', ts))"),
     "c": ("{n} < {n}", "{n} = {n}", "{t} = {t}", "{n} IS NULL", "{t} IS NOT NULL", "{n} BETWEEN {n} AND {n}",
-          "{n} NOT BETWEEN {n} AND {n}", "NOT ({c})", "({c} AND {c})", "({c} OR {c})"),
+          "{n} NOT BETWEEN {n} AND {n}", "NOT ({c})", "({c} AND {c})", "({c} OR {c})", "{n} = ANY(h)", "{n} <> ALL(h)",
+          "{n} < ALL(h)", "{n} >= ANY(h)", "{t} = ANY(w)", "{t} <= SOME(w)", "{t} > ALL(w)", "{t} != ANY(w)",
+          "CONTAINS({t}, 'a')", "STARTS_WITH(t, u)", "ENDS_WITH({t}, 'b')", "LIST_CONTAINS(w, {t})",
+          "LIST_CONTAINS(h, f)"),
     "any": ("COALESCE({k}, {k})", "NULLIF({k}, {k})", "CASE WHEN {c} THEN {k} ELSE {k} END",
             "CASE WHEN {c} THEN {k} END"),
 }  # fmt: skip
@@ -235,22 +238,28 @@ def draw_text(kind: str, draw: random.Random, depth: int) -> str:
 def test_duckdb_agrees_where_its_functions_mean_the_same() -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: its functions are not compared")
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE events (k INT, t VARCHAR, u VARCHAR, n DOUBLE, f DOUBLE, ts TIMESTAMP)")
+    connection.execute(
+        "CREATE TABLE events (k INT, t VARCHAR, u VARCHAR, n DOUBLE, f DOUBLE, ts TIMESTAMP, h DOUBLE[], w VARCHAR[])"
+    )
     draw, rows = random.Random(7), []
     for k in range(12):
         at = datetime.datetime(1965, 1, 1) + datetime.timedelta(seconds=draw.randrange(3_000_000_000))
         row = [draw.choice(["", "a", "Ab", " ab ", "éb"]), draw.choice(["b", "ba", ""]), float(draw.randrange(-9, 9)),
                draw.choice([0.5, -2.5, 3.25, -0.75]), at]  # fmt: skip
-        rows.append([k, *[value if draw.random() < 0.85 else None for value in row]])
-        connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows[-1])
-    events = batch_of([{"t": t, "u": u, "n": n, "f": f, "ts": ts} for _, t, u, n, f, ts in rows])
+        lists = [[draw.choice((0.5, -2.5, 1.0, 3.0, None)) for _ in range(k % 4)],
+                 [draw.choice(("a", "Ab", "", "ba", None)) for _ in range(draw.randrange(4))]]  # fmt: skip
+        rows.append([k, *[value if draw.random() < 0.85 else None for value in row], *lists])
+        connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows[-1])
+    names = ("t", "u", "n", "f", "ts", "h", "w")
+    events = batch_of([dict(zip(names, row[1:], strict=True)) for row in rows])
     compared = 0
     for seed in range(int(os.environ.get("SPASEQ_RANDOM", 400))):
         draw = random.Random(seed)
         kind = draw.choice("tn")
         text = draw_text(kind, draw, draw.randrange(1, 4))
         theirs = [found for (found,) in connection.execute(f"SELECT {text} FROM events ORDER BY k").fetchall()]
-        node = value_tree(re.sub(r"POSITION\((\w+|'[^']*') IN", r"POSITION(\1,", text))
+        own = re.sub(r"POSITION\((\w+|'[^']*') IN", r"POSITION(\1,", text)
+        node = value_tree(re.sub(r"(START|END)S_WITH", r"\1SWITH", own.replace("LIST_CONTAINS", "CONTAINS")))
         ours = [compile_value(node, lambda a: events.getter(a.name))(row) for row in range(len(rows))]
         assert ours == [float(v) if isinstance(v, decimal.Decimal) else v for v in theirs], text
         compared += sum(value is not None for value in ours)
