@@ -19,6 +19,7 @@ from ceql.operators.values import INT64, compare, kind_of, mismatch, text_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import Duration, Instant
 
+_NUMBERS: Final = (int, float)
 _SPANS: Final = {"duration": Duration, "time": Instant}
 
 
@@ -40,17 +41,18 @@ def _adder(*kinds: str) -> Callable[[Any, Any], Hashable]:
     def add(state: Any, value: Any) -> Hashable:
         if value is None:
             return state
+        if value.__class__ in _NUMBERS and (state is None or len(state) == 2):
+            return (1, value) if state is None else (state[0] + 1, state[1] + value)
         kind = kind_of(value)
         if kind not in kinds:
             words = kind_words("/".join(kinds))
             raise EventError(f"{text_of(value)} is not {words}, and an aggregate is taken of it")
-        of = () if kind == "number" else (kind,)
         if state is None:
-            return (1, value if kind == "number" else int(value), *of)
-        if state[2:] != of:
-            before = state[2] if state[2:] else "number"
+            return (1, int(value), kind)
+        if state[2:] != (kind,):
+            before = state[2] if len(state) > 2 else "number"
             raise mismatch(before, kind, f"an aggregate of {text_of(value)}")
-        return (state[0] + 1, state[1] + value, *of)
+        return (state[0] + 1, state[1] + int(value), kind)
 
     return add
 

@@ -218,8 +218,8 @@ SAME_IN_DUCKDB: dict[str, tuple[str, ...]] = {
     "c": ("{n} < {n}", "{n} = {n}", "{t} = {t}", "{n} IS NULL", "{t} IS NOT NULL", "{n} BETWEEN {n} AND {n}",
           "{n} NOT BETWEEN {n} AND {n}", "NOT ({c})", "({c} AND {c})", "({c} OR {c})", "{n} = ANY(h)", "{n} <> ALL(h)",
           "{n} < ALL(h)", "{n} >= ANY(h)", "{t} = ANY(w)", "{t} <= SOME(w)", "{t} > ALL(w)", "{t} != ANY(w)",
-          "CONTAINS({t}, 'a')", "STARTS_WITH(t, u)", "ENDS_WITH({t}, 'b')", "LIST_CONTAINS(w, {t})",
-          "LIST_CONTAINS(h, f)"),
+          "CONTAINS({t}, 'a')", "STARTS_WITH(t, u)", "ENDS_WITH({t}, 'b')", "LIST_CONTAINS(w, COALESCE(t, u, 'a'))",
+          "LIST_CONTAINS(h, COALESCE(f, 1))"),
     "any": ("COALESCE({k}, {k})", "NULLIF({k}, {k})", "CASE WHEN {c} THEN {k} ELSE {k} END",
             "CASE WHEN {c} THEN {k} END"),
 }  # fmt: skip
