@@ -13,6 +13,7 @@ from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
+from ceql.runtime.ordered import OrderedMatches
 from ceql.runtime.session import Session, identity, open_session, opened, restore
 from ceql.runtime.ways import are_valuations, ways_of
 from ceql.syntax import ast
@@ -21,7 +22,7 @@ from spaseq.core.automata import CEA
 from spaseq.core.automata.rma import Limits
 from spaseq.core.engine import Settings
 from spaseq.core.errors import expect_type
-from spaseq.core.events import TupleWords
+from spaseq.core.events import EventOptions, TupleWords
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
 
@@ -169,6 +170,10 @@ class Query(protocols.Query):
         return open_session(
             self.compiled, streams=streams, types=types, valuations=valuations, schema=schema, **reading
         )
+
+    def in_order(self, names: tuple[str, ...], options: EventOptions, *, iso: bool) -> OrderedMatches:
+        """The matches over events that the caller has put in order, as rows that stand for themselves."""
+        return OrderedMatches(self.compiled, names, options, iso)
 
     @property
     def identity(self) -> Mapping[str, str]:

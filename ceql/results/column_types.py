@@ -29,11 +29,11 @@ _CHOOSING: Final = ("COALESCE", "NULLIF", "LEAST", "GREATEST")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ColumnTypes:
-    """The types of expressions, if those of `attributes` are these. `iso`: the times of matches are dates. `brackets`:
-    for each attribute of PARTITION BY those of its bracket."""
+    """The types of expressions, if those of `attributes` are these. `times`: the type of the times of matches; None if
+    it is not known. `brackets`: for each attribute of PARTITION BY those of its bracket."""
 
     attributes: Types
-    iso: bool
+    times: pa.DataType | None
     brackets: Mapping[str, list[str]]
 
     def of(self, node: ast.Expression) -> pa.DataType | None:
@@ -42,7 +42,7 @@ class ColumnTypes:
             case ast.Condition() | ast.Truth():
                 return pa.bool_()
             case ast.Attribute(name, None) if name not in self.brackets:
-                return INSTANTS if self.iso else None
+                return self.times
             case ast.Attribute(name, None):
                 return _common(self.attributes.get(each) for each in self.brackets[name])
             case ast.Attribute(name) | ast.Earlier(ast.Attribute(name)):

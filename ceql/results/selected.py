@@ -71,10 +71,10 @@ class Selected:
             return None
         return ast.Attribute(self._leaves.setdefault(part, f"#{len(self._leaves)}"), span=part.span)
 
-    def types(self, attributes: Types, iso: bool) -> pa.Schema:
-        """The columns' types, if those of attributes are these; null for one that is not known. `iso`: events have
-        times, not numbers."""
-        types = ColumnTypes(attributes, iso, self._brackets)
+    def types(self, attributes: Types, times: pa.DataType | None) -> pa.Schema:
+        """The columns' types, if those of attributes and of the times of matches are these; null for one that is not
+        known."""
+        types = ColumnTypes(attributes, times, self._brackets)
         return pa.schema([(c.name, types.of(c.expression) or pa.null()) for c in self._columns])
 
     def table(
@@ -98,7 +98,7 @@ class Selected:
             raise EventError(problem, source="SELECT", hint=error.hint) from None
         if not natural:
             known = {**declared, **{field.name: value_type(field.type) for field in events.schema}}
-            types = self.types({name: kind for name, kind in known.items() if kind != pa.null()}, times.are_dates())
+            types = self.types({name: kind for name, kind in known.items() if kind != pa.null()}, times.type)
             columns = [_cast(plain(array), kind) for array, kind in zip(columns, types.types, strict=True)]
         return pa.table(dict(zip(self.names, columns, strict=True)))
 
@@ -119,6 +119,11 @@ class Times:
 
     are_dates: Callable[[], bool]
     unit: str
+
+    @property
+    def type(self) -> pa.DataType | None:
+        """The type of the times; None for numbers, which may be whole or not."""
+        return INSTANTS if self.are_dates() else None
 
     def column(self, stamps: np.ndarray) -> pa.Array:
         """Times in nanoseconds as the events have them."""

@@ -123,7 +123,7 @@ class Matches:
     def empty(self) -> pa.Table:
         """The table of no matches, of the columns that are known without any."""
         if self._query.selected is not None:
-            types = self._query.selected.types(self._types, self._form_of_times().are_dates())
+            types = self._query.selected.types(self._types, self._form_of_times().type)
             return pa.schema([(field.name, flat_type(field.type)) for field in types]).empty_table()
         return empty_table(self.counters.iso_times, self.shown)
 

@@ -70,6 +70,29 @@ def column_name(column: ast.Column) -> str:
     return print_expression(column.expression)
 
 
+def with_whole_rows(query: ast.Query, partition: tuple[tuple[str, ...], ...]) -> ast.Query:
+    """The query with rows that stand for themselves: the keys of `partition`, the columns of SELECT, or the attributes
+    that it lists, as lists `v.attribute`, and the times of the match, `match_start` and `match_end`.
+
+    A key or a time is left out if a column of SELECT has its name.
+    """
+    written = query.selection.columns or tuple(
+        ast.Column(
+            ast.Call("COLLECT", (ast.Attribute(name.text, item.variable),)), ast.Name(f"{item.variable}.{name.text}")
+        )
+        for item in query.selection.items or ()
+        for name in item.attributes
+    )
+    taken = {column_name(column).casefold() for column in written}
+    keys = [ast.Column(ast.Attribute(bracket[0])) for bracket in partition if bracket[0].casefold() not in taken]
+    times = [
+        ast.Column(ast.Attribute(name), ast.Name(name.lower())) for name in MATCH_TIMES if name.casefold() not in taken
+    ]
+    brackets = tuple(tuple(map(ast.Name, bracket)) for bracket in partition)
+    selection = dataclasses.replace(query.selection, items=None, columns=(*keys, *written, *times))
+    return dataclasses.replace(query, partition=brackets, selection=selection)
+
+
 def read_variables(query: ast.Query) -> tuple[str, ...]:
     """The variables that the columns of SELECT read."""
     return tuple(dict.fromkeys(name for c in query.selection.columns for name in variables_of(c.expression)))

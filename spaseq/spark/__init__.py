@@ -15,9 +15,12 @@ query with none of these is recognised by one task.
     running = spaseq.spark.start(query, spark, {"S1": "power/*.nq"}, checkpoint="state", output="matches")
     spaseq.spark.wait(running)
 
-`run_tuples` runs a CEQL query over DataFrames, `explain_tuples` says how it is cut. `start` runs a query over files
-that keep coming (`Reading` says how); `progress` tells what it has seen, `wait` raises its errors.
-`stream_matches` is the streaming DataFrame alone; `start_tuples`, `stream_tuples` are for CEQL.
+    rows = events.transform(spaseq.spark.match("SELECT user, COUNT(f) AS n WHERE fail AS f{3,} ; login", time="at"))
+
+`match` makes a transformation of DataFrames of tuples, also of streaming ones, of a CEQL query; `explain_match` says how
+the work is divided. `start` runs a query over files that keep coming (`Reading` says how), `start_tuples` one over
+streams of tuples; `progress` tells what it has seen, `wait` raises its errors. `stream_matches` is the streaming
+DataFrame alone.
 `parse_rdf` takes messages (of Kafka, say) apart into quads, `parse_json` into tuples, which a query reads as
 DataFrames; `dead_letters` gives those that cannot be read.
 `register` makes the data source `spaseq` known: `spark.read.format("spaseq")`,
@@ -32,9 +35,11 @@ Rooms, each of which imports only from those before it:
 
 * `session`: What every job needs: a session, progress, errors from workers, queries that travel.
 * `ingest`: From files, feeds, DataFrames and messages to events, in tasks.
+* `tuples`: Queries over tables of tuples: events in, a row for each match out.
 * `solving`: From events to solutions: GPMs evaluated in tasks, knowledge joined by Spark.
 * `batch`: Batch jobs.
 * `streaming`: Streams that go on, by Structured Streaming.
+* `front`: The front door: a query becomes a transformation of DataFrames.
 """
 
 from __future__ import annotations
@@ -49,8 +54,8 @@ if TYPE_CHECKING:
     from spaseq.spark.batch.job import explain as explain
     from spaseq.spark.batch.job import matches as matches
     from spaseq.spark.batch.job import run as run
-    from spaseq.spark.batch.tuples import explain_tuples as explain_tuples
-    from spaseq.spark.batch.tuples import run_tuples as run_tuples
+    from spaseq.spark.front import explain_match as explain_match
+    from spaseq.spark.front import match as match
     from spaseq.spark.ingest.datasource import register as register
     from spaseq.spark.ingest.files import Reading as Reading
     from spaseq.spark.ingest.messages import dead_letters as dead_letters
@@ -65,11 +70,10 @@ if TYPE_CHECKING:
     from spaseq.spark.streaming.graph_stream import stream_matches as stream_matches
     from spaseq.spark.streaming.graph_stream import wait as wait
     from spaseq.spark.streaming.tuple_stream import start_tuples as start_tuples
-    from spaseq.spark.streaming.tuple_stream import stream_tuples as stream_tuples
 
 _PUBLIC: Final = {
     "spaseq.spark.batch.job": ("collect", "explain", "matches", "run"),
-    "spaseq.spark.batch.tuples": ("explain_tuples", "run_tuples"),
+    "spaseq.spark.front": ("explain_match", "match"),
     "spaseq.spark.ingest.datasource": ("register",),
     "spaseq.spark.ingest.files": ("Reading",),
     "spaseq.spark.ingest.messages": ("dead_letters", "parse_json", "parse_rdf"),
@@ -78,7 +82,7 @@ _PUBLIC: Final = {
     "spaseq.spark.session.session": ("local_session",),
     "spaseq.spark.session.shipping": ("ship",),
     "spaseq.spark.streaming.graph_stream": ("progress", "start", "stream_matches", "wait"),
-    "spaseq.spark.streaming.tuple_stream": ("start_tuples", "stream_tuples"),
+    "spaseq.spark.streaming.tuple_stream": ("start_tuples",),
 }
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)
 __getattr__, __dir__ = loader(__name__, _PUBLIC, check_pyspark)

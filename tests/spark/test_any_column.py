@@ -11,7 +11,7 @@ import pytest
 
 import ceql
 from spaseq.core.errors import SpaseqError
-from spaseq.spark import collect, run_tuples
+from spaseq.spark import collect, match
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -52,7 +52,7 @@ def _compare(text: str, frame: Any, time: str = "t") -> Any:
     query = ceql.compile(text)
     words: dict[str, Any] = {"type_column": "type", "time_column": time, "time_unit": "ns"}
     expected = _found(lambda: query.run(frame.toArrow(), **words).to_arrow())
-    found = _found(lambda: collect(run_tuples(query, frame, partitions=2, **words)))
+    found = _found(lambda: collect(match(query, positions=True, partitions=2, **words)(frame)))
     assert found == expected
     return found
 

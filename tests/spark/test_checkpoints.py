@@ -49,15 +49,17 @@ def test_a_checkpoint_says_what_it_is_of(tmp_path: Path, spark: Any) -> None:
             _run(spark, tmp_path, other, **more)
 
 
-def test_columns_belong_to_what_a_checkpoint_of_tuples_is_of(tmp_path: Path, spark: Any) -> None:
+def test_columns_that_are_read_belong_to_what_a_checkpoint_of_tuples_is_of(tmp_path: Path, spark: Any) -> None:
     query = ceql.compile("SELECT * FROM S WHERE A; B WITHIN 3 EVENTS")
     words: dict[str, Any] = {"checkpoint": str(tmp_path / "state"), "output": str(tmp_path / "out"), "tasks": 1,
                              "type_column": "type", "time": "at", "available_now": True}  # fmt: skip
     rows = spark.createDataFrame([(1, "A"), (2, "B"), (9, "C")], "at long, type string")
     rows.write.parquet(str(tmp_path / "in"))
     wait(start_tuples(query, spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in")), **words))
-    other = spark.readStream.schema("at long, type string, more int").parquet(str(tmp_path / "in"))
-    with pytest.raises(OptionError, match=r"was begun with sources .*type:string>.*, not .*more:int>"):
+    more = spark.readStream.schema("at long, type string, more int").parquet(str(tmp_path / "in"))
+    wait(start_tuples(query, more, **words))
+    other = spark.readStream.schema("at double, type string").parquet(str(tmp_path / "in"))
+    with pytest.raises(OptionError, match=r"was begun with sources .*time at.*bigint.*, not .*double"):
         start_tuples(query, other, **words)
 
 

@@ -191,7 +191,7 @@ def test_progress_is_shown_where_asked_for(spark: Any) -> None:
 def test_an_older_pyspark_is_one_clear_error(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyspark.__version__", version)
     with pytest.raises(OptionError, match=rf"PySpark {version} is installed, and .* pyspark>=4\.2,<4\.4\nhint: pip"):
-        _ = spaseq.spark.run_tuples
+        _ = spaseq.spark.match
 
 
 def test_the_versions_of_pyspark_are_those_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:

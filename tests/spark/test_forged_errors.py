@@ -173,6 +173,6 @@ def test_tuples_do_so_too(tmp_path: Path, spark: Any, monkeypatch: pytest.Monkey
     query = ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS")
     frame = spark.createDataFrame([("A", FORGED)], "type string, time string")
     with pytest.raises(EventError) as found:
-        spaseq.spark.collect(spaseq.spark.run_tuples(query, frame))
+        spaseq.spark.collect(spaseq.spark.match(query)(frame))
     assert FORGED in str(found.value)
     assert os.listdir() == []

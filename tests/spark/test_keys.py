@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import datetime
-import json
 import random
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 import ceql
 from ceql.runtime.batch import Partition
 from spaseq.core.engine import Partitions, Window
 from spaseq.core.events import EventBatch, EventOptions
 from spaseq.core.events.batch import encode_texts
-from spaseq.spark.batch.tuples import run_tuples
-from spaseq.spark.streaming.tuple_stream import _places, _Send
-from tests.spark.test_tuple_streams import _in_micro_batches
+from spaseq.spark import match
+from spaseq.spark.tuples.frames import Layout, key_columns
+from spaseq.spark.tuples.plan import Plan
 from tests.spark.test_tuples import _rows
 
 NAN = float("nan")
@@ -37,41 +39,29 @@ POOLS: list[tuple[Any, list[Any]]] = [
 ]
 
 
-def _column(rng: random.Random, size: int) -> pa.Array:
-    kind, pool = rng.choice(POOLS)
-    return pa.array([rng.choice(pool) for _ in range(size)], kind)
-
-
-@pytest.mark.parametrize("brackets", [(("a",),), (("a", "b"),), (("a",), ("b",))])
-def test_equal_keys_go_to_one_bucket(brackets: tuple[tuple[str, ...], ...]) -> None:
+@pytest.mark.spark
+def test_equal_keys_are_equal_to_spark(spark: Any) -> None:
     """Over streams whose columns have different types, as each DataFrame has its own."""
-    rng = random.Random(1)
-    job = _Send(0, EventOptions(), brackets, tuple(range(1 << 20)))  # so many buckets that no two keys share one
-    for _ in range(300):
-        partition = Partition(brackets, Partitions(Window("none")))
-        bucket_of: dict[int, int] = {}
-        for _ in range(2):
-            table = pa.table({"a": _column(rng, 6), "b": _column(rng, 6)})
-            clock = np.arange(6)
-            keys = partition.keys(EventBatch(encode_texts(table), "type", clock, clock), clock).tolist()
-            for key, bucket in zip(keys, _places(table, job).tolist(), strict=True):
-                assert (key < 0) == (bucket < 0), table
-                assert bucket_of.setdefault(key, bucket) == bucket, table
+    values = [(kind, value) for kind, pool in POOLS for value in pool]
+    tables = [pa.table({"a": pa.array([value], kind)}) for kind, value in values if not pa.types.is_uint8(kind)]
+    frames = [spark.createDataFrame(table).coalesce(1) for table in tables]
+    layout = Layout.of(frames, None, EventOptions(from_arrival=True))
+    one = reduce(DataFrame.union, [
+        frame.select(*(F.col("a").alias(f"c{n}") if n == own["a"] else F.lit(None).cast(kind).alias(f"c{n}")
+                       for n, kind in enumerate(layout.kinds)))
+        for frame, own in zip(frames, layout.streams, strict=True)
+    ])  # fmt: skip
+    plan = Plan.of(ceql.compile("SELECT * WHERE A PARTITION BY [a]"))
+    texts = [row[0] for row in one.select(*key_columns(plan, layout)).collect()]
+    partition = Partition((("a",),), Partitions(Window("none")))
+    clock, text_of = np.arange(1), dict[int, Any]()
+    for table, text in zip(tables, texts, strict=True):
+        (key,) = partition.keys(EventBatch(encode_texts(table), "type", clock, clock), clock).tolist()
+        assert (key < 0) == (text is None), table
+        assert text_of.setdefault(key, text) == text, table
 
 
-QUERY = "SELECT * WHERE A AS x ; A AS y PARTITION BY [k]"
 KEYS = [0.0, -0.0, NAN, 1.0, NAN, None, -0.0, 1.0, 0.0, 7.5]
-EVENTS = [{"type": "A", "time": second, "k": key} for second, key in enumerate(KEYS)]
-
-
-def test_zeros_of_both_signs_are_one_key_in_a_stream() -> None:
-    query = ceql.compile(QUERY)
-    expected = sorted((m.start, m.end) for m in query.run(EVENTS))
-    more = [{"type": "end", "time": 100 + i, "k": float(i)} for i in range(40)]
-    schema = pa.schema([("type", pa.string()), ("time", pa.int64()), ("k", pa.float64())])
-    found = _in_micro_batches(query, [*EVENTS, *more], 1, 5, schema)
-    assert sorted((row[0], row[1]) for row in found) == expected != []
-    assert all(json.loads(row[5]) for row in found)
 
 
 @pytest.mark.spark
@@ -84,10 +74,10 @@ def test_zeros_of_both_signs_are_one_key_in_a_batch(spark: Any) -> None:
     for bracket in ("[k]", "[k, l]"):
         query = ceql.compile(f"SELECT * WHERE A AS x ; A AS y PARTITION BY {bracket} WITHIN 9 SECONDS")
         expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(events))
-        assert _rows(run_tuples(query, frame, partitions=5, cut="keys")) == expected != []
+        assert _rows(match(query, positions=True, partitions=5, cut="keys")(frame)) == expected != []
     query = ceql.compile("SELECT * WHERE A AS x ; A AS y FILTER x.d = y.d WITHIN 9 SECONDS")
     days = [datetime.date(2020, 1, 1 + second % 3) for second in range(40)]
     dated = spark.createDataFrame([(*row, day) for row, day in zip(rows, days, strict=True)],
                                   "type string, time long, k double, l string, d date")  # fmt: skip
     expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(dated.toArrow().drop_columns(["l"])))
-    assert _rows(run_tuples(query, dated, partitions=5)) == expected != []
+    assert _rows(match(query, positions=True, partitions=5)(dated)) == expected != []

@@ -88,7 +88,7 @@ def _tuples(spark: Any, path: Path, malformed: str, *texts: str) -> Any:
     )
     running = start_tuples(
         ceql.compile("SELECT * FROM S WHERE A; B WITHIN 9 EVENTS"), tuples, checkpoint=str(path / "state"),
-        output=str(path / "out"), format="json", malformed=malformed, tasks=1, available_now=True,
+        output=str(path / "out"), format="json", malformed=malformed, tasks=1, available_now=True, events=True,
     )  # fmt: skip
     wait(running)
     return progress(running)
@@ -100,8 +100,8 @@ def test_a_stream_of_tuples_goes_on_behind_bad_messages(spark: Any, tmp_path: Pa
     assert _tuples(spark, tmp_path, "drop", *first)["malformed"] == 2
     found = _tuples(spark, tmp_path, "drop", '{"time": "3", "type": "B"}', "[]", '{"time": "9", "type": "C"}')
     assert (found["malformed"], found["events"]) == (3, 4)
-    rows = spark.read.json(str(tmp_path / "out")).select("positions").collect()
-    assert sorted(list(r.positions) for r in rows) == [[0, 1], [0, 2]]
+    rows = spark.read.json(str(tmp_path / "out")).select("events.time").collect()
+    assert sorted(list(r.time) for r in rows) == [["1", "2"], ["1", "3"]]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_a_bad_message_in_a_batch_of_tuples_is_named(spark: Any) -> None:
     frame = parse_json(_messages(spark, '{"time": 1, "type": "A"}', "nonsense", '{"time": 2, "type": "B"}'), SCHEMA)
     query = ceql.compile("SELECT * FROM S WHERE A; B WITHIN 9 EVENTS")
     with pytest.raises(EventError, match="topic trades, partition 1, offset 8: not a JSON object"):
-        spaseq.spark.run_tuples(query, frame)
-    found = spaseq.spark.collect(spaseq.spark.run_tuples(query, frame.where("spaseq_malformed IS NULL")))
+        spaseq.spark.collect(spaseq.spark.match(query)(frame))
+    found = spaseq.spark.collect(spaseq.spark.match(query, positions=True)(frame.where("spaseq_malformed IS NULL")))
     assert found["positions"].to_pylist() == [[0, 1]]
 
 

@@ -16,13 +16,12 @@ from spaseq.core.engine import Settings
 from spaseq.core.errors import OptionError
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.rdf import EventWords, StreamOptions
+from spaseq.spark import match, start_tuples
 from spaseq.spark.batch.job import explain, matches, run
-from spaseq.spark.batch.tuples import run_tuples
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.streaming import tuple_stream
 from spaseq.spark.streaming.checkpoint import check_note
 from spaseq.spark.streaming.graph_stream import StreamWords, stream_matches
-from spaseq.spark.streaming.tuple_stream import stream_tuples
 
 
 def _keywords(function: Callable[..., Any]) -> set[str]:
@@ -38,7 +37,8 @@ def test_type_checkers_know_every_keyword() -> None:
     assert set(StreamWords.__annotations__) == set(QueryWords.__annotations__) | _keywords(stream_matches) - {"format"}
     words = {field.name for field in fields(EventOptions)} - {"from_arrival", "by_type"} | {"time_column", "time_from"}
     assert set(TupleWords.__annotations__) == words
-    assert set(tuple_stream.StreamWords.__annotations__) == words | _keywords(stream_tuples)
+    own = _keywords(match) - {"cut", "partitions", "positions"} | {"tasks"}
+    assert set(tuple_stream.StreamWords.__annotations__) == words | own
 
 
 def test_keywords_make_the_value() -> None:
@@ -54,7 +54,7 @@ def test_keywords_make_the_value() -> None:
 
 @pytest.mark.parametrize("limit", ["time_limit", "memory_limit"])
 def test_limits_that_no_task_looks_at_are_refused_before_spark_is_asked(limit: str) -> None:
-    """By each of the five functions; a session that is asked would answer anything."""
+    """By each of the functions; a session that is asked would answer anything."""
     given: dict[str, Any] = {limit: 1}
     settings = Settings(**given)
     graphs = spaseq.compile("SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?o } }",
@@ -64,9 +64,10 @@ def test_limits_that_no_task_looks_at_are_refused_before_spark_is_asked(limit: s
     for function in (run, matches, stream_matches):
         with pytest.raises(OptionError, match=said):
             list(function(graphs, session, {"S": "s.nt"}))
-    for about in (run_tuples, stream_tuples):
-        with pytest.raises(OptionError, match=said):
-            about(tuples, session)
+    with pytest.raises(OptionError, match=said):
+        match(tuples)(session)
+    with pytest.raises(OptionError, match=said):
+        start_tuples(tuples, session, checkpoint="there")
     assert limit not in explain(graphs)
 
 
@@ -74,11 +75,10 @@ def test_limits_that_no_task_looks_at_are_refused_before_spark_is_asked(limit: s
 def test_the_form_of_files_is_for_readers_of_spark(word: str) -> None:
     query, form = ceql.compile("SELECT * WHERE A"), {"decimal": ".", "encoding": "utf-8", "time_format": "%d.%m.%Y"}
     given: dict[str, Any] = {word: form.get(word, ";")}
-    for about in (run_tuples, stream_tuples):
-        with pytest.raises(OptionError, match=f"{about.__name__} takes no {word}=: Spark reads the files"):
-            about(query, MagicMock(), **given)
-        with pytest.raises(OptionError, match="there is no option types"):
-            about(query, MagicMock(), types={"A": "a.csv"})  # type: ignore[call-arg]
+    with pytest.raises(OptionError, match=f"match takes no {word}=: Spark reads the files"):
+        match(query, **given)
+    with pytest.raises(OptionError, match="there is no option types"):
+        match(query, types={"A": "a.csv"})  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("note", ["", "null", "5", "[]", "[[1, 2]]", '"query"', "[" * 100_000, '{"query": 1', "NaN"])

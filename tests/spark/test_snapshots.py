@@ -6,24 +6,26 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ceql
 import spaseq
 from spaseq.core.errors import OptionError
 from spaseq.rdf import StreamOptions
-from spaseq.spark.batch.cuts import TIME
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.streaming import processor
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.tuple_stream import TupleEvaluation
+from tests.spark.test_tuple_streams import _NUMBER, _packed
 
-TUPLES = StreamOptions(time=TIME, ties="arrival", late="error")
+TUPLES = StreamOptions(time="time", ties="arrival", late="error")
 
 
 def tuples(text: str, names: tuple[str, ...] = ("",), **more: Any) -> TupleEvaluation:
-    return TupleEvaluation(ceql.compile(text), names, TUPLES, None, **more)
+    schema = pa.schema({"type": pa.string(), "time": pa.int64(), _NUMBER: pa.int64()})
+    return TupleEvaluation(_packed(ceql.compile(text), schema, names), TUPLES, **more)
 
 
 def graphs(sequence: str, **options: Any) -> GraphEvaluation:
@@ -77,9 +79,9 @@ def test_a_checkpoint_of_another_version_is_told_as_such() -> None:
             return True
 
         def get(self) -> Any:
-            return (bytes(16) + pickle.dumps(("clock", np.zeros(3))),)
+            return (pickle.dumps(("clock", np.zeros(3))), 0, 0)
 
     operator = processor.Processor(lambda: graphs("A; B"), "run", [], 0)
-    operator._state = State()
+    operator._state = operator._place = State()
     with pytest.raises(OptionError, match="the checkpoint is not of this query and this version: this is no snapshot"):
         operator._load(0)

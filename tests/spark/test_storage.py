@@ -128,7 +128,7 @@ def test_the_local_engine_says_that_spark_reads_such_files(tmp_path: Path, capsy
     assert main(["run", str(tmp_path / "q.rq"), "--stream", "S=s3a://bucket/*.nq"]) == 2
     said = capsys.readouterr().err
     assert "s3a://bucket/*.nq: files of s3a:// are read by Spark" in said and "--engine spark" in said
-    with pytest.raises(OptionError, match=r"hdfs://a/b\.csv: (.|\n)*run_tuples"):
+    with pytest.raises(OptionError, match=r"hdfs://a/b\.csv: (.|\n)*spark.match"):
         list(ceql.compile("SELECT * FROM S WHERE A").run("hdfs://a/b.csv"))
     (tmp_path / "a.nq").write_text(_reading(0, 1, 10) + _reading(1, 3, 12))
     assert len(list(spaseq.compile(HEAT).run({"S": f"file://{tmp_path}/a.nq"}))) == 1

@@ -14,7 +14,8 @@ from pyspark.sql import types as T
 import ceql
 import spaseq.spark
 from spaseq.core.errors import EventError, OptionError
-from spaseq.spark.batch.tuples import as_spark, explain_tuples, run_tuples
+from spaseq.spark import match
+from spaseq.spark.tuples.rows import as_spark
 
 pytestmark = pytest.mark.spark
 
@@ -66,15 +67,16 @@ def _plain(rows: list[dict[str, Any]]) -> list[str]:
 def test_rows_are_those_of_the_local_engine(spark: SparkSession, text: str, cut: str) -> None:
     events = _events(3, 150)
     query = ceql.compile(text)
-    frame = run_tuples(query, _frame(spark, events), cut=cut)
+    frame = _frame(spark, events).transform(match(query, cut=cut, partitions=3))
     found = spaseq.spark.collect(frame).to_pylist()
-    assert found and _plain(found) == _plain(query.run(events).to_arrow().to_pylist())
+    computed = [{name: row[name] for name in query.columns} for row in found]
+    assert found and _plain(computed) == _plain(query.run(events).to_arrow().to_pylist())
 
 
 def test_columns_have_sparks_types_before_any_job(spark: SparkSession) -> None:
-    frame = run_tuples(ceql.compile(QUERIES[0]), _frame(spark, _events(1, 20)))
+    frame = _frame(spark, _events(1, 20)).transform(match(QUERIES[0]))
     kinds = {field.name: type(field.dataType) for field in frame.schema.fields}
-    assert list(kinds) == list(ceql.compile(QUERIES[0]).columns)
+    assert list(kinds) == [*ceql.compile(QUERIES[0]).columns, "match_start", "match_end"]
     assert kinds["id"] is T.IntegerType and kinds["n"] is kinds["total"] is kinds["k"] is T.LongType
     assert kinds["mean"] is kinds["x"] is T.DoubleType and kinds["big"] is T.BooleanType
     assert kinds["since"] is kinds["ended"] is T.TimestampType and kinds["took"] is T.DayTimeIntervalType
@@ -85,14 +87,13 @@ def test_columns_have_sparks_types_before_any_job(spark: SparkSession) -> None:
 
 def test_no_match_gives_no_rows_with_the_same_columns(spark: SparkSession) -> None:
     query = ceql.compile("SELECT a.v, b.name WHERE A AS a ; Z AS b")
-    assert [row.asDict() for row in run_tuples(query, _frame(spark, _events(1, 20))).collect()] == []
-    assert "rows: v, name" in explain_tuples(query)
+    assert _frame(spark, _events(1, 20)).transform(match(query)).collect() == []
 
 
 def test_a_column_of_an_unknown_type_is_refused_by_name(spark: SparkSession) -> None:
     query = ceql.compile("SELECT name, COUNT(a) AS n WHERE A AS a PARTITION BY [name, v]")
     with pytest.raises(OptionError, match="the type of the column name is not known"):
-        run_tuples(query, _frame(spark, _events(1, 20)))
+        _frame(spark, _events(1, 20)).transform(match(query))
 
 
 def test_a_function_of_the_user_reaches_the_tasks(spark: SparkSession) -> None:
@@ -100,7 +101,7 @@ def test_a_function_of_the_user_reaches_the_tasks(spark: SparkSession) -> None:
     ceql.register_function("SCALED", lambda v: v * scale, replace=True)
     query = ceql.compile("SELECT SCALED(a.v) AS s WHERE A AS a FILTER a[SCALED(v) > 12]")
     events = _events(5, 60)
-    found = spaseq.spark.collect(run_tuples(query, _frame(spark, events))).to_pylist()
+    found = spaseq.spark.collect(_frame(spark, events).transform(match(query)).select("s")).to_pylist()
     assert found and _plain(found) == _plain(query.run(events).to_arrow().to_pylist())
 
 

@@ -10,19 +10,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql.pandas.types import from_arrow_type
 
 import ceql
-import spaseq.spark
 from ceql.results.history import Past
-from spaseq.core.engine import Partitions
+from ceql.runtime.batch import Partition
+from spaseq.core.engine import Partitions, Window
 from spaseq.core.errors import EventError, OptionError, QuerySemanticsError
-from spaseq.core.events import EventOptions
+from spaseq.core.events import EventBatch, EventOptions
+from spaseq.core.events.batch import encode_texts
+from spaseq.core.events.timestamps import TimestampAssigner
+from spaseq.core.snapshot import encode
 from spaseq.rdf import StreamOptions
-from spaseq.spark import progress, start_tuples, stream_tuples, wait
-from spaseq.spark.batch.cuts import TIME, TupleCut
-from spaseq.spark.session.tables import plain_name
-from spaseq.spark.streaming.bucket_messages import Parcel
+from spaseq.spark import match, progress, start_tuples, wait
+from spaseq.spark.streaming.processor import _again, _take_batch
 from spaseq.spark.streaming.tuple_stream import TupleEvaluation, _Send, _send
+from spaseq.spark.tuples.columns import has_dates, row_schema
+from spaseq.spark.tuples.frames import Layout
+from spaseq.spark.tuples.plan import Plan
+from spaseq.spark.tuples.rows import Job, PackedJob
 from tests.spark.test_any_column import CONDITIONS, KEYS, _row
 from tests.spark.test_tuples import _CASES as CASES
 from tests.spark.test_tuples import QUERIES, _events, _schema
@@ -30,37 +36,88 @@ from tests.support import harness
 
 pytestmark = pytest.mark.spark
 SCHEMA = "type string, time long, id long, v long, seq long"
+_CLOCK = StreamOptions(time="time", ties="arrival", late="error")
+_NUMBER = "the number"
+
+
+def _packed(query: Any, schema: pa.Schema, names: tuple[str, ...] = ("",), **typing: Any) -> PackedJob:
+    """The work of a bucket whose tuples have these columns; its rows have the events with them."""
+    own = {name: number for number, name in enumerate(schema.names)}
+    kinds = tuple(from_arrow_type(field.type) for field in schema)
+    times = (kinds[own["time"]],) * len(names)
+    layout = Layout((own,) * len(names), ("time",) * len(names), times, kinds)
+    options = EventOptions(**typing)
+    rows = row_schema(query, names, layout, options, (_NUMBER,))
+    return PackedJob.of(Job(query, names, layout, options, has_dates(layout), rows, (_NUMBER,)))
+
+
+def _tuples(table: pa.Table, times: Any, streams: Any, buckets: Any, names: tuple[str, ...]) -> pa.RecordBatch:
+    """Some tuples as `one_frame` gives them, with their buckets."""
+    columns = {f"c{number}": column for number, column in enumerate(table.columns)}
+    columns |= {"time": pa.array(times, pa.int64())}
+    if len(names) > 1:
+        columns |= {"stream": pa.array(streams, pa.int32())}
+    (batch,) = pa.table(columns | {"bucket": pa.array(buckets, pa.int32())}).combine_chunks().to_batches()
+    return batch
 
 
 def _in_micro_batches(
     query: Any, events: list[dict[str, Any]], seed: int, buckets: int, schema: Any = None, names: Any = ("",)
 ) -> list[Any]:
-    """The rows that buckets give; the last event of each stream only says that those before it are complete."""
+    """The numbers of the events of the rows that buckets give; the last event of each stream only says that those
+    before it are complete."""
     rng = random.Random(seed)
-    keys = TupleCut.of(query).keys
-    jobs = [_Send(feed, EventOptions(), keys, tuple(range(buckets if keys else 1))) for feed in range(len(names))]
-    clock = StreamOptions(time=TIME, ties="arrival", late="error")
-    evaluations = [TupleEvaluation(query, tuple(names), clock, None) for _ in jobs[0].buckets]
+    table = pa.Table.from_pylist(events, schema).append_column(_NUMBER, pa.array(range(len(events))))
+    clock = TimestampAssigner(EventOptions(), "<events>", types=())
+    times = [clock.read(table.slice(row, 1)).times[0] for row in range(len(events))]
+    keys = Plan.of(query).keys
+    numbers = Partition(keys, Partitions(Window("none"))).keys if keys else None
+    found_keys = np.zeros(len(events), np.int64)
+    if numbers is not None:
+        clocks = np.arange(len(events))
+        found_keys = numbers(EventBatch(encode_texts(table), "type", clocks, clocks), clocks)
+    bucket_of = [None if key < 0 else int(key) % buckets for key in found_keys.tolist()]
+    send = _Send(len(names), tuple(range(buckets)), drop=False)
+    packed = _packed(query, table.schema, tuple(names))
+    evaluations = [TupleEvaluation(packed, _CLOCK) for _ in range(buckets)]
+    logs: list[list[Any]] = [[evaluation.snapshot()] for evaluation in evaluations]
     found: list[Any] = []
     done = 0
-    table = pa.Table.from_pylist(events, schema)
     while done < len(events):
         size = rng.choice((1, 5, 40))
         rows: list[Any] = []
-        for job, name in zip(jobs, names, strict=True):
+        for feed, name in enumerate(names):
             which = [done + i for i, e in enumerate(events[done : done + size]) if e.get("stream", name) == name]
-            for batch in table.take(pa.array(which, pa.int64())).combine_chunks().to_batches():
-                for sent in _send(job, iter([batch])):
+            if which:
+                batch = _tuples(table.take(pa.array(which)), [times[i] for i in which], [feed] * len(which),
+                                [bucket_of[i] for i in which], names)  # fmt: skip
+                for sent in _send(send, iter([batch])):
                     rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
         done += size
-        for bucket, feed, *_, body in rows:
-            evaluations[bucket].take(feed, Parcel.unpack(body))
         for bucket, evaluation in enumerate(evaluations):
-            found += evaluation.release()
-            if rng.random() < 0.3:
-                evaluations[bucket] = TupleEvaluation(query, tuple(names), clock, None)
-                evaluations[bucket].restore(evaluation.snapshot())
+            own = [(0, body) for to, *_, body in rows if to == bucket]
+            logs[bucket].append((0, own))
+            for part in _take_batch(evaluation, 0, own):
+                found += [[event[_NUMBER] for event in row] for row in part["events"].to_pylist()]
+            if rng.random() < 0.3:  # goes on from a snapshot and what came behind it
+                again = TupleEvaluation(packed, _CLOCK)
+                again.restore(logs[bucket][0])
+                _again(again, [encode((again.words(), *entry)) for entry in logs[bucket][1:]])
+                evaluations[bucket] = again
+                if rng.random() < 0.5:
+                    logs[bucket] = [again.snapshot()]
     return found
+
+
+def _told(session: Any, events: list[dict[str, Any]], schema: Any, times: list[int]) -> list[list[int]]:
+    """What a session gives of events pushed one by one, if it is told the time of each."""
+    found = []
+    for number, (event, time) in enumerate(zip(events, times, strict=True)):
+        own = [event["stream"]] if "stream" in event else []
+        found += session.push(pa.Table.from_pylist([event], schema), *own)
+        if number + 1 < len(events):
+            found += session.advance(time)
+    return [list(m.positions) for m in found]
 
 
 @pytest.mark.parametrize("typing", [{}, {"type": "E"}])
@@ -68,50 +125,49 @@ def test_tuples_without_a_column_of_types(typing: dict[str, Any]) -> None:
     """Taken by ANY, or given a type; the tasks leave it to the evaluation to ask for types."""
     query = ceql.compile(f"SELECT * WHERE {'E' if typing else 'ANY'} AS a ; ANY AS b FILTER a.x < b.x WITHIN 9 SECONDS")
     events = [{"time": time, "x": x} for time, x in enumerate([1, 3, 2, 4])]
-    local = sorted((m.start, m.end) for m in query.run(events, **typing))
-    clock = StreamOptions(time=TIME, ties="arrival", late="error")
-    evaluation = TupleEvaluation(query, ("",), clock, typing)
-    job = _Send(0, EventOptions(**typing), (), (0,))
-    (batch,) = pa.Table.from_pylist([*events, {"time": 99, "x": 0}]).to_batches()
-    for sent in _send(job, iter([batch])):
-        for _, feed, *_, body in zip(*(column.to_pylist() for column in sent.columns), strict=True):
-            evaluation.take(feed, Parcel.unpack(body))
-    assert sorted(tuple(row[:2]) for row in evaluation.release()) == local and len(local) == 5
+    local = sorted(list(m.positions) for m in query.run(events, **typing))
+    table = pa.Table.from_pylist([*events, {"time": 99, "x": 0}]).append_column(_NUMBER, pa.array(range(5)))
+    evaluation = TupleEvaluation(_packed(query, table.schema, **typing), _CLOCK)
+    batch = _tuples(table, [int(t) * 10**9 for t in table["time"].to_pylist()], [], [0] * 5, ("",))
+    for sent in _send(_Send(1, (0,), drop=False), iter([batch])):
+        for body in sent.column("body").to_pylist():
+            evaluation.take(0, body)
+    found = [[e[_NUMBER] for e in row] for part in evaluation.release() for row in part["events"].to_pylist()]
+    assert sorted(found) == local and len(local) == 5
 
 
 @pytest.mark.parametrize(("name", "text"), QUERIES, ids=[name for name, _ in QUERIES])
 def test_random_micro_batches(name: str, text: str) -> None:
     query = ceql.compile(text)
     events = _events(5, 150)
-    local = sorted((m.start, m.end, tuple(m.positions), [dict(e) for e in m.events]) for m in query.run(events))
+    local = sorted(list(m.positions) for m in query.run(events))
     last = events[-1]
     end = {"type": "end", "time": last["time"] + 1000, "id": -1, "v": 0, "seq": last["seq"] + 10_000}
     more = [*({**end, "id": key} for key in range(-1, 10)), {**end, "time": end["time"] + 1}]
-    found = _in_micro_batches(query, [*events, *more], 1, 3)
-    assert sorted((r[0], r[1], tuple(r[2]), json.loads(r[5])) for r in found) == local != []
-    assert all(events[r[0]]["time"] * 10**9 == r[3] and events[r[1]]["time"] * 10**9 == r[4] for r in found)
+    assert sorted(_in_micro_batches(query, [*events, *more], 1, 3 if Plan.of(query).keys else 1)) == local != []
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.place for case in CASES])
 def test_cases(case: harness.Case) -> None:
-    """What a session gives without being closed: a stream has no end."""
+    """What a session gives that is told the times and not closed: a stream has no end."""
     query = ceql.compile(case.query)
     events = [{"time": second, **event} for second, event in enumerate(case.events)]
-    names = query.stream_names(tuple(dict.fromkeys(e["stream"] for e in events if "stream" in e))) if events else ("",)
+    if not events:
+        return
+    names = query.stream_names(tuple(dict.fromkeys(e["stream"] for e in events if "stream" in e)))
     ends = [
         {**events[-1], **({"stream": name} if "stream" in events[-1] else {}), "type": "end", "time": later}
-        for later in (_later(events[-1]["time"], step) for step in range(1, 3) if events)
+        for later in (_later(events[-1]["time"], step) for step in range(1, 3))
         for name in names
     ]
-    schema = _arrow_schema(events) if events else None
+    schema = _arrow_schema(events)
+    clock = TimestampAssigner(EventOptions(), "<events>", types=())
+    given = [*events, *ends[: len(names)]]
+    times = [int(clock.read(pa.Table.from_pylist([event], schema)).times[0]) for event in given]
     with query.open(streams=[name for name in names if name] or None) as session:
-        expected = []
-        for event in [*events, *ends[: len(names)]]:
-            own = [event["stream"]] if "stream" in event else []
-            pushed = session.push(pa.Table.from_pylist([event], schema), *own)
-            expected += [(m.start, m.end, list(m.positions)) for m in pushed]
-    found = _in_micro_batches(query, [*events, *ends], 5, 3, schema, names)
-    assert sorted((r[0], r[1], list(r[2])) for r in found) == sorted(expected)
+        expected = _told(session, given, schema, times)
+    found = _in_micro_batches(query, [*events, *ends], 5, 3 if Plan.of(query).keys else 1, schema, names)
+    assert sorted(found) == sorted(expected)
 
 
 WINDOWS = {
@@ -131,20 +187,24 @@ def test_the_state_does_not_grow_with_the_stream(window: str, formula: str, monk
     monkeypatch.setattr(Partitions, "worth", 2)
     settings = ceql.Settings(forget_keys_after=50 if "PARTITION" in WINDOWS[window] else None)
     query = ceql.compile(f"SELECT * WHERE {formula} {WINDOWS[window]}", settings=settings)
-    job = _Send(0, EventOptions(), TupleCut.of(query).keys, (0,))
-    clock = StreamOptions(time=TIME, ties="arrival", late="error")
-    evaluation = TupleEvaluation(query, ("",), clock, None)
+    schema = pa.schema(
+        {"type": pa.string(), "time": pa.int64(), "seq": pa.int64(), "id": pa.int64(), _NUMBER: pa.int64()}
+    )
+    packed = _packed(query, schema)
+    evaluation = TupleEvaluation(packed, _CLOCK)
     sizes, found = [], 0
     for first in range(0, 20_000, 500):
         seq = np.arange(first, first + 500)
         types = np.select([seq % 50 == 0, seq % 150 == 5], ["A", "B"], "C")
-        events = pa.record_batch({"type": types, "time": seq, "seq": seq, "id": seq // 100})
-        for sent in _send(job, iter([events])):
-            evaluation.take(0, Parcel.unpack(sent.column("body")[0].as_py()))
-        found += sum(1 for _ in evaluation.release())
+        events = pa.table({"type": types, "time": seq, "seq": seq, "id": seq // 100, _NUMBER: seq}).cast(schema)
+        batch = _tuples(events, seq * 10**9, [], np.zeros(500, np.int32), ("",))
+        for sent in _send(_Send(1, (0,), drop=False), iter([batch])):
+            for body in sent.column("body").to_pylist():
+                evaluation.take(0, body)
+        found += sum(part.num_rows for part in evaluation.release())
         state = evaluation.snapshot()
         sizes.append(len(state))
-        evaluation = TupleEvaluation(query, ("",), clock, None)
+        evaluation = TupleEvaluation(packed, _CLOCK)
         evaluation.restore(state)
     assert found > 100
     assert max(sizes[20:]) < 1.1 * max(sizes[:20])
@@ -178,10 +238,10 @@ def test_columns_of_every_type(clause: str) -> None:
     events = _of_every_type(14)
     table = pa.Table.from_pylist(events, FIELDS)
     ends = [{**event, "time": 1000 + n, "type": "end"} for n, event in enumerate(events[:4])]
-    every = pa.Table.from_pylist([*events, *ends], FIELDS).rename_columns([plain_name(n) for n in FIELDS.names])
-    expected = sorted((m.start, m.end, list(m.positions)) for m in query.run(table))
-    found = _in_micro_batches(query, every.to_pylist(), 4, 3, every.schema, ("S",))
-    assert sorted((r[0], r[1], list(r[2])) for r in found) == expected
+    every = pa.Table.from_pylist([*events, *ends], FIELDS)
+    expected = sorted(list(m.positions) for m in query.run(table))
+    found = _in_micro_batches(query, every.to_pylist(), 4, 3 if keys else 1, every.schema, ("S",))
+    assert sorted(found) == expected
     assert bool(expected) == ("[nul]" not in clause)
 
 
@@ -203,32 +263,42 @@ def _arrow_schema(events: list[dict[str, Any]]) -> pa.Schema:
     return pa.schema([(name, kinds[kind]) for name, kind in zip(names, types, strict=True)])
 
 
-def test_late_tuples(tmp_path: Path) -> None:
+def test_late_tuples() -> None:
     query = ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS")
-    for options in (StreamOptions(time=TIME, ties="arrival", late="drop"), StreamOptions(time=TIME, ties="arrival")):
-        evaluation = TupleEvaluation(query, ("",), options, None)
-        evaluation.take(0, Parcel(np.array([5, 3]), np.array([1, 2]), [], "<events>", None))
+    schema = pa.schema({"type": pa.string(), "time": pa.int64(), _NUMBER: pa.int64()})
+
+    def bodies(*times: int) -> list[bytes]:
+        table = pa.table({"type": ["A"] * len(times), "time": times, _NUMBER: times}).cast(schema)
+        batch = _tuples(table, times, [], [0] * len(times), ("",))
+        sent = list(_send(_Send(1, (0,), drop=False), iter([batch])))
+        return [body for part in sent for body in part.column("body").to_pylist()]
+
+    for late in ("drop", "error"):
+        clock = StreamOptions(time="time", ties="arrival", late=late)
+        evaluation = TupleEvaluation(_packed(query, schema), clock)
+        for body in bodies(5, 3):
+            evaluation.take(0, body)
         list(evaluation.release())  # inside a batch there is no order
-        behind = Parcel(np.array([4]), np.array([1]), [], "<events>", None)
-        if options.late == "error":
+        behind, *_ = bodies(4)
+        if late == "error":
             with pytest.raises(EventError, match="goes back in time"):
                 evaluation.take(0, behind)
         else:
             evaluation.take(0, behind)
-            assert evaluation.counts()[:2] == [3, 1]
+            assert evaluation.counts(True)[:2] == [3, 1]
 
 
 @pytest.mark.slow
 def test_a_folder_of_files_with_a_restart(tmp_path: Path, spark: Any) -> None:
     query = ceql.compile(QUERIES[0][1])
     events = _events(6, 200)
-    expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(events))
+    expected = sorted(str([(e["time"], e["v"]) for e in m.events]) for m in query.run(events))
     (tmp_path / "in").mkdir()
 
     def go_on() -> Any:
         frame = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
         running = start_tuples(query, frame, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"),
-                               available_now=True, tasks=2)  # fmt: skip
+                               available_now=True, tasks=2, events=True)  # fmt: skip
         assert wait(running)
         return running
 
@@ -238,25 +308,38 @@ def test_a_folder_of_files_with_a_restart(tmp_path: Path, spark: Any) -> None:
         (tmp_path / "in" / f"{number}.json").write_text(text)
         running = go_on()
     rows = spark.read.parquet(str(tmp_path / "out")).collect()
-    assert sorted((r.start, r.end, tuple(r.positions)) for r in rows) == expected != []
+    assert sorted(str([(e.time, e.v) for e in row.events]) for row in rows) == expected != []
     assert progress(running)["events"] == 201
 
 
-def test_streams_without_times_are_refused(spark: Any) -> None:
-    frame = spark.createDataFrame([("A",)], "type string")
-    query = ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS")
-    with pytest.raises(OptionError, match="no column time or timestamp"):
-        stream_tuples(query, frame)
+def test_streams_without_times_are_refused(spark: Any, tmp_path: Path) -> None:
+    frame = spark.readStream.schema("type string").json(str(tmp_path))
+    with pytest.raises(OptionError, match="WITHIN 9 SECONDS needs the times"):
+        frame.transform(match("SELECT * WHERE A ; B WITHIN 9 SECONDS"))
+    with pytest.raises(OptionError, match="no column of times in the stream"):
+        frame.transform(match("SELECT * WHERE A ; B"))
+
+
+def test_what_a_stream_cannot_do_is_said(spark: Any, tmp_path: Path) -> None:
+    frame = spark.readStream.schema(SCHEMA).json(str(tmp_path))
+    for words, said in (
+        ({"positions": True}, "positions=True is not for a stream"),
+        ({"cut": "one"}, "cut='one' is not"),
+    ):
+        with pytest.raises(OptionError, match=said):
+            frame.transform(match("SELECT * WHERE A ; B", **words))
+    query = ceql.compile("SELECT * FROM S, T WHERE S>A ; T>B")
+    with pytest.raises(OptionError, match="the stream T is no streaming DataFrame"):
+        match(query)({"S": frame, "T": spark.createDataFrame([], SCHEMA)})
 
 
 def test_a_column_that_is_not_there_is_an_error_before_anything_runs(spark: Any) -> None:
     frame = spark.createDataFrame([], "type string, time long, v long")
     for text in ("FILTER a[zz > 1] WITHIN 9 SECONDS", "PARTITION BY [zz] WITHIN 9 SECONDS", "WITHIN 9 [zz]"):
         query = ceql.compile(f"SELECT * WHERE A AS a ; B {text}")
-        for call in (stream_tuples, spaseq.spark.run_tuples):
-            with pytest.raises(QuerySemanticsError, match="no event has an attribute zz") as found:
-                call(query, frame)
-            assert found.value.hint.endswith("are type, time, v")
+        with pytest.raises(QuerySemanticsError, match="no event has an attribute zz") as found:
+            frame.transform(match(query))
+        assert found.value.hint.endswith("are type, time, v")
 
 
 @pytest.mark.slow
@@ -290,7 +373,7 @@ def test_csv_has_lists_as_json(tmp_path: Path, spark: Any) -> None:
     frame = spark.readStream.schema("type string, time long").json(str(tmp_path / "in"))
     query = ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS")
     running = start_tuples(query, frame, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"),
-                           format="csv", available_now=True, tasks=1)  # fmt: skip
+                           format="csv", available_now=True, tasks=1, events=True)  # fmt: skip
     assert wait(running)
     (row,) = spark.read.csv(str(tmp_path / "out"), escape='"').collect()
-    assert row[:3] == ("0", "1", "[0,1]")
+    assert row[:2] == ("1", "2") and json.loads(row[2]) == [{"type": "A", "time": 1}, {"type": "B", "time": 2}]

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 
 import ceql
 import spaseq.spark
-from spaseq.core.errors import EventError, OptionError, SpaseqError
-from spaseq.spark.batch.cuts import TupleCut
-from spaseq.spark.batch.tuples import explain_tuples, run_tuples
+from spaseq.core.errors import EventError, OptionError, QuerySyntaxError, SpaseqError
+from spaseq.spark import explain_match, match
+from spaseq.spark.tuples.plan import Plan
 from tests.support import harness
 
 pytestmark = pytest.mark.spark
@@ -74,17 +74,7 @@ def test_random_tuples_have_the_same_matches(name: str, text: str, spark: Any) -
     events = _events(3, 300)
     expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(events))
     shuffled = spark.createDataFrame(events, "type string, time long, id long, v long, seq long").coalesce(1)
-    assert _rows(run_tuples(query, shuffled, partitions=3)) == expected != []
-
-
-def test_a_hot_key_is_cut_by_time_too(spark: Any) -> None:
-    query = ceql.compile(QUERIES[0][1])
-    events = _events(4, 600, hot=0.9)
-    expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(events))
-    frame = spark.createDataFrame(events, "type string, time long, id long, v long, seq long").coalesce(1)
-    found = run_tuples(query, frame, partitions=4)
-    assert _rows(found) == expected
-    assert found.rdd.getNumPartitions() > 4
+    assert _rows(match(query, positions=True, partitions=3)(shuffled)) == expected != []
 
 
 def test_several_streams(spark: Any) -> None:
@@ -94,21 +84,23 @@ def test_several_streams(spark: Any) -> None:
     schema = "type string, time long, id long, v long, seq long"
     frames = {"S": spark.createDataFrame(one, schema).coalesce(1), "T": spark.createDataFrame(two, schema).coalesce(1)}
     for cut in ("auto", "one"):
-        assert _rows(run_tuples(query, frames, partitions=3, cut=cut)) == expected
+        assert _rows(match(query, positions=True, partitions=3, cut=cut)(frames)) == expected
 
 
 def test_explain_and_refusal(spark: Any) -> None:
     frame = spark.createDataFrame(_events(1, 9), "type string, time long, id long, v long, seq long")
-    assert "partitioned by the key id" in explain_tuples(ceql.compile(QUERIES[1][1]))
-    assert "slices of time that overlap" in explain_tuples(ceql.compile(QUERIES[2][1]))
-    assert "reaches back beyond any window" in explain_tuples(ceql.compile(QUERIES[8][1]))
+    assert "partitioned by the key id" in explain_match(ceql.compile(QUERIES[1][1]))
+    assert "cut into slices of time, each reaching 9,000,000,000 ns further back" in explain_match(
+        ceql.compile(QUERIES[2][1])
+    )
+    assert "reaches back beyond any window" in explain_match(ceql.compile(QUERIES[8][1]))
     with pytest.raises(OptionError, match="cut='slices': what CONSUME forgets"):
-        run_tuples(ceql.compile(QUERIES[8][1]), frame, cut="slices")
+        match(ceql.compile(QUERIES[8][1]), positions=True, cut="slices")(frame)
     with pytest.raises(OptionError, match="no key that may be cut by"):
-        run_tuples(ceql.compile(QUERIES[2][1]), frame, cut="keys")
+        match(ceql.compile(QUERIES[2][1]), positions=True, cut="keys")(frame)
     with pytest.raises(OptionError, match="no such way"):
-        run_tuples(ceql.compile(QUERIES[2][1]), frame, cut="quarters")
-    assert TupleCut.of(ceql.compile(QUERIES[5][1])).behind
+        match(ceql.compile(QUERIES[2][1]), positions=True, cut="quarters")(frame)
+    assert Plan.of(ceql.compile(QUERIES[5][1])).behind
 
 
 STRANGE = "Type string, time long, Price long, st struct<a: int>, month interval month, clock time"
@@ -118,7 +110,7 @@ STRANGE = "Type string, time long, Price long, st struct<a: int>, month interval
 def test_what_is_wrong_with_columns_is_said_before_a_job_runs(stream: bool, spark: Any, tmp_path: Path) -> None:
     def run(conditions: str, frame: Any, **words: Any) -> Any:
         query = ceql.compile(f"SELECT * WHERE A AS a ; B AS b {conditions} WITHIN 9 SECONDS")
-        return (spaseq.spark.stream_tuples if stream else run_tuples)(query, frame, **words)
+        return match(query, **words)(frame)
 
     def frame(columns: str) -> Any:
         return spark.readStream.schema(columns).json(str(tmp_path)) if stream else spark.createDataFrame([], columns)
@@ -143,7 +135,7 @@ def test_what_is_wrong_with_columns_is_said_before_a_job_runs(stream: bool, spar
             run("", frame(STRANGE))
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
-    assert "start" in run("FILTER a[price > 1]", frame(STRANGE)).columns
+    assert run("FILTER a[price > 1]", frame(STRANGE)).columns == ["match_start", "match_end"]
 
 
 def test_columns_that_the_query_does_not_read_are_of_any_type(spark: Any) -> None:
@@ -151,46 +143,50 @@ def test_columns_that_the_query_does_not_read_are_of_any_type(spark: Any) -> Non
     rows = spark.createDataFrame([("A", 1, 5), ("A", 2, 1), ("B", 3, 7)], "Type string, TIME long, Price long")
     frame = rows.selectExpr("*", "INTERVAL '1' MONTH AS month", "TIME'10:00:00' AS clock", "struct(Price) AS st")
     query = ceql.compile("SELECT * WHERE A AS a ; B AS b FILTER a[price > 1] WITHIN 9 SECONDS")
-    found = spaseq.spark.collect(run_tuples(query, frame, partitions=1))
+    found = spaseq.spark.collect(match(query, positions=True, partitions=1)(frame))
     assert found["positions"].to_pylist() == [[0, 2]]
 
 
-def test_what_select_asks_for_and_the_rows_lack_is_said(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
-    query = ceql.compile("SELECT a[name], b[price] WHERE A AS a ; B AS b PARTITION BY [name] WITHIN 9 SECONDS")
-    frame = spark.createDataFrame([], "type string, time long, name string, price long")
-    run_tuples(query, frame, partitions=1)
-    lacking = "positions and times only: SELECT asks for a[name], b[price] and the key is name, which they lack"
-    (warned,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert lacking in warned and "they are no numbers of a DataFrame's rows" in warned
-    assert lacking in explain_tuples(query)
-    plain = explain_tuples(ceql.compile("SELECT * WHERE A ; B WITHIN 9 SECONDS"))
-    assert "SELECT asks" not in plain and "they are no numbers of a DataFrame's rows" in plain
+def test_rows_have_the_key_what_select_lists_and_the_times(spark: Any) -> None:
+    query = "SELECT a[name], b[price] WHERE A AS a+ ; B AS b PARTITION BY [name] WITHIN 9 SECONDS"
+    rows = [("A", 1, "x", 5), ("A", 2, "x", None), ("B", 3, "x", 7), ("B", 4, "y", 8)]
+    frame = spark.createDataFrame(rows, "type string, time long, name string, price long")
+    found = frame.transform(match(query, partitions=2, events=True))
+    assert found.columns == ["name", "a.name", "b.price", "match_start", "match_end", "events"]
+    table = spaseq.spark.collect(found).to_pylist()
+    assert sorted((r["name"], r["a.name"], r["b.price"], r["match_start"], r["match_end"]) for r in table) == [
+        ("x", ["x"], [7], 1, 3), ("x", ["x"], [7], 2, 3), ("x", ["x", "x"], [7], 1, 3)
+    ]  # fmt: skip
+    last = max(table, key=lambda row: len(row["events"]))
+    assert [(event["type"], event["price"]) for event in last["events"]] == [("A", 5), ("A", None), ("B", 7)]
 
 
-@pytest.mark.parametrize("function", [run_tuples, spaseq.spark.stream_tuples])
-def test_what_is_no_query_over_tuples_is_an_error_that_says_what_it_is(function: Any) -> None:
-    graphs = spaseq.compile("SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?o } }")
+def test_what_is_no_query_over_tuples_is_an_error_that_says_what_it_is() -> None:
+    graphs = "SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?o } }"
     tuples = ceql.compile("SELECT * WHERE A")
-    for query, events, said in [
-        ("SELECT * WHERE A", None, f"{function.__name__} takes a compiled query over tuples, and this is a text"),
-        (graphs, None, "this is a spaseq.language.query.Query\nhint: queries over graphs are run by spaseq.spark.run"),
-        (3, None, "this is a builtins.int\nhint: ceql.compile"),
+    given: list[tuple[Any, Any, str]] = [
+        (graphs, None, "this is one over graphs\nhint: spaseq.spark.run"),
+        (spaseq.compile(graphs), None, "this is one over graphs\nhint: spaseq.spark.run"),
+        (3, None, "this is a builtins.int\nhint: match"),
         (tuples, "trades.csv", "the events are neither a DataFrame nor DataFrames by stream, but a builtins.str"),
         (tuples, {"S": [1]}, "the stream S is no DataFrame, but a builtins.list"),
-    ]:
+    ]
+    for query, events, said in given:
         with pytest.raises(OptionError, match=said):
-            function(query, events)
+            match(query)(events)
+    with pytest.raises(QuerySyntaxError, match="expected"):
+        match("SELECT WHERE")
 
 
 def test_what_is_wrong_with_tuples_is_said_on_the_driver(spark: Any) -> None:
     query = ceql.compile("SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] WITHIN 9 SECONDS")
     frame = spark.createDataFrame(_events(1, 9), "type string, time long, id long, v long, seq long")
     with pytest.raises(EventError, match="no column 'kind'"):
-        run_tuples(query, frame, type_column="kind")
+        match(query, positions=True, type_column="kind")(frame)
     with pytest.raises(EventError, match="no column 'when'"):
-        run_tuples(query, frame, time="when")
+        match(query, positions=True, time="when")(frame)
     with pytest.raises(SpaseqError, match="v "):
-        spaseq.spark.collect(run_tuples(query, frame.withColumn("v", F.lit("text"))))
+        spaseq.spark.collect(match(query, positions=True)(frame.withColumn("v", F.lit("text"))))
     with pytest.raises(EventError, match="this event has no seq"):
         worse = frame.withColumn("seq", F.when(F.col("time") > 3, F.col("seq")))
-        spaseq.spark.collect(run_tuples(ceql.compile(QUERIES[4][1]), worse))
+        spaseq.spark.collect(match(ceql.compile(QUERIES[4][1]), positions=True)(worse))

@@ -18,13 +18,13 @@ pytestmark = pytest.mark.spark
 def test_tuples_without_times(spark: Any) -> None:
     frame = spark.createDataFrame([("A", 0), ("B", 5)], "type string, ts long").coalesce(1)
     with pytest.raises(OptionError, match="WITHIN 10 SECONDS needs the times") as told:
-        spaseq.spark.run_tuples(ceql.compile(WITHIN), frame)
+        spaseq.spark.match(ceql.compile(WITHIN), positions=True)(frame)
     assert told.value.hint.startswith('time="ts" takes them')
     two = "SELECT * FROM S, T WHERE S>A ; T>B"
     timed = spark.createDataFrame([("A", 0)], "type string, time long")
     with pytest.raises(OptionError, match="T has times and S has none"):
-        spaseq.spark.run_tuples(ceql.compile(two), {"S": frame, "T": timed})
-    found = spaseq.spark.run_tuples(ceql.compile(WITHIN), frame, time_from="arrival", partitions=1)
+        spaseq.spark.match(ceql.compile(two), positions=True)({"S": frame, "T": timed})
+    found = spaseq.spark.match(ceql.compile(WITHIN), positions=True, time_from="arrival", partitions=1)(frame)
     assert [(row["start"], row["end"]) for row in found.collect()] == [(0, 1)]
 
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 import ceql
-from spaseq.spark.batch.tuples import run_tuples
+from spaseq.spark import match
 from spaseq.spark.ingest.messages import parse_rdf
 from spaseq.spark.session.tables import plain_name, with_own_names
-from spaseq.spark.streaming.tuple_stream import stream_tuples
 from tests.spark.test_tuples import _rows
 
 COLUMNS = (
@@ -51,14 +50,14 @@ def test_in_a_batch(frame: Any, clauses: str) -> None:
     query = ceql.compile(f"SELECT * WHERE A AS x ; B AS y {clauses}")
     frame = frame if clauses.startswith("PARTITION") else frame.withColumn("a.b", frame["`tick``s`"])
     expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(frame.toArrow()))
-    assert _rows(run_tuples(query, frame, partitions=3)) == expected != []
+    assert _rows(match(query, positions=True, partitions=3)(frame)) == expected != []
 
 
 @pytest.mark.spark
 def test_in_a_stream(tmp_path: Path, spark: Any, frame: Any) -> None:
-    query = ceql.compile("SELECT * WHERE A AS x ; B AS y PARTITION BY [`a.b`]")
-    found = stream_tuples(query, spark.readStream.schema(frame.schema).json(str(tmp_path)))
-    assert found.columns == ["start", "end", "positions", "start_time", "end_time", "events"]
+    stream = spark.readStream.schema(frame.drop("Seen").schema).json(str(tmp_path))
+    found = match("SELECT * WHERE A AS x ; B AS y PARTITION BY [`a.b`]", events=True)(stream)
+    assert found.columns == ["a.b", "match_start", "match_end", "events"]
 
 
 @pytest.mark.spark

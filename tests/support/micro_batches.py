@@ -75,20 +75,13 @@ def in_micro_batches(
             for sent in _send_parts(_Send(text, layout, cut), shared, [batch]):
                 rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
         found += _evaluate(rows, evaluations, cut, rng, lambda: GraphEvaluation(text, layout, settled, len(sources)))
-    return found, [evaluation.counts() for evaluation in evaluations]
+    return found, [evaluation.counts(first=True) for evaluation in evaluations]
 
 
 def _cut_into(query: Query, layout: Any, options: Any, buckets: int) -> Cut:
-    class _Spread:
-        """Stands for the session: buckets are numbered from 0."""
-
-    from spaseq.spark.streaming import graph_stream as stream
-
-    before, stream.spread = stream.spread, lambda spark, tasks: tuple(range(tasks))
-    try:
-        return _cut(_Spread(), query, layout, options, buckets)
-    finally:
-        stream.spread = before
+    """The cut, with buckets that are numbered from 0."""
+    found = _cut(query, layout, options, buckets)
+    return replace(found, buckets=tuple(range(len(found.buckets))))
 
 
 def _evaluate(rows: Sequence[Any], evaluations: list[Any], cut: Cut, rng: random.Random, make: Any) -> list[Any]:

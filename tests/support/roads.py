@@ -489,7 +489,7 @@ def _ceql_spark(case: Case, ride: Ride) -> Answers:
     streams = harness.streams_of(case.events)
     given: Any = {"": case.events} if streams is None else streams
     frames = {name: data_frame(ride.spark, events).coalesce(1) for name, events in given.items()}
-    found = spaseq.spark.run_tuples(_compile(case), frames.get("", frames), partitions=_partitions(ride))
+    found = spaseq.spark.match(_compile(case), positions=True, partitions=_partitions(ride))(frames.get("", frames))
     table = spaseq.spark.collect(found).to_pydict()
     return list(zip(table["start"], table["end"], map(tuple, table["positions"]), strict=True))
 

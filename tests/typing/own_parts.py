@@ -80,4 +80,4 @@ def on_spark(frame: Any, events: Sequence[Mapping[str, Any]]) -> Any:
     import spaseq.spark
 
     query = ceql.compile("SELECT * WHERE A ; B")
-    return spaseq.spark.run_tuples(query, frame), query.run(events)
+    return spaseq.spark.match(query)(frame), query.run(events)

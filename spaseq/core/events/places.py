@@ -97,6 +97,6 @@ def _elsewhere(path: str) -> Storage:
     if _storage is None:
         scheme = path.partition(":")[0]
         problem = f"{path}: files of {scheme}:// are read by Spark, and this is the local engine"
-        hint = "--engine spark (spaseq.spark.run; for tuples spaseq.spark.run_tuples), or a copy of the file here"
+        hint = "--engine spark (spaseq.spark.run; for tuples spaseq.spark.match), or a copy of the file here"
         raise OptionError(problem, hint)
     return _storage

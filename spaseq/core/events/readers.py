@@ -264,7 +264,7 @@ def _files(pattern: str, wanted: Collection[str] | None, form: TextForm) -> Iter
     try:
         paths = list(matching(pattern))
     except OptionError as error:
-        raise OptionError(error.problem, "spaseq.spark.run_tuples reads DataFrames from there") from None
+        raise OptionError(error.problem, "spaseq.spark.match takes DataFrames from there") from None
     if not paths:
         raise EventError("no such file", source=pattern, hint="a path, a glob such as 'data/*.csv', or - for stdin")
     for path in paths:

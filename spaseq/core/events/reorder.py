@@ -108,6 +108,10 @@ class Arrivals:
         if self.coming > self.high:
             self._rise(self.coming)
 
+    def hear(self, latest: int) -> None:
+        """Others are given events that count for the order here; the greatest time among them (`loose`)."""
+        self.coming = max(self.coming, latest)
+
     def advance(self, now: int, reason: str = _ADVANCED, hint: str = "") -> None:
         """No event before `now` (ns) will come any more. One that does is late; its error gives `reason` and `hint`."""
         if now >= self.floor:

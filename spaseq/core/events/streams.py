@@ -15,7 +15,7 @@ count the merged stream from 0.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -285,6 +285,13 @@ def _interleave(taken: list[tuple[int, Part]], names: tuple[str, ...]) -> tuple[
     codes = np.concatenate([np.full(len(p), i, np.int32) for i, p in taken])
     order = in_order(whole.times)
     return Part(whole.table.take(order), whole.times[order]), codes[order]
+
+
+def in_one_batch(chunk: Sequence[Part], names: tuple[str, ...], options: EventOptions, position: int) -> EventBatch:
+    """The next events of several streams, a part of each, in order of time; equal times keep the order of the streams.
+    `position` is that of the first."""
+    part, codes = (chunk[0], None) if len(names) == 1 else _interleave(list(enumerate(chunk)), names)
+    return _batch(part, codes, position, names, options, EventCounters())
 
 
 class EventFeed:

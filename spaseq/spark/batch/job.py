@@ -31,11 +31,10 @@ from spaseq.language.results.match import Match
 from spaseq.language.results.solutions import match_table
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.rdf import Counters, term_from_key
-from spaseq.spark.batch.cuts import slices_of
 from spaseq.spark.batch.form import RANK, Form, as_terms, chunks
 from spaseq.spark.batch.slices import SMALL, hindrance, matches_at_the_end, planned_slices, slice_bounds, sliced_matches
 from spaseq.spark.ingest.frames import Streams
-from spaseq.spark.ingest.time_ranges import rows_of
+from spaseq.spark.ingest.time_ranges import rows_of, slices_of
 from spaseq.spark.session.bar import progress_bar
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import clear_errors

@@ -34,7 +34,8 @@ MALFORMED: Final = "spaseq_malformed"
 
 _FORMATS: Final = ("nt", "nq", "ttl", "trig")
 _TERMS: Final = tuple(STATEMENTS.names[3:])
-_PLACE: Final = ("topic", "partition", "offset")
+MESSAGE_PLACE: Final = ("topic", "partition", "offset")
+"""Columns that say where a message stood, as Kafka's do."""
 _ERROR: Final = "error"
 _SHOWN: Final = 100
 """Characters of a message that an error shows."""
@@ -115,22 +116,28 @@ def dead_letters(
     return read.where(why.isNotNull()).withColumn(_ERROR, why).drop(_READ)
 
 
-def readable(table: pa.Table, clock: TimestampAssigner, *, drop: bool = False) -> tuple[pa.Table, np.ndarray]:
-    """Tuples, without `MALFORMED`, and their times (int64, ns). EventError for a message that could not be read, or a
-    time that cannot; with `drop` such tuples are left out."""
+def times_read(table: pa.Table, clock: TimestampAssigner, *, drop: bool = False) -> pa.Array:
+    """The times of tuples (int64, ns), by their column and `MALFORMED`. EventError for a message that could not be
+    read, or a time that cannot; with `drop` these have the time NULL."""
+    bad = np.zeros(table.num_rows, bool)
     if MALFORMED in table.column_names:
         why = table[MALFORMED]
         if why.null_count < len(why) and not drop:
             raise EventError(f"a message cannot be read: {why.drop_null()[0].as_py()}", hint=UNREADABLE)
-        table = table.filter(pc.is_null(why)).drop_columns([MALFORMED])
+        bad = pc.is_valid(why).to_numpy()
+        table = table.drop_columns([MALFORMED])
+    kept = table.filter(pa.array(~bad)) if bad.any() else table
     try:
-        return table, clock.read(table).times
+        times = clock.read(kept).times
     except EventError as error:
         if not drop:
             raise _placed(table, clock, error) from None
-    kept = np.array([_has_time(table.slice(row, 1), clock) for row in range(table.num_rows)], bool)
-    table = table.filter(pa.array(kept))
-    return table, clock.read(table).times
+        for row in np.flatnonzero(~bad).tolist():
+            bad[row] = not _has_time(table.slice(row, 1), clock)
+        times = clock.read(table.filter(pa.array(~bad))).times
+    whole = np.zeros(len(bad), np.int64)
+    whole[~bad] = times
+    return pa.array(whole, mask=bad if bad.any() else None)
 
 
 def _has_time(row: pa.Table, clock: TimestampAssigner) -> bool:
@@ -143,12 +150,12 @@ def _has_time(row: pa.Table, clock: TimestampAssigner) -> bool:
 
 def _placed(table: pa.Table, clock: TimestampAssigner, error: EventError) -> EventError:
     """The error, with the place of the first message whose time cannot be read, where it has one."""
-    if not set(_PLACE) <= set(table.column_names):
+    if not set(MESSAGE_PLACE) <= set(table.column_names):
         return error
     bad = next((n for n in range(table.num_rows) if not _has_time(table.slice(n, 1), clock)), None)
     if bad is None:
         return error
-    row = table.select(_PLACE).slice(bad, 1).to_pylist()[0]
+    row = table.select(MESSAGE_PLACE).slice(bad, 1).to_pylist()[0]
     where = ", ".join(f"{name} {value}" for name, value in row.items())
     hint = "; ".join(said for said in (error.hint, UNREADABLE) if said)
     return EventError(error.problem, source=where, attribute=error.attribute, hint=hint)
@@ -174,11 +181,11 @@ def _check_rdf(messages: DataFrame, column: str, format: str) -> None:
 
 def _place(messages: DataFrame) -> Column:
     """Where each message stood, by the columns of Kafka; null where there are none."""
-    if not set(_PLACE) <= set(messages.columns):
+    if not set(MESSAGE_PLACE) <= set(messages.columns):
         return F.lit(None).cast("string")
-    parts = (F.concat(F.lit(f"{name} "), F.col(name).cast("string")) for name in _PLACE)
+    parts = (F.concat(F.lit(f"{name} "), F.col(name).cast("string")) for name in MESSAGE_PLACE)
     whole = F.concat_ws(", ", *parts)
-    return F.when(reduce(Column.__and__, (F.col(name).isNotNull() for name in _PLACE)), whole)
+    return F.when(reduce(Column.__and__, (F.col(name).isNotNull() for name in MESSAGE_PLACE)), whole)
 
 
 _READ: Final = "spaseq_read"

@@ -8,6 +8,7 @@ plan: a range that is lost with an executor is the same when it is computed agai
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spaseq.core.engine import Window
 from spaseq.rdf import StreamOptions
 
 INDEX_BITS: Final = 33  # monotonically_increasing_id: the partition's number above, the row's below
@@ -42,6 +44,19 @@ def _range_number(value: Column, bounds: Sequence[int], first: int) -> Column:
     middle = len(bounds) // 2
     above = _range_number(value, bounds[middle + 1 :], first + middle + 1)
     return F.when(value < F.lit(bounds[middle]), _range_number(value, bounds[:middle], first)).otherwise(above)
+
+
+def slices_of(coordinate: Column, lows: Sequence[Any], window: Window, *, behind: bool) -> Column:
+    """The numbers of the slices that need a row, one after another; slice k begins at `lows[k]`. A row is needed by its
+    own slice, by those that the window reaches back to it from, and with `behind` by those that it reaches on to, as
+    matches wait for what must not come behind them."""
+    inside = []
+    for k, (low, high) in enumerate(pairwise([*lows, None])):
+        needs = coordinate >= F.lit(window.open_from(low))
+        if high is not None:
+            needs &= coordinate <= F.lit(window.closes_at(high)) if behind else coordinate < F.lit(high)
+        inside.append(F.when(needs, F.lit(k)))
+    return F.explode(F.array_compact(F.array(*inside)))
 
 
 def in_ranges(events: DataFrame, bounds: Iterable[int] | None) -> DataFrame:

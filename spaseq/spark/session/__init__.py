@@ -8,6 +8,7 @@
 * `failures`: Errors across the process boundary: raised in a worker, caught on the driver as the same object.
 * `keeping`: Results of a job that later jobs read again, kept by the cluster.
 * `storage`: Files on any file system that Spark reads, read by Python.
+* `spreading`: Numbers that Spark's hash puts into different tasks, known without a job.
 * `shipping`: This package, sent to the workers of a running session.
 * `query_text`: A query as it travels to the workers.
 * `layout`: The parts of a query that Spark joins, and the cuts at which the engine runs on separately.

@@ -29,10 +29,9 @@ __all__ = [
     "SOLVED",
     "STATE",
     "STATEMENTS",
+    "STATE_PLACE",
     "TERM_MATCHES",
     "TOLD",
-    "TUPLE_MATCHES",
-    "TUPLE_ROWS",
     "batch_of",
     "plain_name",
     "spark_schema",
@@ -104,12 +103,6 @@ TOLD: Final = pa.schema([("?slice", _INT), ("?told", _LONGS), ("?why", _TEXT)])
 no match: in `?told` how many instants are its own, and the `Counters` of what it read; or `?why` it cannot be a slice.
 The names are none that a variable can have."""
 
-TUPLE_MATCHES: Final = pa.schema(
-    [("start", _LONG), ("end", _LONG), ("positions", _LONGS), ("start_time", _LONG), ("end_time", _LONG)]
-)
-"""A match of a CEQL query: positions of its `start` and `end`, its `positions`, all in the merged stream from 0, and
-its `start_time` and `end_time`."""
-
 # -- a stream
 
 PARCELS: Final = pa.schema([("bucket", _INT), *PLACE, ("part", _INT), ("body", _BYTES)])
@@ -121,12 +114,11 @@ MIXED: Final = pa.schema([*PARCELS, ("gpm", _INT), ("number", _INT), ("time", _L
 `body` is null: `feed`, `file_number`, `start` and `part` of the parcel of their event, the place of the `gpm` in the
 layout, the event's `number` in the parcel, its `time`, and `terms` as of SOLUTIONS."""
 
-TUPLE_ROWS: Final = pa.schema([*TUPLE_MATCHES, ("events", _TEXT)])
-"""A match of a CEQL query over streams: `start`, `end`, `positions`, `start_time` and `end_time` as of TUPLE_MATCHES,
-and the matched tuples, `events`, as JSON."""
-
 STATE: Final = pa.schema([("state", _BYTES)])
-"""What Spark keeps for a bucket between batches: a mark and a snapshot, the `state`."""
+"""What Spark keeps for a bucket between batches: a snapshot, or what a batch brought since, the `state`."""
+
+STATE_PLACE: Final = pa.schema([("mark", _BYTES), ("logged", _LONG), ("size", _LONG)])
+"""A `mark` of the state of a bucket, fresh for each batch, and the bytes of what was `logged` and of the snapshot."""
 
 
 def spark_schema(table: pa.Schema) -> StructType:

@@ -10,34 +10,50 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
 
 from spaseq.core.snapshot import expect, seal, unseal
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.rdf import TERMS, StreamOptions, Term, term_key
+from spaseq.spark.batch.form import chunks
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
+from spaseq.spark.session.tables import GRAPH_MATCHES, batch_of
 from spaseq.spark.solving.solutions import at_instant
 from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.watermark import Clock
 
+_ROWS: Final = 10_000
+
 
 class Evaluation(Protocol):
-    """What `spaseq.spark.streaming.processor` runs: `begin` a batch at a time (ns), `take` each parcel in order, then
-    `release` what is complete."""
+    """What `spaseq.spark.streaming.processor` runs: `begin` a batch at a time (ns), `take` each packed parcel in order,
+    then `release` what is complete. `words` are the options that decide what is late and what is complete; to go on
+    from a log they are set again (`use`)."""
 
     def begin(self, now: int) -> None: ...
 
-    def take(self, feed: int, parcel: Parcel) -> None: ...
+    def is_attached(self, body: bytes) -> bool:
+        """True if a parcel only has more rows of the events of the one in front of it."""
 
-    def release(self) -> Iterator[tuple[Any, ...]]: ...
+    def take(self, feed: int, body: bytes) -> None: ...
+
+    def release(self) -> Iterator[pa.Table]: ...
+
+    def words(self) -> tuple[Any, ...]: ...
+
+    def use(self, words: tuple[Any, ...]) -> None: ...
 
     def snapshot(self) -> bytes: ...
 
     def restore(self, state: bytes) -> None: ...
 
-    def counts(self) -> list[int]: ...
+    def counts(self, first: bool) -> list[int]:
+        """Events of all streams and late ones among them, malformed lines and matches so far, runs that are live. What
+        all buckets know alike is counted by the `first`."""
 
 
 class GraphEvaluation:
@@ -56,6 +72,7 @@ class GraphEvaluation:
         idle: int = 0,
     ) -> None:
         compiled = query.compiled()
+        self._columns = graph_rows(len(compiled.variables))
         self._layout = layout
         self._partition = sorted(compiled.checked.partition)
         self._variables = compiled.variables
@@ -72,8 +89,12 @@ class GraphEvaluation:
         """The next batch begins, at `now` (ns) by the clock."""
         self._clock.begin_batch(now)
 
-    def take(self, feed: int, parcel: Parcel) -> None:
+    def is_attached(self, body: bytes) -> bool:
+        return Parcel.unpack(body).attached
+
+    def take(self, feed: int, body: bytes) -> None:
         """The next parcel of a stream, or more rows of the one before. EventError for a late event."""
+        parcel = Parcel.unpack(body)
         if not parcel.attached:
             places, arrived = self._clock.take(feed, parcel.times, parcel.lines, parcel.file)
             self._latest = (places.tolist(), arrived)
@@ -84,17 +105,26 @@ class GraphEvaluation:
             if parcel.told.last:
                 self._clock.close(feed)
 
-    def release(self) -> Iterator[tuple[Any, ...]]:
+    def release(self) -> Iterator[pa.Table]:
         """The rows of the matches that are now complete."""
         self._clock.end_batch()
         mark = self._clock.watermark
         positions = self._clock.complete()
         if mark is None:
             return
-        for match in self._found(positions, mark):
-            self._matches += 1
-            terms = [self._text(match.bindings[v]) if v in match.bindings else None for v in self._variables]
-            yield match.start, match.end, list(match.positions), list(match.times), *terms
+        for found in chunks(self._found(positions, mark), _ROWS):
+            self._matches += len(found)
+            yield pa.Table.from_batches([batch_of(self._columns, map(self._row, found))])
+
+    def _row(self, match: Match) -> tuple[Any, ...]:
+        terms = [self._text(match.bindings[v]) if v in match.bindings else None for v in self._variables]
+        return match.start, match.end, list(match.positions), list(match.times), *terms
+
+    def words(self) -> tuple[Any, ...]:
+        return self._clock.words()
+
+    def use(self, words: tuple[Any, ...]) -> None:
+        self._clock.use(words)
 
     def _found(self, positions: dict[Any, int], mark: int) -> Iterator[Match]:
         ready = sorted((row for row in self._rows if row[0] < mark), key=itemgetter(0, 1, 2))
@@ -137,10 +167,15 @@ class GraphEvaluation:
         self._malformed, self._matches, self._ended = state["counts"]
         self._recogniser.restore(state["recogniser"])
 
-    def counts(self) -> list[int]:
-        """Events of all streams and late ones among them, malformed lines and matches so far, runs that are live."""
+    def counts(self, first: bool) -> list[int]:
         live = self._recogniser.statistics.get("live_runs", 0)
-        return [self._clock.events, self._clock.late, self._malformed, self._matches, live]
+        known = [self._clock.events, self._clock.late] if first else [0, 0]
+        return [*known, self._malformed, self._matches, live]
+
+
+def graph_rows(variables: int) -> pa.Schema:
+    """The columns of matches: GRAPH_MATCHES, and a column for each variable."""
+    return pa.schema([*GRAPH_MATCHES, *((f"v{i}", pa.string()) for i in range(variables))])
 
 
 def _n3(term: Term) -> str:

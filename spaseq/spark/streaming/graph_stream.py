@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Unpack
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -40,14 +39,14 @@ from spaseq.spark.session.connecting import is_connect, task_count
 from spaseq.spark.session.failures import carried_batches, clear_errors
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import QueryOptions, QueryWords
-from spaseq.spark.session.tables import GRAPH_MATCHES
+from spaseq.spark.session.spreading import spread
 from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
 from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, locked, started, unusable
-from spaseq.spark.streaming.evaluation import GraphEvaluation
+from spaseq.spark.streaming.evaluation import GraphEvaluation, graph_rows
 from spaseq.spark.streaming.knowledge_join import attach_knowledge
 from spaseq.spark.streaming.processor import COUNTERS, evaluated
 
-__all__ = ["Reading", "Sink", "begin", "columns_of", "progress", "spread", "start", "stream_matches", "wait"]
+__all__ = ["Reading", "Sink", "begin", "columns_of", "progress", "start", "stream_matches", "wait"]
 
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _KAFKA: Final = "kafka"
@@ -232,12 +231,12 @@ def stream_matches(
         settled = settled_by_names(options.events, sources)
         Input(sources, options.events, settled, query.compiled.timed).check()
         events = parts_of_files(spark, sources, settled, reading or Reading(), count)
-    cut = _cut(spark, query, layout, settled, count)
+    cut = _cut(query, layout, settled, count)
     parcels = send_parcels(events, text, layout, cut, graphs, parts=not is_frames(streams))
     if layout.joined:
         parcels = attach_knowledge(parcels, text, layout, cut, sides, count)
     names = match_table([], query.variables).schema.names[4:]
-    matches = pa.schema([*GRAPH_MATCHES, *((f"v{i}", pa.string()) for i in range(len(names)))])
+    matches = graph_rows(len(names))
     quiet = 0 if idle is None else length_of("idle", idle)
     make = partial(GraphEvaluation, text, layout, settled, len(feeds), keys, loose=is_frames(streams), idle=quiet)
     found = evaluated(parcels, make, matches, cut.buckets[0])
@@ -293,7 +292,7 @@ def columns_of(frame: DataFrame) -> str:
 # -- its pieces
 
 
-def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:
+def _cut(query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:
     """The buckets of a query: as many as tasks where its windows or keys are separate, else one."""
     window = query.compiled.window(options.unit)
     merges = not set(query.checked.partition) <= set(query.variables)  # matches of several keys may be equal
@@ -301,15 +300,7 @@ def _cut(spark: SparkSession, query: Query, layout: Layout, options: StreamOptio
     by_window = layout.by_window and options.time != ARRIVAL and not (layout.by_key and not by_key)
     if not (by_key or by_window):
         return Cut((0,), False, Window("none"))
-    return Cut(spread(spark, tasks), by_key, window if by_window else Window("none"))
-
-
-def spread(spark: SparkSession, tasks: int) -> tuple[int, ...]:
-    """`tasks` integers that Spark's hash puts into as many different tasks."""
-    frame = spark.range(64 * tasks).select(F.col("id").cast("int").alias("id"))
-    rows = frame.select("id", F.pmod(F.hash("id"), F.lit(tasks)).alias("task")).collect()
-    chosen = {row["task"]: row["id"] for row in sorted(rows, key=lambda row: -row["id"])}
-    return tuple(chosen[task] for task in sorted(chosen))
+    return Cut(tuple(spread(tasks)), by_key, window if by_window else Window("none"))
 
 
 @contextmanager

@@ -12,8 +12,8 @@ fresh each time, says whether what is kept is what Spark committed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
@@ -24,9 +24,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from spaseq.core.errors import OptionError
+from spaseq.core.snapshot import decode, encode
 from spaseq.spark.session.failures import MARK, carry
-from spaseq.spark.session.tables import STATE, spark_schema
-from spaseq.spark.streaming.bucket_messages import Parcel
+from spaseq.spark.session.tables import STATE, STATE_PLACE, spark_schema
 from spaseq.spark.streaming.evaluation import Evaluation
 
 COUNTERS: Final = ("events", "late", "malformed", "matches", "live_runs", "state_bytes")
@@ -35,7 +35,6 @@ _COUNT: Final = 1
 _MARK: Final = 16
 _ROWS: Final = 10_000
 _KEPT: Final = 64
-_kept: dict[tuple[str, int], tuple[bytes, Evaluation]] = {}
 
 
 def evaluated(parcels: DataFrame, make: Callable[[], Evaluation], matches: pa.Schema, first: int) -> DataFrame:
@@ -46,7 +45,8 @@ def evaluated(parcels: DataFrame, make: Callable[[], Evaluation], matches: pa.Sc
     # The time of the batch (microseconds), which a batch that is done again has again. As text: Spark writes a number
     # into the code that it makes of the plan, which then is compiled anew for each batch; a text is a reference there.
     timed = parcels.withColumn("now", F.unix_micros(F.current_timestamp()).cast("string"))
-    rows = pa.schema([("kind", pa.int32()), *matches, *((f"total_{name}", pa.int64()) for name in COUNTERS)])
+    numbered = [pa.field(f"m{place}", field.type) for place, field in enumerate(matches)]
+    rows = pa.schema([("kind", pa.int32()), *numbered, *((f"total_{name}", pa.int64()) for name in COUNTERS)])
     found = timed.groupBy("bucket").transformWithStateInPandas(
         statefulProcessor=Processor(make, uuid4().hex, matches, first),
         outputStructType=spark_schema(rows),
@@ -54,12 +54,17 @@ def evaluated(parcels: DataFrame, make: Callable[[], Evaluation], matches: pa.Sc
         timeMode="None",
     )
     observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
-    return observed.where(F.col("kind") == _MATCH).select(*matches.names)
+    named = (F.col(f"m{place}").alias(name) for place, name in enumerate(matches.names))
+    return observed.where(F.col("kind") == _MATCH).select(*named)
 
 
 class Processor(StatefulProcessor):
-    """See `evaluated`. Made on the driver, run by workers. `run` names the query's run, `columns` are those of a match:
-    texts, longs or lists of longs."""
+    """See `evaluated`. Made on the driver, run by workers. `run` names the query's run, `columns` are those of a row.
+
+    The state is a snapshot, and a log of what was taken since: a batch writes what it brought, not all that is held.
+    Once the log is as long as the snapshot, a new one takes the place of both. So a batch writes at most twice what it
+    brings, in the long run, and who goes on from a checkpoint takes no more from the log than from the snapshot.
+    """
 
     def __init__(self, make: Callable[[], Evaluation], run: str, columns: pa.Schema, first: int) -> None:
         self._make = make
@@ -70,6 +75,8 @@ class Processor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._state = handle.getValueState("evaluation", spark_schema(STATE))
+        self._log = handle.getListState("log", spark_schema(STATE))
+        self._place = handle.getValueState("place", spark_schema(STATE_PLACE))
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         return carry(self._mark, self._handle, int(key[0]), rows)
@@ -78,76 +85,101 @@ class Processor(StatefulProcessor):
         pass
 
     def _handle(self, bucket: int, rows: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        parcels: list[tuple[tuple[int, ...], Parcel]] = []
+        bodies: list[tuple[tuple[int, ...], bytes]] = []
         now = 0
         for frame in rows:
             values = (frame[name] for name in ("feed", "file_number", "start", "part", "body"))
             for *place, body in zip(*values, strict=True):
-                parcel = Parcel.unpack(body)
-                parcels.append(((*place, parcel.attached), parcel))
+                bodies.append((tuple(map(int, place)), bytes(body)))
             now = int(frame["now"].iloc[0]) * 1000
-        parcels.sort(key=itemgetter(0))
-        evaluation = self._load(bucket)
-        evaluation.begin(now)
-        for (feed, *_), parcel in parcels:
-            evaluation.take(int(feed), parcel)
-        found: list[tuple[Any, ...]] = []
-        for match in evaluation.release():
-            found.append(match)
-            if len(found) == _ROWS:
-                yield self._frame(found)
-                found.clear()
-        if found:
-            yield self._frame(found)
-        yield self._counters(bucket, evaluation, self._save(bucket, evaluation))
+        held = self._load(bucket)
+        bodies.sort(key=lambda sent: (sent[0], held.evaluation.is_attached(sent[1])))
+        parcels = [(place[0], body) for place, body in bodies]
+        for table in _take_batch(held.evaluation, now, parcels):
+            for batch in table.to_batches(max_chunksize=_ROWS):
+                yield self._frame(batch)
+        entry = encode((held.evaluation.words(), now, parcels))
+        yield self._counters(bucket, held.evaluation, self._save(bucket, held, entry))
 
-    def _load(self, bucket: int) -> Evaluation:
-        held = self._state.get() if self._state.exists() else None
-        state = None if held is None else bytes(held[0])
-        mark, evaluation = _kept.pop((self._run, bucket), (b"", None))
-        if state is not None and evaluation is not None and mark == state[:_MARK]:
-            return evaluation
+    def _load(self, bucket: int) -> _Held:
+        mark, logged, size = self._place.get() if self._place.exists() else (b"", 0, 0)
+        held = _kept.pop((self._run, bucket), None)
+        if held is not None and held.mark == bytes(mark):
+            return held
         evaluation = self._make()
-        if state is not None:
-            try:
-                evaluation.restore(state[_MARK:])
-            except OptionError as error:
-                problem = f"the checkpoint is not of this query and this version: {error.problem}"
-                raise OptionError(problem, "begin with a new checkpoint, or go on with what wrote this one") from error
-        return evaluation
+        try:
+            if self._state.exists():
+                evaluation.restore(bytes(self._state.get()[0]))
+            if logged:
+                _again(evaluation, [bytes(entry) for (entry,) in self._log.get()])
+        except OptionError as error:
+            problem = f"the checkpoint is not of this query and this version: {error.problem}"
+            raise OptionError(problem, "begin with a new checkpoint, or go on with what wrote this one") from error
+        return _Held(evaluation, bytes(mark), int(logged), int(size))
 
-    def _save(self, bucket: int, evaluation: Evaluation) -> int:
+    def _save(self, bucket: int, held: _Held, entry: bytes) -> int:
         """Hands the state to Spark; its size in bytes."""
-        mark = os.urandom(_MARK)
-        state = mark + evaluation.snapshot()
-        self._state.update((state,))
+        held.mark = os.urandom(_MARK)
+        if held.logged + len(entry) <= held.size:
+            self._log.appendValue((entry,))
+            held.logged += len(entry)
+        else:
+            state = held.evaluation.snapshot()
+            self._state.update((state,))
+            if held.logged:
+                self._log.clear()
+            held.logged, held.size = 0, len(state)
+        self._place.update((held.mark, held.logged, held.size))
         while len(_kept) >= _KEPT:
             _kept.pop(next(iter(_kept)))
-        _kept[self._run, bucket] = (mark, evaluation)
-        return len(state)
+        _kept[self._run, bucket] = held
+        return held.logged + held.size
 
-    def _frame(self, matches: list[tuple[Any, ...]]) -> pd.DataFrame:
-        columns: dict[str, Any] = {"kind": pd.Series([_MATCH] * len(matches), dtype="int32")}
-        for field, values in zip(self._columns, zip(*matches, strict=True), strict=True):
-            columns[field.name] = pd.Series(list(values), dtype="int64" if _is_long(field) else object)
+    def _frame(self, matches: pa.RecordBatch) -> pd.DataFrame:
+        columns: dict[str, Any] = {"kind": pd.Series([_MATCH] * matches.num_rows, dtype="int32")}
+        for place, (_, column) in enumerate(matches.to_pandas(integer_object_nulls=True).items()):
+            columns[f"m{place}"] = column
         for name in COUNTERS:
-            columns[f"total_{name}"] = pd.Series([0] * len(matches), dtype="int64")
+            columns[f"total_{name}"] = pd.Series([0] * matches.num_rows, dtype="int64")
         return pd.DataFrame(columns)
 
     def _counters(self, bucket: int, evaluation: Evaluation, size: int) -> pd.DataFrame:
-        events, late, malformed, matches, live = evaluation.counts()
-        known = (events, late) if bucket == self._first else (0, 0)
+        totals = evaluation.counts(bucket == self._first)
         columns: dict[str, Any] = {"kind": pd.Series([_COUNT], dtype="int32")}
-        for field in self._columns:
-            columns[field.name] = pd.Series([_empty(field)], dtype="int64" if _is_long(field) else object)
-        for name, value in zip(COUNTERS, (*known, malformed, matches, live, size), strict=True):
+        nothing = pa.table([pa.nulls(1, field.type) for field in self._columns], self._columns)
+        columns |= {f"m{place}": column for place, (_, column) in enumerate(nothing.to_pandas().items())}
+        for name, value in zip(COUNTERS, (*totals, size), strict=True):
             columns[f"total_{name}"] = pd.Series([value], dtype="int64")
         return pd.DataFrame(columns)
 
 
-def _is_long(field: pa.Field) -> bool:
-    return bool(pa.types.is_int64(field.type))
+@dataclass(slots=True)
+class _Held:
+    """An evaluation, the mark of its state in Spark, and the bytes there of the log and of the snapshot."""
+
+    evaluation: Evaluation
+    mark: bytes
+    logged: int
+    size: int
 
 
-def _empty(field: pa.Field) -> Any:
-    return 0 if _is_long(field) else [] if pa.types.is_list(field.type) else None
+_kept: dict[tuple[str, int], _Held] = {}
+
+
+def _take_batch(evaluation: Evaluation, now: int, parcels: Iterable[tuple[int, bytes]]) -> Iterator[pa.Table]:
+    """The rows of a batch at `now` (ns), of packed parcels by the number of their feed."""
+    evaluation.begin(now)
+    for feed, body in parcels:
+        evaluation.take(feed, body)
+    yield from evaluation.release()
+
+
+def _again(evaluation: Evaluation, log: list[bytes]) -> None:
+    """What was taken since the snapshot, taken again under the words it was taken under; its rows were given."""
+    words = evaluation.words()
+    for entry in log:
+        under, now, parcels = decode(entry)
+        evaluation.use(under)
+        for _ in _take_batch(evaluation, now, parcels):
+            pass
+    evaluation.use(words)

@@ -7,8 +7,8 @@ lateness, and nothing is complete before every stream has said something.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -63,6 +63,19 @@ class Clock:
         instants = "each event an instant" if options.apart else "events of one time an instant"
         return f"{self.feeds} streams with {times}, {instants}"
 
+    def words(self) -> tuple[int, Literal["error", "drop"], int]:
+        """The options that decide what is late and what is complete: lateness, what to do with late events, `idle`."""
+        return self.options.lateness, self.options.late, self.idle
+
+    def use(self, words: tuple[int, Literal["error", "drop"], int]) -> None:
+        """From now on these `words` count."""
+        lateness, late, self.idle = words
+        self.options = replace(self.options, lateness=lateness, late=late)
+        states = [stream.snapshot() for stream in self.streams]
+        self.__post_init__()
+        for stream, state in zip(self.streams, states, strict=True):
+            stream.restore(state)
+
     def snapshot(self) -> tuple[Any, ...]:
         """How far the streams have come, as plain values."""
         streams = [stream.snapshot() for stream in self.streams]
@@ -83,10 +96,18 @@ class Clock:
         Raises EventError for a late one, unless they are to be dropped or `lines` is empty: of all who are given the
         same events one has their lines, and it is enough that one raises.
         """
-        stream = self.streams[feed]
-        numbers = np.arange(stream.seen, stream.seen + len(times), dtype=np.int64)
+        seen = self.streams[feed].seen
+        numbers = np.arange(seen, seen + len(times), dtype=np.int64)
         if self.options.time == ARRIVAL:
             times = numbers * self.options.step
+        late = self.judge(feed, times, lines, file)
+        places = np.stack([times, np.full(len(times), feed), numbers], axis=1)
+        self.waiting = np.concatenate([self.waiting, places[~late]])
+        return places, late
+
+    def judge(self, feed: int, times: np.ndarray, lines: np.ndarray, file: str) -> np.ndarray:
+        """Which of the next events of a stream are late, bool (n,). Errors as of `take`."""
+        stream = self.streams[feed]
         if len(times):
             self.seen[feed] = self.now
             if self.idle and self.released is not None:
@@ -95,10 +116,12 @@ class Clock:
         found, error = stream.judge(times, (lambda row: (file, int(lines[row]))) if len(lines) else None)
         if error is not None:
             raise error
-        late = np.zeros(len(times), bool) if found is None else found
-        places = np.stack([times, np.full(len(times), feed), numbers], axis=1)
-        self.waiting = np.concatenate([self.waiting, places[~late]])
-        return places, late
+        return np.zeros(len(times), bool) if found is None else found
+
+    def hear(self, feed: int, latest: int) -> None:
+        """Others are given events of a stream in this batch; the last of them is at `latest`."""
+        self.seen[feed] = self.now
+        self.streams[feed].hear(latest)
 
     def begin_batch(self, now: int) -> None:
         """A batch begins, at `now` (ns) by the clock."""

@@ -93,7 +93,7 @@ def lost(spark: Any, folder: Path) -> Any:
 def lost_tuples(spark: Any, folder: Path) -> Any:
     """The same for tuples."""
     query = ceql.compile(RISING)
-    frame = spaseq.spark.run_tuples(query, _tuples(spark, 4000), partitions=6, type_column="type", time="at")
+    frame = spaseq.spark.match(query, positions=True, partitions=6, type_column="type", time="at")(_tuples(spark, 4000))
     _kill(1)
     found = spaseq.spark.collect(frame)
     return found.num_rows, _local_tuples(4000).num_rows
@@ -101,8 +101,8 @@ def lost_tuples(spark: Any, folder: Path) -> Any:
 
 def tuples(spark: Any, folder: Path) -> Any:
     query = ceql.compile(RISING)
-    frame = spaseq.spark.run_tuples(query, _tuples(spark, 60), type_column="type", time="at")
-    found = spaseq.spark.collect(frame)
+    frame = spaseq.spark.match(query, positions=True, type_column="type", time="at")(_tuples(spark, 60))
+    found = spaseq.spark.collect(frame).select(["start", "end", "positions"])
     return _texts(found), _texts(_local_tuples(60).select(found.column_names))
 
 
@@ -141,13 +141,12 @@ def tuple_stream(spark: Any, folder: Path) -> Any:
     rows.write.parquet(f"{place}/in")
     running = spaseq.spark.start_tuples(
         query, spark.readStream.schema(rows.schema).parquet(f"{place}/in"), type_column="type", time="at",
-        tasks=2, checkpoint=f"{place}/checkpoint", available_now=True,
+        tasks=2, checkpoint=f"{place}/checkpoint", available_now=True, events=True,
         foreach_batch=lambda frame, number: frame.write.parquet(f"{place}/out/{number}"),
     )  # fmt: skip
     assert spaseq.spark.wait(running)
-    found = spark.read.parquet(f"{place}/out/*").select("start", "end", "positions").toArrow()
-    expected = _local_tuples(60)
-    return _texts(found), _texts(expected.select(found.column_names))
+    found = spark.read.parquet(f"{place}/out/*").selectExpr("transform(events, e -> e.at) AS positions").toArrow()
+    return _texts(found), _texts(_local_tuples(60).select(["positions"]))
 
 
 def wrong(spark: Any, folder: Path) -> Any:

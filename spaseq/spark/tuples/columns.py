@@ -15,13 +15,15 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import NumericType, StructField
+from pyspark.sql.types import DataType, IntegralType, NumericType, StructField
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventOptions
 from spaseq.core.events.columns import column_of
+from spaseq.core.events.time import unit_nanoseconds
 from spaseq.core.events.timestamps import TIME_COLUMNS, TimestampAssigner, no_times, unlike_clocks
-from spaseq.spark.batch.cuts import TupleQuery
+from spaseq.spark.tuples.frames import Layout
+from spaseq.spark.tuples.plan import TupleQuery
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _SOURCE: Final = "<events>"
@@ -33,7 +35,7 @@ def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: 
     Raises the local engine's errors on the columns that are read, found on tables without rows; `EventError` for a
     column of a type that cannot be read, and for a name that several columns have but for case. Runs no job.
     """
-    read = _names_read(query, options)
+    read = (*names_read(query, options), *_times_read(options))
     found = {name: _readable(_renamed(frame, read), read) for name, frame in frames.items()}
     tables = {name: _empty_table(frame) for name, frame in found.items()}
     times, streams = _times_read(options), ", ".join(filter(None, frames)) or _SOURCE
@@ -49,22 +51,24 @@ def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: 
     return found
 
 
-def row_schema(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> pa.Schema | None:
-    """The columns that SELECT computes, with their types; None if it computes none. Runs no job.
+def row_schema(
+    query: TupleQuery, names: tuple[str, ...], layout: Layout, options: EventOptions, events: tuple[str, ...] | None
+) -> pa.Schema:
+    """The columns of rows, with their types: what SELECT computes, keys and times, and with `events` a list of structs
+    of these attributes. Runs no job.
 
     Raises `OptionError` for a column whose type the columns of the DataFrames do not tell.
     """
-    if not query.columns:
-        return None
-    tables = {name: _empty_table(frame) for name, frame in frames.items()}
-    given: dict[str, Any] = {"events": next(iter(tables.values()))} if len(tables) == 1 else {"streams": tables}
-    found = query.run(**given, **options.typing, time_from="arrival")
-    found.count()
-    schema = found.with_times(iso=has_dates(frames, options), unit=options.unit).empty().schema
+    given = {name: _one_type(layout.types(name)) for own in layout.streams for name in own}
+    known = {name: kind for name, kind in given.items() if kind is not None}
     fields = []
-    for field in schema:
-        if pa.types.is_null(field.type):
-            hint = "give the attributes of one bracket of PARTITION BY one type"
+    for field in query.in_order(names, options, iso=has_dates(layout)).types(known, _time_type(layout, options)):
+        unknown = pa.types.is_null(field.type) and known.get(field.name) != pa.null()
+        if unknown and any(bracket[0] == field.name for bracket in query.partition) and field.name not in query.columns:
+            _LOG.warning(f"the rows lack the key {field.name}: its attributes have several types, or none")
+            continue
+        if unknown:
+            hint = "give the attributes of one bracket of PARTITION BY one type, and one name one type in all streams"
             raise OptionError(f"the type of the column {field.name} is not known", hint)
         kind = field.type
         if pa.types.is_timestamp(kind):  # Spark's times and durations are of microseconds
@@ -72,17 +76,35 @@ def row_schema(query: TupleQuery, frames: Mapping[str, DataFrame], options: Even
         elif pa.types.is_duration(kind):
             kind = pa.duration("us")
         fields.append(field.with_type(kind))
+    if events is not None:
+        unlike = [name for name in events if name not in known]
+        if unlike:
+            raise OptionError(
+                f"the column {unlike[0]} has another type in each stream, and events=True has one",
+                "cast it to one type",
+            )
+        structs = pa.struct([(name, known[name]) for name in events])
+        fields.append(pa.field("events", pa.list_(structs)))
     return pa.schema(fields)
 
 
-def has_dates(frames: Mapping[str, DataFrame], options: EventOptions) -> bool:
+def _one_type(kinds: list[DataType]) -> pa.DataType | None:
+    return to_arrow_type(kinds[0], timezone="UTC") if len(kinds) == 1 else None
+
+
+def _time_type(layout: Layout, options: EventOptions) -> pa.DataType:
+    """The type of the times of matches."""
+    if has_dates(layout):
+        return pa.timestamp("us", "UTC")
+    scale = unit_nanoseconds(options.unit)
+    whole = (isinstance(kind, IntegralType) or (kind is None and options.step % scale == 0) for kind in layout.times)
+    return pa.int64() if all(whole) else pa.float64()
+
+
+def has_dates(layout: Layout) -> bool:
     """True if the times of the tuples are dates, or texts of dates, not numbers."""
-    for frame in frames.values():
-        kinds = {field.name: field.dataType for field in frame.schema.fields}
-        named = [kinds[name] for name in _times_read(options) if name in kinds]
-        if named:
-            return not isinstance(named[0], NumericType)
-    return False
+    kind = layout.times[0]
+    return kind is not None and not isinstance(kind, NumericType)
 
 
 def _are_counted(query: TupleQuery, tables: Mapping[str, pa.Table], options: EventOptions) -> bool:
@@ -102,10 +124,11 @@ def _are_counted(query: TupleQuery, tables: Mapping[str, pa.Table], options: Eve
     return bool(untimed)
 
 
-def _names_read(query: TupleQuery, options: EventOptions) -> tuple[str, ...]:
-    """The attributes that the query and the options name, each once."""
+def names_read(query: TupleQuery, options: EventOptions) -> tuple[str, ...]:
+    """The attributes that the query, its rows and the options name, each once, but for the column of times."""
     names = chain(
-        (*([options.type_column or "type"] if options.in_columns else ()), *_times_read(options)),
+        [options.type_column or "type"] if options.in_columns else (),
+        query.in_order(("",), options, iso=False).attributes,
         query.attributes,
         *query.partition,
         (query.window_attribute,),

@@ -1,0 +1,90 @@
+"""The matches over events that come in order, in columns, with rows that stand for themselves.
+
+Callers that sort events, as Spark does, need no clock and no order: they give tables with their times. A row then has
+the keys of its match and its times beside what SELECT computes, as the caller shows it in a table of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ceql.results.history import History
+from ceql.results.matches import Computing, MatchTable
+from ceql.results.selected import Selected, Times
+from ceql.runtime.compiled import CompiledQuery
+from ceql.runtime.run import Run
+from ceql.semantics.selection import with_whole_rows
+from spaseq.core.events import EventOptions
+from spaseq.core.events.streams import in_one_batch
+from spaseq.core.events.timestamps import Part
+from spaseq.core.snapshot import expect
+from spaseq.core.watch import limited_steps
+
+if TYPE_CHECKING:
+    from spaseq.core.engine import MatchBatch
+
+
+class OrderedMatches:
+    """The matches of a query over events of the streams `names`, which come in order of time. `iso`: the times in rows
+    are dates; else numbers in the unit of `options`."""
+
+    def __init__(self, query: CompiledQuery, names: tuple[str, ...], options: EventOptions, iso: bool) -> None:
+        self._query = query
+        self._names = names
+        self._options = options
+        self._selected = Selected(with_whole_rows(query.tree, query.lowered.partition))
+        self._computing = Computing(self._selected, Times(lambda: iso, options.unit), {})
+        self._bindings = query.bindings(query.valuations)
+        self._run = Run(query.lowered, query.program())
+        self._position = 0
+
+    def types(self, attributes: Mapping[str, pa.DataType], times: pa.DataType) -> pa.Schema:
+        """The columns of `MatchTable.rows`, if the types of attributes and of times are these; null for one that is not
+        known."""
+        return self._selected.types(attributes, times)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that rows read."""
+        return self._selected.attributes
+
+    def tables(self, chunks: Iterable[Sequence[Part]]) -> Iterator[MatchTable]:
+        """The matches over all chunks, to the end. A chunk has the next events of each stream; no event of a chunk is
+        before one of the chunk in front of it."""
+        return limited_steps(self._whole(chunks), self._query.settings)
+
+    def _whole(self, chunks: Iterable[Sequence[Part]]) -> Iterator[MatchTable]:
+        for chunk in chunks:
+            yield from self.push(chunk)
+        yield from self._tables(self._run.close())
+
+    def push(self, chunk: Sequence[Part]) -> Iterator[MatchTable]:
+        """The matches that the next events of each stream complete. Exhaust it before the next call."""
+        events = in_one_batch(chunk, self._names, self._options, self._position)
+        if len(events):
+            self._position += len(events)
+            yield from self._tables(self._run.advance(events))
+
+    def wait_until(self, now: int) -> Iterator[MatchTable]:
+        """The matches that wait for nothing but the time `now` (ns), before which no event will come any more."""
+        yield from self._tables(self._run.wait_until(now))
+
+    def _tables(self, found: Iterator[tuple[MatchBatch, History]]) -> Iterator[MatchTable]:
+        for matches, history in found:
+            yield MatchTable.of(matches, history, self._bindings, self._computing)
+
+    def contents(self) -> dict[str, Any]:
+        """The progress, as plain values."""
+        return {"position": self._position, "run": self._run.snapshot()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The opposite of `contents`, of the same query."""
+        self._position = state["position"]
+        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the stream")
+        self._run.restore(state["run"])
+        last, past = self._run.evaluator.last_position, self._run.past.blocks
+        expect(last is None or last < self._position, "the last event is in front of the next")
+        expect(not past or past[-1].positions[-1] + 1 == self._position, "the events up to here")

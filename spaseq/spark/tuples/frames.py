@@ -1,0 +1,277 @@
+"""The tuples of all streams in one DataFrame, each with its time, in the tasks that need them. Nothing runs here.
+
+Its columns are numbered, so names with dots, and names that differ in case alone, do no harm: a `Layout` tells what
+they are. Columns of several streams are one if they have one name and one type. Behind them stand:
+
+* `time`: in ns. Spark computes it of timestamps, dates and whole numbers; of others a Python task does.
+* `stream`: the number of the stream, if there are several.
+* `order`: increases as Spark reads the rows of a stream. Tuples of equal times keep the order of the streams, then
+  this.
+* `low`, `high`: of a slice of time, its first time and that of the next one, NULL for none.
+* `position`: if asked for, the tuple's number in the order of all, from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import Window as Rows
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    IntegralType,
+    LongType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from spaseq.core.events import EventOptions
+from spaseq.core.events.time import unit_nanoseconds
+from spaseq.core.events.timestamps import TIME_COLUMNS, TimestampAssigner
+from spaseq.spark.ingest.messages import MALFORMED, MESSAGE_PLACE, times_read
+from spaseq.spark.session.failures import carried
+from spaseq.spark.session.spreading import spread
+from spaseq.spark.tuples.plan import Plan
+
+_DAY: Final = 86_400_000_000_000
+_ACCURACY: Final = 10_000
+_COARSE: Final = 16
+"""Slices are looked for among every 16th first, then among the 16 behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of the one DataFrame: for each stream the number of the column of each attribute; the column that its
+    times are taken from, and the type of that, None for the order in which Spark reads it. `kinds`: types by number."""
+
+    streams: tuple[Mapping[str, int], ...]
+    clocks: tuple[str | None, ...]
+    times: tuple[DataType | None, ...]
+    kinds: tuple[DataType, ...]
+
+    @staticmethod
+    def of(frames: Iterable[DataFrame], read: frozenset[str] | None, options: EventOptions) -> Layout:
+        """`read`: the attributes that are read; None for all."""
+        numbers: dict[tuple[str, str], int] = {}
+        streams, clocks, times = [], [], []
+        kinds: list[DataType] = []
+        for frame in frames:
+            clock = clock_column(frame.columns, options)
+            clocks.append(clock)
+            times.append(None if clock is None else next(f.dataType for f in frame.schema.fields if f.name == clock))
+            own = {}
+            for field in frame.schema.fields:
+                if (read is None or field.name in read) and field.name != MALFORMED:
+                    number = numbers.setdefault((field.name, field.dataType.json()), len(numbers))
+                    if number == len(kinds):
+                        kinds.append(field.dataType)
+                    own[field.name] = number
+            streams.append(own)
+        return Layout(tuple(streams), tuple(clocks), tuple(times), tuple(kinds))
+
+    def types(self, name: str) -> list[DataType]:
+        """The types that an attribute has."""
+        return [self.kinds[number] for number in self.numbers(name)]
+
+    def numbers(self, name: str) -> list[int]:
+        """The numbers of an attribute's columns."""
+        return list(dict.fromkeys(own[name] for own in self.streams if name in own))
+
+
+def clock_column(names: list[str], options: EventOptions) -> str | None:
+    """The column of a stream that its times are taken from; None for arrival."""
+    if options.from_arrival:
+        return None
+    return options.time or next((name for name in TIME_COLUMNS if name in names), None)
+
+
+def one_frame(frames: list[DataFrame], layout: Layout, options: EventOptions, *, drop: bool = False) -> DataFrame:
+    """All tuples, with `time`, `order`, and `stream` if there are several. With `drop` a tuple whose time cannot be
+    read has none, else that is an error of its task."""
+    timed = [_with_times(frame, number, layout, options, drop) for number, frame in enumerate(frames)]
+    return reduce(DataFrame.union, timed)
+
+
+def _with_times(frame: DataFrame, stream: int, layout: Layout, options: EventOptions, drop: bool) -> DataFrame:
+    own, clock = layout.streams[stream], layout.clocks[stream]
+    places = {field.name: place for place, field in enumerate(frame.schema.fields)}
+    numbered = frame.toDF(*(f"f{place}" for place in range(len(places)))) if places else frame
+    columns = [
+        F.col(f"f{places[name]}").alias(f"c{number}")
+        if (name := next((n for n, k in own.items() if k == number), None)) is not None
+        else F.lit(None).cast(kind).alias(f"c{number}")
+        for number, kind in enumerate(layout.kinds)
+    ]
+    kind = layout.times[stream]
+    tail = [] if frame.isStreaming else [F.monotonically_increasing_id().alias("order")]  # a stream has no such order
+    if len(layout.streams) > 1:
+        tail.append(F.lit(stream).alias("stream"))
+    if clock is None:
+        counted = numbered.select(*columns, *tail)
+        place = F.row_number().over(Rows.orderBy("order")).cast("long") - 1
+        given = [f"c{n}" for n in range(len(columns))]
+        return counted.select(*given, (place * F.lit(options.step)).alias("time"), *counted.columns[len(given) :])
+    time = None if MALFORMED in places else _clock(F.col(f"f{places[clock]}"), kind, options)
+    if time is not None:
+        return numbered.select(*columns, time.alias("time"), *tail)
+    names = tuple(name for name in (clock, MALFORMED, *MESSAGE_PLACE) if name in places)
+    extra = [F.col(f"f{places[name]}").alias(name) for name in names]
+    fields = [StructField(f"c{number}", kind) for number, kind in enumerate(layout.kinds)]
+    schema = StructType([*fields, StructField("time", LongType())])
+    given = numbered.select(*columns, *(column.alias(f"x{k}") for k, column in enumerate(extra)))
+    read = given.mapInArrow(carried(_read_clock, options, names, len(columns), drop), schema)
+    return read.select("*", *tail)
+
+
+def _clock(column: Column, kind: DataType | None, options: EventOptions) -> Column | None:
+    """The time (ns) of a column that Spark computes as the local engine does; None if Python is to. NULL for a time
+    that cannot be held."""
+    if options.time_format is not None:
+        return None
+    match kind:
+        case TimestampType():
+            micros = F.unix_micros(column)
+        case TimestampNTZType():
+            # A time without a zone is in UTC, whatever the session's zone.
+            gone = column - F.lit("1970-01-01").cast("timestamp_ntz")
+            parts = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000))
+            micros = reduce(
+                Column.__add__,
+                ((F.extract(F.lit(part), gone) * F.lit(size)).cast("long") for part, size in parts),
+            )
+        case DateType():
+            return F.unix_date(column).cast("long") * F.lit(_DAY)
+        case IntegralType():
+            return _to_nanoseconds(column.cast("long"), unit_nanoseconds(options.unit))
+        case _:
+            return None
+    return _to_nanoseconds(micros, 1000)
+
+
+def _to_nanoseconds(column: Column, scale: int) -> Column:
+    most = ((1 << 63) - 1) // scale
+    return column if scale == 1 else F.when(column.between(-most, most), column * F.lit(scale))
+
+
+def _read_clock(
+    options: EventOptions, names: tuple[str, ...], count: int, drop: bool, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The batches, whose columns behind `count` are `names`, with their times in place of these."""
+    clock = TimestampAssigner(options, "<events>", types=())
+    for batch in batches:
+        if batch.num_rows:
+            given = pa.table(dict(zip(names, batch.columns[count:], strict=True)))
+            kept = pa.RecordBatch.from_arrays(batch.columns[:count], batch.schema.names[:count])
+            yield kept.append_column("time", times_read(given, clock, drop=drop))
+
+
+# -- in the tasks that need them
+
+
+def with_positions(frame: DataFrame, layout: Layout) -> DataFrame:
+    """The tuples with their numbers in the order of all: one task counts them."""
+    place = F.row_number().over(Rows.orderBy(*_order(layout))).cast("long") - 1
+    return frame.withColumn("position", place)
+
+
+def _order(layout: Layout) -> list[str]:
+    return ["time", *(["stream"] if len(layout.streams) > 1 else []), "order"]
+
+
+def divide(frame: DataFrame, layout: Layout, plan: Plan, tasks: int | None) -> DataFrame:
+    """The tuples in the tasks that need them, in order. `tasks`: how many, at most; None for as many as a stage of the
+    session has, which Spark may make fewer."""
+    order = _order(layout)
+    if tasks == 1 or not (plan.keys or plan.slices):
+        return frame.repartition(1).sortWithinPartitions(*order)
+    if plan.keys:
+        keys = key_columns(plan, layout)
+        kept = frame.where(reduce(Column.__and__, (key.isNotNull() for key in keys)))
+        sent = kept.repartition(*keys) if tasks is None else kept.repartition(tasks, *keys)
+        return sent.sortWithinPartitions(*order)
+    count = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")) if tasks is None else tasks
+    sliced = _cut_into_slices(frame, plan, count)
+    places = F.array(*(F.lit(place) for place in spread(count)))
+    part = F.element_at(places, F.col("slice") + 1)
+    sent = sliced.repartition(part) if tasks is None else sliced.repartition(count, part)
+    return sent.drop("slice").sortWithinPartitions("low", *order)
+
+
+def key_columns(plan: Plan, layout: Layout) -> list[Column]:
+    """For each bracket of the key a value that is the same for equal keys; NULL if a tuple has none."""
+    return [_key(bracket, layout) for bracket in plan.keys]
+
+
+def _key(bracket: tuple[str, ...], layout: Layout) -> Column:
+    """A value that is the same for equal keys: that of the first attribute of a bracket that is not NULL. A whole
+    number or a text as it is, if a bracket has no others; else a text."""
+    kinds = [kind for name in bracket for kind in layout.types(name)]
+    columns = [(F.col(f"c{number}"), layout.kinds[number]) for name in bracket for number in layout.numbers(name)]
+    if not columns:
+        return F.lit(None).cast("string")
+    if all(isinstance(kind, IntegralType) for kind in kinds):
+        plain = [column.cast("long") for column, _ in columns]
+    elif all(isinstance(kind, StringType) for kind in kinds):
+        plain = [column for column, _ in columns]
+    else:
+        plain = [_key_text(column, kind) for column, kind in columns]
+    return plain[0] if len(plain) == 1 else F.coalesce(*plain)
+
+
+def _key_text(column: Column, kind: DataType) -> Column:
+    """Numbers as doubles, so that equal ones of different types have one text; 0.0 and -0.0 are equal, and NaN is NULL,
+    as for the local engine. Dates and timestamps in microseconds. Different keys may share a text: a task partitions
+    again."""
+    match kind:
+        case NumericType():
+            number = column.cast("double")
+            zeroed = F.when(number == 0, F.lit(0.0)).otherwise(number)
+            return F.when(~F.isnan(number), zeroed).cast("string")
+        case DateType() | TimestampType() | TimestampNTZType():
+            time = _clock(column, kind, EventOptions())
+            assert time is not None
+            return time.cast("string")
+    return column.cast("string")
+
+
+def _cut_into_slices(frame: DataFrame, plan: Plan, count: int) -> DataFrame:
+    """Each tuple in the slices that need it: its own, those that the window reaches back to it from, and those that it
+    reaches on to, if matches wait for what must not come behind them. Columns `slice`, `low` and `high` are added.
+
+    Where slices begin is a row that Spark computes of the times: about `count` slices of equal numbers of tuples, none
+    shorter than their overlap, so a tuple is in its own and in its neighbours at most.
+    """
+    shares = F.array(*(F.lit(k / count) for k in range(count)))
+    found = frame.agg(F.percentile_approx("time", shares, _ACCURACY).alias("times"), F.min("time").alias("first"))
+    apart = F.lit(max(plan.overlap, 1))
+    kept = F.aggregate(
+        F.col("times"),
+        F.array("first"),
+        lambda lows, time: F.when(time - F.element_at(lows, -1) >= apart, F.concat(lows, F.array(time))).otherwise(
+            lows
+        ),
+    )
+    lows = found.select(kept.alias("lows"))
+    lows = lows.select("lows", F.filter("lows", lambda _, place: place % _COARSE == 0).alias("coarse"))
+    rough = F.greatest(F.size(F.filter("coarse", lambda low: low <= F.col("time"))) - 1, F.lit(0)) * _COARSE
+    own = rough + F.size(F.filter(F.slice("lows", rough + 1, _COARSE), lambda low: low <= F.col("time"))) - 1
+    placed = frame.crossJoin(F.broadcast(lows)).withColumn("own", F.greatest(own, F.lit(0)))
+    low, high = (F.get("lows", F.col("own") + place) for place in (0, 1))
+    size = F.lit(int(plan.window.size))
+    needs = [F.col("own"), F.when(F.col("time") >= high - size, F.col("own") + 1)]
+    if plan.behind:
+        needs.append(F.when((F.col("own") > 0) & (F.col("time") <= low + size), F.col("own") - 1))
+    names = frame.columns
+    each = placed.select(*names, "lows", F.explode(F.array_compact(F.array(*needs))).alias("slice"))
+    low, high = (F.get("lows", F.col("slice") + place) for place in (0, 1))
+    return each.select(*names, "slice", low.alias("low"), high.alias("high"))

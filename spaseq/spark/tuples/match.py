@@ -1,0 +1,118 @@
+"""The rows of the matches of a query over DataFrames of tuples: analysed at once, computed when somebody asks for
+rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from spaseq.core.errors import OptionError
+from spaseq.core.events import EventOptions
+from spaseq.spark.ingest.messages import MALFORMED
+from spaseq.spark.session.options import refuse_limits
+from spaseq.spark.session.steps import step
+from spaseq.spark.session.tables import spark_schema
+from spaseq.spark.tuples.columns import checked_frames, has_dates, names_read, row_schema
+from spaseq.spark.tuples.frames import Layout, divide, one_frame, with_positions
+from spaseq.spark.tuples.plan import Plan, TupleQuery
+from spaseq.spark.tuples.rows import Job, PackedJob, rows
+
+_LOG: Final = logging.getLogger("spaseq.spark")
+_PLACES: Final = (("start", pa.int64()), ("end", pa.int64()), ("positions", pa.list_(pa.int64())))
+Tuples: TypeAlias = DataFrame | Mapping[str, DataFrame]
+
+
+def analyse(
+    query: TupleQuery, tuples: Tuples, options: EventOptions, *, events: bool, positions: bool
+) -> tuple[dict[str, DataFrame], Job]:
+    """The DataFrames by stream, with the columns that can be read, and the work of a task. Runs nothing.
+
+    Raises `OptionError` and `EventError` for what is wrong with the query, the options or the columns.
+    """
+    named = checked_streams(query, tuples, options)
+    frames = tuple(named.values())
+    layout = Layout.of(frames, None if events else frozenset(names_read(query, options)), options)
+    kept = None
+    if events:
+        kept = tuple(dict.fromkeys(name for frame in frames for name in frame.columns if name != MALFORMED))
+    schema = row_schema(query, tuple(named), layout, options, kept)
+    if positions:
+        schema = pa.schema([*schema, *_PLACES])
+    twice = [name for name in schema.names if schema.names.count(name) > 1]
+    if twice:
+        raise OptionError(
+            f"two columns of the rows have the name {twice[0]}", "SELECT … AS gives the one of the query another"
+        )
+    return named, Job(query, tuple(named), layout, options, has_dates(layout), schema, kept)
+
+
+def batch_rows(
+    query: TupleQuery, tuples: Tuples, options: EventOptions, *, partitions: int | None, cut: str, events: bool,
+    positions: bool,
+) -> DataFrame:  # fmt: skip
+    """The rows of the matches over tuples that are all there. Arguments: those of `spaseq.spark.match`."""
+    if partitions is not None and (type(partitions) is not int or partitions < 1):
+        raise OptionError(f"partitions={partitions}: a stage has at least one task")
+    plan = Plan.of(query, cut)
+    named, job = analyse(query, tuples, options, events=events, positions=positions)
+    whole = one_frame(list(named.values()), job.layout, options)
+    if positions:
+        whole = with_positions(whole, job.layout)
+    for line in plan.explain():
+        _LOG.info(line)
+    find = step(f"find matches in {', '.join(filter(None, named)) or 'one stream'}", rows, PackedJob.of(job))
+    return divide(whole, job.layout, plan, partitions).mapInArrow(find, spark_schema(job.schema))
+
+
+def checked_streams(query: TupleQuery, events: Tuples, options: EventOptions) -> dict[str, DataFrame]:
+    """The DataFrames by stream name, in the order of the FROM clause, with the columns that can be read. Runs nothing.
+
+    Raises `OptionError` for events that are none, else the local engine's errors on the columns.
+    """
+    refuse_form(options)
+    refuse_limits(query.settings)
+    return checked_frames(query, _named_streams(query, events), options)
+
+
+def refuse_form(options: EventOptions) -> None:
+    """Raises `OptionError` for options that say how text files are read."""
+    for word in ("delimiter", "decimal", "quote", "encoding", "time_format"):
+        if getattr(options, word) is not None:
+            raise OptionError(f"match takes no {word}=: Spark reads the files", "spark.read.csv has sep=, encoding=, …")
+
+
+def _named_streams(query: TupleQuery, events: Tuples) -> dict[str, DataFrame]:
+    """The DataFrames by stream name, in the order of the FROM clause; one without a name is stream ''."""
+    if isinstance(events, Mapping):
+        if not events:
+            raise OptionError("no streams to run over", "match(query)({name: DataFrame, …})")
+        for name, frame in events.items():
+            if not is_frame(frame):
+                raise OptionError(f"the stream {name} is no DataFrame, but {kind_name(frame)}", "{name: DataFrame, …}")
+        return {name: events[name] for name in query.stream_names(tuple(events))}
+    if not is_frame(events):
+        problem = f"the events are neither a DataFrame nor DataFrames by stream, but {kind_name(events)}"
+        raise OptionError(problem, "give a DataFrame of Spark, or {name: DataFrame, …}")
+    names = query.stream_names(())
+    if len(names) > 1:
+        raise OptionError(
+            f"the query reads several streams: {', '.join(names)}",
+            "match(query)({name: DataFrame, …}) gives each its own",
+        )
+    return {names[0]: events}
+
+
+def is_frame(value: Any) -> bool:
+    """True for a DataFrame of a session of any kind: before PySpark 4 those of Spark Connect have a class of their
+    own."""
+    return isinstance(value, DataFrame) or type(value).__module__.startswith("pyspark.sql.connect")
+
+
+def kind_name(value: Any) -> str:
+    """What a value is, for errors."""
+    kind = type(value)
+    return f"a {kind.__module__}.{kind.__qualname__}"

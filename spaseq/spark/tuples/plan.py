@@ -1,0 +1,124 @@
+"""How tuples are divided among tasks, so that no answer changes. The query alone decides; nothing runs.
+
+* **keys**: PARTITION BY, or an equality that every event of a match is under, makes substreams that never meet. Not
+  with CONSUME BY ANY, which forgets runs in all partitions.
+* **slices**: a match that ends at time t began at t - ε or later, so a slice of time that reaches ε further back holds
+  every match that ends in it; it reports those and no others. With a NOT at the end it reaches ε further on too, as an
+  absence is known when the window is over. Not with CONSUME, whose effect reaches back beyond any window, nor without a
+  window, nor if the window is measured in events or in an attribute.
+* **one** task otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol
+
+from spaseq.core.engine import Consume, Program, Settings, Window
+from spaseq.core.errors import OptionError
+from spaseq.core.events import EventOptions
+
+WAYS: Final = ("auto", "keys", "slices", "one")
+
+
+class TupleQuery(Protocol):
+    """A query over tuples, as `ceql.compile` makes it. It pickles."""
+
+    compiled: Any
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    def program(self) -> Program: ...
+
+    @property
+    def attributes(self) -> tuple[str, ...]: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def partition(self) -> tuple[tuple[str, ...], ...]: ...
+
+    @property
+    def window_attribute(self) -> str | None: ...
+
+    def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]: ...
+
+    def open(self, *arguments: Any, **words: Any) -> Any:
+        """A session; `streams` and the options of the language by their names."""
+
+    @property
+    def identity(self) -> Mapping[str, str]: ...
+
+    def reopened(self, contents: dict[str, Any]) -> Any: ...
+
+    def run(self, *arguments: Any, **words: Any) -> Any:
+        """Matches; `streams` and the options of the language by their names."""
+
+    def in_order(self, names: tuple[str, ...], options: EventOptions, *, iso: bool) -> Any:
+        """The matches over events that come in order, as rows that stand for themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`keys`: the brackets of PARTITION BY that tuples are sent by. `slices`: true if they are cut by time. `window` is
+    that of the query; with `behind`, a slice also holds what the window reaches on to. `why`: what hinders slices."""
+
+    keys: tuple[tuple[str, ...], ...]
+    slices: bool
+    window: Window
+    behind: bool
+    why: str
+
+    @staticmethod
+    def of(query: TupleQuery, way: str = "auto") -> Plan:
+        """The plan of a query. Raises `OptionError` for a way that is not known, or would change an answer."""
+        if way not in WAYS:
+            raise OptionError(f"cut={way!r}: no such way to cut", f"one of {', '.join(WAYS)}")
+        program = query.program()
+        why = _hindrance(query, program)
+        keys = () if program.choice.consume is Consume.ANY else query.partition
+        found = Plan(keys, not why, program.window, program.absent is not None, why)
+        if way == "keys" and not keys:
+            raise OptionError("cut='keys': the query has no key that may be cut by", "cut='auto'")
+        if way == "slices" and why:
+            raise OptionError(f"cut='slices': {why}", "cut='auto'")
+        if way == "one":
+            return replace(found, keys=(), slices=False, why="as it was asked for")
+        return replace(found, keys=()) if way == "slices" else replace(found, slices=not keys and not why)
+
+    @property
+    def overlap(self) -> int:
+        """How far (ns) a slice reaches beyond its own times, over both ends."""
+        return int(self.window.size) * (2 if self.behind else 1)
+
+    def explain(self) -> Iterator[str]:
+        """A line on each decision."""
+        if self.keys:
+            names = ", ".join(" or ".join(bracket) for bracket in self.keys)
+            yield f"partitioned by the key {names}: one shuffle"
+        elif self.slices:
+            yield (
+                f"cut into slices of time, each reaching {self.window.size:,} ns further back: one shuffle; the times "
+                "alone are read once before, to see where slices begin"
+            )
+        else:
+            yield f"recognised in one task: {self.why}"
+
+
+def _hindrance(query: TupleQuery, program: Program) -> str:
+    """What hinders slices of time; empty for nothing."""
+    window = program.window
+    if program.choice.forgets:
+        named = "CONSUME" if program.choice.after is None else "AFTER MATCH or SELECT FIRST"
+        return f"what {named} forgets reaches back beyond any window"
+    if window.by_position:
+        return "a window in EVENTS counts all events in front" + (" of its partition" if query.partition else "")
+    if query.window_attribute is not None:
+        return "the window is measured in an attribute, which may not grow as time does"
+    return "" if window.slides else "without WITHIN a match may begin anywhere"
