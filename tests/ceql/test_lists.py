@@ -225,6 +225,19 @@ def test_means_of_times_are_exact() -> None:
         assert query.run(table).to_arrow()["mean"].cast(pa.int64()).to_pylist() == [wanted]
 
 
+@pytest.mark.parametrize("cut", [0, 3, 6, 9])
+def test_snapshots_keep_means_of_times(cut: int) -> None:
+    rows = [{"type": kind, "at": START + datetime.timedelta(minutes=n * n)} for n, kind in enumerate("AABAABABAB")]
+    query = ceql.compile("SELECT * WHERE A+ AS a ; B AS b FILTER b.at - AVG(a.at) < 20 MINUTES")
+    wanted = sorted(match.positions for match in query.run(rows))
+    with query.open() as session:
+        found = [match.positions for row in rows[:cut] for match in session.push(row)]
+        state = session.snapshot()
+    with query.open(state) as session:
+        found += [match.positions for row in rows[cut:] for match in session.push(row)]
+    assert len(wanted) > 10 and sorted(found) == wanted
+
+
 def test_a_sum_beyond_64_bits_is_null() -> None:
     long = datetime.timedelta(days=100_000)
     query = ceql.compile("SELECT SUM(a.took) AS c, AVG(a.took) AS m WHERE A:{2} AS a : B")
