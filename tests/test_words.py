@@ -15,7 +15,7 @@ LIMITS = {
     "whoever": 6,
     "who": 12,
     "told": 18,
-    "participle": 336,
+    "participle": 330,
 }
 """Kind -> its places today. A change that mends some lowers the number here."""
 

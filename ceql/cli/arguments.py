@@ -26,7 +26,7 @@ EVALUATOR_HELP: Final = (
 )
 _SCHEMA_HELP: Final = (
     "check the query against these attributes: lines NAME: KIND or TYPE.NAME: KIND, or JSON; kinds are number, text, "
-    "truth, time and list (default: the columns of CSV and Parquet files)"
+    "truth, time, duration, list and texts (default: the columns of CSV and Parquet files)"
 )
 
 

@@ -183,7 +183,7 @@ def _compare(symbol: str, left: Operand, right: Operand, count: int, node: ast.C
     elif operand_kind(left) != operand_kind(right) or (isinstance(left, TruthColumn) and COMPARISONS[symbol].is_order):
         raise values.mismatch(operand_kind(left), operand_kind(right), print_expression(node))
     if isinstance(left, ListColumn):
-        raise values.mismatch("list", "list", print_expression(node))
+        raise values.mismatch(left.kind, left.kind, print_expression(node))
     known = left.known if isinstance(right, Constant) else both_known(left.known, right.known)
     if isinstance(left, NumberColumn):
         return _settle(compare(symbol, left, right if isinstance(right, NumberColumn) else other), known)

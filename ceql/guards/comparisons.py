@@ -301,7 +301,7 @@ def double_codes(values: np.ndarray) -> np.ndarray:
 
 def kind_of(column: Column) -> str:
     """The kind of a column's values: "double", "whole", "number" (doubles that hold whole numbers, too), "text",
-    "truth", "time", "list" or "mixed"."""
+    "truth", "time", "list", "texts" or "mixed"."""
     if isinstance(column, NumberColumn):
         if column.whole is not None:
             return "number"

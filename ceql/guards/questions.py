@@ -17,6 +17,7 @@ import numpy as np
 from ceql.guards.comparisons import KINDS, Texts, coded, decode, double_codes, kind_of
 from ceql.guards.guard import Guard
 from ceql.operators.arithmetic import ARITHMETIC
+from ceql.operators.values import ELEMENTS
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, has_uncoded
 from spaseq.core.automata import Avoid, Leave, Take
@@ -96,7 +97,7 @@ class Question:
             kind = kind_of(column)
             if {kind, self._kinds[i]} == {"double", "number"}:
                 kind = "number"
-            elif kind in ("list", "mixed") or self._kinds[i] not in (None, kind):
+            elif kind in (*ELEMENTS, "mixed") or self._kinds[i] not in (None, kind):
                 return False
             if kind == "number" and _is_far(column):
                 return False

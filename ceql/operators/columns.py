@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ceql.operators.values import ARROW_TYPES, kind_of
+from ceql.operators.values import ARROW_TYPES, ELEMENTS, kind_of
 from spaseq.core.events import (
     Column,
     Duration,
@@ -98,7 +98,7 @@ def column_from(found: Sequence[Any]) -> Column | None:
     kinds = {kind_of(value) for value in (next(v for v in found if type(v) is one) for one in classes)}
     if not kinds:
         return None
-    if len(kinds) > 1 or "list" in kinds:
+    if len(kinds) > 1 or kinds & ELEMENTS.keys():
         raise ByRow
     (kind,) = kinds
     if kind == "text":
@@ -191,7 +191,7 @@ def choose(parts: Sequence[tuple[np.ndarray, Operand]], count: int) -> Column | 
     kinds = {operand_kind(operand) for _, operand in some}
     if not kinds:
         return None
-    if len(kinds) > 1 or kinds & {"list", "mixed"}:
+    if len(kinds) > 1 or kinds & {*ELEMENTS, "mixed"}:
         raise ByRow
     (kind,) = kinds
     if kind == "text":

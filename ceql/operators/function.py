@@ -20,7 +20,7 @@ from spaseq.core.errors import EventError
 from spaseq.core.events import TextColumn
 
 _COUNTS: Final = ("no", "one", "two", "three", "four")
-_EXAMPLES: Final = {"list": "history", "text": "name", "truth": "open", "time": "day"}
+_EXAMPLES: Final = {"list": "history", "list/texts": "history", "text": "name", "truth": "open", "time": "day"}
 _FREE: Final = ("any", "event", "ordered")
 """Arguments of several kinds, which `work` itself checks."""
 
@@ -36,12 +36,14 @@ class Function:
     `takes` has a kind of values for each argument (`ceql.operators.values.kind_of`), or several, "time/text"; or
     "ordered", "any", or "event", which is any value or a variable alone. The last `optional` arguments may be left out;
     with `repeats` the last one may come any number of times. `gives` is the kind of the result, "argument" for that of
-    the first argument, or "cast" for the one that the second argument names. `work` is a function of the arguments'
-    values, none of them NULL unless `takes_null`; its result is None for NULL. `columns` is a function of columns and
-    `Constant`s, none of them NULL throughout unless `takes_null`, and the number of events. It gives a column, and
-    NotImplemented if it has no answer for these. `constants` are the places of arguments that must be constants.
-    `check` takes the arguments before the first event, None for those that are not constants; it raises `EventError`
-    for wrong ones.
+    the first argument, "collected" for a list of such, or "cast" for the one that the second argument names. `work` is
+    a function of the arguments' values, none of them NULL unless `takes_null`; its result is None for NULL. `columns`
+    is a function of columns and `Constant`s, none of them NULL throughout unless `takes_null`, and the number of
+    events. It gives a column, and NotImplemented if it has no answer for these. `constants` are the places of arguments
+    that must be constants. `check` takes the arguments before the first event, None for those that are not constants;
+    it raises `EventError` for wrong ones.
+
+    `quantifier` is ANY or ALL for `x < ANY(list)`, and `symbol` the comparison of x with the elements.
 
     An aggregate has states: `start`, `add` gives the next one for a value in order of positions, NULL too, and `work`
     the result of the last. States are hashable and small.
@@ -60,6 +62,8 @@ class Function:
     constants: tuple[int, ...] = ()
     check: Callable[..., None] | None = None
     sample: str = ""
+    symbol: str = ""
+    quantifier: str = ""
 
     @property
     def count(self) -> str:
@@ -109,13 +113,15 @@ class Function:
     def wrong(self, place: int, kind: str) -> EventError:
         """The error for an argument of another kind."""
         wanted, found = self.kind_at(place), KIND_WORDS[kind]
-        if len(self.takes) == 1:
+        if self.quantifier:
+            problem = f"{self.quantifier} is of {plural(wanted)}, and this is {found}"
+        elif len(self.takes) == 1:
             problem = f"{self.name} is of {kind_words(wanted)}, and this is {found}"
         elif len({*self.takes}) == 1 and not self.optional and not self.repeats:
             problem = f"{self.name} is of {self.count} {plural(wanted)}, and this is {found}"
         else:
             problem = f"argument {place + 1} of {self.name} is {kind_words(wanted)}, and this is {found}"
-        hint = "[1.5, 2, 3.5] in JSON" if wanted == "list" else ""
+        hint = {"list": "[1.5, 2, 3.5] in JSON", "list/texts": "[1.5, 2] or ['a', 'b'] in JSON"}.get(wanted, "")
         if kind == "number" and "time" in wanted:
             hint = "TO_TIME(x.time, 's') makes a time of a number of seconds, with 'ms' of milliseconds"
         return EventError(problem, hint=hint)

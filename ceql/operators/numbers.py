@@ -169,7 +169,14 @@ def _logarithms(values: np.ndarray) -> np.ndarray:
 
 
 _FLOOR, _CEIL = _towards(np.floor), _towards(np.ceil)
-_POWER, _SQRT = _of_doubles(np.power), _of_doubles(np.sqrt)
+
+
+def _powers(base: Any, exponent: Any) -> Any:
+    """Of -0.0 those of 0.0, which it is equal to: registers of the kernels hold the one for the other."""
+    return np.power(base + 0.0, exponent)
+
+
+_POWER, _SQRT = _of_doubles(_powers), _of_doubles(np.sqrt)
 _LN, _EXP = _of_doubles(_logarithms), _of_doubles(np.exp)
 
 NUMBERS: Final = (

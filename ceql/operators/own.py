@@ -27,6 +27,8 @@ from spaseq.core.own_functions import OwnFunctions
 from spaseq.core.slips import did_you_mean
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
+_WORDS: Final = ("PREV", "ANY", "SOME", "ALL")
+"""Words before parentheses that are no rows of the table of functions."""
 _KINDS: Final = ("number", "text", "truth", "time", "duration")
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
@@ -55,7 +57,7 @@ def register_function(
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise OptionError(f"{name!r} is no name of a function", "letters, digits and _, not beginning with a digit")
     upper = name.upper()
-    if upper == "PREV" or (upper in FUNCTIONS and upper not in OWN):
+    if upper in _WORDS or (upper in FUNCTIONS and upper not in OWN):
         raise OptionError(f"{upper} is a function of CEQL", "choose another name")
     if returns not in _KINDS:
         raise OptionError(f"returns={returns!r}", did_you_mean(str(returns), _KINDS) or f"one of {', '.join(_KINDS)}")

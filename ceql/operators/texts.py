@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from ceql.operators.columns import Constant, Operand, compact, renamed_texts
 from ceql.operators.function import Function
+from ceql.operators.sets import is_member
 from ceql.operators.values import kind_of, mismatch
 from spaseq.core.errors import EventError
 from spaseq.core.events import NumberColumn, TextColumn, TruthColumn, text_array, truths_of
@@ -75,8 +76,10 @@ def _position(part: str, text: str) -> int:
 
 
 def _contains(whole: Any, part: Any) -> bool:
-    """A text contains a text, a list a number."""
-    if isinstance(whole, str) != isinstance(part, str):
+    """A text contains a text, a list an element."""
+    if isinstance(whole, tuple):
+        return is_member(part, whole)
+    if not isinstance(part, str):
         raise mismatch(kind_of(whole), kind_of(part), "CONTAINS")
     return part in whole
 
@@ -257,11 +260,11 @@ TEXTS: Final = (
              sample="LTRIM(x.name)"),
     Function("RTRIM", ("text", "text"), "text", _trim_right, optional=1, columns=_by_kernel(_trim_by(pc.utf8_rtrim)),
              sample="RTRIM(x.name)"),
-    Function("LENGTH", ("text/list",), "number", len, columns=_by_kernel(pc.utf8_length)),
+    Function("LENGTH", ("text/list/texts",), "number", len, columns=_by_kernel(pc.utf8_length)),
     Function("SUBSTRING", ("text", "number", "number"), "text", _substring, optional=1, columns=_by_kernel(_slice),
              sample="SUBSTRING(x.name, 1, 3)"),
     Function("POSITION", ("text", "text"), "number", _position, sample="POSITION('@', x.name)"),
-    Function("CONTAINS", ("text/list", "text/number"), "truth", _contains, columns=_by_kernel(pc.match_substring),
+    Function("CONTAINS", ("text/list/texts", "text/number"), "truth", _contains, columns=_by_kernel(pc.match_substring),
              sample="CONTAINS(x.name, 'adm')"),
     Function("STARTSWITH", ("text", "text"), "truth", str.startswith, columns=_by_kernel(pc.starts_with),
              sample="STARTSWITH(x.name, 'adm')"),

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ceql.operators.columns import Constant, Operand, both_known
+from ceql.operators.columns import ByRow, Constant, Operand, both_known
 from ceql.operators.function import Function
 from ceql.operators.values import INT64, kind_of, mismatch, text_of, time_of
 from ceql.operators.zones import SECOND, check_zone, offset_at, offsets_at, utc_of
@@ -58,11 +58,24 @@ def move(symbol: str, left: Any, right: Any) -> Any:
         total = int(left) + int(right) if symbol == "+" else int(left) - int(right)
         return _fit(total, kind)
     if kind == "number":
-        return int(left) / int(right) if right else None
+        return float(left) / float(right) if right else None
     if symbol == "*":
         span, number = (left, right) if kinds[0] == "duration" else (right, left)
         return _fit(int(span) * number, kind) if isinstance(number, int) else _round(float(span) * number)
-    return _round(int(left) / right) if right else None
+    if isinstance(right, int):
+        return _fit(_quotient(int(left), right), kind) if right else None
+    return _round(float(left) / right) if right else None
+
+
+def nearest(total: Any, count: Any, start: int = 0) -> Any:
+    """`start + total / count`, ints or int64 arrays, to the nearest whole number; of two the even one. `count` > 0."""
+    below, rest = start + total // count, total % count
+    return below + ((rest > count - rest) | ((rest == count - rest) & (below % 2 == 1)))
+
+
+def _quotient(total: int, count: int) -> int:
+    """`nearest`, for a `count` that is not 0."""
+    return int(nearest(total, count) if count > 0 else nearest(-total, -count))
 
 
 def _fit(total: int, kind: str) -> Instant | Duration | None:
@@ -83,6 +96,8 @@ def moved_columns(symbol: str, left: Operand, right: Operand, what: str) -> Oper
     kind = KINDS.get((kinds[0], symbol, kinds[1]))
     if kind is None:
         raise mismatch(*kinds, what)
+    if kind == "duration" and any(isinstance(side, NumberColumn) and side.whole is not None for side in (left, right)):
+        raise ByRow  # a whole number is multiplied exactly
     (a, known_a), (b, known_b) = _array(left), _array(right)
     known = both_known(known_a, known_b)
     with np.errstate(all="ignore"):
@@ -98,6 +113,11 @@ def moved_columns(symbol: str, left: Operand, right: Operand, what: str) -> Oper
             near = np.flatnonzero(~fits)
             wide = [np.broadcast_to(side, fits.shape)[near].tolist() for side in (a, b)]
             fits[near] = [one * two in INT64 for one, two in zip(*wide, strict=True)]
+        elif symbol == "/" and kind == "duration" and a.dtype == b.dtype:
+            if ((b == INT64[0]) | ((a == INT64[0]) & (b < 0))).any():
+                raise ByRow  # 64 bits do not hold -a or -b
+            fits = np.broadcast_to(b != 0, np.broadcast(a, b).shape)
+            found = nearest(np.where(b < 0, -a, a), np.abs(np.where(b == 0, 1, b)))
         else:
             real = a.astype(np.float64) * b if symbol == "*" else a / b
             fits = np.broadcast_to(True if symbol == "*" else b != 0, real.shape)

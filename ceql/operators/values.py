@@ -1,6 +1,7 @@
 """The values of CEQL, their kinds, and comparisons of single ones; on columns see `ceql.expressions.vectorized`.
 
-Values are int, float, str, bool, `Instant` (a time), `Duration`, tuples of floats (lists) and None (NULL). Rules:
+Values are int, float, str, bool, `Instant` (a time), `Duration`, tuples (lists of numbers or texts, with None for a
+missing one) and None (NULL). Rules:
 
 * NULL in, NULL out; a comparison with NULL is unknown (None).
 * Numbers are compared by value, exactly: 2^53 + 1 is greater than the double 2^53. So equality is transitive, and
@@ -10,8 +11,9 @@ Values are int, float, str, bool, `Instant` (a time), `Duration`, tuples of floa
   0. A result that is NaN is NULL.
 * Texts are compared by code point. Booleans have only `=` and `!=`. A time is compared with a time, or with a text in
   the form of a time. Other combinations are a mistake in the query or in the data and raise `EventError`.
-* Lists of numbers are only for CORR, Pearson's correlation. It is NULL if a list is NULL or contains a missing number,
-  and if the lengths differ. It is also NULL for fewer than two pairs, and if all numbers of a list are equal.
+* Lists are not compared with each other; `x = ANY(list)` compares x with the elements.
+* CORR is Pearson's correlation of two lists of numbers. It is NULL if a list is NULL or contains a missing number, and
+  if the lengths differ. It is also NULL for fewer than two pairs, and if all numbers of a list are equal.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import pyarrow.compute as pc
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.errors import EventError
 from spaseq.core.events.batch import Instant
-from spaseq.core.events.columns import Duration, text_array
+from spaseq.core.events.columns import Duration, kind_of_list, text_array
 from spaseq.core.events.time import format_duration, format_time, parse_time
 
 INT64: Final = range(-(1 << 63), 1 << 63)
@@ -33,7 +35,8 @@ _HOLDS: Final = {symbol: row.holds for symbol, row in COMPARISONS.items()}
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a value that is not None: "number", "text", "truth", "time", "duration" or "list"."""
+    """The kind of a value that is not None: "number", "text", "truth", "time", "duration", "list" (of numbers) or
+    "texts" (a list). A list of which nothing is known is a "list"."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, Instant):
@@ -41,18 +44,21 @@ def kind_of(value: Any) -> str:
     if isinstance(value, Duration):
         return "duration"
     if isinstance(value, tuple):
-        return "list"
+        return kind_of_list(value)
     return "text" if isinstance(value, str) else "number"
 
 
 CLASSES: Final = {"number": (int, float), "text": (str,), "truth": (bool,), "time": (Instant,),
-                  "duration": (Duration,), "list": (tuple,)}  # fmt: skip
-"""By kind the Python classes of its values."""
+                  "duration": (Duration,), "list": (), "texts": (tuple,)}  # fmt: skip
+"""By kind the Python classes of its values. Tuples are of two kinds: what takes one of them looks at the elements."""
+ELEMENTS: Final = {"list": "number", "texts": "text"}
+"""The kinds of lists, and of their elements."""
+LISTS: Final = {kind: of for of, kind in ELEMENTS.items()}
 KIND_WORDS: Final = {"number": "a number", "text": "a text", "truth": "a truth value", "time": "a time",
-                      "duration": "a duration", "list": "a list of numbers"}  # fmt: skip
+                      "duration": "a duration", "list": "a list of numbers", "texts": "a list of texts"}  # fmt: skip
 ARROW_TYPES: Final = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_(),
                       "time": pa.timestamp("ns", "UTC"), "duration": pa.duration("ns"),
-                      "list": pa.list_(pa.float64())}  # fmt: skip
+                      "list": pa.list_(pa.float64()), "texts": pa.list_(pa.string())}  # fmt: skip
 
 
 _HINTS: Final = {
@@ -78,7 +84,7 @@ def compare(symbol: str, left: Any, right: Any) -> bool | None:
     kinds = kind_of(left), kind_of(right)
     if kinds[0] != kinds[1]:
         left, right = _as_times(symbol, left, right, kinds)
-    elif kinds[0] == "list" or (kinds[0] == "truth" and COMPARISONS[symbol].is_order):
+    elif kinds[0] in ELEMENTS or (kinds[0] == "truth" and COMPARISONS[symbol].is_order):
         raise mismatch(*kinds, f"{left} {symbol} {right}".lower())
     return bool(_HOLDS[symbol](left, right))
 

@@ -20,6 +20,7 @@ from ceql.syntax import ast
 from ceql.syntax.walk import is_aggregate
 from spaseq.core.errors import EventError
 from spaseq.core.events import Duration, Instant
+from spaseq.core.events.columns import kind_of_items
 from spaseq.core.kinds import KINDS
 
 Types = Mapping[str, pa.DataType]
@@ -65,11 +66,11 @@ class ColumnTypes:
         match function:
             case "COUNT" | "COUNT DISTINCT":
                 return pa.int64()
-            case "AVG" | "STDDEV":
+            case "STDDEV":
                 return pa.float64()
-            case "SUM":
-                return _number(self.of(argument))
         kind = self.of(argument)
+        if function in ("AVG", "SUM"):
+            return _span(kind) or (pa.float64() if function == "AVG" else _number(kind))
         return pa.list_(kind) if function == "COLLECT" and kind is not None else kind
 
     def _type_of_sample(self, node: ast.Expression) -> pa.DataType | None:
@@ -127,16 +128,23 @@ def _number(kind: pa.DataType | None) -> pa.DataType | None:
     return pa.float64() if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else None
 
 
+def _span(kind: pa.DataType | None) -> pa.DataType | None:
+    """The type of times or durations that are computed of such ones; None for others."""
+    if kind is None or not pa.types.is_temporal(kind) or pa.types.is_time(kind):
+        return None
+    return ARROW_TYPES["duration" if pa.types.is_duration(kind) else "time"]
+
+
 def _sample(kind: pa.DataType) -> Any:
     """A value of a type; None if expressions have no values of it."""
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return Instant(0)
-    if pa.types.is_duration(kind):
-        return Duration(1)
+    span = _span(kind)
+    if span is not None:
+        return Duration(1) if pa.types.is_duration(span) else Instant(0)
     if pa.types.is_boolean(kind):
         return True
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return (1.0,)
+    items = kind_of_items(kind)
+    if items:
+        return (1.0,) if items == "list" else ("1",)
     number = _number(kind)
     if number is not None:
         return 1 if number == pa.int64() else 1.5

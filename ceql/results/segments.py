@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from ceql.operators.functions import FUNCTIONS
+from ceql.operators.times import nearest
+from ceql.operators.values import ARROW_TYPES, INT64
 from spaseq.core.errors import EventError
 from spaseq.core.events import Column, MixedColumn, NumberColumn, TextColumn, TimeColumn, TruthColumn
 from spaseq.core.events.columns import DurationColumn, ListColumn, getter_of
@@ -137,7 +139,8 @@ def _counts(column: Column, offsets: np.ndarray) -> np.ndarray:
 def _numbers(name: str, column: Column) -> NumberColumn | None:
     """The column, if its values are all doubles, or all whole numbers."""
     if not isinstance(column, NumberColumn):
-        raise EventError(f"{name} is of numbers, and an attribute here is a {column.kind}")
+        function = FUNCTIONS[name]
+        raise function.wrong(0, column.kind)
     return column if column.whole is None else None
 
 
@@ -181,11 +184,36 @@ def _array(values: np.ndarray, known: np.ndarray) -> pa.Array:
 
 
 def _sum(column: Column, offsets: np.ndarray) -> pa.Array | None:
+    if isinstance(column, DurationColumn):
+        total = _total(column, offsets, 0)
+        if total is None:
+            return None
+        return _array(total, _counts(column, offsets) > 0).cast(ARROW_TYPES["duration"])
     found = _sum_of("SUM", column, offsets)
     return None if found is None else _array(*found)
 
 
+def _total(column: DurationColumn | TimeColumn, offsets: np.ndarray, start: int) -> np.ndarray | None:
+    """The sums of nanoseconds since `start`; None if they come near the limits of 64 bits."""
+    values = column.values if column.known is None else np.where(column.known, column.values, start)
+    if len(values) and np.abs(values.astype(np.float64) - start).sum() >= _SAFE:
+        return None
+    return _sums(values - start, offsets)
+
+
+def _mean_span(column: DurationColumn | TimeColumn, offsets: np.ndarray) -> pa.Array | None:
+    """Means of times are taken from the least one on, as sums of nanoseconds since 1970 exceed 64 bits soon."""
+    known = column.values if column.known is None else column.values[column.known]
+    start = int(known.min(initial=INT64[-1])) if isinstance(column, TimeColumn) and len(known) else 0
+    total, count = _total(column, offsets, start), _counts(column, offsets)
+    if total is None:
+        return None
+    return _array(nearest(total, np.maximum(count, 1), start), count > 0).cast(ARROW_TYPES[column.kind])
+
+
 def _mean(column: Column, offsets: np.ndarray) -> pa.Array | None:
+    if isinstance(column, DurationColumn | TimeColumn):
+        return _mean_span(column, offsets)
     found = _sum_of("AVG", column, offsets)
     if found is None:
         return None

@@ -99,13 +99,13 @@ class Partition:
                 first = next((row for row in lists if codes[row] < 0), None)
                 if first is not None:
                     raise EventError(
-                        f"attribute {name} is a list, and PARTITION BY goes by numbers, texts, truths or times",
+                        f"attribute {name} is a list, and PARTITION BY goes by numbers, texts, truths and times",
                         source=batch.source,
                         record=int(batch.positions[first]) + 1,
                         counted="event",
                         attribute=name,
                     )
-            if column is not None and not isinstance(column, ListColumn | DurationColumn):
+            if column is not None and not isinstance(column, ListColumn):
                 more, found = _encode(column)
                 self.kinds.setdefault(names, set()).add(column.kind)
                 codes = np.where((codes < 0) & (more >= 0), more + len(values), codes)
@@ -120,7 +120,7 @@ def key_of(value: Any) -> Any:
 
 
 def _encode(
-    column: NumberColumn | TextColumn | TruthColumn | TimeColumn | MixedColumn,
+    column: NumberColumn | TextColumn | TruthColumn | TimeColumn | DurationColumn | MixedColumn,
 ) -> tuple[np.ndarray, list[Any]]:
     """Codes (-1 NULL) and the values they stand for, as `key_of` has them."""
     if isinstance(column, TextColumn):
@@ -136,7 +136,7 @@ def _encode(
     values = distinct.tolist()
     if isinstance(column, NumberColumn):
         return codes, values
-    return codes, [("time", value) if isinstance(column, TimeColumn) else key_of(value) for value in values]
+    return codes, [(column.kind, value) for value in values]
 
 
 def _as_whole(numbers: np.ndarray) -> np.ndarray:

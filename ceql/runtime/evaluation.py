@@ -24,6 +24,7 @@ from spaseq.core.engine import Program, Progress
 from spaseq.core.engine.opening import explain_evaluator
 from spaseq.core.errors import EventError, OptionError, expect_count, expect_type
 from spaseq.core.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords, frame_of
+from spaseq.core.events.mixed import flat_type
 from spaseq.core.measure import shorten
 from spaseq.core.watch import check, limited, limited_steps
 
@@ -124,7 +125,8 @@ class Matches:
     def empty(self) -> pa.Table:
         """The table of no matches, of the columns that are known without any."""
         if self._query.selected is not None:
-            return self._query.selected.types(self._types, self._form_of_times().type).empty_table()
+            types = self._query.selected.types(self._types, self._form_of_times().type)
+            return pa.schema([(field.name, flat_type(field.type)) for field in types]).empty_table()
         return empty_table(self.counters.iso_times, self.shown)
 
     def with_times(self, *, iso: bool, unit: str) -> Matches:

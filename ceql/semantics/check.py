@@ -263,7 +263,9 @@ class _Checker:
                 case ast.Call("PREV", arguments):
                     raise self.earlier(part, arguments)
                 case ast.Call(function, _) if function not in FUNCTIONS:
-                    hint = _FUNCTION_HINTS.get(function) or did_you_mean(function, FUNCTIONS, least=0.75)
+                    hint = _FUNCTION_HINTS.get(function) or did_you_mean(
+                        function, filter(str.isidentifier, FUNCTIONS), least=0.75
+                    )
                     names = ", ".join(name for name, row in sorted(FUNCTIONS.items()) if row.add and " " not in name)
                     hint = hint or f"aggregates are {names}; the reference lists the functions of values"
                     raise self.error(f"unknown function {function}", part.span, hint)
@@ -292,9 +294,9 @@ class _Checker:
             if isinstance(argument, ast.Variable):
                 if function.takes != ("event",):
                     raise self.error(
-                        f"{name} of which attribute of {argument.name}?",
+                        f"{function.quantifier or name} of which attribute of {argument.name}?",
                         argument.span,
-                        f"write {name}({argument.name}.price)",
+                        f"write {function.quantifier or name}({argument.name}.price)",
                     )
             elif is_aggregate(call):
                 self.aggregated(name, argument, example, clause)

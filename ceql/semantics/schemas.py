@@ -1,8 +1,9 @@
 """Schemas: the kind of value of each attribute, given by the user or by the input.
 
-Kinds are number, text, truth (true or false), time and list (of numbers). A schema is given (`schema=…`, `--schema
-FILE`) for all events or by event type. Otherwise it is the schema of tables, frames, CSV and Parquet files, whose
-columns are known from the start. JSON Lines and dicts have none: a later event may have further attributes.
+Kinds are number, text, truth (true or false), time, duration, list (of numbers) and texts (a list). A schema is given
+(`schema=…`, `--schema FILE`) for all events or by event type. Otherwise it is the schema of tables, frames, CSV and
+Parquet files, whose columns are known from the start. JSON Lines and dicts have none: a later event may have further
+attributes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from ceql.operators.values import ARROW_TYPES
 from spaseq.core.errors import OptionError
+from spaseq.core.events.columns import kind_of_items
 
 _NAMES: Final = {
     "number": (
@@ -36,7 +38,9 @@ _NAMES: Final = {
     "text": ("text", "string", "str", "varchar"),
     "truth": ("truth", "bool", "boolean"),
     "time": ("time", "timestamp", "datetime", "date"),
+    "duration": ("duration", "timedelta", "interval"),
     "list": ("list", "numbers"),
+    "texts": ("texts",),
 }
 _KINDS: Final = {name: kind for kind, names in _NAMES.items() for name in names}
 _FILES: Final = re.compile(r"\.(csv|tsv|tab|parquet|pq)(\.(gz|zst|bz2|lz4))?$", re.IGNORECASE)
@@ -162,8 +166,10 @@ def arrow_kind(kind: pa.DataType) -> str | None:
         return "number"
     if types.is_timestamp(kind) or types.is_date(kind):
         return "time"
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        return "list" if arrow_kind(kind.value_type) == "number" else None
+    if types.is_duration(kind):
+        return "duration"
+    if types.is_nested(kind):
+        return kind_of_items(kind) or None
     text = types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view()
     return "text" if text or types.is_time(kind) or types.is_binary(kind) or types.is_large_binary(kind) else None
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ceql.operators.casts import RESULTS
-from ceql.operators.functions import FUNCTIONS, kind_words, plural
+from ceql.operators.functions import FUNCTIONS, Function, kind_words, plural
 from ceql.operators.times import KINDS as SPANS
-from ceql.operators.values import KIND_WORDS, mismatch
+from ceql.operators.values import ELEMENTS, KIND_WORDS, LISTS, mismatch
 from ceql.semantics.check import conditions
 from ceql.semantics.schemas import Schema
 from ceql.semantics.scopes import defined_names, taking
@@ -55,8 +55,9 @@ class _Types:
                 self.known(name.text, name.span)
         for name in (name for bracket in self.query.partition for name in bracket):
             self.known(name.text, name.span)
-            if self.schema.kind(name.text, None) == "list":
-                raise self.error(f"PARTITION BY {name.text}, which is a list of numbers", name.span)
+            kind = self.schema.kind(name.text, None)
+            if kind in ELEMENTS:
+                raise self.error(f"PARTITION BY {name.text}, which is {KIND_WORDS[kind]}", name.span)
         if isinstance(self.query.within, ast.WithinAttribute):
             name = self.query.within.attribute
             self.known(name.text, name.span)
@@ -108,7 +109,7 @@ class _Types:
             for side in (left, right):
                 if isinstance(side, ast.Text):
                     self.time(side)
-        elif one != two or one == "list" or (one == "truth" and COMPARISONS[symbol].is_order):
+        elif one != two or one in ELEMENTS or (one == "truth" and COMPARISONS[symbol].is_order):
             raise self.mismatch(one, two, left, right, node)
 
     def time(self, node: ast.Text) -> None:
@@ -226,8 +227,11 @@ class _Types:
                     if same
                     else f"argument {place + 1} of {function.name} is {kind_words(wanted)}",
                 )
-            if kind in ("list", "truth"):
+            if kind in (*ELEMENTS, "truth"):
                 raise self.error(f"{function.name} of {KIND_WORDS[kind]}", argument.span, "these have no order")
+        self.elements(function, node, kinds)
+        if function.gives == "collected":
+            return LISTS.get(kinds[0] or "")
         if function.gives == "cast":
             (_, name) = node.arguments
             return RESULTS[KINDS[name.value.upper()]] if isinstance(name, ast.Text) else None
@@ -235,6 +239,20 @@ class _Types:
             return function.gives
         given = (k for k, a in zip(kinds, node.arguments, strict=False) if not isinstance(a, ast.Null))
         return next(given, None)
+
+    def elements(self, function: Function, node: ast.Call, kinds: Sequence[str | None]) -> None:
+        """Checks a comparison of a value with the elements of a list."""
+        if function.name == "CONTAINS":
+            (found, value), (of_list, of_value) = node.arguments, kinds
+        elif function.name == "MEMBER" or function.quantifier:
+            (value, found), (of_value, of_list) = node.arguments, kinds
+        else:
+            return
+        element = ELEMENTS.get(of_list or "")
+        if element is None or of_value is None or (of_value, element) == ("time", "text"):
+            return
+        if of_value != element:
+            raise self.mismatch(of_value, str(of_list), value, found, node)
 
 
 def types_of_variables(formula: ast.Formula) -> dict[str, frozenset[str] | None]:

@@ -337,7 +337,26 @@ class _Builder:
             variable = ast.Name(f"{stream.text}>{held.variable.text}", span=stream.span.to(held.variable.span))
             return ast.Holds(variable, held.condition, span=self.span(tree))
         text = _OPERATORS.get(str(operator), str(operator))
+        if right.data == "call" and (word := self.quantifier(right)):
+            return self.quantify(f"{text} {word}", left, right, in_brackets, self.span(tree))
         return ast.Compare(text, self.value(left, in_brackets), self.value(right, in_brackets), span=self.span(tree))
+
+    def quantifier(self, call: Tree[Token]) -> str:
+        """ANY or ALL if a call is `ANY(…)` or `ALL(…)`, which are no functions; else an empty text."""
+        name = _token(_child(call, 0))
+        return _QUANTIFIERS.get(name.upper(), "") if name.type == "IDENT" else ""
+
+    def quantify(
+        self, function: str, left: Tree[Token], right: Tree[Token], in_brackets: bool, span: Span
+    ) -> ast.Compare:
+        """`x.price > ALL(y.history)`, a call of the row `> ALL` of the table of functions."""
+        listed = self.call(right, in_brackets)
+        assert isinstance(listed, ast.Call)
+        if len(listed.arguments) > 1:
+            hint = "constants stand in braces: x.price IN {1, 2}"
+            raise self.error(f"{listed.function} is of one list", self.span(right), hint)
+        call = ast.Call(function, (self.value(left, in_brackets), *listed.arguments), span=span)
+        return ast.Compare("=", call, ast.Truth(True, span=span), span=span)
 
     def holds(self, tree: Tree[Token], in_brackets: bool) -> ast.Holds:
         if in_brackets:
@@ -424,6 +443,9 @@ class _Builder:
             case "qualified":
                 variable, attribute = self.name(_child(tree, 0)), self.name(_child(tree, 1))
                 return ast.Attribute(attribute.text, variable.text, span=span)
+            case "call" if word := self.quantifier(tree):
+                hint = f"it stands behind a comparison: x.price > {word}(x.history)"
+                raise self.error(f"{word} compares nothing here", span, hint)
             case "call":
                 return self.call(tree, in_brackets)
             case "distinct":
@@ -537,6 +559,7 @@ class _Builder:
         return ast.Call(name, built, span=span)
 
 
+_QUANTIFIERS: Final = {"ANY": "ANY", "SOME": "ANY", "ALL": "ALL"}
 _CASTS: Final = ("CAST", "TRY_CAST")
 _SIGNS: Final = {"": Skip.ANY, "->": Skip.NEXT, ":": Skip.NONE}
 _JOINS: Final = {"then": Skip.ANY, "next": Skip.NEXT, "follow": Skip.NONE}

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from ceql.operators.arithmetic import ARITHMETIC
+from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
 from spaseq.core.pattern import Preference, Skip
@@ -158,6 +159,10 @@ def _rounds(low: int, high: int | None, skip: Skip) -> str:
     return f"{join}{{{low}}}" if low == high else f"{join}{{{low},{'' if high is None else high}}}"
 
 
+_QUANTIFIED: Final = {row.name for row in FUNCTIONS.values() if row.quantifier}
+"""Of `x < ANY(list)` and the like."""
+
+
 # Expressions: OR 0, AND 1, NOT 2, condition 3, sum 4, product 5, unary 6, primary 7
 
 
@@ -179,6 +184,8 @@ def _expression_text(node: ast.Expression) -> tuple[str, int]:
             return f"{_expression(left, 1)} AND {_expression(right, 2)}", 1
         case ast.Not(ast.IsNull(value)):
             return f"{_expression(value, 4)} IS NOT NULL", 3
+        case ast.Compare("=", ast.Call(name) as call, ast.Truth(True)) if name in _QUANTIFIED:
+            return _value_text(call)
         case ast.Not(child):
             return f"NOT {_expression(child, 2)}", 2
         case ast.Compare(symbol, left, right):
@@ -244,6 +251,8 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return _name(name), 7
         case ast.Earlier(attribute, back):
             return _earlier(attribute, back), 7
+        case ast.Call(function, (value, listed)) if function in _QUANTIFIED:
+            return f"{_expression(value, 4)} {function}({print_expression(listed)})", 3
         case ast.Call(function, (argument,)) if function.endswith(" DISTINCT"):
             return f"{function.removesuffix(' DISTINCT')}(DISTINCT {print_expression(argument)})", 7
         case ast.Call("CAST" | "TRY_CAST" as function, (value, ast.Text(kind))):

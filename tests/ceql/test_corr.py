@@ -1,4 +1,4 @@
-"""CORR and lists of numbers: where they come from, and what is said where they do not belong."""
+"""CORR and lists of numbers: where they come from, and the errors where they do not belong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ceql
 from spaseq.core.errors import EventError
 
 
-def test_lists_are_for_corr_alone() -> None:
+def test_lists_are_compared_with_nothing() -> None:
     events = [{"type": "A", "h": [1, 2], "v": 1}, {"type": "B", "h": [2, 4], "v": 2}]
     run = lambda text: ceql.compile(f"SELECT * WHERE A AS x ; B AS y {text}").run(events).count()  # noqa: E731
     assert run("FILTER CORR(x.h, y.h) = 1") == 1

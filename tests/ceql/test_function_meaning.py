@@ -35,7 +35,7 @@ def instant(text: str) -> Instant:
 
 ATTRIBUTES: dict[str, Any] = {
     "t": "Ab cd", "e": "", "n": -7, "f": 2.5, "b": True, "at": instant("2026-03-29T00:30:15"), "l": (1.0, 2.5),
-    "none": None, "s": "2026-03-29T00:30:15Z",
+    "w": ("a", None), "none": None, "s": "2026-03-29T00:30:15Z",
 }  # fmt: skip
 
 
@@ -83,7 +83,8 @@ MEANINGS: list[tuple[str, Any]] = [
     ("ROUND(9223372036854775807, -1)", NULL),
     ("ROUND(1e300, 10)", 1e300), ("ROUND(15.0, -1)", 20.0),
     ("FLOOR(-2.5)", -3.0), ("CEIL(-2.5)", -2.0), ("FLOOR(n)", -7), ("MOD(n, 3)", -1), ("MOD(n, 0)", NULL),
-    ("MOD(7.5, 2)", 1.5), ("POWER(2, 10)", 1024.0), ("POWER(-1, 0.5)", NULL), ("POWER(10, 400)", float("inf")),
+    ("MOD(7.5, 2)", 1.5), ("POWER(2, 10)", 1024.0), ("POWER(-1, 0.5)", NULL),
+    ("POWER(-0.0, -1)", float("inf")), ("POWER(10, 400)", float("inf")),
     ("SQRT(9)", 3.0), ("SQRT(-1)", NULL), ("LN(1)", 0.0), ("LN(0)", NULL), ("EXP(0)", 1.0), ("SIGN(-0.5)", -1),
     ("SIGN(0)", 0), ("LEAST(3, 2.5, 7)", 2.5), ("GREATEST('a', 'b')", "b"), ("LEAST(3, none)", NULL),
     ("COALESCE(none, none, 3)", 3), ("COALESCE(none)", NULL), ("NULLIF(n, -7)", NULL), ("NULLIF(n, none)", -7),
@@ -119,6 +120,12 @@ MEANINGS: list[tuple[str, Any]] = [
     ("CIDR_MATCH('10.1.2.3', '10.0.0.0/8')", True), ("CIDR_MATCH('11.1.2.3', '10.0.0.0/8')", False),
     ("CIDR_MATCH('11.1.2.3', '10.0.0.0/8', '11.0.0.0/8')", True), ("CIDR_MATCH('-', '10.0.0.0/8')", NULL),
     ("CIDR_MATCH('2001:db8::1', '2001:db8::/32')", True), ("CIDR_MATCH('::1', '10.0.0.0/8')", False),
+    ("CASE WHEN 1 = ANY(l) AND NOT 3 = ANY(l) THEN 1 END", 1), ("CASE WHEN 1 != ANY(l) THEN 1 END", 1),
+    ("CASE WHEN 2 < ANY(l) AND 2.5 <= ANY(l) THEN 1 END", 1), ("CASE WHEN 2 > ANY(l) AND 1 >= ANY(l) THEN 1 END", 1),
+    ("CASE WHEN 1 = ALL(l) THEN 1 ELSE 0 END", 0), ("CASE WHEN 3 != ALL(l) THEN 1 END", 1),
+    ("CASE WHEN 0 < ALL(l) AND 1 <= ALL(l) THEN 1 END", 1), ("CASE WHEN 3 > ALL(l) AND 2.5 >= ALL(l) THEN 1 END", 1),
+    ("CASE WHEN none = ANY(l) OR NOT none = ANY(l) THEN 1 END", NULL), ("CASE WHEN 1 = ALL(none) THEN 1 END", NULL),
+    ("CONTAINS(w, 'a')", True), ("LENGTH(w)", 2), ("MEMBER('b', w)", False), ("MEMBER(none, w)", NULL),
     ("MEMBER(1, l)", True), ("MEMBER(3, l)", False), ("MEMBER(1, none)", NULL),
 ]  # fmt: skip
 
@@ -210,7 +217,10 @@ SAME_IN_DUCKDB: dict[str, tuple[str, ...]] = {
           "POSITION('b' IN t)",
           "YEAR(DATE_TRUNC('year', ts))", "DAY(DATE_TRUNC('week', ts))", "MONTH(DATE_TRUNC('quarter', ts))"),
     "c": ("{n} < {n}", "{n} = {n}", "{t} = {t}", "{n} IS NULL", "{t} IS NOT NULL", "{n} BETWEEN {n} AND {n}",
-          "{n} NOT BETWEEN {n} AND {n}", "NOT ({c})", "({c} AND {c})", "({c} OR {c})"),
+          "{n} NOT BETWEEN {n} AND {n}", "NOT ({c})", "({c} AND {c})", "({c} OR {c})", "{n} = ANY(h)", "{n} <> ALL(h)",
+          "{n} < ALL(h)", "{n} >= ANY(h)", "{t} = ANY(w)", "{t} <= SOME(w)", "{t} > ALL(w)", "{t} != ANY(w)",
+          "CONTAINS({t}, 'a')", "STARTS_WITH(t, u)", "ENDS_WITH({t}, 'b')", "LIST_CONTAINS(w, COALESCE(t, u, 'a'))",
+          "LIST_CONTAINS(h, COALESCE(f, 1))"),
     "any": ("COALESCE({k}, {k})", "NULLIF({k}, {k})", "CASE WHEN {c} THEN {k} ELSE {k} END",
             "CASE WHEN {c} THEN {k} END"),
 }  # fmt: skip
@@ -229,22 +239,28 @@ def draw_text(kind: str, draw: random.Random, depth: int) -> str:
 def test_duckdb_agrees_where_its_functions_mean_the_same() -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: its functions are not compared")
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE events (k INT, t VARCHAR, u VARCHAR, n DOUBLE, f DOUBLE, ts TIMESTAMP)")
+    connection.execute(
+        "CREATE TABLE events (k INT, t VARCHAR, u VARCHAR, n DOUBLE, f DOUBLE, ts TIMESTAMP, h DOUBLE[], w VARCHAR[])"
+    )
     draw, rows = random.Random(7), []
     for k in range(12):
         at = datetime.datetime(1965, 1, 1) + datetime.timedelta(seconds=draw.randrange(3_000_000_000))
         row = [draw.choice(["", "a", "Ab", " ab ", "éb"]), draw.choice(["b", "ba", ""]), float(draw.randrange(-9, 9)),
                draw.choice([0.5, -2.5, 3.25, -0.75]), at]  # fmt: skip
-        rows.append([k, *[value if draw.random() < 0.85 else None for value in row]])
-        connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows[-1])
-    events = batch_of([{"t": t, "u": u, "n": n, "f": f, "ts": ts} for _, t, u, n, f, ts in rows])
+        lists = [[draw.choice((0.5, -2.5, 1.0, 3.0, None)) for _ in range(k % 4)],
+                 [draw.choice(("a", "Ab", "", "ba", None)) for _ in range(draw.randrange(4))]]  # fmt: skip
+        rows.append([k, *[value if draw.random() < 0.85 else None for value in row], *lists])
+        connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows[-1])
+    names = ("t", "u", "n", "f", "ts", "h", "w")
+    events = batch_of([dict(zip(names, row[1:], strict=True)) for row in rows])
     compared = 0
     for seed in range(int(os.environ.get("SPASEQ_RANDOM", 400))):
         draw = random.Random(seed)
         kind = draw.choice("tn")
         text = draw_text(kind, draw, draw.randrange(1, 4))
         theirs = [found for (found,) in connection.execute(f"SELECT {text} FROM events ORDER BY k").fetchall()]
-        node = value_tree(re.sub(r"POSITION\((\w+|'[^']*') IN", r"POSITION(\1,", text))
+        own = re.sub(r"POSITION\((\w+|'[^']*') IN", r"POSITION(\1,", text)
+        node = value_tree(re.sub(r"(START|END)S_WITH", r"\1SWITH", own.replace("LIST_CONTAINS", "CONTAINS")))
         ours = [compile_value(node, lambda a: events.getter(a.name))(row) for row in range(len(rows))]
         assert ours == [float(v) if isinstance(v, decimal.Decimal) else v for v in theirs], text
         compared += sum(value is not None for value in ours)

@@ -52,7 +52,8 @@ def roads(tmp_path: Path) -> Iterator[Roads]:
     def run(text: str, events: list[spaseq.GraphEvent], *, known: bool = False) -> list[Counter[Any]]:
         """The matches of a query on each road: files as columns and by the reference, pushed singly, in two pieces, and
         behind a snapshot."""
-        made, words = spaseq.compile(text), {"kb": {f"{E}kb": str(kb)}} if known else {}
+        made = spaseq.compile(text)
+        words: dict[str, Any] = {"kb": {f"{E}kb": str(kb)}} if known else {}
         path = tmp_path / f"{next(number)}.nq"
         path.write_text("".join(_lines(events)))
         found = [listed(made.run({"S": str(path)}, reference=r, time_unit="ns", **words)) for r in (False, True)]
@@ -315,7 +316,8 @@ def test_notes_are_of_one_use(tmp_path: Path) -> None:
 
 def test_a_function_of_rdflib_fails_alike() -> None:
     name = URIRef(f"{E}theirs")
-    register_custom_function(name, lambda x: Literal(1 / x.toPython()))
+    theirs: Any = lambda x: Literal(1 / x.toPython())  # noqa: E731
+    register_custom_function(name, theirs)
     try:
         made = spaseq.compile(query("?a :p ?x BIND (:theirs(?x) AS ?m)", "?x ?m"))
         with made.open() as session:

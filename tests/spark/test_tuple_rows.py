@@ -23,7 +23,8 @@ _START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 COLUMNS = (
     "SELECT MAX id, COUNT(a) AS n, COUNT(DISTINCT a.name) AS names, SUM(a.v) AS total, AVG(a.x) AS mean, b.v + 1 AS k, "
     "FIRST(a.time) AS since, b.time - FIRST(a.time) AS took, MATCH_END AS ended, COLLECT(a.v) AS vs, b.x > 1 AS big, "
-    "UPPER(b.name) AS loud, MIN(a.name) AS least, COALESCE(b.x, 0) AS x "
+    "UPPER(b.name) AS loud, MIN(a.name) AS least, COALESCE(b.x, 0) AS x, AVG(a.time) AS middle, SUM(a.took) AS busy, "
+    "AVG(a.took) AS usual, b.name = ANY(b.known) AS listed, b.v > ALL(a.sizes) AS largest "
 )
 QUERIES = (
     COLUMNS + "WHERE A AS a+ ; B AS b PARTITION BY [id] WITHIN 20 SECONDS",
@@ -40,12 +41,15 @@ def _events(seed: int, count: int) -> list[dict[str, Any]]:
         found.append({
             "type": rng.choice("AABC"), "time": _START + datetime.timedelta(seconds=now), "id": rng.randint(0, 4),
             "v": rng.randint(0, 9), "x": rng.choice((None, 0.5, 2.0)), "name": rng.choice((None, "a", "B", "ä")),
+            "took": rng.choice((None, datetime.timedelta(seconds=1), datetime.timedelta(microseconds=2_500_001))),
+            "known": rng.choice((None, [], ["a", None], ["B", "ä"])), "sizes": rng.choice((None, [], [3, 4], [None])),
         })  # fmt: skip
     return found
 
 
 def _frame(spark: SparkSession, events: list[dict[str, Any]]) -> Any:
-    schema = "type string, time timestamp, id int, v bigint, x double, name string"
+    schema = "type string, time timestamp, id int, v bigint, x double, name string, took interval day to second, "
+    schema += "known array<string>, sizes array<bigint>"
     return spark.createDataFrame([tuple(event.values()) for event in events], schema)
 
 
@@ -76,6 +80,8 @@ def test_columns_have_sparks_types_before_any_job(spark: SparkSession) -> None:
     assert kinds["id"] is T.IntegerType and kinds["n"] is kinds["total"] is kinds["k"] is T.LongType
     assert kinds["mean"] is kinds["x"] is T.DoubleType and kinds["big"] is T.BooleanType
     assert kinds["since"] is kinds["ended"] is T.TimestampType and kinds["took"] is T.DayTimeIntervalType
+    assert kinds["busy"] is kinds["usual"] is T.DayTimeIntervalType and kinds["middle"] is T.TimestampType
+    assert kinds["listed"] is kinds["largest"] is T.BooleanType
     assert kinds["vs"] is T.ArrayType and kinds["loud"] is kinds["least"] is T.StringType
 
 

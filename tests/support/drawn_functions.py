@@ -36,7 +36,7 @@ CHOICES = ("COALESCE({k}, {k})", "COALESCE({k}, {k}, {k})", "NULLIF({k}, {k})",
            "CASE {n} WHEN {n} THEN {k} ELSE {k} END")  # fmt: skip
 FORMS: dict[str, tuple[str, ...]] = {
     "n": ("CAST({b} AS NUMBER)", "CAST({n} AS INTEGER)", "TRY_CAST({t} AS NUMBER)", "TRY_CAST({t} AS INTEGER)",
-          "LENGTH(l)", "({n} + {n})", "({n} * {n})", "-({n})", "({n} % {n})", "LEAST({n}, {n})",
+          "LENGTH(l)", "LENGTH(w)", "({n} + {n})", "({n} * {n})", "-({n})", "({n} % {n})", "LEAST({n}, {n})",
           "GREATEST({n}, {n}, {n})", "ABS({n})", "ROUND({n})", "ROUND({n}, 1)", "ROUND({n}, -1)", "ROUND({n}, j)",
           "FLOOR({n})", "CEIL({n})", "MOD({n}, {n})", "POWER({n}, {n})", "SQRT({n})", "LN({n})", "EXP({n})",
           "SIGN({n})", "LENGTH({t})", "POSITION({t}, {t})", "{s} / {s}", "{s} / 1 HOUR", "YEAR({d})", "MONTH({d})",
@@ -55,11 +55,16 @@ FORMS: dict[str, tuple[str, ...]] = {
           "CONCAT({t}, {t})", "CONCAT({t}, '-', {t}, {t})", "REGEXP_EXTRACT({t}, '[a-z]+')",
           "REGEXP_EXTRACT({t}, '([a-z])([0-9])', 2)"),
     "b": ("CAST({n} AS BOOLEAN)", "TRY_CAST({t} AS BOOLEAN)", "CIDR_MATCH({t}, '10.0.0.0/8')", "CONTAINS(l, {n})",
+          "CONTAINS(w, {t})",
           "CONTAINS({t}, {t})", "STARTSWITH({t}, {t})", "ENDSWITH({t}, 'b')", "CONTAINS({t}, 'a')"),
     "c": ("{n} < {n}", "{n} = {n}", "{t} = {t}", "{t} < {t}", "{b} = {b}", "NOT ({c})", "({c} AND {c})",
           "({c} OR {c})", "{n} IS NULL", "{t} IS NOT NULL", "{d} < {d}", "{d} - {d} > {s}", "{s} >= {s}",
           "{s} = {s}", "{d} IS NULL", "{d} BETWEEN {d} AND {d}", "{d} > '2026-07-01'", "{b} IS NULL",
           "{n} BETWEEN {n} AND {n}", "{n} NOT BETWEEN {n} AND {n}", "{t} LIKE 'a.*'", "{t} ILIKE 'A.*'", "{n} IN l",
+          "{t} IN w",
+          "{n} = ANY(l)", "{n} != ANY(l)", "{n} >= ANY(l)", "{n} != ALL(l)", "{n} < ALL(l)", "{n} = ALL(l)",
+          "{t} = ANY(w)", "{t} <> ALL(w)", "{t} <= ANY(w)", "{t} > SOME(w)", "{t} < ALL(w)",
+          "{d} > ANY(z)", "{d} <= ALL(z)",
           "CIDR_MATCH({t}, '10.0.0.0/8', 'fe80::/16')", "STARTSWITH({t}, 'a')", "CONTAINS({t}, {t})",
           "{t} IN {'a', 'b'}", "{n} IN {1, 2.5}"),
 }  # fmt: skip
@@ -93,12 +98,13 @@ def _name(text: str, random: random.Random, variables: tuple[str, ...]) -> str:
     """The text with a variable before each attribute; those stand outside of braces and quotes."""
     if not variables:
         return text
-    return re.sub(r"'[^']*'|\{.\}|\b(?:[ijfmtubpl]|at|to|missing)\b", lambda part: part[0] if part[0][0] in "'{"
+    return re.sub(r"'[^']*'|\{.\}|\b(?:[ijfmtubplwz]|at|to|missing)\b", lambda part: part[0] if part[0][0] in "'{"
                   else f"{random.choice(variables)}.{part[0]}", text)  # fmt: skip
 
 
 def event(random: random.Random, mixes: bool) -> dict[str, Any]:
     """An event with attributes of all kinds, some missing; with `mixes`, `m` and `x` have values of several."""
+    numbers = random.choice(((0, 1.0, 2, 3.0, 2.5, None), (1, 3, None, 2**53 + 1)))
     found: dict[str, Any] = {
         "i": random.choice([n for n in _NUMBERS if isinstance(n, int)]),
         "j": random.choice((0, 1, 2, 3, -4)),
@@ -110,7 +116,9 @@ def event(random: random.Random, mixes: bool) -> dict[str, Any]:
         "p": random.random() < 0.5,
         "at": _START + datetime.timedelta(minutes=random.randrange(0, 600_000)),
         "to": _START + datetime.timedelta(seconds=random.randrange(-10_000, 10_000)),
-        "l": [float(random.randrange(4)) for _ in range(random.randrange(4))],
+        "l": [random.choice(numbers) for _ in range(random.randrange(4))],
+        "w": [random.choice(("a", "ab", "Ab", "", "3", None)) for _ in range(random.randrange(4))],
+        "z": [random.choice(("2026-03-28", "2026-07-01T10:00:00Z", None)) for _ in range(random.randrange(3))],
     }
     if mixes:
         found["t"] = random.choice((found["t"], found["j"], found["b"]))

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -177,6 +178,8 @@ def _compared_as_texts(fence: Fence, got: str, expected: list[str]) -> None:
 def _value(word: str) -> Any:
     if word in ("NULL", "true", "false"):
         return {"NULL": None, "true": True, "false": False}[word]
+    if word.startswith("["):
+        return json.loads(word)
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return kind(word)

@@ -5,8 +5,8 @@ A file of `cases/` holds `[[case]]` tables (and `[streams.NAME]` tables they sha
     name        what it shows
     query       the text of the query; SPAseq if it has a FROM STREAM, else CEQL
     word        events given by their types alone, apart by spaces
-    columns, rows   events as a table with a `type` column; the text NULL stands for a missing value; a column `stream`
-                has the stream of each event
+    columns, rows   events as a table with a `type` column; the text NULL stands for a missing value, in lists, too; a
+                column `stream` has the stream of each event
     stream      the name of a shared `[streams.NAME]` that has one of the above
     graphs      for SPAseq: for each stream name a list of [time in seconds, triples in Turtle]; `:` is
     http://example.org/
@@ -76,6 +76,10 @@ def load_all() -> list[Case]:
     return [case for path in sorted(CASES.glob("*.toml")) for case in load(path)]
 
 
+def _without_null(value: Any) -> Any:
+    return [None if each == "NULL" else each for each in value] if isinstance(value, list) else value
+
+
 def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]]) -> Case:
     rest = dict(table)
     del rest["name"]
@@ -85,7 +89,8 @@ def _case(table: dict[str, Any], place: str, shared: Mapping[str, dict[str, Any]
     if "word" in source:
         events = [{"type": name} for name in source["word"].split()]
     elif "rows" in source:
-        events = [{c: v for c, v in zip(source["columns"], row, strict=True) if v != "NULL"} for row in source["rows"]]
+        rows = [zip(source["columns"], row, strict=True) for row in source["rows"]]
+        events = [{c: _without_null(v) for c, v in row if v != "NULL"} for row in rows]
     graphs = {name: [(time, text) for time, text in events] for name, events in source.get("graphs", {}).items()}
     matches = rest.get("matches")
     known = {"query", "word", "columns", "rows", "graphs", "kb", "matches", "bindings", "solutions", "instants"}

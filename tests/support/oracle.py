@@ -25,6 +25,7 @@ and an expression is one of
 
 from __future__ import annotations
 
+import datetime
 import functools
 import itertools
 import math
@@ -442,11 +443,13 @@ def total(function: str, found: list[Any]) -> Any:
         return None
     match function:
         case "SUM":
-            return sum(known)
+            return functools.reduce(operator.add, known)
         case "MIN":
             return min(known)
         case "MAX":
             return max(known)
+        case "AVG" if isinstance(known[0], datetime.datetime | datetime.timedelta):
+            return known[0] + functools.reduce(operator.add, [value - known[0] for value in known]) / len(known)
         case "AVG":
             return float(sum(map(exact, known)) / len(known))
     assert function == "STDDEV", function

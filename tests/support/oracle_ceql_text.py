@@ -420,6 +420,12 @@ class _Reader(Tokens):
         if not self.ahead("=", "==", "!=", "<>", "<", "<=", ">", ">="):
             raise ValueError(f"expected a comparison at {self.tokens[self.at :][:3]}")
         sign = self.next("sign")
+        for word in ("ANY", "SOME", "ALL"):
+            if self.ahead(word) and self.ahead("(", offset=1):
+                self.at += 2
+                call = ("call", f"{_SIGNS.get(sign, sign)} {word}", left, self.sum())
+                self.need(")")
+                return ("=", call, ("value", True))
         return (_SIGNS.get(sign, sign), left, self.sum())
 
     def membership(self, left: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import math
+import operator
 import re
 import zoneinfo
 from collections.abc import Callable
@@ -13,19 +14,35 @@ from typing import Any
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000}
+SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 TRUTHS = ("CIDR_MATCH", "CONTAINS", "ENDSWITH", "MEMBER", "STARTSWITH")
 """Those that may stand for a condition."""
 
 
 def call(name: str, arguments: list[Any]) -> Any:
-    """The result, None for NULL. COALESCE, CONCAT and NULLIF take NULL; the others are NULL then."""
+    """The result, None for NULL. COALESCE, CONCAT, NULLIF, ANY and ALL take NULL; the others are NULL then."""
     if name == "COALESCE":
         return next((value for value in arguments if value is not None), None)
     if name == "CONCAT":
         return "".join(value for value in arguments if value is not None)
     if name == "NULLIF":
         return None if arguments[0] == arguments[1] else arguments[0]
+    if name.endswith((" ANY", " SOME", " ALL")):
+        sign, word = name.split()
+        return _any_or_all(sign, word, *arguments)
     return None if None in arguments else FUNCTIONS[name](*arguments)
+
+
+def _any_or_all(sign: str, word: str, value: Any, found: list[Any] | None) -> bool | None:
+    """`value < ANY(list)` is the OR of the comparisons with the elements, ALL the AND; a NULL makes one unknown."""
+    if found is None:
+        return None
+    truths = [None if value is None or each is None else SIGNS[sign](value, each) for each in found]
+    if word == "ALL":
+        return False if False in truths else None if None in truths else True
+    return True if True in truths else None if None in truths else False
 
 
 def _round(value: Any, digits: int = 0) -> Any:

@@ -7,8 +7,8 @@ kind              arrays                                 made of
 `TextColumn`      `codes` int32 into `texts`, -1 NULL    strings, times of day, binary as UTF-8; encoded once
 `TruthColumn`     `values` bool                          booleans
 `TimeColumn`      `values` int64 ns since the epoch      timestamps (UTC where they name no zone) and dates
-`DurationColumn`  `values` int64 ns                      differences of times, in expressions alone
-`ListColumn`      `values` tuples of floats, or None     lists of numbers (a missing one is NaN)
+`DurationColumn`  `values` int64 ns                      durations, and differences of times
+`ListColumn`      `values` tuples, or None               lists of numbers, lists of texts (None for a missing one)
 `MixedColumn`     `values` Python values, or None        values of several of these kinds (`spaseq.core.events.mixed`)
 ================  =====================================  ==========================================================
 
@@ -21,7 +21,7 @@ with whole numbers from 2^63 on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -64,8 +64,6 @@ class TimeColumn:
 
 @dataclass(frozen=True, slots=True)
 class DurationColumn:
-    """Differences of times. No attribute has them; expressions do."""
-
     kind: ClassVar[str] = "duration"
 
     values: np.ndarray
@@ -104,18 +102,25 @@ class TextColumn:
 
 @dataclass(frozen=True, slots=True)
 class ListColumn:
-    """`values` has a tuple of floats per row, or None; `known` as with the others."""
+    """`values` has a tuple of numbers or of texts per row, or None; `known` as with the others. A missing element is
+    None.
 
-    kind: ClassVar[str] = "list"
+    Numbers are doubles, and whole numbers if doubles do not hold them.
+    """
 
-    values: tuple[tuple[float, ...] | None, ...]
+    values: tuple[tuple[Any, ...] | None, ...]
     known: np.ndarray | None
+
+    @property
+    def kind(self) -> str:
+        """ "texts" if a list has a text, else "list". O(elements) up to the first that is not missing."""
+        return kind_of_list(element for row in self.values if row is not None for element in row)
 
 
 @dataclass(frozen=True, slots=True)
 class MixedColumn:
-    """`values` has an int, float, str, bool, `Instant`, tuple of floats or None per row, as the getters of the other
-    columns give them. Conditions are evaluated on such a column value by value.
+    """`values` has an int, float, str, bool, `Instant`, tuple or None per row, as the getters of the other columns give
+    them. Conditions are evaluated on such a column value by value.
     """
 
     kind: ClassVar[str] = "mixed"
@@ -143,6 +148,10 @@ _INT64_MAX = (1 << 63) - 1
 _EXACT: Final = 1 << 53
 
 
+NO_VALUE: Final = (
+    "attributes are numbers, texts, truths, times, durations, lists of numbers or texts: flatten nested values first"
+)
+"""The hint for values of other types."""
 _NUMBERS: Final = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
 _KINDS: Final = {pa.from_numpy_dtype(np.dtype(name)): np.dtype(name) for name in _NUMBERS.split()}
 """Arrow's types of numbers, and numpy's."""
@@ -195,7 +204,7 @@ def _as_text(array: pa.Array, name: str, source: str) -> pa.Array:
 
 def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -> Column | None:
     """The column of an attribute; None if it is NULL throughout. `EventError`, with the `source` of the events, for a
-    type that is no value (durations, lists of texts …)."""
+    type that is no value (structs, lists of times …)."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if isinstance(array, pa.ChunkedArray):  # pyarrow keeps chunks if they would not fit into one array
         array = pa.concat_arrays(array.chunks)
@@ -217,13 +226,17 @@ def column_of(values: pa.ChunkedArray | pa.Array, name: str, source: str = "") -
         return TimeColumn(_nanoseconds(array, name, known, source), known)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _number(array, known)
-    if _is_numbers(kind):
-        return ListColumn(tuple(None if row is None else _floats(row) for row in array.to_pylist()), known)
+    if pa.types.is_duration(kind):
+        return DurationColumn(_nanoseconds(array, name, known, source), known)
+    items = kind_of_items(kind)
+    if items:
+        elements = tuple if items == "texts" else _numbers
+        return ListColumn(tuple(None if row is None else elements(row) for row in array.to_pylist()), known)
     raise EventError(
         f"attribute {name} holds values of type {kind}, which have no meaning in a query",
         source=source,
         attribute=name,
-        hint="attributes are numbers, texts, booleans, times or lists of numbers: flatten nested values first",
+        hint=NO_VALUE,
     )
 
 
@@ -239,17 +252,32 @@ def truths_of(answers: pa.BooleanArray) -> np.ndarray:
     return _fill_nulls(answers.cast(pa.uint8()), None).view(bool)
 
 
-def _is_numbers(kind: pa.DataType) -> bool:
-    """A list whose elements are numbers, or all missing."""
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-        return False
+def kind_of_list(elements: Iterable[Any]) -> str:
+    """The kind of a list with these elements: "texts", or "list" for one of numbers, or of missing elements alone."""
+    return "texts" if isinstance(next((each for each in elements if each is not None), None), str) else "list"
+
+
+def kind_of_items(kind: pa.DataType) -> str:
+    """The kind of lists of an Arrow type: "list" if elements are numbers or all missing, "texts"; empty for others."""
+    types = pa.types
+    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
+        return ""
     item = kind.value_type
-    return bool(pa.types.is_integer(item) or pa.types.is_floating(item) or pa.types.is_decimal(item)
-                or pa.types.is_null(item))  # fmt: skip
+    if types.is_dictionary(item):
+        item = item.value_type
+    if _is_text(item):
+        return "texts"
+    numbers = types.is_integer(item) or types.is_floating(item) or types.is_decimal(item)
+    return "list" if numbers or types.is_null(item) else ""
 
 
-def _floats(row: list[Any]) -> tuple[float, ...]:
-    return tuple(float("nan") if value is None else float(value) for value in row)
+def _numbers(row: list[Any]) -> tuple[Any, ...]:
+    """Doubles, and whole numbers beyond them; None for NaN."""
+    return tuple(
+        None if value is None or value != value
+        else value if isinstance(value, int) and not -_EXACT <= value <= _EXACT else float(value)
+        for value in row
+    )  # fmt: skip
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -328,10 +356,12 @@ def _number(array: pa.Array, known: np.ndarray | None) -> NumberColumn | MixedCo
 
 def _nanoseconds(array: pa.Array, name: str, known: np.ndarray | None, source: str) -> np.ndarray:
     try:
-        stamps = array.cast(pa.timestamp("ns", tz=getattr(array.type, "tz", None)))
+        span = pa.types.is_duration(array.type)
+        stamps = array.cast(pa.duration("ns") if span else pa.timestamp("ns", tz=getattr(array.type, "tz", None)))
     except pa.ArrowInvalid as error:
+        what = "a duration of more than 292 years" if span else "a time outside those that can be held (1677 to 2262)"
         raise EventError(
-            f"attribute {name} holds a time outside those that can be held (1677 to 2262)",
+            f"attribute {name} holds {what}",
             source=source,
             attribute=name,
         ) from error

@@ -51,7 +51,7 @@ def array_of(values: Sequence[Any]) -> pa.Array:
     if np.datetime64 in found and len(found) > 1:
         return _union_of(values)
     try:
-        array = pa.array(values, from_pandas=True)
+        array = of_known_items(pa.array(values, from_pandas=True))
     except UnicodeEncodeError:
         raise
     except _FAILURES:
@@ -65,6 +65,26 @@ def array_of(values: Sequence[Any]) -> pa.Array:
     if any(issubclass(t, other) for t in found) or (len(found) > 1 and pa.types.is_temporal(kind)):
         return _union_of(values)
     return array
+
+
+def of_known_items(array: Any) -> Any:
+    """The array, or chunked array, of lists with missing elements alone as one of lists of doubles, and lists of views
+    as lists of strings. Arrow's `take` of lists of type null gives arrays that are longer than their values, and there
+    is none of views (pyarrow 26)."""
+    kind = array.type
+    if not has_odd_items(kind):
+        return array
+    item = pa.float64() if pa.types.is_null(kind.value_type) else pa.string()
+    return array.cast(pa.large_list(item) if pa.types.is_large_list(kind) else pa.list_(item))
+
+
+def has_odd_items(kind: pa.DataType) -> bool:
+    """True for lists of type null or of views."""
+    return _is_list(kind) and (pa.types.is_null(kind.value_type) or kind.value_type == pa.string_view())
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def _has_numpy_time(value: Any, row: int) -> bool:
@@ -111,7 +131,7 @@ def _union_of(values: Sequence[Any]) -> pa.Array:
     for some in rows.values():
         try:
             found: list[tuple[list[int], pa.Array]] = [
-                (some, pa.array([values[row] for row in some], from_pandas=True))
+                (some, of_known_items(pa.array([values[row] for row in some], from_pandas=True)))
             ]
         except UnicodeEncodeError:
             raise
@@ -133,7 +153,7 @@ def _union_of(values: Sequence[Any]) -> pa.Array:
 
 def _alone(value: Any, row: int) -> pa.Array:
     try:
-        return pa.array([value], from_pandas=True)
+        return of_known_items(pa.array([value], from_pandas=True))
     except UnicodeEncodeError:
         raise
     except _FAILURES:
@@ -231,11 +251,17 @@ def beyond_exact(column: pa.ChunkedArray) -> bool:
 
 
 def flatten(array: pa.Array) -> pa.Array:
-    """A column for files and frames, which have no unions: of numbers that doubles hold exactly as doubles, any other
-    as texts, each value as JSON writes it."""
+    """A column for files and frames, which have no unions. Numbers that doubles hold exactly are doubles, as are those
+    of lists. Other values are texts, each as JSON writes it; so are the elements of lists of numbers and texts."""
+    if pa.types.is_list(array.type) and pa.types.is_union(array.type.value_type):
+        mask = pa.array(np.asarray(array.is_null())) if array.null_count else None
+        return pa.ListArray.from_arrays(array.offsets, flatten(array.values), mask=mask)
     if not pa.types.is_union(array.type):
         return array
     children = [child for _, child in parts_of(array)]
+    lists = _lists(array)
+    if lists is not None:
+        return lists
     if all(pa.types.is_integer(c.type) or pa.types.is_floating(c.type) for c in children):
         try:
             doubles = np.full(len(array), np.nan)
@@ -246,5 +272,52 @@ def flatten(array: pa.Array) -> pa.Array:
             return pa.array(doubles, mask=~valid)
         except pa.ArrowInvalid:
             pass  # a whole number that no double is
-    texts = [None if v is None else v if isinstance(v, str) else json.dumps(v, default=str) for v in array.to_pylist()]
-    return pa.array(texts, pa.string())
+    return pa.array(list(map(_text, array.to_pylist())), pa.string())
+
+
+def _lists(array: pa.UnionArray) -> pa.Array | None:
+    """The lists of a union as ones of doubles, if these hold all numbers exactly, else of texts; None if some are of
+    other values than numbers and texts."""
+    parts = list(parts_of(array))
+    kinds = [child.type.value_type if _is_list(child.type) else pa.null() for _, child in parts]
+    if not parts or not all(map(_is_item, kinds)):
+        return None
+    if all(
+        _is_number(kind) or child.flatten().null_count == len(child.flatten())
+        for kind, (_, child) in zip(kinds, parts, strict=True)
+    ):
+        try:
+            lists = pa.concat_arrays([child.cast(pa.list_(pa.float64())) for _, child in parts])
+            return lists.take(pa.array(np.argsort(np.concatenate([rows for rows, _ in parts]))))
+        except pa.ArrowInvalid:
+            pass  # a whole number that no double is
+    texts = [None if row is None else list(map(_text, row)) for row in array.to_pylist()]
+    return pa.array(texts, pa.list_(pa.string()))
+
+
+def _text(value: Any) -> str | None:
+    """A value as JSON writes it; a text as it is."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _is_item(kind: pa.DataType) -> bool:
+    return _is_number(kind) or bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def flat_type(kind: pa.DataType) -> pa.DataType:
+    """The type that `flatten` gives of a column of this one, if it has no values."""
+    if pa.types.is_list(kind) and pa.types.is_union(kind.value_type):
+        return pa.list_(flat_type(kind.value_type))
+    if not pa.types.is_union(kind):
+        return kind
+    children = [kind.field(place).type for place in range(kind.num_fields)]
+    if all(map(_is_number, children)):
+        return pa.float64()
+    items = [child.value_type if _is_list(child) else pa.null() for child in children]
+    if all(map(_is_item, items)):
+        return pa.list_(pa.float64() if all(map(_is_number, items)) else pa.string())
+    return pa.string()

@@ -27,6 +27,7 @@ import pyarrow as pa
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.ahead import ahead
 from spaseq.core.events.blocks import Joined, Recoded, check_names, first_line, read_some
+from spaseq.core.events.columns import NO_VALUE
 from spaseq.core.events.csv_files import DELIMITERS, pad, read_csv
 from spaseq.core.events.growing import GrowingBytes, GrowingFile
 from spaseq.core.events.json_lines import read_json_lines
@@ -263,7 +264,7 @@ def _not_a_column(values: list[Any], odd: int, name: str) -> EventError:
         problem, hint = f"attribute {name} holds a whole number of more than 64 bits", "write such numbers as floats"
     else:
         problem = f"attribute {name} holds values of no known kind: {type(values[odd]).__name__}"
-        hint = "attributes are numbers, texts, booleans, times or lists of numbers: flatten nested values first"
+        hint = NO_VALUE
     return EventError(problem, record=odd + 1, attribute=name, hint=hint)
 
 

@@ -26,6 +26,7 @@ import pyarrow as pa
 from spaseq.core.errors import OptionError
 from spaseq.core.events.batch import EventBatch, encode_texts
 from spaseq.core.events.growing import GrowingFile
+from spaseq.core.events.mixed import has_odd_items, of_known_items
 from spaseq.core.events.options import EventOptions
 from spaseq.core.events.readers import common_schema, held_tables, named_tables, source_name, tables
 from spaseq.core.events.reorder import Released, Reorderer
@@ -115,6 +116,14 @@ class _Orderer:
         return None if pending is None else pending.take(self.reorder.push(pending.times, last=True).ready)
 
 
+def _with_items(table: pa.Table) -> pa.Table:
+    """The table without lists of type null or of views."""
+    for place, attribute in enumerate(table.schema):
+        if has_odd_items(attribute.type):
+            table = table.set_column(place, attribute.name, of_known_items(table.column(place)))
+    return table
+
+
 def _join(parts: list[Part], source: str) -> Part:
     return Part(common_schema([p.table for p in parts], source), np.concatenate([p.times for p in parts]))
 
@@ -171,7 +180,8 @@ class EventStream:
         source, clock = self._sources[name], self._clocks[name]
         orderer = _Orderer(self._options, source_name(source))
         try:
-            for file, table in self._tables(source, clock):
+            for file, read in self._tables(source, clock):
+                table = _with_items(read)
                 self.schemas.setdefault(name, table.schema)
                 clock.enter(file)
                 if table.num_columns:
@@ -312,7 +322,7 @@ class EventFeed:
         """The batches that are now in order. If an error ends this, or the caller does not go on behind a batch, none
         of the events has been taken."""
         name = self._stream(stream)
-        given = [table for table in held_tables(source) if table.num_rows]
+        given = [_with_items(table) for table in held_tables(source) if table.num_rows]
         if not given:
             return
         clock, before = self.clocks[name], self._place(name)

@@ -208,7 +208,7 @@ def _has_time_of_day(kind: pa.DataType) -> bool:
 def _sample(kind: pa.DataType) -> pa.Array:
     """An array with a value of a type that may have no meaning in a query, with NULL of any other."""
     value: Any = {} if pa.types.is_struct(kind) else [] if pa.types.is_nested(kind) else None
-    return pa.array([0 if pa.types.is_duration(kind) else value], kind)
+    return pa.array([value], kind)
 
 
 def _empty_table(frame: DataFrame) -> pa.Table:
