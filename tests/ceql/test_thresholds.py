@@ -69,7 +69,11 @@ def test_random_alerts_on_every_road(text: str) -> None:
         alerts = [(end, keys_of(text, events[end]), events[end]["time"]) for end in ends]
         expected = reported(alerts, least, frame, frame if realert is None else realert)
         several += len(expected) > 1
-        words = {"at_least": least, "timeframe": f"{frame}s", "realert": None if realert is None else f"{realert}s"}
+        words: dict[str, Any] = {
+            "at_least": least,
+            "timeframe": f"{frame}s",
+            "realert": None if realert is None else f"{realert}s",
+        }
         asked = query.alerts(**words)
         cut = draw.randrange(len(events) + 1)
         assert pushed(asked, events) == expected

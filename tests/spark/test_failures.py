@@ -187,18 +187,25 @@ def test_progress_is_shown_where_asked_for(spark: Any) -> None:
     assert hidden.getvalue() == ""
 
 
-@pytest.mark.parametrize("version", ["3.5.5", "4.0.1", "4.1.0.dev1"])
-def test_an_older_pyspark_is_one_clear_error(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("version", "name", "needed"),
+    [("3.4.4", "match", "3.5"), ("3.5.5", "start_tuples", "4.0"), ("4.1.0.dev1", "run", "4.2")],
+)
+def test_an_older_pyspark_is_one_clear_error(
+    version: str, name: str, needed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names what was asked for: batches of tuples need less than streams of them, and these less than graphs."""
     monkeypatch.setattr("pyspark.__version__", version)
-    with pytest.raises(OptionError, match=rf"PySpark {version} is installed, and .* pyspark>=4\.2,<4\.4\nhint: pip"):
-        _ = spaseq.spark.match
+    said = rf"PySpark {version[:3]} is installed, and spaseq\.spark\.{name} needs {needed} or later\nhint: pip"
+    with pytest.raises(OptionError, match=said):
+        getattr(spaseq.spark, name)
 
 
 def test_the_versions_of_pyspark_are_those_of_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"pyspark{SUPPORTED}" in project["optional-dependencies"]["spark"]
     monkeypatch.setattr("pyspark.__version__", "5.0.0")
-    check_pyspark()
+    check_pyspark("run")
 
 
 def test_packages_that_cannot_be_resolved_are_one_clear_error() -> None:

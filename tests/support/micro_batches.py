@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from spaseq.core.snapshot import encode
 from spaseq.language.query import Query
 from spaseq.language.runtime.knowledge import knowledge_of
 from spaseq.language.runtime.opened import stream_options, stream_sources
@@ -19,9 +20,10 @@ from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import under_entailment
 from spaseq.spark.session.tables import PARTS, batch_of
 from spaseq.spark.solving.solutions import graph_keys
-from spaseq.spark.streaming.bucket_messages import Cut, Parcel, _Send, _send_parts
+from spaseq.spark.streaming.bucket_messages import Cut, _Send, _send_parts
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.graph_stream import _cut
+from spaseq.spark.streaming.processor import _again, _take_batch
 
 RESTARTS = 0.3
 """The share of batches at which a bucket goes on from a snapshot."""
@@ -59,6 +61,7 @@ def in_micro_batches(
     feeds = [Feed(i, s, settled, max_bytes=max(least, rng.choice((0, 1, 500, 5000)))) for i, s in enumerate(sources)]
     planned = json.dumps(source_options(sources, settled, Reading(), 1))
     evaluations = [GraphEvaluation(text, layout, settled, len(sources)) for _ in cut.buckets]
+    logs: list[list[Any]] = [[evaluation.snapshot()] for evaluation in evaluations]
     places = [Place() for _ in feeds]
     found: list[tuple[Any, ...]] = []
     while not all(place.closed for place in places):
@@ -74,7 +77,7 @@ def in_micro_batches(
             batch = batch_of(PARTS, [part_row(planned, part)])
             for sent in _send_parts(_Send(text, layout, cut), shared, [batch]):
                 rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
-        found += _evaluate(rows, evaluations, cut, rng, lambda: GraphEvaluation(text, layout, settled, len(sources)))
+        found += _evaluate(rows, evaluations, logs, rng, lambda: GraphEvaluation(text, layout, settled, len(sources)))
     return found, [evaluation.counts(first=True) for evaluation in evaluations]
 
 
@@ -84,15 +87,19 @@ def _cut_into(query: Query, layout: Any, options: Any, buckets: int) -> Cut:
     return replace(found, buckets=tuple(range(len(found.buckets))))
 
 
-def _evaluate(rows: Sequence[Any], evaluations: list[Any], cut: Cut, rng: random.Random, make: Any) -> list[Any]:
+def _evaluate(rows: Sequence[Any], evaluations: list[Any], logs: Any, rng: random.Random, make: Any) -> list[Any]:
+    """The rows of a batch. Now and then a bucket goes on from its last snapshot and the log behind it."""
     found: list[Any] = []
     rows = sorted(rows, key=lambda row: row[:5])
     for bucket, group in groupby(rows, key=lambda row: row[0]):
-        evaluation = evaluations[bucket]
-        for _, feed, _, _, _, body in group:
-            evaluation.take(feed, Parcel.unpack(body))
-        found += evaluation.release()
+        own = [(feed, body) for _, feed, _, _, _, body in group]
+        logs[bucket].append((evaluations[bucket].words(), 0, own))
+        for table in _take_batch(evaluations[bucket], 0, own):
+            found += zip(*(column.to_pylist() for column in table.columns), strict=True)
         if rng.random() < RESTARTS:
             evaluations[bucket] = make()
-            evaluations[bucket].restore(evaluation.snapshot())
+            evaluations[bucket].restore(logs[bucket][0])
+            _again(evaluations[bucket], list(map(encode, logs[bucket][1:])))
+            if rng.random() < 0.5:
+                logs[bucket] = [evaluations[bucket].snapshot()]
     return found

@@ -17,7 +17,7 @@ import secrets
 import traceback
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple
 from functools import partial, wraps
 from typing import Any, Final, TypeVar
@@ -58,6 +58,13 @@ _SEND = (
     "spaseq.spark.ship(spark) sends spaseq and ceql to the workers; what they need must be installed in the workers' "
     "Python, or come in an archive: docs/spark.md, On a cluster"
 )
+
+_OF_SPARK: tuple[type[Exception], ...] = (PySparkException,)
+"""What PySpark raises. Of what goes wrong in a broadcast, Java's own exception, which a client of Connect lacks."""
+with suppress(ImportError):
+    from py4j.protocol import Py4JJavaError
+
+    _OF_SPARK = (PySparkException, Py4JJavaError)
 
 T = TypeVar("T")
 
@@ -154,7 +161,7 @@ def _clear_errors(mark: str) -> Iterator[None]:
     """The same, also for errors behind another `mark` than that of this process."""
     try:
         yield
-    except PySparkException as error:
+    except _OF_SPARK as error:
         text = str(error)
         for piece in (piece for each in {mark, MARK} for piece in text.split(each)[1:]):
             original = _unpacked(piece.partition(".")[0])

@@ -127,7 +127,8 @@ STATE: Final = pa.schema([("state", _BYTES)])
 """What Spark keeps for a bucket between batches: a snapshot, or what a batch brought since, the `state`."""
 
 STATE_PLACE: Final = pa.schema([("mark", _BYTES), ("logged", _LONG), ("size", _LONG)])
-"""A `mark` of the state of a bucket, fresh for each batch, and the bytes of what was `logged` and of the snapshot."""
+"""A `mark` of the state of a bucket, fresh for each batch, the bytes that were `logged`, and the `size` of the
+snapshot."""
 
 
 def spark_schema(table: pa.Schema) -> StructType:
