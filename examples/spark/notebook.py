@@ -32,5 +32,6 @@ triples.groupBy("predicate").count().orderBy("predicate").show(5, truncate=False
 trades = spark.read.option("header", True).option("inferSchema", True).csv(str(EXAMPLES / "stock" / "trades.csv"))
 trades.printSchema()
 rising = ceql.compile((EXAMPLES / "stock" / "query.ceql").read_text("utf-8"))
-print(spaseq.spark.explain_tuples(rising))
-spaseq.spark.run_tuples(rising, trades, type_column="event_type").orderBy("end").show(5, truncate=False)
+print(spaseq.spark.explain_match(rising))
+found = trades.transform(spaseq.spark.match(rising, type_column="event_type"))
+found.orderBy("match_end").show(5, truncate=False)
