@@ -71,8 +71,8 @@ def column_name(column: ast.Column) -> str:
 
 
 def with_whole_rows(query: ast.Query, partition: tuple[tuple[str, ...], ...]) -> ast.Query:
-    """The query with rows that stand for themselves: the keys of `partition`, the columns of SELECT, or the attributes
-    that it lists, as lists `v.attribute`, and the times of the match, `match_start` and `match_end`.
+    """The query with rows that stand for themselves. They have the keys of `partition`, then the columns of SELECT, or
+    the attributes that it lists, as lists `v.attribute`. The times of the match come last: `match_start`, `match_end`.
 
     A key or a time is left out if a column of SELECT has its name.
     """

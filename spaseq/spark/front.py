@@ -32,9 +32,9 @@ def match(
 ) -> Transformation:
     """A transformation of DataFrames of events: `events.transform(spaseq.spark.match(query, time="ts"))`.
 
-    It gives a DataFrame with a row for each match: the columns of the key (PARTITION BY, or an equality that every
-    event is under), what SELECT computes, with Spark's types, then `match_start` and `match_end`, in the form of the
-    input's times. `SELECT a[name]` gives a column `a.name`, a list. No job runs before somebody asks for rows.
+    It gives a DataFrame with a row for each match. The columns of the key come first: PARTITION BY, or an equality that
+    every event is under. Then comes what SELECT computes, with Spark's types, then `match_start` and `match_end`, in
+    the form of the input's times. `SELECT a[name]` gives a column `a.name`, a list. No job runs before an action.
 
     Args:
         query: what `ceql.compile` gives, or its text.
@@ -60,14 +60,14 @@ def match(
     …})`. Raises `OptionError` for options that cannot be used, and when it is applied `OptionError` and `EventError`
     for columns that do not fit. What goes wrong in a task comes out as clearly only through `spaseq.spark.collect`.
     """
-    compiled = _compiled(query)
+    compiled = _compile(query)
     options = EventOptions.parse(**reading)
     refuse_form(options)
     Plan.of(compiled, cut)
     for name, value in (("events", events), ("positions", positions)):
         expect_type(name, value, bool, "it is True or False")
 
-    def matched(given: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
+    def transform(given: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
         frames = given.values() if isinstance(given, Mapping) else [given]
         if any(getattr(frame, "isStreaming", False) for frame in frames):
             if positions or cut != "auto":
@@ -81,15 +81,15 @@ def match(
             )
         return batch_rows(compiled, given, options, partitions=partitions, cut=cut, events=events, positions=positions)
 
-    return matched
+    return transform
 
 
 def explain_match(query: TupleQuery | str, *, cut: str = "auto") -> str:
-    """How `match` divides the work, as far as the query says: before anything runs. A line each."""
-    return "\n".join(Plan.of(_compiled(query), cut).explain())
+    """The division of the work by `match`, as far as the query alone says. A line each."""
+    return "\n".join(Plan.of(_compile(query), cut).explain())
 
 
-def _compiled(query: Any) -> TupleQuery:
+def _compile(query: Any) -> TupleQuery:
     """The query over tuples. Raises `OptionError` for anything else, and the errors of the language for a text."""
     if isinstance(query, str) and not _GRAPHS.search(query):
         found: TupleQuery = import_module("ceql").compile(query)

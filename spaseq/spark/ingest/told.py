@@ -1,4 +1,4 @@
-"""What a part of a stream held, as it travels beside its events."""
+"""The contents of a part of a stream in numbers, as they travel beside its events."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _KEPT: Final = 64
 
 
 class Evaluation(Protocol):
-    """What is run for a bucket: `begin` a batch at a time (ns), `take` each packed parcel in order,
+    """An evaluation for a bucket: `begin` a batch at a time (ns), `take` each packed parcel in order,
     then `release` what is complete. `words` are the options that decide what is late and what is complete; to go on
     from a log they are set again (`use`)."""
 
@@ -89,7 +89,7 @@ class Processor(StatefulProcessor):
 
     The state is a snapshot, and a log of what was taken since: a batch writes what it brought, not all that is held.
     Once the log is as long as the snapshot, a new one takes the place of both. So a batch writes at most twice what it
-    brings, in the long run, and who goes on from a checkpoint takes no more from the log than from the snapshot.
+    brings, in the long run. To go on from a checkpoint, no more is read of the log than of the snapshot.
     """
 
     def __init__(self, make: Callable[[], Evaluation], run: str, columns: pa.Schema, first: int) -> None:
@@ -201,7 +201,7 @@ def _take_batch(evaluation: Evaluation, now: int, parcels: Iterable[tuple[int, b
 
 
 def _again(evaluation: Evaluation, log: list[bytes]) -> None:
-    """What was taken since the snapshot, taken again under the words it was taken under; its rows were given."""
+    """Takes again what was taken since the snapshot, under the words it was taken under; its rows were given."""
     words = evaluation.words()
     for entry in log:
         under, now, parcels = decode(entry)

@@ -1,7 +1,7 @@
 """CEQL queries over streams of tuples: the same rows as in batches, buckets and a clock as for graphs.
 
 The streams are streaming DataFrames from any of Spark's sources (files, Kafka, …). A DataFrame has no order but that of
-its times, so a tuple is late only if it is more than the lateness behind what came in batches before its own. The
+its times. So a tuple is late only if it is more than the lateness behind what came in batches before its own. The
 buckets are those of PARTITION BY, written or inferred; a query without keys has one. A bucket is sent its own tuples
 and, of each task, the latest time that it read; so all buckets know alike how far the streams have come.
 """
@@ -71,9 +71,9 @@ def start_tuples(
     """Begin, or go on with, a query over streams of tuples.
 
     `query` is what `ceql.compile` gives, `tuples` a streaming DataFrame, or one for each stream. `words` are as of
-    `spaseq.spark.match`, whose rows are found; `tasks` as of `spaseq.spark.stream_matches`; `idle` (ns): a stream that
-    brought nothing for so long no longer holds the others up, 0: none is. `malformed`: what to do with a message that
-    `parse_json` could not read, and with a tuple whose time cannot be read: "error", or "drop" it and count. The rest
+    `spaseq.spark.match`, whose rows are found, and `tasks` as of `spaseq.spark.stream_matches`. A stream that brought
+    nothing for `idle` ns no longer holds the others up (0: it always does). `malformed` is for messages that
+    `parse_json` could not read, and for tuples whose time cannot be read: "error", or "drop" them and count. The rest
     is as of `spaseq.spark.start`.
 
     The checkpoint goes on with the same query over the columns that it reads; others may come and go.
@@ -96,7 +96,7 @@ def _split(words: StreamWords) -> tuple[dict[str, Any], TupleWords]:
 
 
 def _identity(job: Job) -> dict[str, Any]:
-    """What must be the same wherever a checkpoint is gone on from. Budgets, lateness and `idle` may change."""
+    """The values that must be the same to go on from a checkpoint. Budgets, lateness and `idle` may change."""
     options, layout = job.options, job.layout
     kept = {**options.typing, "time": options.time, "time_unit": options.unit}
     sources = {
@@ -169,7 +169,7 @@ class _Send:
 
 def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A parcel of each batch for each bucket that it has tuples of. Then one for every bucket with the latest time of
-    each stream; the first bucket is told how many tuples belong to none, and how many have no time that can be read."""
+    each stream. That of the first bucket has the numbers of tuples that belong to none, and of those without a time."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -93,7 +93,7 @@ class Clock:
     def take(self, feed: int, times: np.ndarray, lines: np.ndarray, file: str) -> tuple[np.ndarray, np.ndarray]:
         """The next events of a stream: their places, int64 (n, 3), and which are late, bool (n,).
 
-        Raises EventError for a late one, unless they are to be dropped or `lines` is empty: of all who are given the
+        Raises EventError for a late one, unless they are to be dropped or `lines` is empty: of all buckets with the
         same events one has their lines, and it is enough that one raises.
         """
         seen = self.streams[feed].seen
@@ -106,7 +106,7 @@ class Clock:
         return places, late
 
     def judge(self, feed: int, times: np.ndarray, lines: np.ndarray, file: str) -> np.ndarray:
-        """Which of the next events of a stream are late, bool (n,). Errors as of `take`."""
+        """The late ones among the next events of a stream, bool (n,). Errors as of `take`."""
         stream = self.streams[feed]
         if len(times):
             self.seen[feed] = self.now

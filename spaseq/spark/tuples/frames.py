@@ -51,8 +51,9 @@ _COARSE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of the one DataFrame: for each stream the number of the column of each attribute; the column that its
-    times are taken from, and the type of that, None for the order in which Spark reads it. `kinds`: types by number."""
+    """The columns of the one DataFrame. `streams`: for each stream the number of the column of each attribute.
+    `clocks`: the column of its times, None for the order in which Spark reads it; `times`: the type of that. `kinds`:
+    the types of the numbered columns."""
 
     streams: tuple[Mapping[str, int], ...]
     clocks: tuple[str | None, ...]
@@ -245,11 +246,12 @@ def _key_text(column: Column, kind: DataType) -> Column:
 
 
 def _cut_into_slices(frame: DataFrame, plan: Plan, count: int) -> DataFrame:
-    """Each tuple in the slices that need it: its own, those that the window reaches back to it from, and those that it
-    reaches on to, if matches wait for what must not come behind them. Columns `slice`, `low` and `high` are added.
+    """Each tuple in the slices that need it, with columns `slice`, `low` and `high`. A tuple is in its own slice, and
+    in the next one if the window of that reaches back to it. It is in the one before if matches there wait for what
+    must not come behind them.
 
-    Where slices begin is a row that Spark computes of the times: about `count` slices of equal numbers of tuples, none
-    shorter than their overlap, so a tuple is in its own and in its neighbours at most.
+    Spark computes the first times of slices, as one row: about `count` slices of equal numbers of tuples. None is
+    shorter than the overlap, so no other slice needs a tuple.
     """
     shares = F.array(*(F.lit(k / count) for k in range(count)))
     found = frame.agg(F.percentile_approx("time", shares, _ACCURACY).alias("times"), F.min("time").alias("first"))

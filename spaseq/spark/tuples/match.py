@@ -118,6 +118,6 @@ def is_frame(value: Any) -> bool:
 
 
 def kind_name(value: Any) -> str:
-    """What a value is, for errors."""
+    """The kind of a value, for errors."""
     kind = type(value)
     return f"a {kind.__module__}.{kind.__qualname__}"

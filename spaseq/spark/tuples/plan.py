@@ -1,11 +1,11 @@
-"""How tuples are divided among tasks, so that no answer changes. The query alone decides; nothing runs.
+"""The division of tuples among tasks, which changes no answer. The query alone decides; nothing runs.
 
 * **keys**: PARTITION BY, or an equality that every event of a match is under, makes substreams that never meet. Not
   with CONSUME BY ANY, which forgets runs in all partitions.
-* **slices**: a match that ends at time t began at t - ε or later, so a slice of time that reaches ε further back holds
+* **slices**: a match that ends at time t began at t - ε or later. So a slice of time that reaches ε further back holds
   every match that ends in it; it reports those and no others. With a NOT at the end it reaches ε further on too, as an
-  absence is known when the window is over. Not with CONSUME, whose effect reaches back beyond any window, nor without a
-  window, nor if the window is measured in events or in an attribute.
+  absence is known when the window is over. Not with CONSUME, whose effect reaches back beyond any window. Not without a
+  window, nor if it is measured in events or in an attribute.
 * **one** task otherwise.
 """
 
@@ -94,7 +94,7 @@ class Plan:
 
     @property
     def overlap(self) -> int:
-        """How far (ns) a slice reaches beyond its own times, over both ends."""
+        """The time (ns) that a slice reaches beyond its own times, over both ends."""
         return int(self.window.size) * (2 if self.behind else 1)
 
     def explain(self) -> Iterator[str]:
@@ -112,7 +112,7 @@ class Plan:
 
 
 def _hindrance(query: TupleQuery, program: Program) -> str:
-    """What hinders slices of time; empty for nothing."""
+    """The hindrance to slices of time; empty for nothing."""
     window = program.window
     if program.choice.forgets:
         named = "CONSUME" if program.choice.after is None else "AFTER MATCH or SELECT FIRST"

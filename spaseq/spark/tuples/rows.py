@@ -32,7 +32,7 @@ _PLACES: Final = ("start", "end", "positions")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a task finds: the matches of `query` over the streams `names`, whose columns `layout` tells.
+    """The work of a task: the matches of `query` over the streams `names`, whose columns `layout` tells.
 
     `options` say how types are read; `iso` and `options.unit` are the form of times in rows. `schema` are the columns
     of the rows, `events` the attributes of the events in them, None without.
