@@ -77,6 +77,19 @@ def test_random_tuples_have_the_same_matches(name: str, text: str, spark: Any) -
     assert _rows(match(query, positions=True, partitions=3)(shuffled)) == expected != []
 
 
+def test_a_hot_key_is_cut_by_time_too(spark: Any) -> None:
+    query = ceql.compile(QUERIES[0][1])
+    events = _events(4, 600, hot=0.9)
+    expected = sorted((m.start, m.end, tuple(m.positions)) for m in query.run(events))
+    frame = spark.createDataFrame(events, "type string, time long, id long, v long, seq long").coalesce(1)
+    found = match(query, positions=True, partitions=4, cut="keys and slices")(frame)
+    assert _rows(found) == expected
+    assert found.rdd.getNumPartitions() == 8
+    hot = match(query, partitions=4, cut="keys and slices")(frame).where("id = 0")
+    assert hot.groupBy(F.spark_partition_id()).count().count() == 4
+    assert "groups with more than twice their share" in explain_match(query, cut="keys and slices")
+
+
 def test_several_streams(spark: Any) -> None:
     query = ceql.compile("SELECT * FROM S, T WHERE S>A AS a ; T>B AS b FILTER b.v > a.v WITHIN 5 SECONDS")
     one, two = _events(1, 60), _events(2, 60)

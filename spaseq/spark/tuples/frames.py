@@ -7,7 +7,8 @@ they are. Columns of several streams are one if they have one name and one type.
 * `stream`: the number of the stream, if there are several.
 * `order`: increases as Spark reads the rows of a stream. Tuples of equal times keep the order of the streams, then
   this.
-* `low`, `high`: of a slice of time, its first time and that of the next one, NULL for none.
+* `part`, `low`, `high`: of slices of time, the number of the slice, its first time and that of the next one, NULL for
+  none.
 * `position`: if asked for, the tuple's number in the order of all, from 0.
 """
 
@@ -42,11 +43,9 @@ from spaseq.spark.ingest.messages import MALFORMED, MESSAGE_PLACE, times_read
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.spreading import spread
 from spaseq.spark.tuples.plan import Plan
+from spaseq.spark.tuples.slices import cut_into_slices
 
 _DAY: Final = 86_400_000_000_000
-_ACCURACY: Final = 10_000
-_COARSE: Final = 16
-"""Slices are looked for among every 16th first, then among the 16 behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,17 +194,21 @@ def divide(frame: DataFrame, layout: Layout, plan: Plan, tasks: int | None) -> D
     order = _order(layout)
     if tasks == 1 or not (plan.keys or plan.slices):
         return frame.repartition(1).sortWithinPartitions(*order)
-    if plan.keys:
-        keys = key_columns(plan, layout)
-        kept = frame.where(reduce(Column.__and__, (key.isNotNull() for key in keys)))
+    keys = key_columns(plan, layout)
+    kept = frame.where(reduce(Column.__and__, (key.isNotNull() for key in keys))) if keys else frame
+    if not plan.slices:
         sent = kept.repartition(*keys) if tasks is None else kept.repartition(tasks, *keys)
         return sent.sortWithinPartitions(*order)
     count = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")) if tasks is None else tasks
-    sliced = _cut_into_slices(frame, plan, count)
-    places = F.array(*(F.lit(place) for place in spread(count)))
-    part = F.element_at(places, F.col("slice") + 1)
-    sent = sliced.repartition(part) if tasks is None else sliced.repartition(count, part)
-    return sent.drop("slice").sortWithinPartitions("low", *order)
+    group = F.pmod(F.hash(*keys), F.lit(count)) if keys else None
+    sliced = cut_into_slices(kept, plan, count, group)
+    # Of a group that is cut, the first slice stays in its task, and the others go to as many further ones.
+    number, slice = F.col("part") % count, F.floor(F.col("part") / count)
+    most = 2 * count if keys else count
+    task = F.when(slice > 0, count + F.pmod(number * 7 + slice - 1, F.lit(count))).otherwise(number).cast("int")
+    place = F.element_at(F.array(*(F.lit(place) for place in spread(most))), task + 1)
+    sent = sliced.repartition(place) if tasks is None else sliced.repartition(most, place)
+    return sent.sortWithinPartitions("part", *order)
 
 
 def key_columns(plan: Plan, layout: Layout) -> list[Column]:
@@ -243,37 +246,3 @@ def _key_text(column: Column, kind: DataType) -> Column:
             assert time is not None
             return time.cast("string")
     return column.cast("string")
-
-
-def _cut_into_slices(frame: DataFrame, plan: Plan, count: int) -> DataFrame:
-    """Each tuple in the slices that need it, with columns `slice`, `low` and `high`. A tuple is in its own slice, and
-    in the next one if the window of that reaches back to it. It is in the one before if matches there wait for what
-    must not come behind them.
-
-    Spark computes the first times of slices, as one row: about `count` slices of equal numbers of tuples. None is
-    shorter than the overlap, so no other slice needs a tuple.
-    """
-    shares = F.array(*(F.lit(k / count) for k in range(count)))
-    found = frame.agg(F.percentile_approx("time", shares, _ACCURACY).alias("times"), F.min("time").alias("first"))
-    apart = F.lit(max(plan.overlap, 1))
-    kept = F.aggregate(
-        F.col("times"),
-        F.array("first"),
-        lambda lows, time: F.when(time - F.element_at(lows, -1) >= apart, F.concat(lows, F.array(time))).otherwise(
-            lows
-        ),
-    )
-    lows = found.select(kept.alias("lows"))
-    lows = lows.select("lows", F.filter("lows", lambda _, place: place % _COARSE == 0).alias("coarse"))
-    rough = F.greatest(F.size(F.filter("coarse", lambda low: low <= F.col("time"))) - 1, F.lit(0)) * _COARSE
-    own = rough + F.size(F.filter(F.slice("lows", rough + 1, _COARSE), lambda low: low <= F.col("time"))) - 1
-    placed = frame.crossJoin(F.broadcast(lows)).withColumn("own", F.greatest(own, F.lit(0)))
-    low, high = (F.get("lows", F.col("own") + place) for place in (0, 1))
-    size = F.lit(int(plan.window.size))
-    needs = [F.col("own"), F.when(F.col("time") >= high - size, F.col("own") + 1)]
-    if plan.behind:
-        needs.append(F.when((F.col("own") > 0) & (F.col("time") <= low + size), F.col("own") - 1))
-    names = frame.columns
-    each = placed.select(*names, "lows", F.explode(F.array_compact(F.array(*needs))).alias("slice"))
-    low, high = (F.get("lows", F.col("slice") + place) for place in (0, 1))
-    return each.select(*names, "slice", low.alias("low"), high.alias("high"))

@@ -6,6 +6,8 @@
   every match that ends in it; it reports those and no others. With a NOT at the end it reaches ε further on too, as an
   absence is known when the window is over. Not with CONSUME, whose effect reaches back beyond any window. Not without a
   window, nor if it is measured in events or in an attribute.
+* **keys and slices**, if the caller asks for it: by keys, and groups of keys that have more than twice their share of
+  the tuples are cut into slices.
 * **one** task otherwise.
 """
 
@@ -19,7 +21,7 @@ from spaseq.core.engine import Consume, Program, Settings, Window
 from spaseq.core.errors import OptionError
 from spaseq.core.events import EventOptions
 
-WAYS: Final = ("auto", "keys", "slices", "one")
+WAYS: Final = ("auto", "keys", "slices", "keys and slices", "one")
 
 
 class TupleQuery(Protocol):
@@ -84,10 +86,12 @@ class Plan:
         why = _hindrance(query, program)
         keys = () if program.choice.consume is Consume.ANY else query.partition
         found = Plan(keys, not why, program.window, program.absent is not None, why)
-        if way == "keys" and not keys:
-            raise OptionError("cut='keys': the query has no key that may be cut by", "cut='auto'")
-        if way == "slices" and why:
-            raise OptionError(f"cut='slices': {why}", "cut='auto'")
+        if way in ("keys", "keys and slices") and not keys:
+            raise OptionError(f"cut={way!r}: the query has no key that may be cut by", "cut='auto'")
+        if way in ("slices", "keys and slices") and why:
+            raise OptionError(f"cut={way!r}: {why}", "cut='auto'")
+        if way == "keys and slices":
+            return found
         if way == "one":
             return replace(found, keys=(), slices=False, why="as it was asked for")
         return replace(found, keys=()) if way == "slices" else replace(found, slices=not keys and not why)
@@ -101,7 +105,9 @@ class Plan:
         """A line on each decision."""
         if self.keys:
             names = ", ".join(" or ".join(bracket) for bracket in self.keys)
-            yield f"partitioned by the key {names}: one shuffle"
+            cut = ", groups with more than twice their share cut into slices of time" if self.slices else ""
+            again = "; keys and times alone are read once before, to find these groups" if self.slices else ""
+            yield f"partitioned by the key {names}{cut}: one shuffle{again}"
         elif self.slices:
             yield (
                 f"cut into slices of time, each reaching {self.window.size:,} ns further back: one shuffle; the times "

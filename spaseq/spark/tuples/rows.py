@@ -78,16 +78,16 @@ def rows(packed: PackedJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
-    """The batches, cut where the slice changes, each with the first time of its slice and of the next one."""
+    """The batches, cut where the slice changes; with each its number, its first time and that of the next one."""
     for batch in batches:
-        if "low" not in batch.schema.names:
+        if "part" not in batch.schema.names:
             yield (), batch
             continue
-        lows = batch.column("low").to_numpy(zero_copy_only=False)
-        cuts = [0, *(np.flatnonzero(np.diff(lows)) + 1).tolist(), len(lows)]
+        numbers = batch.column("part").to_numpy()
+        cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
         for start, end in pairwise(cuts):
             if end > start:
-                bounds = tuple(batch.column(name)[start].as_py() for name in ("low", "high"))
+                bounds = tuple(batch.column(name)[start].as_py() for name in ("part", "low", "high"))
                 yield bounds, batch.slice(start, end - start)
 
 
@@ -135,7 +135,7 @@ def _own_rows(job: Job, found: Any, bounds: Sequence[int | None]) -> pa.Table:
     table = row_table(job, found)
     if not bounds:
         return table
-    low, high = bounds
+    _, low, high = bounds
     ends = found.history.times(found.matches.end)
     own = np.ones(len(ends), bool)
     if low is not None:
