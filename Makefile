@@ -13,7 +13,7 @@ help:
 	@echo "make run        the smart-grid query through Spark in local mode: a progress bar and a table of matches"
 	@echo "make test       ruff, mypy and the test suite"
 	@echo "make test-slow  what test leaves out: random formulas at full size, long runs, kernels with bounds checks and without JIT"
-	@echo "make test-bounds  a base install of the oldest dependencies that pyproject.toml allows, tried; PYTHONS=\"python3.12 …\" for others"
+	@echo "make test-bounds  a base install of the oldest dependencies that pyproject.toml allows, tried (PYTHONS=\"python3.12 …\" for others), and older versions of PySpark"
 	@echo "make fuzz       mutated queries, files, options and snapshots for two minutes; FUZZ_SECONDS, FUZZ_SEED, FUZZ_KINDS"
 	@echo "make coverage   the test suite in one process, and which lines it runs; takes twice as long as by itself"
 	@echo "make lint       ruff and mypy alone"
@@ -39,8 +39,9 @@ test-slow: $(STAMP) check-java
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q tests/core/engine tests/core/tecs -k "not memory and not compacted and not handed"
 
 PYTHONS ?= $(PYTHON)
-test-bounds: check-python
+test-bounds: check-python $(STAMP) check-java
 	@for python in $(PYTHONS); do $$python -m tests.bounds || exit 1; done
+	$(BIN)/python -m tests.spark_bounds
 
 # A find is a file in .fuzz, which `python -m tests.fuzz --again FILE` runs again. FUZZ_MORE=--bounds checks kernels' bounds.
 FUZZ_SECONDS ?= 120

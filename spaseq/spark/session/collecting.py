@@ -30,10 +30,10 @@ def _table(frame: DataFrame) -> pa.Table:
     if hasattr(frame, "toArrow"):
         return frame.toArrow()
     schema = to_arrow_schema(frame.schema)
-    bodies = frame.mapInArrow(_packed, "body binary").collect()  # PySpark before 4.0
-    return pa.concat_tables(
-        [schema.empty_table(), *(pa.ipc.open_stream(row[0]).read_all().cast(schema) for row in bodies)]
-    )
+    numbered = frame.toDF(*(f"c{number}" for number in range(len(schema))))  # PySpark before 4.0; names may have dots
+    bodies = numbered.mapInArrow(_packed, "body binary").collect()
+    tables = (pa.ipc.open_stream(row[0]).read_all().rename_columns(schema.names).cast(schema) for row in bodies)
+    return pa.concat_tables([schema.empty_table(), *tables])
 
 
 def _packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
