@@ -2,13 +2,13 @@
 
     python -m benchmarks.spark_tables --rows 1000000
 
-Claim: `events.transform(spaseq.spark.match(query))` takes at most 1.25 times the processor time of twenty lines that
-repartition by the key, sort by time and call the same engine in `mapInArrow`; seven columns cost what three do, as
-those that the query does not read are left out; and an action is one job.
+Claim: `events.transform(spaseq.spark.match(query))` takes at most 1.25 times the processor time of twenty lines. These
+repartition by the key, sort by time, and call the same engine in `mapInArrow`. Seven columns cost what three do, as
+those that the query does not read are left out.
 
 The events are generated (seed 1): logins of 20,000 users, 30 % of them failures, in a Parquet file of seven columns.
-The time is the processor time of all processes together, the median of --turns turns that take the ways one after
-another; the first turn warms up and does not count. Rows go to results/DATE-spark_tables.csv.
+The time is the processor time of all processes together, the median of --turns turns. A turn takes the ways one after
+another; the first warms up and does not count. Rows go to results/DATE-spark_tables.csv.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def write_events(path: str, count: int) -> None:
 
 
 def by_hand(frame: Any, name: str, tasks: int) -> Any:
-    """What a data engineer would write over the same engine."""
+    """The rows by twenty lines over the same engine, as a data engineer would write them."""
     query = ceql.compile(QUERIES[name])
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -15,6 +15,7 @@ from spaseq.core.errors import EventError, OptionError, QuerySyntaxError, Spaseq
 from spaseq.spark import explain_match, match
 from spaseq.spark.tuples.plan import Plan
 from tests.support import harness
+from tests.support.roads import list_kind
 
 pytestmark = pytest.mark.spark
 
@@ -22,11 +23,13 @@ _CASES = [case for case in harness.load_all() if not case.is_spaseq and case.err
 
 
 def _schema(events: list[dict[str, Any]], names: list[str]) -> str:
-    kinds = {bool: "boolean", int: "bigint", float: "double", str: "string", list: "array<double>"}
+    kinds = {bool: "boolean", int: "bigint", float: "double", str: "string"}
     found = {}
     for name in names:
         types = {type(event[name]) for event in events if event.get(name) is not None} or {str}
-        found[name] = "double" if types == {int, float} else kinds[next(iter(types))] if len(types) == 1 else ""
+        found[name] = "double" if types == {int, float} else ""
+        if len(types) == 1:
+            found[name] = list_kind(events, name) or kinds[next(iter(types))]
     if "" in found.values():
         pytest.skip("no DataFrame has a column of several types: the events of this case cannot be one")
     return ", ".join(f"`{name}` {kind}" for name, kind in found.items())

@@ -497,15 +497,25 @@ def _ceql_spark(case: Case, ride: Ride) -> Answers:
 def data_frame(session: Any, events: Events) -> Any:
     """A DataFrame of dicts, columns in order of appearance."""
     names = list(dict.fromkeys(name for event in events for name in event)) or ["type"]
-    kinds = {bool: "boolean", int: "bigint", float: "double", str: "string", list: "array<double>"}
+    kinds = {bool: "boolean", int: "bigint", float: "double", str: "string"}
     types = {name: {type(event[name]) for event in events if event.get(name) is not None} or {str} for name in names}
-    columns = {name: "double" if found == {int, float} else kinds[min(found, key=str)] for name, found in types.items()}
+    columns = {
+        name: "double" if found == {int, float} else list_kind(events, name) or kinds[min(found, key=str)]
+        for name, found in types.items()
+    }
     rows = [tuple(_cell(event.get(name), columns[name]) for name in names) for event in events]
     return session.createDataFrame(rows, ", ".join(f"`{name}` {kind}" for name, kind in columns.items()))
 
 
+def list_kind(events: Events, name: str) -> str:
+    """Spark's type of an attribute that is a list of texts or of numbers; empty for others."""
+    lists = [event[name] for event in events if isinstance(event.get(name), list)]
+    texts = any(isinstance(item, str) for items in lists for item in items)
+    return "" if not lists else "array<string>" if texts else "array<double>"
+
+
 def _cell(value: Any, kind: str) -> Any:
-    if isinstance(value, list):
+    if isinstance(value, list) and kind == "array<double>":
         return [None if v is None else float(v) for v in value]
     return float(value) if kind == "double" and value is not None else value
 
@@ -572,12 +582,12 @@ _NO_LAZY = {
 }
 
 LEFT_OUT: Mapping[tuple[str, str], Mapping[str, int]] = {
-    ("ceql", "tables"): {UNKNOWN_ATTRIBUTE: 1, EMPTY_INPUT: 1},
+    ("ceql", "tables"): {UNKNOWN_ATTRIBUTE: 2, EMPTY_INPUT: 1},
     ("ceql", "run -"): {EMPTY_INPUT: 1},
     ("ceql", "chain"): _NO_LAZY,
     ("ceql", "tree"): _NO_LAZY,
     ("ceql", "alert --follow -"): {ONE_INPUT: 6, EMPTY_INPUT: 1},
-    ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 1},
+    ("ceql", "spark"): {UNKNOWN_ATTRIBUTE: 2},
     ("spaseq", "spark in slices"): {
         "without WITHIN a match may begin anywhere": 158,
         "WITHIN … EVENTS counts the instants of the whole stream": 4,

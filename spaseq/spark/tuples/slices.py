@@ -23,8 +23,8 @@ def cut_into_slices(frame: DataFrame, plan: Plan, count: int, group: Column | No
     not come behind them.
 
     There are about `count` slices of equal numbers of tuples. None is shorter than the overlap, so no other slice needs
-    a tuple. With `group`, a number below `count` for the keys of a tuple, only groups with more than twice their share
-    are cut, into so many slices as they have shares: fewer than `count` slices more than there are groups.
+    a tuple. `group` is a number below `count` for the keys of a tuple. With it, groups with more than twice
+    their share of the tuples are cut, into so many slices as they have shares, and no others.
     """
     names = frame.columns
     grouped = frame.withColumn("group", F.lit(0) if group is None else group)
@@ -58,7 +58,7 @@ def _first_times(grouped: DataFrame, plan: Plan, count: int, *, every: bool) -> 
     )
     apart = F.lit(max(plan.overlap, 1))
 
-    def picked(one: Column) -> Column:
+    def beginnings(one: Column) -> Column:
         """Of the quantiles of a group those at which a slice may begin: one for each share of all tuples."""
         if every:
             return one.getField("times")
@@ -70,7 +70,7 @@ def _first_times(grouped: DataFrame, plan: Plan, count: int, *, every: bool) -> 
 
     def lows(one: Column) -> Column:
         return F.aggregate(
-            picked(one),
+            beginnings(one),
             F.array(one.getField("first")),
             lambda held, time: F.when(time - F.element_at(held, -1) >= apart, F.concat(held, F.array(time))).otherwise(
                 held

@@ -83,7 +83,7 @@ def test_tuples_as_json_into_a_topic(spark: Any, broker: Broker, tmp_path: Path)
     def run() -> dict[str, int]:
         running = spaseq.spark.start_tuples(
             query, tuples, checkpoint=str(tmp_path / "state"), tasks=2, available_now=True, malformed="drop",
-            format="kafka", output="found", sink={"kafka.bootstrap.servers": broker.servers},
+            events=True, format="kafka", output="found", sink={"kafka.bootstrap.servers": broker.servers},
         )  # fmt: skip
         spaseq.spark.wait(running)
         return spaseq.spark.progress(running)
@@ -105,7 +105,7 @@ def test_tuples_as_json_into_a_topic(spark: Any, broker: Broker, tmp_path: Path)
     names = ("time", "type", "name", "price")
     table = pa.table({name: [row.get(name) for row in every] for name in names})
     expected = [[dict(e) for e in match.events] for match in query.run(table)]
-    shown = [[{name: e.get(name) for name in names} for e in json.loads(row["events"])] for row in found]
+    shown = [[{name: e.get(name) for name in names} for e in row["events"]] for row in found]
     assert sorted(map(str, shown)) == sorted(str([{n: e.get(n) for n in names} for e in m]) for m in expected) != []
     keys = [row.key for row in received(spark, broker, "found").select("key").collect()]
     assert len(set(map(bytes, keys))) == len(found)
