@@ -12,7 +12,7 @@ LIMITS = {
     "long sentence": 60,
     "question": 104,
     "where": 44,
-    "whoever": 6,
+    "whoever": 5,
     "who": 11,
     "told": 18,
     "participle": 329,

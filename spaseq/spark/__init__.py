@@ -39,7 +39,7 @@ Rooms, each of which imports only from those before it:
 * `solving`: From events to solutions: GPMs evaluated in tasks, knowledge joined by Spark.
 * `batch`: Batch jobs.
 * `streaming`: Streams that go on, by Structured Streaming.
-* `front`: The front door: a query becomes a transformation of DataFrames.
+* `front`: The front door for tables: a query becomes a transformation of DataFrames.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The front door: a query becomes a transformation of DataFrames, for batches and for streams, in both languages."""
+"""The front door for tables: a query becomes a transformation of DataFrames, for batches and for streams."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ def match(
         query: what `ceql.compile` gives, or its text.
         partitions: how many tasks find matches; by default as many as a stage of the session has
             (`spark.sql.shuffle.partitions`), of which Spark may make fewer.
-        cut: how to divide the work: "auto", "keys", "slices" (of time) or "one". What would change an answer is
-            refused.
+        cut: how to divide the work: "auto", "keys", "slices" (of time), "keys and slices" or "one". What would change
+            an answer is refused. With "keys and slices" groups of keys with more than twice their share are cut by
+            time, into fewer than twice `partitions` tasks. Keys and times are read once before, to find these groups.
         events: also a column `events`, a list of structs of the input's columns.
         positions: also `start`, `end` and `positions`, the numbers of events in the order of time, then of their
             streams, then as Spark reads them. One task counts them, so it costs another pass. Not in a stream.

@@ -18,14 +18,14 @@ from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.streaming import processor
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.tuple_stream import TupleEvaluation
-from tests.spark.test_tuple_streams import _NUMBER, _packed
+from tests.spark.test_tuple_streams import _NUMBER, _job
 
 TUPLES = StreamOptions(time="time", ties="arrival", late="error")
 
 
 def tuples(text: str, names: tuple[str, ...] = ("",), **more: Any) -> TupleEvaluation:
     schema = pa.schema({"type": pa.string(), "time": pa.int64(), _NUMBER: pa.int64()})
-    return TupleEvaluation(_packed(ceql.compile(text), schema, names), TUPLES, **more)
+    return TupleEvaluation(_job(ceql.compile(text), schema, names), TUPLES, **more)
 
 
 def graphs(sequence: str, **options: Any) -> GraphEvaluation:

@@ -28,7 +28,7 @@ from spaseq.spark.streaming.tuple_stream import TupleEvaluation, _Send, _send
 from spaseq.spark.tuples.columns import has_dates, row_schema
 from spaseq.spark.tuples.frames import Layout
 from spaseq.spark.tuples.plan import Plan
-from spaseq.spark.tuples.rows import Job, PackedJob
+from spaseq.spark.tuples.rows import Job
 from tests.spark.test_any_column import CONDITIONS, KEYS, _row
 from tests.spark.test_tuples import _CASES as CASES
 from tests.spark.test_tuples import QUERIES, _events, _schema
@@ -40,7 +40,7 @@ _CLOCK = StreamOptions(time="time", ties="arrival", late="error")
 _NUMBER = "the number"
 
 
-def _packed(query: Any, schema: pa.Schema, names: tuple[str, ...] = ("",), **typing: Any) -> PackedJob:
+def _job(query: Any, schema: pa.Schema, names: tuple[str, ...] = ("",), **typing: Any) -> Job:
     """The work of a bucket whose tuples have these columns; its rows have the events with them."""
     own = {name: number for number, name in enumerate(schema.names)}
     kinds = tuple(from_arrow_type(field.type) for field in schema)
@@ -48,7 +48,7 @@ def _packed(query: Any, schema: pa.Schema, names: tuple[str, ...] = ("",), **typ
     layout = Layout((own,) * len(names), ("time",) * len(names), times, kinds)
     options = EventOptions(**typing)
     rows = row_schema(query, names, layout, options, (_NUMBER,))
-    return PackedJob.of(Job(query, names, layout, options, has_dates(layout), rows, (_NUMBER,)))
+    return Job(query, names, layout, options, has_dates(layout), rows, (_NUMBER,))
 
 
 def _tuples(table: pa.Table, times: Any, streams: Any, buckets: Any, names: tuple[str, ...]) -> pa.RecordBatch:
@@ -78,8 +78,8 @@ def _in_micro_batches(
         found_keys = numbers(EventBatch(encode_texts(table), "type", clocks, clocks), clocks)
     bucket_of = [None if key < 0 else int(key) % buckets for key in found_keys.tolist()]
     send = _Send(len(names), tuple(range(buckets)), drop=False)
-    packed = _packed(query, table.schema, tuple(names))
-    evaluations = [TupleEvaluation(packed, _CLOCK) for _ in range(buckets)]
+    job = _job(query, table.schema, tuple(names))
+    evaluations = [TupleEvaluation(job, _CLOCK) for _ in range(buckets)]
     logs: list[list[Any]] = [[evaluation.snapshot()] for evaluation in evaluations]
     found: list[Any] = []
     done = 0
@@ -100,7 +100,7 @@ def _in_micro_batches(
             for part in _take_batch(evaluation, 0, own):
                 found += [[event[_NUMBER] for event in row] for row in part["events"].to_pylist()]
             if rng.random() < 0.3:  # goes on from a snapshot and what came behind it
-                again = TupleEvaluation(packed, _CLOCK)
+                again = TupleEvaluation(job, _CLOCK)
                 again.restore(logs[bucket][0])
                 _again(again, [encode((again.words(), *entry)) for entry in logs[bucket][1:]])
                 evaluations[bucket] = again
@@ -127,7 +127,7 @@ def test_tuples_without_a_column_of_types(typing: dict[str, Any]) -> None:
     events = [{"time": time, "x": x} for time, x in enumerate([1, 3, 2, 4])]
     local = sorted(list(m.positions) for m in query.run(events, **typing))
     table = pa.Table.from_pylist([*events, {"time": 99, "x": 0}]).append_column(_NUMBER, pa.array(range(5)))
-    evaluation = TupleEvaluation(_packed(query, table.schema, **typing), _CLOCK)
+    evaluation = TupleEvaluation(_job(query, table.schema, **typing), _CLOCK)
     batch = _tuples(table, [int(t) * 10**9 for t in table["time"].to_pylist()], [], [0] * 5, ("",))
     for sent in _send(_Send(1, (0,), drop=False), iter([batch])):
         for body in sent.column("body").to_pylist():
@@ -191,8 +191,8 @@ def test_the_state_does_not_grow_with_the_stream(window: str, formula: str, monk
     schema = pa.schema(
         {"type": pa.string(), "time": pa.int64(), "seq": pa.int64(), "id": pa.int64(), _NUMBER: pa.int64()}
     )
-    packed = _packed(query, schema)
-    evaluation = TupleEvaluation(packed, _CLOCK)
+    job = _job(query, schema)
+    evaluation = TupleEvaluation(job, _CLOCK)
     sizes, found = [], 0
     for first in range(0, 20_000, 500):
         seq = np.arange(first, first + 500)
@@ -205,7 +205,7 @@ def test_the_state_does_not_grow_with_the_stream(window: str, formula: str, monk
         found += sum(part.num_rows for part in evaluation.release())
         state = evaluation.snapshot()
         sizes.append(len(state))
-        evaluation = TupleEvaluation(packed, _CLOCK)
+        evaluation = TupleEvaluation(job, _CLOCK)
         evaluation.restore(state)
     assert found > 100
     assert max(sizes[20:]) < 1.1 * max(sizes[:20])
@@ -277,7 +277,7 @@ def test_late_tuples() -> None:
 
     for late in ("drop", "error"):
         clock = StreamOptions(time="time", ties="arrival", late=late)
-        evaluation = TupleEvaluation(_packed(query, schema), clock)
+        evaluation = TupleEvaluation(_job(query, schema), clock)
         for body in bodies(5, 3):
             evaluation.take(0, body)
         list(evaluation.release())  # inside a batch there is no order

@@ -38,7 +38,7 @@ from spaseq.spark.streaming.watermark import Clock
 from spaseq.spark.tuples.frames import key_columns, one_frame
 from spaseq.spark.tuples.match import Tuples, analyse
 from spaseq.spark.tuples.plan import Plan, TupleQuery
-from spaseq.spark.tuples.rows import Job, PackedJob, parts, row_table, unpack_job
+from spaseq.spark.tuples.rows import Job, parts, row_table
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _STATE: Final = "tuples as they are read"
@@ -154,7 +154,7 @@ def _rows(named: Mapping[str, DataFrame], job: Job, count: int, idle: int, malfo
     send = carried(_send, _Send(len(named), buckets, malformed == "drop"))
     parcels = whole.withColumn("bucket", bucket).mapInArrow(send, spark_schema(PARCELS))
     order = StreamOptions(time="time", ties="arrival", lateness=job.options.lateness, late=job.options.late)
-    return evaluated(parcels, partial(TupleEvaluation, PackedJob.of(job), order, idle), job.schema, buckets[0])
+    return evaluated(parcels, partial(TupleEvaluation, job, order, idle), job.schema, buckets[0])
 
 
 # -- the tasks
@@ -213,10 +213,10 @@ def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 
 class TupleEvaluation:
-    """One bucket's evaluation: parcels of tuples in, the rows of `packed` out. `idle`: as of `Clock`."""
+    """One bucket's evaluation: parcels of tuples in, the rows of `job` out. `idle`: as of `Clock`."""
 
-    def __init__(self, packed: PackedJob, options: StreamOptions, idle: int = 0) -> None:
-        self._job = unpack_job(packed)
+    def __init__(self, job: Job, options: StreamOptions, idle: int = 0) -> None:
+        self._job = job
         feeds = len(self._job.names)
         self._clock = Clock(feeds, options, loose=True, idle=idle)
         self._matches = self._job.query.in_order(self._job.names, self._job.options, iso=self._job.iso)

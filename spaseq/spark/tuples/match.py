@@ -1,5 +1,4 @@
-"""The rows of the matches of a query over DataFrames of tuples: analysed at once, computed when somebody asks for
-rows."""
+"""The rows of the matches of a query over DataFrames of tuples: analysed at once, computed by an action."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from spaseq.spark.session.tables import spark_schema
 from spaseq.spark.tuples.columns import checked_frames, has_dates, names_read, row_schema
 from spaseq.spark.tuples.frames import Layout, divide, one_frame, with_positions
 from spaseq.spark.tuples.plan import Plan, TupleQuery
-from spaseq.spark.tuples.rows import Job, PackedJob, rows
+from spaseq.spark.tuples.rows import Job, rows
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _PLACES: Final = (("start", pa.int64()), ("end", pa.int64()), ("positions", pa.list_(pa.int64())))
@@ -65,7 +64,7 @@ def batch_rows(
         whole = with_positions(whole, job.layout)
     for line in plan.explain():
         _LOG.info(line)
-    find = step(f"find matches in {', '.join(filter(None, named)) or 'one stream'}", rows, PackedJob.of(job))
+    find = step(f"find matches in {', '.join(filter(None, named)) or 'one stream'}", rows, job)
     return divide(whole, job.layout, plan, partitions).mapInArrow(find, spark_schema(job.schema))
 
 

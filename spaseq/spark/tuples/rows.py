@@ -6,16 +6,13 @@ that live runs may still name, and no others.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark import cloudpickle
 
 from spaseq.core.errors import EventError
 from spaseq.core.events import EventOptions
@@ -47,29 +44,8 @@ class Job:
     events: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class PackedJob:
-    """A job as it travels: a process of Spark's unpacks it once, for all of its tasks.
-
-    PERF: a task of 10,000 tuples took 0.13 CPU seconds, of which 0.09 compiled the query again (2026-11-26).
-    """
-
-    body: bytes
-
-    @staticmethod
-    def of(job: Job) -> PackedJob:
-        return PackedJob(cloudpickle.dumps(job))
-
-
-@lru_cache(8)
-def unpack_job(packed: PackedJob) -> Job:
-    job: Job = pickle.loads(packed.body)
-    return job
-
-
-def rows(packed: PackedJob, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def rows(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the matches among the tuples of a task, which come in order, slice by slice."""
-    job = unpack_job(packed)
     for bounds, pieces in groupby(_pieces(batches), key=lambda piece: piece[0]):
         matches = job.query.in_order(job.names, job.options, iso=job.iso)
         chunks = (parts(job, table) for table in _gather(batch for _, batch in pieces))
