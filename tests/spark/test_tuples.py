@@ -177,6 +177,14 @@ def test_rows_have_the_key_what_select_lists_and_the_times(spark: Any) -> None:
     assert [(event["type"], event["price"]) for event in last["events"]] == [("A", 5), ("A", None), ("B", 7)]
 
 
+def test_times_that_are_texts_beside_a_named_column_of_types(spark: Any) -> None:
+    rows = [("A", "2026-01-01T00:00:02Z"), ("B", "2026-01-01T01:00:03+01:00"), ("A", "2026-01-01T00:00:01Z")]
+    frame = spark.createDataFrame(rows, "kind string, at string")
+    found = match("SELECT COUNT(b) AS n WHERE A AS a ; B AS b WITHIN 9 SECONDS", type_column="kind", time="at")(frame)
+    ends = [(row["match_start"].second, row["match_end"].second) for row in spaseq.spark.collect(found).to_pylist()]
+    assert sorted(ends) == [(1, 3), (2, 3)]
+
+
 def test_what_is_no_query_over_tuples_is_an_error_that_says_what_it_is() -> None:
     graphs = "SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?o } }"
     tuples = ceql.compile("SELECT * WHERE A")

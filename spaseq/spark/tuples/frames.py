@@ -15,7 +15,7 @@ they are. Columns of several streams are one if they have one name and one type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final
 
@@ -129,7 +129,7 @@ def _with_times(frame: DataFrame, stream: int, layout: Layout, options: EventOpt
     fields = [StructField(f"c{number}", kind) for number, kind in enumerate(layout.kinds)]
     schema = StructType([*fields, StructField("time", LongType())])
     given = numbered.select(*columns, *(column.alias(f"x{k}") for k, column in enumerate(extra)))
-    read = given.mapInArrow(carried(_read_clock, options, names, len(columns), drop), schema)
+    read = given.mapInArrow(carried(_read_clock, replace(options, type_column=None), names, len(columns), drop), schema)
     return read.select("*", *tail)
 
 
