@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.spark.session.versions import check_pyspark
-from spaseq.spark.tuples.match import batch_rows, kind_name, refuse_form
+from spaseq.spark.tuples.match import batch_rows, check_tasks, kind_name, refuse_form
 from spaseq.spark.tuples.plan import Plan, TupleQuery
 
-_GRAPHS: Final = re.compile(r"\bGPM\b", re.IGNORECASE)
+_GRAPHS: Final = re.compile(r"\bDEFINE\s+GPM\b", re.IGNORECASE)
 Transformation = Callable[[Any], DataFrame]
 
 
@@ -64,6 +64,7 @@ def match(
     compiled = _compile(query)
     options = EventOptions.parse(**reading)
     refuse_form(options)
+    check_tasks("partitions", partitions)
     Plan.of(compiled, cut)
     for name, value in (("events", events), ("positions", positions)):
         expect_type(name, value, bool, "it is True or False")
@@ -80,6 +81,9 @@ def match(
             return stream_rows(
                 compiled, given, options, partitions=partitions, events=events, idle=idle, malformed=malformed
             )
+        if idle or malformed != "error":
+            word = f"idle={idle}" if idle else f"malformed={malformed!r}"
+            raise OptionError(f"{word} is for a stream, and these events are all there", "leave it out")
         return batch_rows(compiled, given, options, partitions=partitions, cut=cut, events=events, positions=positions)
 
     return transform

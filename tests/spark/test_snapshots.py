@@ -12,6 +12,7 @@ import pytest
 import ceql
 import spaseq
 from spaseq.core.errors import OptionError
+from spaseq.core.snapshot import encode
 from spaseq.rdf import StreamOptions
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import QueryText
@@ -56,6 +57,13 @@ def test_the_state_of_another_query_is_refused_with_what_differs() -> None:
     assert "another language" in refused(graphs("A; B"), state)
     with pytest.raises(OptionError, match="another language"):
         ceql.compile("SELECT * WHERE A ; B").open(state)
+
+
+@pytest.mark.parametrize("entry", [b"", b"junk", encode((1, 2)), encode(((0, "error", 0), 0, [(0, b"junk")]))])
+def test_a_damaged_log_is_told_as_such(entry: bytes) -> None:
+    for evaluation in (graphs("A; B"), tuples("SELECT * WHERE A ; B")):
+        with pytest.raises(OptionError, match="the log behind the snapshot is damaged"):
+            processor._again(evaluation, [entry])
 
 
 BOTH = [lambda: graphs("A; B"), lambda: tuples("SELECT * WHERE A ; B")]

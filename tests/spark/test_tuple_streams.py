@@ -147,13 +147,14 @@ def test_random_micro_batches(name: str, text: str) -> None:
     assert sorted(_in_micro_batches(query, [*events, *more], 1, 3 if Plan.of(query).keys else 1)) == local != []
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.place for case in CASES])
+_SOME = [case for case in CASES if case.events]
+
+
+@pytest.mark.parametrize("case", _SOME, ids=[case.place for case in _SOME])
 def test_cases(case: harness.Case) -> None:
     """What a session gives that is told the times and not closed: a stream has no end."""
     query = ceql.compile(case.query)
     events = [{"time": second, **event} for second, event in enumerate(case.events)]
-    if not events:
-        return
     names = query.stream_names(tuple(dict.fromkeys(e["stream"] for e in events if "stream" in e)))
     ends = [
         {**events[-1], **({"stream": name} if "stream" in events[-1] else {}), "type": "end", "time": later}

@@ -200,6 +200,17 @@ def test_what_is_no_query_over_tuples_is_an_error_that_says_what_it_is() -> None
             match(query)(events)
     with pytest.raises(QuerySyntaxError, match="expected"):
         match("SELECT WHERE")
+    match("SELECT * WHERE GPM AS a")  # a type of events may have that name
+    for tasks in (0, -1, True, 2.0):
+        with pytest.raises(OptionError, match="a stage has at least one task"):
+            match("SELECT * WHERE A", partitions=tasks)  # type: ignore[arg-type]
+
+
+def test_words_of_streams_are_refused_in_a_batch(spark: Any) -> None:
+    frame = spark.createDataFrame([], "type string, time long")
+    for words in ({"idle": 5}, {"malformed": "drop"}):
+        with pytest.raises(OptionError, match="is for a stream, and these events are all there"):
+            match("SELECT * WHERE A", **words)(frame)
 
 
 def test_what_is_wrong_with_tuples_is_said_on_the_driver(spark: Any) -> None:

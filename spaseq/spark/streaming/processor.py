@@ -203,9 +203,12 @@ def _take_batch(evaluation: Evaluation, now: int, parcels: Iterable[tuple[int, b
 def _again(evaluation: Evaluation, log: list[bytes]) -> None:
     """Takes again what was taken since the snapshot, under the words it was taken under; its rows were given."""
     words = evaluation.words()
-    for entry in log:
-        under, now, parcels = decode(entry)
-        evaluation.use(under)
-        for _ in _take_batch(evaluation, now, parcels):
-            pass
+    try:
+        for entry in log:
+            under, now, parcels = decode(entry)
+            evaluation.use(under)
+            for _ in _take_batch(evaluation, now, parcels):
+                pass
+    except (KeyError, TypeError, ValueError) as error:  # an Arrow table that is none is a ValueError, too
+        raise OptionError(f"the log behind the snapshot is damaged ({error})") from error
     evaluation.use(words)

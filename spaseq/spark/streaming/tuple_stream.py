@@ -36,7 +36,7 @@ from spaseq.spark.streaming.processor import evaluated
 from spaseq.spark.streaming.starting import ROCKS, STORE, Sink, begin
 from spaseq.spark.streaming.watermark import Clock
 from spaseq.spark.tuples.frames import key_columns, one_frame
-from spaseq.spark.tuples.match import Tuples, analyse
+from spaseq.spark.tuples.match import Tuples, analyse, check_tasks
 from spaseq.spark.tuples.plan import Plan, TupleQuery
 from spaseq.spark.tuples.rows import Job, parts, row_table
 
@@ -79,6 +79,7 @@ def start_tuples(
     The checkpoint goes on with the same query over the columns that it reads; others may come and go.
     """
     one, names = _split(words)
+    check_tasks("tasks", one["tasks"])
     options = EventOptions.parse(**names)
     named, job = analyse(query, tuples, options, events=one["events"], positions=False)
     first = next(iter(named.values()))

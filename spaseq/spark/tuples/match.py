@@ -55,8 +55,6 @@ def batch_rows(
     positions: bool,
 ) -> DataFrame:  # fmt: skip
     """The rows of the matches over tuples that are all there. Arguments: those of `spaseq.spark.match`."""
-    if partitions is not None and (type(partitions) is not int or partitions < 1):
-        raise OptionError(f"partitions={partitions}: a stage has at least one task")
     plan = Plan.of(query, cut)
     named, job = analyse(query, tuples, options, events=events, positions=positions)
     whole = one_frame(list(named.values()), job.layout, options)
@@ -80,6 +78,12 @@ def checked_streams(query: TupleQuery, events: Tuples, options: EventOptions) ->
         hint = "F.concat_ws(' ', 'date', 'clock') makes one column of two"
         raise OptionError(f"match takes times from one column, and --time {options.time} is two", hint)
     return checked_frames(query, named, options)
+
+
+def check_tasks(name: str, count: int | None) -> None:
+    """Raises `OptionError` for what is no number of tasks; None leaves it to the session."""
+    if count is not None and (type(count) is not int or count < 1):
+        raise OptionError(f"{name}={count!r}: a stage has at least one task", "a whole number from 1 on")
 
 
 def refuse_form(options: EventOptions) -> None:
