@@ -137,6 +137,18 @@ def ordered_events(given: Frames, options: StreamOptions, tasks: int) -> DataFra
     return ordered.mapInArrow(carried(_event_rows, given.iris, True), spark_schema(EVENTS))
 
 
+def times_of(given: Frames, options: StreamOptions) -> DataFrame:
+    """The times of all events, as `time`, a row for each quad."""
+    picked = reduce(DataFrame.unionByName, [_picked(frame, given.numbers).select("time") for frame in given.frames])
+    return picked.mapInArrow(carried(_read_times, options.unit), "time long")
+
+
+def _read_times(unit: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        times = [_time(text, unit) for text in batch.column("time").to_pylist()]
+        yield pa.record_batch([pa.array(times, pa.int64())], names=["time"])
+
+
 def event_rows(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
     """The same of streaming DataFrames, in no order."""
     if not all(frame.isStreaming for frame in given.frames):

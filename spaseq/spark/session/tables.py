@@ -16,6 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import DataType, StructType
 
+from spaseq.core.errors import OptionError
+
 __all__ = [
     "EVENTS",
     "GRAPH_MATCHES",
@@ -36,6 +38,7 @@ __all__ = [
     "TOLD",
     "arrow_type",
     "batch_of",
+    "one_name_each",
     "plain_name",
     "spark_schema",
     "with_own_names",
@@ -134,6 +137,14 @@ snapshot."""
 def spark_schema(table: pa.Schema) -> StructType:
     """The columns of a table as Spark has them."""
     return from_arrow_schema(table)
+
+
+def one_name_each(rows: pa.Schema) -> pa.Schema:
+    """The columns of rows. Raises `OptionError` if two have one name."""
+    for name in rows.names:
+        if rows.names.count(name) > 1:
+            raise OptionError(f"two columns of the rows have the name {name}", "SELECT … AS gives one another name")
+    return rows
 
 
 def arrow_type(kind: DataType) -> pa.DataType:

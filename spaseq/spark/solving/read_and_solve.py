@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from spaseq.core.errors import EventError
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, byte_chunks, term_key
@@ -227,22 +228,41 @@ def _rows(firsts: dict[int, int], apart: bool, batches: Iterable[pa.RecordBatch]
         fresh[0] = apart or latest is None or times[0] != latest
         positions = position + np.cumsum(fresh)
         position, latest = int(positions[-1]), times[-1]
-        yield _table_batch(positions, times, batch.column("found"))
+        own = [pa.array(positions), batch.column("time"), batch.column("found")]
+        yield _unfolded(pa.record_batch(own, names=["position", "time", "found"]))
 
 
-def _table_batch(positions: np.ndarray, times: np.ndarray, found: pa.Array) -> pa.RecordBatch:
-    rows: list[tuple[Any, ...]] = []
+def unfolded_rows(solved: DataFrame, names: tuple[str, ...]) -> DataFrame:
+    """The rows of SOLVED as a table of solutions, with its columns `names` in place of `position` and `time`."""
+    kept = solved.select(*names, "found")
+    fields = [kept.schema[name] for name in names] + [spark_schema(SOLUTIONS)[name] for name in _FOUND]
+    return kept.mapInArrow(step("unfold solutions", _unfold), StructType(fields))
+
+
+def _unfold(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return map(_unfolded, batches)
+
+
+_FOUND: Final = ("gpm", "terms", "key")
+
+
+def _unfolded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A row for each mapping in the column `found`, which is the last one, in place of one for each event."""
+    found = batch.column("found")
+    rows: list[int] = []
+    mappings: list[tuple[int, list[str] | None, list[str] | None]] = []
     texts = found.flatten().to_pylist()
     lengths = np.asarray(pc.fill_null(pc.list_value_length(found), 0))
     events = np.flatnonzero(lengths)
     at = 0
-    for position, time, end in zip(
-        positions[events].tolist(), times[events].tolist(), np.cumsum(lengths[events]).tolist(), strict=True
-    ):
+    for row, end in zip(events.tolist(), np.cumsum(lengths[events]).tolist(), strict=True):
         while at < end:
             gpm, terms, key = map(int, texts[at].split())
             middle = at + 1 + max(terms, 0)
             own = None if terms < 0 else texts[at + 1 : middle]
             at = middle + max(key, 0)
-            rows.append((position, time, gpm, own, None if key < 0 else texts[middle:at]))
-    return batch_of(SOLUTIONS, rows)
+            rows.append(row)
+            mappings.append((gpm, own, None if key < 0 else texts[middle:at]))
+    kept = batch.select(batch.schema.names[:-1]).take(pa.array(rows, pa.int64()))
+    more = batch_of(pa.schema([SOLUTIONS.field(name) for name in _FOUND]), mappings)
+    return pa.record_batch([*kept.columns, *more.columns], names=[*kept.schema.names, *_FOUND])

@@ -149,16 +149,21 @@ def _keyed(table: DataFrame, partition: Sequence[str], layout: Layout) -> DataFr
 
 
 def instants_of(
-    batches: Iterable[pa.RecordBatch], layout: Layout, partition: Sequence[str]
+    batches: Iterable[pa.RecordBatch], layout: Layout, partition: Sequence[str], place: Sequence[str]
 ) -> Iterator[list[InstantSolutions]]:
-    """The rows of a part of the table, in order of position, as the engine's: one list per instant."""
-    names = sorted(partition)
-    for (position, time), rows in groupby(rows_of(batches), key=itemgetter(0, 1)):
+    """The rows of a part of the table, in order, as the engine's: one list per instant. Its position is that of the
+    rows if `place`, the columns that differ between instants, is `position`, else its number in the part."""
+    names, count = sorted(partition), len(place)
+    columns = [*place, "time", "gpm", "terms", "key"]
+    each = rows_of(batch.select(columns) for batch in batches)
+    for number, (at, rows) in enumerate(groupby(each, key=itemgetter(slice(count)))):
+        held = list(rows)
         found = (
             (None if key is None else tuple(key), () if gpm == INSTANT else ((gpm, terms),))
-            for _, _, gpm, terms, key in rows
+            for gpm, terms, key in (row[count + 1 :] for row in held)
         )
-        yield at_instant(position, time, found, layout, names)
+        position = at[0] if place[0] == "position" else number
+        yield at_instant(position, held[0][count], found, layout, names)
 
 
 def at_instant(

@@ -53,23 +53,20 @@ class Job:
 
 def table_of(
     job: Job, streams: Streams, progress: bool | None, counters: Counters | None, quarantine: str
-) -> tuple[DataFrame, list[int]]:
-    """The table of solutions, knowledge joined, and where in time ranges of equal work begin. Reads the streams."""
-    layout = job.layout
+) -> tuple[DataFrame, DataFrame]:
+    """The table of solutions, knowledge joined, and the times of all events. Reads the streams."""
     with progress_bar(job.spark, "reading the streams", enabled=progress), clear_errors():
         solved = _solved(job, streams, quarantine)
         try:
             ordered = keep(in_ranges(solved.events.where("counts is null").drop("counts"), solved.bounds))
-            firsts, times = first_positions(ordered, solved.options)
+            firsts = first_positions(ordered, solved.options)
         finally:
             solved.events.unpersist()
     if counters is not None:
         for account in solved.accounts:
             counters.add(account.counters)
     table = solution_rows(ordered, firsts, solved.options)
-    if layout.joined:  # it is read once for each of them
-        table = keep(table)
-    return join_knowledge(table, job.query, layout, job.sides), times
+    return join_knowledge(table, job.query, job.layout, job.sides), ordered.select("time")
 
 
 @dataclass(frozen=True, slots=True)
