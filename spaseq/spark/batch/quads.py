@@ -22,10 +22,11 @@ from spaseq.language.query import Query
 from spaseq.spark.batch.form import Form, MatchRows
 from spaseq.spark.batch.job import prepare
 from spaseq.spark.batch.parts import INSTANT_ORDER, matches_in_parts
-from spaseq.spark.ingest.frames import Frames, frame_options, ordered_events, streams_of_frames, times_of
+from spaseq.spark.ingest.frames import Frames, frame_options, quads_in_order, streams_of_frames, times_of
+from spaseq.spark.ingest.quads import QuadReader
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import QueryOptions
-from spaseq.spark.solving.read_and_solve import solved_rows, unfolded_rows
+from spaseq.spark.solving.read_and_solve import solved_quads, unfolded_rows
 from spaseq.spark.solving.solutions import join_knowledge
 
 
@@ -44,8 +45,8 @@ def rows_over_quads(
     job = prepare(query, given.frames[0].sparkSession, kb, options, partitions)
     layout, window = parts_of(job.layout, query, cut), job.compiled.window(settled.unit)
     form = Form(job.query, settled.unit, shape, shape.table(job.compiled.variables), layout.ordered)
-    events = ordered_events(given, settled, job.tasks)
-    solved = solved_rows(events, settled, job.query, layout, job.graphs).where("counts is null")
+    ordered, reader = quads_in_order(given, settled, job.tasks), QuadReader(given.iris, settled.malformed)
+    solved = solved_quads(ordered, reader, job.query, layout, job.graphs).where("counts is null")
     place: tuple[str, ...] = INSTANT_ORDER if settled.apart else INSTANT_ORDER[:1]
     if positions or window.by_position:
         number = F.dense_rank().over(Columns.orderBy(*place)).cast("long") - 1

@@ -74,8 +74,8 @@ Or, where `counts` is not null, what a part held (`Told`); then `time`, `line`, 
 
 QUADS: Final = pa.schema([("stream", _INT), ("time", _LONG), ("graph", _TEXT),
                           ("subject", _TEXT), ("predicate", _TEXT), ("object", _TEXT)])  # fmt: skip
-"""A triple of an event of a DataFrame: the number of its `stream` in the query, its `time`, and the keys of `graph`,
-`subject`, `predicate` and `object`. Or, where `stream` is -1, in `time` how many rows were left out."""
+"""A triple of an event of a DataFrame: the number of its `stream` in the query, its `time`, and `graph` (null: none),
+`subject`, `predicate` and `object`, terms in N-Triples form. What cannot be read is null."""
 
 KNOWLEDGE: Final = pa.schema([("subject", _TEXT), ("predicate", _TEXT), ("object", _TEXT)])
 """A triple of background knowledge: the keys of `subject`, `predicate` and `object`."""

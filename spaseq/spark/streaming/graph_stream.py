@@ -27,7 +27,8 @@ from spaseq.spark.batch.form import MatchRows, PlacedRows
 from spaseq.spark.batch.job import prepared
 from spaseq.spark.batch.quads import time_type
 from spaseq.spark.ingest.files import Reading, for_tasks, parts_of_files, settled_by_names
-from spaseq.spark.ingest.frames import Frames, Streams, event_rows, frame_options, is_frames, streams_of_frames
+from spaseq.spark.ingest.frames import Frames, Streams, frame_options, is_frames, quads_of_streams, streams_of_frames
+from spaseq.spark.ingest.quads import QuadReader
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import QueryOptions, QueryWords
@@ -159,17 +160,18 @@ def _found(
     count = tasks or task_count(spark)
     text, layout, graphs, sides, _ = prepared(spark, query, kb, options)
     feeds: Frames | list[StreamSource]
+    reader: QuadReader | None = None
     if is_frames(streams):
         settled = frame_options(options.events)
         feeds = given = streams_of_frames(query.compiled, streams)
-        events = event_rows(given, settled, count)
+        events, reader = quads_of_streams(given, settled, count), QuadReader(given.iris, settled.malformed)
     else:
         feeds = sources = for_tasks(spark, stream_sources(query.checked, streams))
         settled = settled_by_names(options.events, sources)
         Input(sources, options.events, settled, query.compiled.timed).check()
         events = parts_of_files(spark, sources, settled, reading, count)
     cut = _cut(query, layout, settled, count)
-    parcels = send_parcels(events, text, layout, cut, graphs, parts=not is_frames(streams))
+    parcels = send_parcels(events, text, layout, cut, graphs, reader)
     if layout.joined:
         parcels = attach_knowledge(parcels, text, layout, cut, sides, count)
     quiet, loose = length_of("idle", idle), is_frames(streams)
