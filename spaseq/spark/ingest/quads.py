@@ -77,8 +77,10 @@ class QuadReader:
         """The same of rows in no order, which are held together."""
         held = [batch for batch in batches if batch.num_rows]
         if held:
-            table = pa.Table.from_batches(held).sort_by([(name, "ascending") for name in QUADS.names])
-            yield from self.events(table.to_batches(), wanted, counters)
+            table = pa.Table.from_batches(held)
+            by = table.set_column(2, "graph", pc.fill_null(table["graph"], ""))  # no name comes first, as Spark sorts
+            order = pc.sort_indices(by, sort_keys=[(name, "ascending") for name in QUADS.names])
+            yield from self.events(table.take(order).to_batches(), wanted, counters)
 
     def _read(self, table: pa.Table, wanted: Collection[str] | None, counters: Counters) -> Iterator[GraphEvents]:
         from spaseq.rdf.columns.given import GivenQuads  # loads the kernels
@@ -92,7 +94,9 @@ class QuadReader:
         try:
             quads = GivenQuads(text, NAME, Counters(), wanted, self.malformed)
         except EventError as error:
-            raise error if error.record is None else refused_row(error.problem, NAME, _row(table, error.record - 1))
+            if error.record is None:
+                raise
+            raise refused_row(error.problem, NAME, _row(table, error.record - 1)) from None
         lines = quads.lines
         named = table["graph"].is_valid().to_numpy()
         right = quads.named == named[lines]
