@@ -200,6 +200,16 @@ class _Part:
     alternatives: int = 1
 
 
+def _is_event(node: ast.Formula) -> bool:
+    """True if a formula takes one event."""
+    match node:
+        case ast.As(child) | ast.Filter(child):
+            return _is_event(child)
+        case ast.Either(left, right):
+            return _is_event(left) and _is_event(right)
+    return isinstance(node, ast.EventType)
+
+
 class _Lowering:
     def __init__(self, text: str, source: str, settings: Settings) -> None:
         self.text = text
@@ -333,6 +343,9 @@ class _Lowering:
     def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> _Part:
         """`left ; NOT absent ; right`, or joined by `->`."""
         first, second = self.formula(left), self.formula(right)
+        if not _is_event(absent):
+            between = algebra.Sequence(first.pattern, second.pattern, skip, never=self.never(absent, skip))
+            return self.joined(between, first, second)
         alternatives, number = self.alternatives(absent, first.defined)
         atoms, guards = [], []
         for alternative in alternatives:
@@ -344,6 +357,21 @@ class _Lowering:
         for guard in dict.fromkeys(guards):
             pattern = algebra.Correlate(pattern, guard.variables, guard)
         return self.joined(pattern, first, second)
+
+    def never(self, node: ast.Formula, skip: Skip) -> Pattern:
+        """The pattern of several events that a NOT between two parts forbids."""
+        if skip is not Skip.ANY:
+            raise self.unsupported("NOT of more than one event between steps joined by ->", node.span, "join them by ;")
+        if isinstance(node, ast.Without):
+            raise self.unsupported("NOT of a NOT", node.span, "(NOT B) AS n is one event, not a B")
+        part = self.formula(node)
+        if part.pending or any(getattr(inner, "guard", None) is not None for inner in walk(part.pattern)):
+            span = part.pending[0].span if part.pending else node.span
+            hint = "a condition there is on one event, and NOT of one event may have some on the events before it"
+            raise self.unsupported("a condition on several events in a NOT of more than one", span, hint)
+        if skips_till_next(part.pattern):
+            raise self.unsupported("-> in a NOT of more than one event", node.span, "join its events by ; or :")
+        return part.pattern
 
     def guard_of(self, alternative: _Alternative, mark: str, left: Pattern) -> Guard | None:
         """The conditions of an alternative as one guard, in which its event's variable is `mark`; None without

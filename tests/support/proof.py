@@ -399,6 +399,10 @@ KINDS = {
         _ending, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
     ),
+    "absences": _ceql(
+        strategies.absence_case, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
+    ),
     "totals": _ceql(
         drawn_totals.totals_case, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),

@@ -59,7 +59,49 @@ class CeqlCase:
 
 def ceql_case(rng: random.Random) -> CeqlCase:
     """A query of at most four levels over a stream of at most 14 events."""
-    formula = draw_formula(rng, rng.choice((1, 2, 3, 3, 4, 4)))
+    return _case_of(rng, draw_formula(rng, rng.choice((1, 2, 3, 3, 4, 4))))
+
+
+def absence_case(rng: random.Random) -> CeqlCase:
+    """A query with a NOT of several events between two parts, alone or within others."""
+    formula: Formula = Without(draw_formula(rng, rng.choice((0, 0, 1, 2))), draw_never(rng, 2), draw_formula(rng, 0))
+    kind = rng.randrange(8)
+    other = draw_formula(rng, rng.choice((0, 1)))
+    if kind == 0:
+        formula = Plus(formula, rng.random() < 0.2)
+    elif kind == 1:
+        formula = Or(formula, other)
+    elif kind == 2:
+        formula = And(formula, other)
+    elif kind in (3, 4):
+        formula = Then(*((formula, other) if kind == 3 else (other, formula)), rng.random() < 0.2)
+    elif kind == 5:
+        formula = Without(formula, draw_never(rng, 1), draw_formula(rng, 0))
+    if rng.random() < 0.2:
+        formula = Filter(formula, draw_condition(rng, sorted(variables_of(formula))))
+    return _case_of(rng, formula)
+
+
+def draw_never(rng: random.Random, depth: int) -> Formula:
+    """The formula of a NOT of several events, perhaps filtered one by one."""
+    if depth == 0:
+        name = rng.choice("no")
+        event: Formula = As(Type(rng.choice(TYPES)), name)
+        return Filter(event, ("on", name, draw_expression(rng, 1))) if rng.random() < 0.3 else event
+    left, right = draw_never(rng, depth - 1), draw_never(rng, rng.randrange(depth))
+    kind = rng.choices(("then", "or", "plus", "repeat", "and", "without"), (9, 2, 2, 2, 1, 1))[0]
+    if kind == "plus":
+        return Plus(left, rng.random() < 0.4)
+    if kind == "repeat":
+        return Repeat(left, low := rng.randint(1, 2), rng.choice((None, low, low + 1)))
+    if kind == "without":
+        return Without(left, draw_never(rng, 0), right)
+    if kind == "then":
+        return Then(left, right, rng.random() < 0.4)
+    return Or(left, right) if kind == "or" else And(left, right)
+
+
+def _case_of(rng: random.Random, formula: Formula) -> CeqlCase:
     names = sorted(variables_of(formula))
     select: frozenset[str] | None = None
     if rng.random() < 0.35:
@@ -644,7 +686,7 @@ def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
     match formula:
         case Without(left, absent, right, join):
             yield Then(left, right) if join == ";" else Step(left, right)
-            yield from (replace(formula, absent=f) for f in _smaller_formulas(absent) if not isinstance(f, Then))
+            yield from (replace(formula, absent=f) for f in _smaller_formulas(absent))
             yield from (replace(formula, left=f) for f in _smaller_formulas(left))
             yield from (replace(formula, right=f) for f in _smaller_formulas(right))
         case Then(left, right) | Or(left, right) | And(left, right) | Step(left, right):

@@ -13,8 +13,9 @@ waiting states they could also lead to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import assert_never
 
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
@@ -194,12 +195,54 @@ class _Builder:
             self._ends[state] = None if guarded else frozenset(atom.predicates for atom in absent)
         return state, edges
 
+    def _wait_without(self, starts: tuple[_Edge, ...], never: _Part) -> tuple[int, list[_Edge]]:
+        """As `_wait`, while no match of a pattern may be completed: a state for each set of states that the search for
+        such a match may be in, which begins anew at each event.
+
+        At each set, 2^n loops for n different conditions on events. `BudgetExceeded` if n exceeds the limit.
+        """
+        if any(e.actions or e.rank or e.has_ways for e in (*never.starts, *never.edges)):
+            raise InternalError("a pattern between two parts with guards or preferences")
+        states: dict[frozenset[int], int] = {frozenset(): self._state()}
+        edges: list[_Edge] = []
+        for searched in (waiting := [frozenset[int]()]):  # it grows
+            source = states[searched]
+            edges += [replace(e, source=source) for e in _without_ranks(starts)]
+            for predicates, found in self._searches(never, searched):
+                if found not in states:
+                    states[found] = self._state()
+                    waiting.append(found)
+                edges.append(_Edge(predicates, frozenset(), states[found], source=source))
+        return states[frozenset()], edges
+
+    def _searches(
+        self, never: _Part, searched: frozenset[int]
+    ) -> Iterator[tuple[frozenset[Predicate], frozenset[int]]]:
+        """The sets of states that the search may be in behind an event, each with the predicates that lead to it; no
+        set that completes a match. No event satisfies two of these conjunctions."""
+        moves = [(e.predicates, e.target) for e in never.starts]
+        moves += [(e.predicates, e.target) for e in never.edges if e.source in searched]
+        conditions = _in_one_order(frozenset(predicates for predicates, _ in moves if predicates))
+        if len(conditions) > self._negated:
+            raise BudgetExceeded("negated_conditions", self._negated, len(conditions), "conditions under one negation",
+                                 "raise negated_conditions, or negate a shorter part")  # fmt: skip
+        for truth in product((False, True), repeat=len(conditions)):
+            true = {condition for condition, holds in zip(conditions, truth, strict=True) if holds}
+            found = frozenset(target for predicates, target in moves if not predicates or predicates in true)
+            if ACCEPT not in found:
+                false = frozenset(conditions) - true
+                none = frozenset({NoneOf(false)}) if false else frozenset[Predicate]()
+                yield none.union(*true), found
+
     def _sequence(self, node: Sequence, left: _Part, right: _Part) -> _Part:
         empty = left.empty if left.empty is not None and right.empty is not None else None
         prefers = node.skip is Skip.NEXT
         again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
         left = left if prefers else self.settle(left)
-        wait, waiting = self._wait(right.starts, node.skip, node.absent)
+        if node.never is None:
+            wait, waiting = self._wait(right.starts, node.skip, node.absent)
+        else:
+            wait, waiting = self._wait_without(right.starts, self.build(node.never))
         starts, edges = left.starts, left.edges
         if prefers and right.empty in (Preference.GREEDY, Preference.RELUCTANT):
             if again:

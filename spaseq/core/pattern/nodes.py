@@ -166,7 +166,9 @@ class Sequence(Pattern):
     """`left`, then `right`. `skip` gives the events that may lie between, `absent` those that may not.
 
     `absent` are alternatives: no event strictly between the two parts may satisfy one of these atoms. The guard of such
-    an atom is evaluated with the run's registers at that event. With `Skip.NONE` nothing lies between the parts.
+    an atom is evaluated with the run's registers at that event. No match of the pattern `never` may lie strictly
+    between them; it has no guards, does not skip till the next event, and goes with `Skip.ANY`. With `Skip.NONE`
+    nothing lies between the parts.
     `again`, if given, is a register action taken between the parts: two rounds of one repetition, as of `Iterate`.
     """
 
@@ -175,6 +177,7 @@ class Sequence(Pattern):
     skip: Skip
     absent: tuple[Atom, ...] = ()
     again: Hashable | None = None
+    never: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
