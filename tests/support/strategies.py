@@ -63,8 +63,11 @@ def ceql_case(rng: random.Random) -> CeqlCase:
 
 
 def absence_case(rng: random.Random) -> CeqlCase:
-    """A query with a NOT of several events between two parts, alone or within others."""
-    formula: Formula = Without(draw_formula(rng, rng.choice((0, 0, 1, 2))), draw_never(rng, 2), draw_formula(rng, 0))
+    """A query with a NOT of several events between two parts, or with conditions on later events, alone or within
+    others."""
+    left, right = draw_formula(rng, rng.choice((0, 0, 1, 2))), draw_formula(rng, rng.choice((0, 0, 0, 1)))
+    absent = draw_never(rng, 2) if rng.random() < 0.5 else draw_denied(rng, left, right)
+    formula: Formula = Without(left, absent, right, ";" if rng.random() < 0.85 else "->")
     kind = rng.randrange(8)
     other = draw_formula(rng, rng.choice((0, 1)))
     if kind == 0:
@@ -80,6 +83,21 @@ def absence_case(rng: random.Random) -> CeqlCase:
     if rng.random() < 0.2:
         formula = Filter(formula, draw_condition(rng, sorted(variables_of(formula))))
     return _case_of(rng, formula)
+
+
+def draw_denied(rng: random.Random, left: Formula, right: Formula) -> Formula:
+    """The formula of a NOT of one event that is compared with later ones, perhaps with earlier ones, too."""
+    formula: Formula = As(Type(rng.choice(TYPES)), "n")
+    names = [
+        sorted(variables_of(side)) for side in ((right,), (right,), (right, left), (right, right))[rng.randrange(4)]
+    ]
+    for known in names:
+        other = ("of", rng.choice(known), rng.choice(NUMERIC))
+        sign = rng.choice(("=", "!=", "<", "<=", ">", ">="))
+        formula = Filter(formula, ("for all", (sign, ("of", "n", rng.choice(NUMERIC)), other)))
+    if rng.random() < 0.2:
+        formula = Filter(formula, ("on", "n", draw_expression(rng, 1)))
+    return Or(formula, draw_absent(rng, sorted(variables_of(left)))) if rng.random() < 0.25 else formula
 
 
 def draw_never(rng: random.Random, depth: int) -> Formula:

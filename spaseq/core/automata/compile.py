@@ -184,12 +184,15 @@ class _Builder:
             case _:
                 assert_never(pattern)  # type: ignore[arg-type]
 
-    def _wait(self, starts: tuple[_Edge, ...], skip: Skip, absent: tuple[Atom, ...] = ()) -> tuple[int, list[_Edge]]:
+    def _wait(
+        self, starts: tuple[_Edge, ...], skip: Skip, absent: tuple[Atom, ...] = (), watched: tuple[Atom, ...] = ()
+    ) -> tuple[int, list[_Edge]]:
         """A state that waits for the first event of the part with the edges `starts`, and the edges that leave it."""
         state = self._state()
         edges = [replace(e, source=state) for e in (starts if skip is Skip.NEXT else _without_ranks(starts))]
         if skip is not Skip.NONE:
-            edges += [replace(e, source=state, target=state) for e in _loops(skip, absent, self._negated)]
+            loops = _loops(skip, absent, watched, self._negated)
+            edges += [replace(e, source=state, target=state) for e in loops]
         if skip is Skip.NEXT:
             guarded = any(atom.guard is not None for atom in absent)
             self._ends[state] = None if guarded else frozenset(atom.predicates for atom in absent)
@@ -240,7 +243,7 @@ class _Builder:
         again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
         left = left if prefers else self.settle(left)
         if node.never is None:
-            wait, waiting = self._wait(right.starts, node.skip, node.absent)
+            wait, waiting = self._wait(right.starts, node.skip, node.absent, node.watched)
         else:
             wait, waiting = self._wait_without(right.starts, self.build(node.never))
         starts, edges = left.starts, left.edges
@@ -457,25 +460,26 @@ def _side_moves(part: _Part, state: int) -> list[_Edge]:
     return idle + [replace(e, target=_AFTER) if e.target == ACCEPT else e for e in edges]
 
 
-def _loops(skip: Skip, absent: tuple[Atom, ...], limit: int) -> list[_Edge]:
+def _loops(skip: Skip, absent: tuple[Atom, ...], watched: tuple[Atom, ...], limit: int) -> list[_Edge]:
     """The loops of a waiting state, for events that may be passed over; the caller sets source and target.
 
-    2ⁿ loops for n of `absent` with a guard. `BudgetExceeded` if n exceeds `limit`.
+    2ⁿ loops for n of `absent` and `watched` with a guard. `BudgetExceeded` if n exceeds `limit`.
     """
     plain = frozenset({NoneOf(frozenset(a.predicates for a in absent if a.guard is None))})
     predicates = plain if any(a.guard is None for a in absent) else frozenset()
-    guarded = sum(atom.guard is not None for atom in absent)
+    guarded = sum(atom.guard is not None for atom in (*absent, *watched))
     if guarded > limit:
         raise BudgetExceeded("negated_conditions", limit, guarded, "alternatives under one negation",
                              "raise negated_conditions, negate fewer, or give each a negation of its own")  # fmt: skip
     loops = [_Edge(predicates, frozenset(), INITIAL, (), _PASS if skip is Skip.NEXT else 0)]
-    for atom in absent:
+    for atom in (*absent, *watched):
         if atom.guard is not None:
-            # The event may pass if it does not satisfy the atom's predicates, or if the guard rejects it.
+            # The event may pass if it does not satisfy the atom's predicates, or if the guard rejects it. One that is
+            # watched passes; the guard notes it.
             other = NoneOf(frozenset({atom.predicates}))
-            avoid = Avoid(atom.guard, atom.variables)
+            meets = (Take if atom in watched else Avoid)(atom.guard, atom.variables)
             loops = [replace(e, predicates=e.predicates | {other}) for e in loops] + [
-                replace(e, predicates=e.predicates | atom.predicates, actions=(*e.actions, avoid)) for e in loops
+                replace(e, predicates=e.predicates | atom.predicates, actions=(*e.actions, meets)) for e in loops
             ]
     return loops
 

@@ -169,6 +169,10 @@ class Sequence(Pattern):
     an atom is evaluated with the run's registers at that event. No match of the pattern `never` may lie strictly
     between them; it has no guards, does not skip till the next event, and goes with `Skip.ANY`. With `Skip.NONE`
     nothing lies between the parts.
+
+    `watched` are atoms with guards. Each event strictly between that satisfies one of them is noted for its guard, as
+    an event of its variable, and not taken. A guard around the sequence decides later, with the events behind.
+
     `again`, if given, is a register action taken between the parts: two rounds of one repetition, as of `Iterate`.
     """
 
@@ -178,6 +182,7 @@ class Sequence(Pattern):
     absent: tuple[Atom, ...] = ()
     again: Hashable | None = None
     never: Pattern | None = None
+    watched: tuple[Atom, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
