@@ -599,7 +599,7 @@ def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.
     match left, right:
         case _, ast.Sequence(first, rest, joined) if joined is skip is not Skip.NONE and _begins_absent(first, skip):
             before = _then(left, first, skip, left.span.to(first.span))
-            return ast.Sequence(before, rest, skip, span=span)
+            return _then(before, rest, skip, span)
         case ast.Sequence(first, ast.Without(one) as not_one, joined), ast.Without(two) if (
             joined is skip is not Skip.NONE
         ):

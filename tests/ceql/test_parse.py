@@ -49,6 +49,27 @@ def test_formulas(text: str, tree: ast.Formula) -> None:
     assert where(text) == tree
 
 
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("A ; NOT B ; NOT C ; D", "A ; NOT (B OR C) ; D"),
+        ("A ; NOT B ; NOT C", "A ; NOT (B OR C)"),
+        ("A ; (NOT B ; C)", "A ; NOT B ; C"),
+        ("A ; (NOT B ; NOT C ; D ; E) ; F", "A ; NOT (B OR C) ; D ; E ; F"),
+        ("A -> (NOT B -> C)", "A -> NOT B -> C"),
+    ],
+)
+def test_absences_in_a_row_and_in_brackets(text: str, same: str) -> None:
+    assert parse(f"SELECT * WHERE {text}").where == parse(f"SELECT * WHERE {same}").where
+
+
+@pytest.mark.parametrize("text", ["NOT B ; NOT C", "A : NOT B : NOT C", "A ; (NOT B : C)", "A ; NOT B : NOT C"])
+def test_other_absences_stay_as_they_are(text: str) -> None:
+    tree = parse(f"SELECT * WHERE {text}").where
+    assert isinstance(tree, ast.Sequence)
+    assert not any(isinstance(node, ast.Either) for node in (tree, tree.left, tree.right))
+
+
 def test_filter_reaches_to_the_end_of_its_formula() -> None:
     tree = where("A ; (B FILTER B[p > 1]) FILTER A[p > 2] FILTER A[p > 3]")
     assert isinstance(tree, ast.Filter) and isinstance(tree.child, ast.Filter)
