@@ -192,7 +192,7 @@ class _Translation:
                 return Either(self.expression(left), self.expression(right))
             case Sequence(_, _, Skip.NEXT, _) | Iterate(_, Skip.NEXT):
                 raise _outside("skipping till the next match")
-            case Sequence(_, _, _, absent) if absent:
+            case Sequence(absent=absent, never=never, watched=watched) if absent or watched or never is not None:
                 raise _outside("a negation between two parts")
             case Sequence(_, _, _, _, again) | Iterate(_, _, again) if again is not None:
                 raise _outside("rounds that free variables (SPAseq)")
