@@ -106,7 +106,7 @@ def _over_tuples(query: TupleQuery, words: dict[str, Any], options: EventOptions
 
     def transform(given: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
         own = {name: words[name] for name in ("partitions", "events")}
-        if not is_stream(given, words):
+        if not _is_stream(given, words):
             return batch_rows(query, given, options, **own, cut=words["cut"], positions=words["positions"])
         check_pyspark("start_tuples")
         from spaseq.spark.streaming.tuple_stream import stream_rows  # older versions lack its operators
@@ -128,7 +128,7 @@ def _over_graphs(query: Query, kb: Any, words: dict[str, Any], reading: dict[str
     own = {name: words[name] for name in ("partitions", "terms")}
 
     def transform(given: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
-        if not is_stream(given, words):
+        if not _is_stream(given, words):
             return rows_over_quads(query, given, kb, options, **own, cut=words["cut"], positions=words["positions"])
         from spaseq.spark.streaming.graph_stream import stream_rows_over_quads
 
@@ -137,17 +137,23 @@ def _over_graphs(query: Query, kb: Any, words: dict[str, Any], reading: dict[str
     return transform
 
 
-def is_stream(given: DataFrame | Mapping[str, DataFrame], words: Mapping[str, Any]) -> bool:
+def _is_stream(given: DataFrame | Mapping[str, DataFrame], words: Mapping[str, Any]) -> bool:
     """True if the events are streams. Raises `OptionError` for words that are for streams, or are not."""
     frames = given.values() if isinstance(given, Mapping) else [given]
     found = any(getattr(frame, "isStreaming", False) for frame in frames)
     usual = {"positions": False, "cut": "auto"} if found else {"idle": 0, "malformed": "error"}
     for name, value in usual.items():
         if words[name] != value:
-            hint = "events=True gives the matched events" if name == "positions" else "leave it out"
+            hint = _INSTEAD.get(name, "leave it out")
             kinds = "is not for a stream" if found else "is for a stream, and these events are all there"
             raise OptionError(f"{name}={words[name]!r} {kinds}", hint)
     return found
+
+
+_INSTEAD: Final = {
+    "positions": "events=True gives the matched tuples",
+    "malformed": "spaseq.spark.run counts the rows of graphs that it leaves out; of tuples, filter them out before",
+}
 
 
 def explain_match(query: TupleQuery | Query | str, *, cut: str = "auto") -> str:

@@ -37,9 +37,6 @@ def rows_over_quads(
     """The rows of the matches over quads that are all there. Arguments: those of `spaseq.spark.match`."""
     options = options.of_query(query)
     settled = frame_options(options.events)
-    if settled.malformed == "drop":
-        hint = "spaseq.spark.run(…, malformed='drop', counters=…) counts what it leaves out"
-        raise OptionError("malformed='drop' in a batch, whose rows have no place for a count", hint)
     given = streams_of_frames(query.compiled, quads)
     shape = MatchRows(terms, time_type(given), settled.unit, positions)
     job = prepare(query, given.frames[0].sparkSession, kb, options, partitions)
