@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import random
+import subprocess
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -83,6 +85,26 @@ def test_columns_have_sparks_types_before_any_job(spark: SparkSession) -> None:
     assert kinds["busy"] is kinds["usual"] is T.DayTimeIntervalType and kinds["middle"] is T.TimestampType
     assert kinds["listed"] is kinds["largest"] is T.BooleanType
     assert kinds["vs"] is T.ArrayType and kinds["loud"] is kinds["least"] is T.StringType
+
+
+SHIPPED = """
+import spaseq.spark
+
+def places(batches):
+    import pyarrow, spaseq
+    yield pyarrow.RecordBatch.from_pydict({"path": [spaseq.__file__]})
+
+spark = spaseq.spark.local_session(1)
+path = spaseq.spark.ship(spark)
+print(spark.range(1).mapInArrow(places, "path string").first()[0].endswith(path.rpartition("/")[2] + "/spaseq/__init__.py"))
+"""
+
+
+@pytest.mark.slow
+def test_tasks_take_the_package_that_was_shipped() -> None:
+    """PySpark 3.5 has another call for that than later versions."""
+    done = subprocess.run([sys.executable, "-c", SHIPPED], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_no_match_gives_no_rows_with_the_same_columns(spark: SparkSession) -> None:
