@@ -14,7 +14,7 @@ from spaseq.core.errors import BudgetExceeded, OptionError
 from spaseq.rdf import group_labels
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import QueryText
-from spaseq.spark.solving.graphs import PACKAGE, chosen_way, components, has_graphframes, reached_from
+from spaseq.spark.solving.graphs import PACKAGE, chosen_way, components, has_graphframes, search_from
 from spaseq.spark.solving.knowledge import known_of
 from tests.support.graph_frames import installed
 
@@ -100,7 +100,7 @@ def test_groups_are_knowledge(way: str, spark: Any, monkeypatch: pytest.MonkeyPa
     labels = group_labels((s, o) for s, _, o in roads if not o.startswith('"'))
     assert found == {(entity, "<urn:spaseq:group>", group) for entity, group in labels.items()}
     assert len(set(labels.values())) == 3
-    said = {"driver": "on the driver", "joins": "by joins: asked for", "graphframes": "by GraphFrames"}[way]
+    said = {"driver": "on the driver", "joins": "by joins: joins are asked for", "graphframes": "by GraphFrames"}[way]
     assert f"groups by <http://example.org/next>, found {said}, read by tasks" in known.lines[0]
 
 
@@ -128,7 +128,7 @@ def test_graphframes_gives_what_joins_give(spark: Any) -> None:
     if not has_graphframes(spark):
         pytest.skip(f"GraphFrames' Java part is not in the session: GRAPHFRAMES_JAR=FILE brings it ({PACKAGE})")
     edges, _ = _random_edges(spark, 5, 20, 30)
-    for call in (components, lambda edges, way: reached_from(edges, _node(1), way, 1000)):
+    for call in (components, lambda edges, way: search_from(edges, _node(1), way, 1000)):
         by_way = [sorted(map(tuple, call(edges, way).collect())) for way in ("joins", "graphframes")]
         assert by_way[0] == by_way[1] != []
 

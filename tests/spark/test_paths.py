@@ -176,7 +176,7 @@ def test_a_closure_has_the_local_budget(spark: Any) -> None:
     for seeds in (None, spark.createDataFrame([("0",)], "src string")):
         most = 25 if seeds is None else 5
         with pytest.raises(BudgetExceeded, match="solution_rows"):
-            graphs.searched(edges, seeds, most)
+            graphs.search_rounds(edges, seeds, most)
         few = Edges.collect(edges, 20)
         assert few is not None
         with pytest.raises(BudgetExceeded, match="solution_rows"), clear_errors():

@@ -1,9 +1,9 @@
 """GRAPH clauses over knowledge that stays on Spark, as DataFrames of solutions.
 
-Basic graph patterns are GraphFrames' motifs, or joins of the triples with themselves, the most selective order being
-left to Spark; property paths are DataFrames of pairs (`spaseq.spark.solving.paths`); groups, OPTIONAL, UNION and FILTER
-(without EXISTS) around them are their relational counterparts (SPARQL 1.1 §18.5). What else a GRAPH clause may hold
-(BIND, subselects, …) wants the whole graph in one place: refused by name.
+Basic graph patterns are joins of the triples with themselves, in Spark's order, or GraphFrames' motifs. Property paths
+are DataFrames of pairs (`spaseq.spark.solving.paths`). Groups, OPTIONAL, UNION and FILTER (without EXISTS) around them
+are their relational counterparts (SPARQL 1.1 §18.5). What else a GRAPH clause may hold (BIND, subselects, …) needs the
+whole graph in one place: refused by name.
 
 A solution is a row: a column (`column_of`) for each variable, a term key or null. Values of GPMs are sets, so
 duplicates need not be counted, and are left out where a variable is.
@@ -59,7 +59,7 @@ _MARK: Final = "^"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a GRAPH clause stands: the GPM's name, and which of its knowledge parts. So a task finds it again."""
+    """The place of a GRAPH clause: the GPM's name, and the number of the knowledge part. So a task finds it again."""
 
     gpm: str
     part: int

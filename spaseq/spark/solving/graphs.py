@@ -1,13 +1,10 @@
-"""Background knowledge as a graph on Spark: motifs, what is reached from where, and entities that belong together.
+"""Background knowledge as a graph on Spark: motifs, connected components, and searches over many edges.
 
-GRAPH clauses over knowledge that is left on Spark are answered by these functions (`spaseq.spark.solving.paths`), and
-groups of entities that belong together become knowledge (`spaseq.spark.solving.grouping`). Terms are keys.
+GRAPH clauses over knowledge that is left on Spark use these functions (`spaseq.spark.solving.paths`), and so do groups
+of entities that belong together (`spaseq.spark.solving.grouping`). Terms are keys.
 
-* `reached`: the pairs of a path that repeats. Few edges are sent to the tasks, and each task searches from its own
-  sources (`spaseq.spark.solving.searches`): one job, however long the paths are. More edges stay on Spark, which joins
-  the pairs that are new with them, round after round.
-* With GraphFrames' Java part in the session (`chosen_way` says how to get it) it does motifs, components, and searches
-  from or to one entity over more edges than the tasks are sent.
+Joins do it in rounds of jobs. If the session has GraphFrames' Java part, GraphFrames does it: motifs, components, and
+searches from one entity. `chosen_way` says how to get it. Few edges need neither (`spaseq.spark.solving.searches`).
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ _PARTS: Final = 16
 Step = tuple[str, str, str]
 
 
-# -- who does the work
+# -- the way
 
 
 def has_graphframes(spark: SparkSession) -> bool:
@@ -70,8 +67,9 @@ def chosen_way(spark: SparkSession, way: str) -> Literal["graphframes", "joins"]
 
 def why_joins(spark: SparkSession, way: str) -> str:
     """The reason for which `chosen_way` gave joins, for people."""
-    asked = "asked for" if way == "joins" else ""
-    return asked or ("GraphFrames is not looked for" if is_connect(spark) else "GraphFrames is not in this session")
+    if way == "joins":
+        return "joins are asked for"
+    return "GraphFrames is not looked for" if is_connect(spark) else "GraphFrames is not in this session"
 
 
 # -- motifs
@@ -138,25 +136,25 @@ def components(edges: DataFrame, way: str, most_rounds: int = 100) -> DataFrame:
     raise BudgetExceeded("most_rounds", most_rounds, most_rounds + 1)
 
 
-# -- what is reached from where
+# -- searches
 
 
-def reached_from(edges: DataFrame, start: str, way: str, most_rows: int) -> DataFrame:
+def search_from(edges: DataFrame, start: str, way: str, most_rows: int) -> DataFrame:
     """The pairs (`src`, `dst`) with a path of one or more `edges` from `start`, each once. Runs jobs: with "joins" for
-    each step of the longest path; with "graphframes" its shortest paths. BudgetExceeded as `searched`."""
+    each step of the longest path; with "graphframes" its shortest paths. BudgetExceeded as `search_rounds`."""
     spark = edges.sparkSession
     if way == "joins":
-        return searched(edges, spark.createDataFrame([(start,)], "src string"), most_rows)
-    # The distances of all vertices towards `start`, along edges that are turned. What it reaches by one step or more
-    # lies behind an edge whose source it reaches by none or more.
-    graph = _graph(turned(edges), spark.createDataFrame([(start,)], "id string"))
+        return search_rounds(edges, spark.createDataFrame([(start,)], "src string"), most_rows)
+    # The distances of all vertices towards `start`, along edges that are turned. Each of what `start` reaches is the
+    # target of an edge whose source it reaches in no step or more.
+    graph = _graph(turn_edges(edges), spark.createDataFrame([(start,)], "id string"))
     local = checkpoint_folder(spark) is None
     found = graph.shortestPaths(landmarks=[start], algorithm="graphframes", use_local_checkpoints=local)
     near = cut_off(found.where(F.size("distances") > 0).select(F.col("id").alias("src")))
     return edges.join(near, "src").select(F.lit(start).alias("src"), "dst").distinct()
 
 
-def searched(edges: DataFrame, seeds: DataFrame | None, most_rows: int) -> DataFrame:
+def search_rounds(edges: DataFrame, seeds: DataFrame | None, most_rows: int) -> DataFrame:
     """The pairs (`src`, `dst`) with a path of one or more `edges` from one of `seeds` (a column `src`; None for all),
     each once. Raises BudgetExceeded (`solution_rows`) for more than `most_rows` pairs.
 
@@ -182,6 +180,6 @@ def searched(edges: DataFrame, seeds: DataFrame | None, most_rows: int) -> DataF
     return reduce(DataFrame.union, parts)
 
 
-def turned(edges: DataFrame) -> DataFrame:
+def turn_edges(edges: DataFrame) -> DataFrame:
     """Each edge with source and target exchanged."""
     return edges.select(F.col("dst").alias("src"), F.col("src").alias("dst"))

@@ -66,8 +66,8 @@ Sides = Mapping[str, tuple[Side, ...]]
 def sides_of(
     spark: SparkSession, query: QueryText, layout: Layout, known: Known, rows: int, way: str = "auto"
 ) -> Sides:
-    """What the query asks of its knowledge; `rows`: the most that an answer may have to come to the driver, `way`: who
-    does motifs and paths (`spaseq.spark.solving.graphs`).
+    """What the query asks of its knowledge; `rows`: the most that an answer may have to come to the driver, `way`: that
+    of motifs and paths (`spaseq.spark.solving.graphs`).
 
     Runs a job for each GRAPH clause over triples on Spark. Raises OptionError where a join would be of everything with
     everything.
