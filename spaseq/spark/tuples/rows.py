@@ -46,14 +46,14 @@ class Job:
 
 def rows(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the matches among the tuples of a task, which come in order, slice by slice."""
-    for bounds, pieces in groupby(_pieces(batches), key=lambda piece: piece[0]):
+    for bounds, pieces in groupby(slice_by_slice(batches), key=lambda piece: piece[0]):
         matches = job.query.in_order(job.names, job.options, iso=job.iso)
         chunks = (parts(job, table) for table in _gather(batch for _, batch in pieces))
         for found in matches.tables(chunks):
             yield from _own_rows(job, found, bounds).to_batches()
 
 
-def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
+def slice_by_slice(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
     """The batches, cut where the slice changes; with each its number, its first time and that of the next one."""
     for batch in batches:
         if "part" not in batch.schema.names:
