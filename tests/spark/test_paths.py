@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import rdflib
 
@@ -17,7 +20,7 @@ from spaseq.rdf import term_key
 from spaseq.spark.session.failures import clear_errors
 from spaseq.spark.session.layout import knowledge_parts
 from spaseq.spark.session.query_text import QueryText
-from spaseq.spark.solving import graphs
+from spaseq.spark.solving import graphs, searches
 from spaseq.spark.solving.graph_clauses import Place, refused, solutions_on, variable_of
 from spaseq.spark.solving.knowledge import used_predicates
 from spaseq.spark.solving.searches import Edges, pairs_within
@@ -182,3 +185,23 @@ def test_a_closure_has_the_local_budget(spark: Any) -> None:
         with pytest.raises(BudgetExceeded, match="solution_rows"), clear_errors():
             pairs_within(spark, few, None, seeds, most).collect()
     assert Edges.collect(edges, 19) is None
+
+
+def test_a_task_searches_batch_by_batch_and_gives_away_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sources in several batches, some without edges, and room for the pairs of one source at a time."""
+    monkeypatch.setattr(searches, "_ROWS", 1)
+    for seed in range(20):
+        rng = random.Random(seed)
+        pairs = {(f"n{rng.randrange(7)}", f"n{rng.randrange(7)}") for _ in range(9)}
+        closed = set(pairs)
+        while more := {(a, d) for a, b in closed for c, d in pairs if b == c} - closed:
+            closed |= more
+        terms = sorted({term for pair in pairs for term in pair})
+        numbers = np.array(sorted((terms.index(a), terms.index(b)) for a, b in pairs), np.int32)
+        edges = Edges(pa.array(terms), numbers[:, 0].copy(), numbers[:, 1].copy())
+        sources = [*(f"n{i}" for i in range(7)), "elsewhere"]
+        batches = [pa.record_batch([pa.array(sources[i : i + 3])], names=["src"]) for i in range(0, 8, 3)]
+        found = [b for b in searches._search(SimpleNamespace(value=edges), 1000, batches) if b.num_rows]
+        rows = [tuple(row.values()) for batch in found for row in batch.to_pylist()]
+        assert len(found) > 2
+        assert sorted(rows) == sorted(closed)
