@@ -85,6 +85,7 @@ def spark_session() -> Iterator[Any]:
         pytest.skip("no Java: install Java 17 or set JAVA_HOME")
     from spaseq.spark.session.session import local_session
 
-    session = local_session()
+    jar = os.environ.get("GRAPHFRAMES_JAR")
+    session = local_session(configuration={"spark.jars": jar} if jar else None)
     yield session
     session.stop()

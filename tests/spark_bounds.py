@@ -19,7 +19,11 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 BATCHES: Final = ("tests/spark/test_tuple_rows.py", "tests/spark/test_tuples.py")
 STREAMS: Final = (*BATCHES, "tests/spark/test_tuple_streams.py")
 VERSIONS: Final = {
-    "3.5.0": ("0.10.9.7", BATCHES, "local_engine or sparks_types or no_match or random or hot or several or the_key"),
+    "3.5.0": (
+        "0.10.9.7",
+        BATCHES,
+        "local_engine or sparks_types or no_match or random or hot or several or the_key or shipped",
+    ),
     "4.0.0": ("0.10.9.9", STREAMS, "local_engine or sparks_types or random or several or the_key or restart or lists"),
     "4.1.0": ("0.10.9.9", STREAMS, "local_engine or random or several or restart"),
 }

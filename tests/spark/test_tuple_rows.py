@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import random
+import subprocess
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -83,6 +85,26 @@ def test_columns_have_sparks_types_before_any_job(spark: SparkSession) -> None:
     assert kinds["busy"] is kinds["usual"] is T.DayTimeIntervalType and kinds["middle"] is T.TimestampType
     assert kinds["listed"] is kinds["largest"] is T.BooleanType
     assert kinds["vs"] is T.ArrayType and kinds["loud"] is kinds["least"] is T.StringType
+
+
+SHIPPED = """
+import spaseq.spark
+
+def places(batches):
+    import pyarrow, sys
+    yield pyarrow.RecordBatch.from_pydict({"path": sys.path})
+
+spark = spaseq.spark.local_session(1)
+sent = spaseq.spark.ship(spark).rpartition("/")[2]
+print(any(row.path.endswith(sent) for row in spark.range(1).mapInArrow(places, "path string").collect()))
+"""
+
+
+@pytest.mark.slow
+def test_tasks_see_the_package_that_was_shipped() -> None:
+    """PySpark 3.5 has another call for that than later versions."""
+    done = subprocess.run([sys.executable, "-c", SHIPPED], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_no_match_gives_no_rows_with_the_same_columns(spark: SparkSession) -> None:

@@ -48,8 +48,8 @@ class QueryOptions:
     * `entailment`: `rdfs` or `owl-rl`, as for `Query.run`.
     * `knowledge_rows`: up to so many rows of an answer of the knowledge, or of triples where a graph must be in one
       place, come to the driver; what has more stays on Spark (`spaseq.spark.solving.knowledge`).
-    * `graphs`: who works out motifs and paths in knowledge that stays on Spark: "graphframes", "joins", or "auto",
-      GraphFrames where the session has it (`spaseq.spark.solving.graphs`).
+    * `graphs`: the way of motifs, and of paths over many edges, in knowledge that stays on Spark: "graphframes",
+      "joins", or "auto", GraphFrames if the session has it (`spaseq.spark.solving.graphs`).
     * `reference`: whether rdflib's evaluator does all graph patterns that tasks evaluate, for comparison.
     """
 

@@ -16,6 +16,9 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from pyspark.sql import SparkSession
 
+from spaseq.spark.session.connecting import is_connect
+from spaseq.spark.session.versions import pyspark_version
+
 _PACKAGES: Final = ("ceql", "spaseq")
 _KINDS: Final = (".py", ".lark", ".typed")
 
@@ -28,7 +31,10 @@ def ship(spark: SparkSession) -> str:
     the same as once. About 1 MB.
     """
     path = _zip()
-    spark.addArtifacts(path, pyfile=True)
+    if pyspark_version() < (4, 0) and not is_connect(spark):
+        spark.sparkContext.addPyFile(path)  # there addArtifacts is for Spark Connect alone
+    else:
+        spark.addArtifacts(path, pyfile=True)
     return path
 
 

@@ -5,7 +5,8 @@ stays on Spark; `graph_clauses` and `join_side` join it.
 
 * `bucket_rows`: The solutions of the GPMs on a batch of events, as rows for buckets.
 * `knowledge`: Background knowledge on Spark where it can be joined, on the driver where it must be held.
-* `graphs`: Background knowledge as a graph on Spark: motifs, reachability and components.
+* `graphs`: Background knowledge as a graph on Spark: motifs, reachability and components, by rounds or by GraphFrames.
+* `searches`: Searches over few edges: each task is sent all of them, and searches from its own sources.
 * `paths`: Property paths over knowledge that is left on Spark, as DataFrames of pairs.
 * `grouping`: Groups of entities that belong together, of knowledge that is on Spark.
 * `graph_clauses`: GRAPH clauses over knowledge that stays on Spark, as DataFrames of solutions.

@@ -1,9 +1,9 @@
 """GRAPH clauses over knowledge that stays on Spark, as DataFrames of solutions.
 
-Basic graph patterns are GraphFrames' motifs, or joins of the triples with themselves, the most selective order being
-left to Spark; property paths are DataFrames of pairs (`spaseq.spark.solving.paths`); groups, OPTIONAL, UNION and FILTER
-(without EXISTS) around them are their relational counterparts (SPARQL 1.1 §18.5). What else a GRAPH clause may hold
-(BIND, subselects, …) wants the whole graph in one place: refused by name.
+Basic graph patterns are joins of the triples with themselves, in Spark's order, or GraphFrames' motifs. Property paths
+are DataFrames of pairs (`spaseq.spark.solving.paths`). Groups, OPTIONAL, UNION and FILTER (without EXISTS) around them
+are their relational counterparts (SPARQL 1.1 §18.5). What else a GRAPH clause may hold (BIND, subselects, …) needs the
+whole graph in one place: refused by name.
 
 A solution is a row: a column (`column_of`) for each variable, a term key or null. Values of GPMs are sets, so
 duplicates need not be counted, and are left out where a variable is.
@@ -43,6 +43,7 @@ from spaseq.gpm.property_paths import InvPath, Path, repeats
 from spaseq.rdf import term_bytes, term_from_key
 from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
+from spaseq.spark.session.options import KNOWLEDGE_ROWS
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.solving.graphs import chosen_way, motif, why_joins
 from spaseq.spark.solving.paths import PairsOf
@@ -58,7 +59,7 @@ _MARK: Final = "^"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a GRAPH clause stands: the GPM's name, and which of its knowledge parts. So a task finds it again."""
+    """The place of a GRAPH clause: the GPM's name, and the number of the knowledge part. So a task finds it again."""
 
     gpm: str
     part: int
@@ -87,17 +88,23 @@ def _cased(name: str) -> str:
     return "".join(c if c == c.casefold() else _MARK + c for c in name)
 
 
+def few_edges(knowledge_rows: int) -> int:
+    """The edges of a path that repeats, of some 100 bytes each, that come to the driver and are sent to tasks."""
+    return max(10 * knowledge_rows, KNOWLEDGE_ROWS)
+
+
 def solutions_on(
-    triples: DataFrame, query: QueryText, place: Place, way: str = "auto"
+    triples: DataFrame, query: QueryText, place: Place, way: str, few: int
 ) -> tuple[DataFrame, tuple[str, ...]]:
-    """The solutions of a GRAPH clause over `triples` (term keys), each once where variables were left out, and how they
-    are worked out, for people. `way`: "auto", "graphframes" or "joins".
+    """The solutions of a GRAPH clause over `triples` (term keys), each once if variables were left out, and how they
+    are worked out, for people. `way`: "auto", "graphframes" or "joins". `few`: the most edges that are sent to tasks
+    (`few_edges`).
 
     Raises UnsupportedFeature, before anything runs, for what can only be evaluated on a graph that is in one place. A
     path that repeats runs jobs, and is a BudgetExceeded (`solution_rows`) for more pairs than the local engine allows.
     """
     node = place.node(query)
-    translation = _Translation(triples, query, place, way)
+    translation = _Translation(triples, query, place, way, few)
     found = translation.of(node)
     names = sorted(visible(node))
     shown = found.select(*(column_of(name) for name in names))
@@ -108,7 +115,7 @@ def refused(triples: DataFrame, query: QueryText, place: Place) -> str:
     """What of a GRAPH clause can only be evaluated on a graph that is in one place, or is quicker there while the graph
     is small; empty for nothing. Runs nothing."""
     try:
-        _Translation(triples, query, place, None).of(place.node(query))
+        _Translation(triples, query, place, None, 0).of(place.node(query))
     except UnsupportedFeature as error:
         return error.problem.removesuffix(_TOO_LARGE)
     return ""
@@ -117,13 +124,13 @@ def refused(triples: DataFrame, query: QueryText, place: Place) -> str:
 class _Translation:
     """`way` None: only to see whether it can be done, without rounds of jobs."""
 
-    def __init__(self, triples: DataFrame, query: QueryText, place: Place, way: str | None) -> None:
+    def __init__(self, triples: DataFrame, query: QueryText, place: Place, way: str | None, few: int) -> None:
         self._triples = triples
         self._query = query
         self._place = place
         self._way = way
         self._nodes = list(walk(place.node(query)))
-        self._paths = PairsOf(triples, _key, way or "joins", _MOST_PAIRS)
+        self._paths = PairsOf(triples, _key, way or "joins", few, _MOST_PAIRS)
 
     @property
     def told(self) -> list[str]:
@@ -185,7 +192,7 @@ class _Translation:
         self._tell("triple patterns are a motif of GraphFrames")
         names = {column: f"?m{i}" for i, column in enumerate(dict.fromkeys(c for t in steps for c in _columns(t)))}
         terms = [[names[_column(t)] if _is_open(t) else _key(t) for t in triple] for triple in steps]
-        found = motif(self._triples, [(s, p, o) for s, p, o in terms], "graphframes")
+        found = motif(self._triples, [(s, p, o) for s, p, o in terms])
         by_name = {name[1:]: column for column, name in names.items()}
         return [t for t in plain if t not in steps], found.toDF(*(by_name[name] for name in found.columns))
 

@@ -30,7 +30,7 @@ from spaseq.spark.session.layout import Layout, knowledge_parts
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.session import broadcast_bytes
 from spaseq.spark.session.tables import spark_schema
-from spaseq.spark.solving.graph_clauses import Place, column_of, solutions_on, variable_of
+from spaseq.spark.solving.graph_clauses import Place, column_of, few_edges, solutions_on, variable_of
 from spaseq.spark.solving.knowledge import Known
 
 
@@ -68,8 +68,8 @@ Sides = Mapping[str, tuple[Side, ...]]
 def sides_of(
     spark: SparkSession, query: QueryText, layout: Layout, known: Known, rows: int, way: str = "auto"
 ) -> Sides:
-    """What the query asks of its knowledge; `rows`: the most that an answer may have to come to the driver, `way`: who
-    does motifs and paths (`spaseq.spark.solving.graphs`).
+    """What the query asks of its knowledge; `rows`: the most that an answer may have to come to the driver, `way`: that
+    of motifs and paths (`spaseq.spark.solving.graphs`).
 
     Runs a job for each GRAPH clause over triples on Spark. Raises OptionError where a join would be of everything with
     everything.
@@ -96,7 +96,7 @@ def _side(
     how = ""
     table: pa.Table | None
     if iri in known.frames:
-        frame, names, always, told = _asked_on_spark(known.frames[iri], query, place, way)
+        frame, names, always, told = _asked_on_spark(known.frames[iri], query, place, way, rows)
         how = "".join(f"; {line}" for line in told)
         few = frame.limit(rows + 1).toArrow()
         table = few.group_by(few.column_names).aggregate([]) if few.num_rows <= rows else None
@@ -121,10 +121,10 @@ def _side(
 
 
 def _asked_on_spark(
-    triples: DataFrame, query: QueryText, place: Place, way: str
+    triples: DataFrame, query: QueryText, place: Place, way: str, rows: int
 ) -> tuple[DataFrame, tuple[str, ...], frozenset[str], tuple[str, ...]]:
     """The answer of a graph on Spark, as `_answered_here`, and how it is worked out."""
-    solved, told = solutions_on(triples, query, place, way)
+    solved, told = solutions_on(triples, query, place, way, few_edges(rows))
     names = tuple(sorted(filter(None, map(variable_of, solved.columns))))
     columns = [F.col(column_of(name)).alias(f"v{i}") for i, name in enumerate(names)]
     frame = solved.select(*(columns or [F.lit(None).cast("string").alias("v0")]))

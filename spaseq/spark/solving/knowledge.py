@@ -9,7 +9,7 @@ and files: they are one graph. A blank node is the same wherever a DataFrame has
   those of the events.
 * What only a graph in one place can answer (a clause with more than triple patterns, paths, groups, OPTIONAL, UNION and
   FILTER; GRAPH inside another pattern; entailment) has these triples come to the driver, up to `knowledge_rows`. So has
-  a path that repeats, which takes Spark rounds of jobs; of a larger graph it stays there.
+  a path that repeats; of a larger graph it stays on Spark.
 * Graphs and tables of this process are here already. Their GRAPH clauses are evaluated here, and the answers joined.
 """
 

@@ -77,6 +77,19 @@ def batch(spark: Any, folder: Path) -> Any:
     return _texts(found), _texts(query.run(streams, kb).to_arrow().select(found.column_names))
 
 
+def paths(spark: Any, folder: Path) -> Any:
+    """The same for a path that repeats, over knowledge that stays on Spark: by tasks, and by rounds of joins."""
+    from spaseq.spark.solving import join_side
+
+    _, streams, kb = _given(folder)
+    query, found = spaseq.compile(HEAT.replace("?a :floor ?f", "?a (:floor/^:floor)+ :sensor0")), []
+    for few in (join_side.few_edges, lambda rows: 0):
+        join_side.few_edges = few
+        frame = spaseq.spark.run(query, spark, streams, kb, partitions=3, knowledge_rows=1)
+        found.append(_texts(spaseq.spark.collect(frame)))
+    return found, _texts(query.run(streams, kb).to_arrow().select(frame.columns))
+
+
 def lost(spark: Any, folder: Path) -> Any:
     """The same, where an executor is killed when the events were read, and another while the matches are found."""
     query, streams, kb = _given(folder)

@@ -41,6 +41,13 @@ def test_batches_through_a_server(server: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_paths_through_a_server(server: str, tmp_path: Path) -> None:
+    ((found, expected),) = _answers(server, "paths", tmp_path)
+    assert found == [expected, expected]
+    assert expected
+
+
+@pytest.mark.slow
 def test_streams_through_a_server(server: str, tmp_path: Path) -> None:
     """Of files and of tuples, into files and to a function; and what the guide shows."""
     for found, expected in _answers(server, "stream,tuple_stream,guide", tmp_path):
