@@ -23,8 +23,8 @@ streams of tuples; `progress` tells what it has seen, `wait` raises its errors. 
 DataFrame alone.
 `parse_rdf` takes messages (of Kafka, say) apart into quads, `parse_json` into tuples, which a query reads as
 DataFrames; `dead_letters` gives those that cannot be read.
-`register` makes the data source `spaseq` known: `spark.read.format("spaseq")`,
-`spark.readStream.format("spaseq")`.
+`register` makes known to a session the table function `ceql` (`SELECT * FROM ceql(TABLE(events), 'SELECT …')`) and the
+data source `spaseq` (`spark.read.format("spaseq")`, `spark.readStream.format("spaseq")`).
 
 Not here: standard input, events in matches.
 
@@ -40,6 +40,7 @@ Rooms, each of which imports only from those before it:
 * `batch`: Batch jobs.
 * `streaming`: Streams that go on, by Structured Streaming.
 * `front`: The front door for tables: a query becomes a transformation of DataFrames.
+* `sql`: The same for SQL: the table function `ceql`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from spaseq.spark.batch.job import run as run
     from spaseq.spark.front import explain_match as explain_match
     from spaseq.spark.front import match as match
-    from spaseq.spark.ingest.datasource import register as register
     from spaseq.spark.ingest.files import Reading as Reading
     from spaseq.spark.ingest.messages import dead_letters as dead_letters
     from spaseq.spark.ingest.messages import parse_json as parse_json
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from spaseq.spark.session.failures import clear_errors as clear_errors
     from spaseq.spark.session.session import local_session as local_session
     from spaseq.spark.session.shipping import ship as ship
+    from spaseq.spark.sql import register as register
     from spaseq.spark.streaming.graph_stream import start as start
     from spaseq.spark.streaming.graph_stream import stream_matches as stream_matches
     from spaseq.spark.streaming.starting import progress as progress
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
 _PUBLIC: Final = {
     "spaseq.spark.batch.job": ("explain", "matches", "run"),
     "spaseq.spark.front": ("explain_match", "match"),
-    "spaseq.spark.ingest.datasource": ("register",),
     "spaseq.spark.ingest.files": ("Reading",),
     "spaseq.spark.ingest.messages": ("dead_letters", "parse_json", "parse_rdf"),
     "spaseq.spark.session.bar": ("progress_bar",),
@@ -82,6 +82,7 @@ _PUBLIC: Final = {
     "spaseq.spark.session.failures": ("clear_errors",),
     "spaseq.spark.session.session": ("local_session",),
     "spaseq.spark.session.shipping": ("ship",),
+    "spaseq.spark.sql": ("register",),
     "spaseq.spark.streaming.graph_stream": ("start", "stream_matches"),
     "spaseq.spark.streaming.starting": ("progress", "wait"),
     "spaseq.spark.streaming.tuple_stream": ("start_tuples",),

@@ -61,7 +61,7 @@ def match(
     …})`. Raises `OptionError` for options that cannot be used, and when it is applied `OptionError` and `EventError`
     for columns that do not fit. What goes wrong in a task comes out as clearly only through `spaseq.spark.collect`.
     """
-    compiled = _compile(query)
+    compiled = tuple_query(query)
     options = EventOptions.parse(**reading)
     refuse_form(options)
     check_tasks("partitions", partitions)
@@ -91,10 +91,10 @@ def match(
 
 def explain_match(query: TupleQuery | str, *, cut: str = "auto") -> str:
     """The division of the work by `match`, as far as the query alone says. A line each."""
-    return "\n".join(Plan.of(_compile(query), cut).explain())
+    return "\n".join(Plan.of(tuple_query(query), cut).explain())
 
 
-def _compile(query: Any) -> TupleQuery:
+def tuple_query(query: Any) -> TupleQuery:
     """The query over tuples. Raises `OptionError` for anything else, and the errors of the language for a text."""
     if isinstance(query, str) and not _GRAPHS.search(query):
         found: TupleQuery = import_module("ceql").compile(query)
