@@ -1,9 +1,9 @@
 """CEQL in Spark's SQL: `SELECT * FROM ceql(TABLE(events), 'SELECT …')`, a row for each match.
 
 Spark calls `analyze` with the columns of the table and the other arguments, which are constants. It answers with the
-columns of the rows and with the way of the table's rows to tasks: by the key of the query, hashed to a number of
-groups, in each by time, and no columns but those that are read. Then each group goes, in Arrow batches, to an object of
-the function. The engine, the checks and the columns are those of `spaseq.spark.match`.
+columns of the rows, and asks Spark to send the table's rows by the key of the query, hashed to groups. A group comes
+in the order of time, in Arrow batches, to an object of the function. The engine, the checks and the columns are those
+of `spaseq.spark.match`.
 
 PERF: a million logins of 20,000 users on two cores, processor time: 4.8 s to bring them to Python in Arrow batches, in
 200 groups, 21 s as rows. So this needs Arrow's table functions (PySpark 4.1). A public way to make one that has
@@ -60,7 +60,9 @@ def register(spark: SparkSession) -> None:
         from pyspark.sql.connect.udtf import UserDefinedTableFunction
     else:
         from pyspark.sql.udtf import UserDefinedTableFunction
-    spark.udtf.register("ceql", UserDefinedTableFunction(_marked(MARK), None, "ceql", PythonEvalType.SQL_ARROW_UDTF))
+    spark.udtf.register(
+        "ceql", UserDefinedTableFunction(_class_with_mark(MARK), None, "ceql", PythonEvalType.SQL_ARROW_UDTF)
+    )
     if pyspark_version() >= GRAPHS:
         from spaseq.spark.ingest.datasource import register_source  # older versions lack what it is made of
 
@@ -118,7 +120,7 @@ class _Function:
         yield from self._task.push(timed)
 
 
-def _marked(mark: str) -> type[_Function]:
+def _class_with_mark(mark: str) -> type[_Function]:
     """The class that is sent: a local one travels with its attributes."""
 
     class Ceql(_Function):
@@ -151,32 +153,34 @@ def _analyse(table: AnalyzeArgument, query: AnalyzeArgument, words: Mapping[str,
     compiled = tuple_query(query.value)
     streams = compiled.stream_names(())
     if len(streams) > 1:
-        names = ", ".join(streams)
-        raise OptionError(f"the query reads several streams: {names}", "spaseq.spark.match takes a DataFrame for each")
+        several = ", ".join(streams)
+        raise OptionError(
+            f"the query reads several streams: {several}", "spaseq.spark.match takes a DataFrame for each"
+        )
     found, job = planned_job(
         compiled, {streams[0]: table.dataType}, options, case_sensitive=False, events=events, positions=False
     )
     given_names = table.dataType.names
-    quoted = {field.name: _quoted(given_names[place]) for place, field in found[streams[0]].items()}
+    names = {field.name: _quote(given_names[place]) for place, field in found[streams[0]].items()}
     schema = spark_schema(job.schema)
     (own,), (clock,) = job.layout.streams, job.layout.clocks
-    select = [SelectedColumn(quoted[name], f"c{number}") for name, number in own.items()]
+    select = [SelectedColumn(names[name], f"c{number}") for name, number in own.items()]
     if clock is not None:
-        select.append(SelectedColumn(quoted[clock], "time"))
+        select.append(SelectedColumn(names[clock], "time"))
     if partitioned:
         # A call without PARTITION BY would have each task take what it has for a stream. So this reads the column that
         # Spark makes of PARTITION BY: without it the name is an error of the analysis.
         return _Analysed(schema, select=[*select, SelectedColumn("partition_by_0", "partition")], job=job)
     answer = _Analysed(schema, select=select or [SelectedColumn("1", "c")], job=job)
-    order = [quoted[clock]] if clock is not None else []
+    order = [names[clock]] if clock is not None else []
     if ties is not None:
         expect_type("order_by", ties, str, "it is the name of a column")
-        order.append(_quoted(_column(given_names, ties)))
+        order.append(_quote(_column(given_names, ties)))
     if not order:
         hint = "time => 'COLUMN', or order_by => 'COLUMN', in whose order the rows count"
         raise OptionError("the table has no column of times, and its rows no order", hint)
     # With times from arrival, the places of rows are those in the whole table.
-    key = None if clock is None else _key(Plan.of(compiled), job.layout, quoted)
+    key = None if clock is None else _key(Plan.of(compiled), job.layout, names)
     answer.orderBy = list(map(OrderingColumn, order))
     if key is None:
         answer.withSinglePartition = True
@@ -185,20 +189,21 @@ def _analyse(table: AnalyzeArgument, query: AnalyzeArgument, words: Mapping[str,
     return answer
 
 
-def _key(plan: Plan, layout: Layout, quoted: Mapping[str, str]) -> str | None:
+def _key(plan: Plan, layout: Layout, names: Mapping[str, str]) -> str | None:
     """Values that are the same for equal keys, as texts of SQL; None without a key, or if Spark compares its attributes
     in another way than the engine."""
     found = []
     for bracket in plan.keys:
-        names = [quoted[name] for name in bracket if layout.numbers(name)]
-        kinds = [kind for name in bracket for kind in layout.types(name)]
-        if not names:
+        kinds = [(names[name], kind) for name in bracket for kind in layout.types(name)]
+        if len({str(kind) for _, kind in kinds}) != 1 and not all(isinstance(kind, NumericType) for _, kind in kinds):
             return None
-        if len(set(map(str, kinds))) > 1:
-            if not all(isinstance(kind, NumericType) for kind in kinds):
-                return None
-            names = [f"CAST({name} AS DOUBLE)" for name in names]
-        found.append(names[0] if len(names) == 1 else f"coalesce({', '.join(names)})")
+        if len(kinds) == 1:
+            found.append(kinds[0][0])
+        elif all(isinstance(kind, NumericType) for _, kind in kinds):  # NaN is NULL: the next attribute counts
+            doubles = (f"CAST({name} AS DOUBLE)" for name, _ in kinds)
+            found.append(f"coalesce({', '.join(f"nullif({each}, double('NaN'))" for each in doubles)})")
+        else:
+            found.append(f"coalesce({', '.join(name for name, _ in kinds)})")
     return ", ".join(found) or None
 
 
@@ -210,5 +215,5 @@ def _column(names: Sequence[str], name: str) -> str:
     return same[0]
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"

@@ -79,6 +79,19 @@ def test_a_key_of_any_type(key: str, spark: Any) -> None:
         spark.conf.unset("spark.sql.caseSensitive")
 
 
+def test_a_key_of_the_first_of_two_attributes_that_is_one(spark: Any) -> None:
+    """NaN is none; and attributes of two types have no key that Spark could send rows by."""
+    some = [None, float("nan"), 0.0, -0.0, 1.0, 2.5]
+    rows = [(second, some[second % 6], second % 4, some[second % 5], f"{second % 3}") for second in range(40)]
+    frame = spark.createDataFrame(rows, "time long, a double, b int, c double, d string")
+    frame.createOrReplaceTempView("brackets")
+    for bracket, single in (("[a, c]", False), ("[a, b]", False), ("[c], [a, b]", False), ("[a, d]", True)):
+        query = f"SELECT x.time AS f WHERE ANY AS x ; ANY AS y PARTITION BY {bracket} WITHIN 20 SECONDS"
+        found = _sql(spark, f"TABLE(brackets), {_text(query)}")
+        assert ("SinglePartition" in found._jdf.queryExecution().toString()) == single
+        assert _same(found, frame.transform(match(query)))
+
+
 def test_the_plan_has_one_shuffle_and_the_columns_that_are_read(spark: Any) -> None:
     spark.range(9).selectExpr("id AS time", "'A' AS type", "id % 3 AS k", "'x' AS other").createOrReplaceTempView(
         "wide"

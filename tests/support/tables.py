@@ -139,7 +139,7 @@ def ways(spark: Any, table: Table, seed: int, wide: bool) -> Iterator[tuple[str,
     from spaseq.spark.session.versions import pyspark_version
 
     rng = random.Random(seed)
-    mixed = _mixed(rng, table.rows)
+    mixed = _mix(rng, table.rows)
     frame = spark.createDataFrame([tuple(row.values()) for row in mixed], SCHEMA)
     cuts = ["auto"]
     for cut in ("keys", "slices", "keys and slices", "one"):
@@ -159,7 +159,7 @@ def ways(spark: Any, table: Table, seed: int, wide: bool) -> Iterator[tuple[str,
         yield f"ceql in SQL, {settings['spark.sql.shuffle.partitions']} partitions", settings, lambda: spark.sql(call)
 
 
-def _mixed(rng: random.Random, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _mix(rng: random.Random, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows in another order, but for that of those with one time."""
     mixed = rng.sample(rows, len(rows))
     at: dict[int, Iterator[dict[str, Any]]] = {

@@ -40,7 +40,7 @@ def checked_columns(
     found = {}
     for stream, schema in schemas.items():
         names = schema.names if case_sensitive else _names(schema.names, read)
-        found[stream] = _readable([_named(*pair) for pair in zip(schema.fields, names, strict=True)], read)
+        found[stream] = _readable([_with_name(*pair) for pair in zip(schema.fields, names, strict=True)], read)
     tables = {name: _empty_table(columns.values()) for name, columns in found.items()}
     times, streams = _times_read(options), ", ".join(filter(None, schemas)) or _SOURCE
     for table in tables.values():
@@ -167,7 +167,7 @@ def _names(columns: Sequence[str], read: tuple[str, ...]) -> list[str]:
     return names
 
 
-def _named(field: StructField, name: str) -> StructField:
+def _with_name(field: StructField, name: str) -> StructField:
     return StructField(name, field.dataType, field.nullable, field.metadata)
 
 
