@@ -87,7 +87,7 @@ def followed_matches(
             checkpoint=folder,
             foreach_batch=lambda frame, number: found.put(frame.orderBy("end", "start").collect()),
             reading=spark.Reading(growing=True, quarantine=quarantine),
-            keys=True,
+            terms="key",
             **words,
         )
         try:

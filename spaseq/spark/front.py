@@ -1,4 +1,4 @@
-"""The front door for tables: a query becomes a transformation of DataFrames, for batches and for streams."""
+"""The front door: a query becomes a transformation of DataFrames of tuples or quads, for batches and for streams."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame
 
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventOptions, TupleWords
+from spaseq.core.events.options import Duration
+from spaseq.language.query import Query, compile_query
 from spaseq.spark.session.versions import check_pyspark
 from spaseq.spark.tuples.match import batch_rows, check_tasks, kind_name, refuse_form
 from spaseq.spark.tuples.plan import Plan, TupleQuery
@@ -19,91 +21,155 @@ _GRAPHS: Final = re.compile(r"\bDEFINE\s+GPM\b", re.IGNORECASE)
 Transformation = Callable[[Any], DataFrame]
 
 
+class MatchWords(TupleWords, total=False):
+    """Keywords of `match`: how tuples are read, and, of a query over graphs, how graphs are."""
+
+    ties: str | None
+    entailment: str | None
+    knowledge_rows: int
+    graphs: str
+    reference: bool
+
+
 def match(
-    query: TupleQuery | str,
+    query: TupleQuery | Query | str,
     *,
+    kb: Any = None,
     partitions: int | None = None,
     cut: str = "auto",
     events: bool = False,
     positions: bool = False,
-    idle: int = 0,
+    terms: str = "text",
+    idle: Duration = 0,
     malformed: str = "error",
-    **reading: Unpack[TupleWords],
+    **reading: Unpack[MatchWords],
 ) -> Transformation:
     """A transformation of DataFrames of events: `events.transform(spaseq.spark.match(query, time="ts"))`.
 
-    It gives a DataFrame with a row for each match. The columns of the key come first: PARTITION BY, or an equality that
-    every event is under. Then comes what SELECT computes, with Spark's types, then `match_start` and `match_end`, in
-    the form of the input's times. `SELECT a[name]` gives a column `a.name`, a list. No job runs before an action.
+    It gives a DataFrame with a row for each match, and no job runs before an action. For CEQL the columns of the key
+    come first: PARTITION BY, or an equality that every event is under. Then comes what SELECT computes, with Spark's
+    types; `SELECT a[name]` gives a column `a.name`, a list. For SPAseq a column for each variable comes first. Both end
+    with `match_start` and `match_end`, in the form of the input's times.
 
     Args:
-        query: what `ceql.compile` gives, or its text.
-        partitions: how many tasks find matches; by default as many as a stage of the session has
-            (`spark.sql.shuffle.partitions`), of which Spark may make fewer.
+        query: what `ceql.compile` or `spaseq.compile` gives, or its text.
+        kb: of a query over graphs, the background knowledge, as for `run`. Its answers are worked out when the
+            transformation is applied, which runs jobs if it is on Spark.
+        partitions: how many tasks find matches. By default as many as a stage of the session has
+            (`spark.sql.shuffle.partitions`), of which Spark may make fewer; over graphs, as many as run at a time.
         cut: how to divide the work: "auto", "keys", "slices" (of time), "keys and slices" or "one". What would change
             an answer is refused. With "keys and slices" groups of keys with more than twice their share are cut by
             time, into fewer than twice `partitions` tasks. Keys and times are read once before, to find these groups.
-        events: also a column `events`, a list of structs of the input's columns.
-        positions: also `start`, `end` and `positions`, the numbers of events in the order of time, then of their
-            streams, then as Spark reads them. One task counts them, so it costs another pass. Not in a stream.
+            Over graphs "auto" or "one".
+        events: also a column `events`, a list of structs of the input's columns. Not over graphs.
+        positions: also `start`, `end` and `positions`: the numbers of tuples, in the order of time, then of their
+            streams, then as Spark reads them; over graphs, of instants. One task counts them, so it costs another
+            pass. Not in a stream.
+        terms: of a query over graphs, the form of terms: "text", which is N-Triples; "value", an IRI or the characters
+            of a literal; "struct", with `kind` ("iri", "literal" or "blank"), `value`, `datatype` and `language`; or
+            "key", for `spaseq.rdf.term_from_key`.
         idle, malformed: of streams; as of `start_tuples`.
 
     A streaming DataFrame gives one, of the same columns, for any sink: `.writeStream.toTable(…)`. Its rows come when
-    every stream is past the end of their matches. `lateness` and `late` are about tuples that come in a later batch
-    than they should. `start_tuples` also refuses the checkpoint of another query, and locks it.
+    every stream is past the end of their matches. `lateness` and `late` are about events that come in a later batch
+    than they should. `start_tuples` and `start` also refuse the checkpoint of another query, and lock it.
 
-    `type_column`, `type`, `time`, `time_from` and `time_unit` are as for CEQL's `run`. Events are sorted by time, so
-    none is late. Equal times keep the order of the streams, then that in which Spark reads the rows. With
+    Tuples: `type_column`, `type`, `time`, `time_from` and `time_unit` are as for CEQL's `run`. Events are sorted by
+    time, so none is late. Equal times keep the order of the streams, then that in which Spark reads the rows. With
     `time_from="arrival"`, and without a column of times if the query needs none, the k-th row of a DataFrame is at k
     times `interval`: one task counts them.
+
+    Graphs: a row is a triple of an event (`spaseq.spark.ingest.frames`). `time_unit`, `ties`, `entailment`,
+    `knowledge_rows`, `graphs` and `reference` are as for `run`.
 
     The transformation takes a DataFrame, or, if the query reads several streams, a dict: `match(query)({"S": frame,
     …})`. Raises `OptionError` for options that cannot be used, and when it is applied `OptionError` and `EventError`
     for columns that do not fit. What goes wrong in a task comes out as clearly only through `spaseq.spark.collect`.
     """
-    compiled = tuple_query(query)
-    options = EventOptions.parse(**reading)
-    refuse_form(options)
+    compiled = query_of(query)
     check_tasks("partitions", partitions)
-    Plan.of(compiled, cut)
     for name, value in (("events", events), ("positions", positions)):
         expect_type(name, value, bool, "it is True or False")
+    words: dict[str, Any] = {"partitions": partitions, "cut": cut, "events": events, "positions": positions}
+    words |= {"terms": terms, "idle": idle, "malformed": malformed}
+    if isinstance(compiled, Query):
+        return _over_graphs(compiled, kb, words, dict(reading))
+    for name, given in (("kb", kb is not None), ("terms", terms != "text")):
+        if given:
+            raise OptionError(f"{name}= is for queries over graphs", "leave it out")
+    return _over_tuples(compiled, words, EventOptions.parse(**reading))  # type: ignore[misc]  # or it names the word
+
+
+def _over_tuples(query: TupleQuery, words: dict[str, Any], options: EventOptions) -> Transformation:
+    refuse_form(options)
+    Plan.of(query, words["cut"])
 
     def transform(given: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
-        frames = given.values() if isinstance(given, Mapping) else [given]
-        if any(getattr(frame, "isStreaming", False) for frame in frames):
-            if positions or cut != "auto":
-                word = "positions=True" if positions else f"cut={cut!r}"
-                raise OptionError(f"{word} is not for a stream", "events=True gives the matched events")
-            check_pyspark("start_tuples")
-            from spaseq.spark.streaming.tuple_stream import stream_rows  # older versions lack its operators
+        own = {name: words[name] for name in ("partitions", "events")}
+        if not is_stream(given, words):
+            return batch_rows(query, given, options, **own, cut=words["cut"], positions=words["positions"])
+        check_pyspark("start_tuples")
+        from spaseq.spark.streaming.tuple_stream import stream_rows  # older versions lack its operators
 
-            return stream_rows(
-                compiled, given, options, partitions=partitions, events=events, idle=idle, malformed=malformed
-            )
-        if idle or malformed != "error":
-            word = f"idle={idle}" if idle else f"malformed={malformed!r}"
-            raise OptionError(f"{word} is for a stream, and these events are all there", "leave it out")
-        return batch_rows(compiled, given, options, partitions=partitions, cut=cut, events=events, positions=positions)
+        return stream_rows(query, given, options, **own, idle=words["idle"], malformed=words["malformed"])
 
     return transform
 
 
-def explain_match(query: TupleQuery | str, *, cut: str = "auto") -> str:
+def _over_graphs(query: Query, kb: Any, words: dict[str, Any], reading: dict[str, Any]) -> Transformation:
+    if words["events"]:
+        hint = "SELECT the variables that are wanted of them; positions=True gives their instants"
+        raise OptionError("events=True is for tuples: a row has no place for graphs", hint)
+    check_pyspark("run")
+    from spaseq.spark.batch.quads import rows_over_quads  # older versions lack its operators
+    from spaseq.spark.session.options import QueryOptions
+
+    options = QueryOptions.of(None, malformed=words["malformed"], **reading)
+    own = {name: words[name] for name in ("partitions", "terms")}
+
+    def transform(given: DataFrame | Mapping[str, DataFrame]) -> DataFrame:
+        if not is_stream(given, words):
+            return rows_over_quads(query, given, kb, options, **own, cut=words["cut"], positions=words["positions"])
+        from spaseq.spark.streaming.graph_stream import stream_rows_over_quads
+
+        return stream_rows_over_quads(query, given, kb, options, **own, idle=words["idle"])
+
+    return transform
+
+
+def is_stream(given: DataFrame | Mapping[str, DataFrame], words: Mapping[str, Any]) -> bool:
+    """True if the events are streams. Raises `OptionError` for words that are for streams, or are not."""
+    frames = given.values() if isinstance(given, Mapping) else [given]
+    found = any(getattr(frame, "isStreaming", False) for frame in frames)
+    usual = {"positions": False, "cut": "auto"} if found else {"idle": 0, "malformed": "error"}
+    for name, value in usual.items():
+        if words[name] != value:
+            hint = "events=True gives the matched events" if name == "positions" else "leave it out"
+            kinds = "is not for a stream" if found else "is for a stream, and these events are all there"
+            raise OptionError(f"{name}={words[name]!r} {kinds}", hint)
+    return found
+
+
+def explain_match(query: TupleQuery | Query | str, *, cut: str = "auto") -> str:
     """The division of the work by `match`, as far as the query alone says. A line each."""
-    return "\n".join(Plan.of(tuple_query(query), cut).explain())
+    compiled = query_of(query)
+    if not isinstance(compiled, Query):
+        return "\n".join(Plan.of(compiled, cut).explain())
+    check_pyspark("explain")
+    from spaseq.spark.batch.quads import parts_of
+    from spaseq.spark.session.layout import lay_out
+
+    return "\n".join(parts_of(lay_out(compiled.compiled), compiled, cut).explain())
 
 
-def tuple_query(query: Any) -> TupleQuery:
-    """The query over tuples. Raises `OptionError` for anything else, and the errors of the language for a text."""
-    if isinstance(query, str) and not _GRAPHS.search(query):
-        found: TupleQuery = import_module("ceql").compile(query)
+def query_of(query: Any) -> TupleQuery | Query:
+    """The query. Raises `OptionError` for what is none, and the errors of the language for a text."""
+    if isinstance(query, str):
+        found: TupleQuery | Query = (
+            compile_query(query) if _GRAPHS.search(query) else import_module("ceql").compile(query)
+        )
         return found
-    if hasattr(query, "window_attribute") and hasattr(query, "stream_names"):
+    if isinstance(query, Query) or (hasattr(query, "window_attribute") and hasattr(query, "stream_names")):
         return query
-    graphs = isinstance(query, str) or hasattr(query, "streams")
-    given = "one over graphs" if graphs else kind_name(query)
-    hint = (
-        "spaseq.spark.run and spaseq.spark.start take these" if graphs else "match(ceql.compile(text)), or match(text)"
-    )
-    raise OptionError(f"match takes a query over tuples, a text or compiled, and this is {given}", hint)
+    hint = "match(ceql.compile(text)), match(spaseq.compile(text)), or match(text)"
+    raise OptionError(f"match takes a query, compiled or a text, and this is {kind_name(query)}", hint)

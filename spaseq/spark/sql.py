@@ -26,7 +26,8 @@ from pyspark.util import PythonEvalType
 from spaseq.core.errors import EventError, OptionError, expect_type
 from spaseq.core.events import EventOptions
 from spaseq.core.events.timestamps import TimestampAssigner
-from spaseq.spark.front import tuple_query
+from spaseq.language.query import Query
+from spaseq.spark.front import query_of
 from spaseq.spark.session.connecting import is_connect
 from spaseq.spark.session.failures import MARK, carry, carrying
 from spaseq.spark.session.tables import spark_schema
@@ -150,7 +151,11 @@ def _analyse(table: AnalyzeArgument, query: AnalyzeArgument, words: Mapping[str,
     check_tasks("partitions", groups)
     for name, value in (("events", events), ("partitioned", partitioned)):
         expect_type(name, value, bool, "it is true or false")
-    compiled = tuple_query(query.value)
+    compiled = query_of(query.value)
+    if isinstance(compiled, Query):
+        raise OptionError(
+            "ceql takes queries over tuples, and this is one over graphs", "spaseq.spark.match takes both"
+        )
     streams = compiled.stream_names(())
     if len(streams) > 1:
         several = ", ".join(streams)
@@ -200,8 +205,8 @@ def _key(plan: Plan, layout: Layout, names: Mapping[str, str]) -> str | None:
         if len(kinds) == 1:
             found.append(kinds[0][0])
         elif all(isinstance(kind, NumericType) for _, kind in kinds):  # NaN is NULL: the next attribute counts
-            doubles = (f"CAST({name} AS DOUBLE)" for name, _ in kinds)
-            found.append(f"coalesce({', '.join(f"nullif({each}, double('NaN'))" for each in doubles)})")
+            doubles = (f"nullif(CAST({name} AS DOUBLE), double('NaN'))" for name, _ in kinds)
+            found.append(f"coalesce({', '.join(doubles)})")
         else:
             found.append(f"coalesce({', '.join(name for name, _ in kinds)})")
     return ", ".join(found) or None

@@ -13,6 +13,7 @@ import numpy as np
 import pyoxigraph
 import pytest
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 import spaseq
 from spaseq.core.errors import EventError, OptionError
@@ -141,9 +142,11 @@ def test_what_is_wrong_with_rows_is_said_on_the_driver(folder: Path, spark: Any)
         run((good[0], None, *good[2:]))
     with pytest.raises(EventError, match="'noon' is not a time"):
         run((good[0], "noon", *good[2:]))
-    for far in ("@253402300799000000", "9999-12-31T23:59:59Z"):
-        with pytest.raises(EventError, match="time"):
-            frames._time(far, "s")
+    with pytest.raises(EventError, match="time"):
+        frames._time("9999-12-31T23:59:59Z", "s", False)
+    far = spark.createDataFrame([good], QUADS_OF).withColumn("time", F.lit("9999-12-31 23:59:59").cast("timestamp"))
+    with pytest.raises(EventError, match="has no time, or one outside those that can be held"):
+        spaseq.spark.run(SHOWN.query(), spark, far)
     with pytest.raises(EventError, match="more than one term in a column"):
         run((*good[:2], None, "<a:a> <a:b>", *good[4:]))
     with pytest.raises(EventError, match="no column graph"):
@@ -184,13 +187,13 @@ def _one(spark: Any, time: str) -> Any:
 
 def test_times_of_every_type_in_a_session_of_another_zone(spark: Any, new_york: None) -> None:
     numbers = {"http://example.org/one": 0}
-    read = frames._Read(numbers, "s", False)
-    picked = [
-        frames._picked(frames.with_columns(_one(spark, time), QUADS.names, "events"), numbers)
+    options = frames.frame_options(StreamOptions())
+    timed = [
+        frames._timed(frames.with_columns(_one(spark, time), QUADS.names, "events"), numbers, options)
         for time in TIMES.values()
     ]
-    rows = [tuple(row) for row in reduce(DataFrame.unionAll, picked).collect()]
-    found = {kind: frames._parsed(read, [row])[0] for kind, row in zip(TIMES, rows, strict=True)}
+    rows = [tuple(row) for row in reduce(DataFrame.unionAll, timed).collect()]
+    found = dict(zip(TIMES, rows, strict=True))
     whole, part = 1710037800 * 10**9, 250_000_000
     expected = {"date": whole - 9000 * 10**9, "long": whole}
     assert {kind: quad[1] for kind, quad in found.items()} == {kind: expected.get(kind, whole + part) for kind in TIMES}
@@ -244,7 +247,7 @@ def test_an_idle_stream_in_a_query(folder: Path, spark: Any, tmp_path: Path) -> 
     FROM STREAM T <http://example.org/two> WHERE { SEQ (A; B) DEFINE GPM A ON S { ?a :heat ?x }
     DEFINE GPM B ON S, T { ?b :heat ?y } }"""
     (tmp_path / "in").mkdir()
-    for idle, expected in ((None, 0), ("1ms", 1)):
+    for idle, expected in ((0, 0), ("1ms", 1)):
         place = tmp_path / str(idle)
         for number, time in enumerate((1, 2, 3)):
             event = f'<a:g{number}> {TIME} "{time}" .\n<a:s> <http://example.org/heat> "{time}" <a:g{number}> .\n'

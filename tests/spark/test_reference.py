@@ -16,11 +16,11 @@ import spaseq.gpm.columnar.evaluate as columnar
 from spaseq.cli import distributed
 from spaseq.language.runtime.opened import stream_options, stream_sources
 from spaseq.rdf import settle
-from spaseq.spark.ingest import frames
 from spaseq.spark.ingest.inputs import inputs_of
+from spaseq.spark.ingest.quads import QuadReader
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import under_entailment
-from spaseq.spark.session.tables import EVENTS, batch_of
+from spaseq.spark.session.tables import QUADS, batch_of
 from spaseq.spark.solving import read_and_solve as solved
 from spaseq.spark.solving import table
 from tests.spark.test_results import GRID, GRID_KB, GRID_STREAMS
@@ -67,9 +67,9 @@ def test_tasks_that_read_files(reference: bool, tmp_path: Path, by_rdflib: list[
 def test_tasks_that_take_events_of_dataframes(reference: bool, by_rdflib: list[str]) -> None:
     text, layout = _text(reference)
     terms = ["<http://example.org/a>", "<http://example.org/heat>", '"1"']
-    rows = batch_of(EVENTS, [(0, 0, 0, "http://example.org/one", 1, "", 1, None, terms, None)])
-    job = solved._Job(text, layout, frames.frame_options(stream_options(None, {})))
-    found = list(solved._of_rows(job, SimpleNamespace(value={}), [rows]))
+    rows = batch_of(QUADS, [(0, 1, None, *terms)])
+    reader = QuadReader(("http://example.org/one",), "error")
+    found = list(solved._of_quads(text, layout, reader, SimpleNamespace(value={}), [rows]))
     assert found[0].column("found").null_count == 0
     assert by_rdflib == ["A"] * reference
 

@@ -14,6 +14,7 @@ import spaseq
 from spaseq.core.errors import OptionError
 from spaseq.core.snapshot import encode
 from spaseq.rdf import StreamOptions
+from spaseq.spark.batch.form import PlacedRows
 from spaseq.spark.session.layout import lay_out
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.streaming import processor
@@ -34,7 +35,7 @@ def graphs(sequence: str, **options: Any) -> GraphEvaluation:
         WHERE {{ SEQ ({sequence}) DEFINE GPM A ON S {{ ?x :v ?a }} DEFINE GPM B ON S {{ ?x :w ?b }} }}""")
     text = QueryText.of(query)
     given = {"time": "http://example.org/at", **options}
-    return GraphEvaluation(text, lay_out(text.compiled()), StreamOptions(**given), 1)
+    return GraphEvaluation(text, lay_out(text.compiled()), StreamOptions(**given), 1, PlacedRows("text"))
 
 
 def refused(evaluation: Any, state: Any) -> str:

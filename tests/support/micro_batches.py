@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +14,7 @@ from spaseq.core.snapshot import encode
 from spaseq.language.query import Query
 from spaseq.language.runtime.knowledge import knowledge_of
 from spaseq.language.runtime.opened import stream_options, stream_sources
+from spaseq.spark.batch.form import PlacedRows
 from spaseq.spark.ingest.datasource import part_row
 from spaseq.spark.ingest.feed import Feed, Place, advance, parts_between
 from spaseq.spark.ingest.files import Reading, settled_by_names, source_options
@@ -60,7 +62,8 @@ def in_micro_batches(
     shared = _Shared(graph_keys(text, layout, knowledge))
     feeds = [Feed(i, s, settled, max_bytes=max(least, rng.choice((0, 1, 500, 5000)))) for i, s in enumerate(sources)]
     planned = json.dumps(source_options(sources, settled, Reading(), 1))
-    evaluations = [GraphEvaluation(text, layout, settled, len(sources)) for _ in cut.buckets]
+    make = partial(GraphEvaluation, text, layout, settled, len(sources), PlacedRows("text"))
+    evaluations = [make() for _ in cut.buckets]
     logs: list[list[Any]] = [[evaluation.snapshot()] for evaluation in evaluations]
     places = [Place() for _ in feeds]
     found: list[tuple[Any, ...]] = []
@@ -77,7 +80,7 @@ def in_micro_batches(
             batch = batch_of(PARTS, [part_row(planned, part)])
             for sent in _send_parts(_Send(text, layout, cut), shared, [batch]):
                 rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
-        found += _evaluate(rows, evaluations, logs, rng, lambda: GraphEvaluation(text, layout, settled, len(sources)))
+        found += _evaluate(rows, evaluations, logs, rng, make)
     return found, [evaluation.counts(first=True) for evaluation in evaluations]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -64,6 +64,13 @@ def key_given(iri: str) -> bytes:
     except (SyntaxError, ValueError):
         sure = False
     return key if sure else b"< %b" % key
+
+
+def wanted_keys(wanted: Collection[str] | None) -> list[bytes] | None:
+    """The keys of the predicates with these IRIs, each once. None, which is all, also if one cannot be wanted."""
+    if wanted is None or RESERVED & set(wanted):
+        return None
+    return [key_given(iri) for iri in dict.fromkeys(wanted)]
 
 
 class Block:

@@ -65,6 +65,11 @@ _DRAFT_DTYPES: Final = a.Drafts(
 )
 
 
+def no_drafts() -> a.Drafts:
+    """The columns of events in the making, all empty."""
+    return a.Drafts(*(np.empty(0, dtype=dtype) for dtype in _DRAFT_DTYPES))
+
+
 class Drafting:
     """The events of one stream in the making.
 
@@ -77,7 +82,7 @@ class Drafting:
                  "_told_for", "drafts", "files")  # fmt: skip
 
     def __init__(self, scanner: Scanner, counters: Counters) -> None:
-        self.drafts: a.Drafts = a.Drafts(*(np.empty(0, dtype=dtype) for dtype in _DRAFT_DTYPES))
+        self.drafts: a.Drafts = no_drafts()
         self.files: list[str] = []
         self._at = np.zeros(a.AT_SIZE, dtype=np.int64)
         self._said = np.empty((0, 3), dtype=np.int64)

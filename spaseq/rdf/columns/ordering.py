@@ -14,6 +14,7 @@ from spaseq.rdf.columns.dictionary import Dictionary
 from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.kernels import gathering, layout
 from spaseq.rdf.columns.kernels import scanning as k
+from spaseq.rdf.columns.kernels.assembly import Drafts
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch, TermTable
 from spaseq.rdf.columns.scanner import Scanner
 from spaseq.rdf.model import Counters
@@ -46,7 +47,7 @@ class Ordering:
         self._scanner = scanner
         self._drafting = drafting
         self._counters = counters
-        self._needed = _EVERYTHING if needed is None else (k.WANTED, k.WANTED + needed)
+        self._needed = wanted_range(needed)
         self._reorder = Reorderer(options, f"stream {stream}") if ordered else None
 
     def batches(self, limits: BatchLimits, *, at_end: bool) -> tuple[list[GraphBatch], EventError | None]:
@@ -92,51 +93,61 @@ class Ordering:
 
     def _batch(self, order: np.ndarray) -> GraphBatch:
         """The batch of the drafts `order`, all of one file."""
-        drafts, table, named = self._drafting.drafts, self._dictionary.table, len(self._dictionary)
+        drafts = self._drafting.drafts
         source = self._drafting.files[drafts.file[order[0]]]
-        counts = drafts.size[order]
-        triples = np.empty((int(counts.sum()), 3), dtype=np.int32)
-        offsets = np.empty(len(order) + 1, dtype=np.int64)
-        graphs = np.empty(len(order), dtype=np.int32)
-        blank = bool((table.kind[:named] == layout.BLANK).any())
-        own = np.empty((2 * len(triples) + len(order) if blank else 0, 2), dtype=np.int64)
-        blank_of, blank_in = (np.full(named if blank else 0, layout.NIL, dtype=np.int32) for _ in range(2))
-        slots = np.full(2 << int(counts.max()).bit_length(), layout.NIL, dtype=np.int64)
-        rows = self._scanner.rows
-        blanks = attempt_rows(gathering.gather, 16 * (len(triples) + len(order)), order, rows, drafts,
-                              table.kind, self._needed, blank_of, blank_in, named, slots, triples, offsets,
-                              graphs, own)  # fmt: skip
         scope = f"e{zlib.crc32(f'{self._stream} {source}'.encode()):08x}n"
-        return GraphBatch(
-            self._stream,
-            source,
-            triples[: offsets[-1]],
-            offsets,
-            drafts.time[order],
-            graphs,
-            drafts.record[order],
-            self._terms(scope, own[:blanks].copy()),
-        )
+        rows = self._scanner.rows
+        return gathered_batch(self._stream, source, scope, self._dictionary, rows, drafts, order, self._needed)
 
-    def _terms(self, scope: str, own: np.ndarray) -> TermTable:
-        """The terms so far, with the events' own blank nodes behind them. Nothing is copied if there are none, as the
-        dictionary only ever adds."""
-        count, table = len(self._dictionary), self._dictionary.table
 
-        def column(values: np.ndarray, more: int) -> np.ndarray:
-            if not len(own):
-                return values[:count]
-            return np.concatenate((values[:count], np.full(len(own), more, dtype=values.dtype)))
+def wanted_range(count: int | None) -> tuple[int, int]:
+    """The numbers that a dictionary gives its first `count` wanted predicates: the first, and that behind the last.
+    None: of all terms."""
+    return _EVERYTHING if count is None else (k.WANTED, k.WANTED + count)
 
-        return TermTable(
-            table.text.view(np.uint8),
-            column(table.start, layout.NIL),
-            column(table.length, 0),
-            column(table.kind, layout.BLANK),
-            column(table.lexical, layout.NIL),
-            column(table.datatype, layout.NIL),
-            own,
-            scope,
-            self._dictionary.finder(),
-            self._dictionary.made,
-        )
+
+def gathered_batch(
+    stream: str, source: str, scope: str, dictionary: Dictionary, rows: np.ndarray, drafts: Drafts, order: np.ndarray,
+    needed: tuple[int, int],
+) -> GraphBatch:  # fmt: skip
+    """The batch of the drafts `order`, all of one source, whose quads are in `rows`. Its own blank nodes have labels of
+    `scope` and the numbers of their events. `needed`: the range of the predicates whose triples it has."""
+    table, named = dictionary.table, len(dictionary)
+    counts = drafts.size[order]
+    triples = np.empty((int(counts.sum()), 3), dtype=np.int32)
+    offsets = np.empty(len(order) + 1, dtype=np.int64)
+    graphs = np.empty(len(order), dtype=np.int32)
+    blank = bool((table.kind[:named] == layout.BLANK).any())
+    own = np.empty((2 * len(triples) + len(order) if blank else 0, 2), dtype=np.int64)
+    blank_of, blank_in = (np.full(named if blank else 0, layout.NIL, dtype=np.int32) for _ in range(2))
+    slots = np.full(2 << int(counts.max()).bit_length(), layout.NIL, dtype=np.int64)
+    blanks = attempt_rows(gathering.gather, 16 * (len(triples) + len(order)), order, rows, drafts, table.kind, needed,
+                          blank_of, blank_in, named, slots, triples, offsets, graphs, own)  # fmt: skip
+    terms = _terms(dictionary, scope, own[:blanks].copy())
+    return GraphBatch(
+        stream, source, triples[: offsets[-1]], offsets, drafts.time[order], graphs, drafts.record[order], terms
+    )
+
+
+def _terms(dictionary: Dictionary, scope: str, own: np.ndarray) -> TermTable:
+    """The terms so far, with the events' own blank nodes behind them. Nothing is copied if there are none, as the
+    dictionary only ever adds."""
+    count, table = len(dictionary), dictionary.table
+
+    def column(values: np.ndarray, more: int) -> np.ndarray:
+        if not len(own):
+            return values[:count]
+        return np.concatenate((values[:count], np.full(len(own), more, dtype=values.dtype)))
+
+    return TermTable(
+        table.text.view(np.uint8),
+        column(table.start, layout.NIL),
+        column(table.length, 0),
+        column(table.kind, layout.BLANK),
+        column(table.lexical, layout.NIL),
+        column(table.datatype, layout.NIL),
+        own,
+        scope,
+        dictionary.finder(),
+        dictionary.made,
+    )

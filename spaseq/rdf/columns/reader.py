@@ -12,7 +12,7 @@ from typing import Final
 from spaseq.core.errors import EventError
 from spaseq.core.events.ahead import Ahead
 from spaseq.core.events.places import is_elsewhere
-from spaseq.rdf.columns.dictionary import RESERVED, Dictionary, key_given
+from spaseq.rdf.columns.dictionary import Dictionary, key_given, wanted_keys
 from spaseq.rdf.columns.drafts import Drafting
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
 from spaseq.rdf.columns.ordering import Ordering
@@ -108,9 +108,9 @@ class ColumnFiles:
         self._counters = counters
         self._options = options
         self._limits = limits
-        needed = None if wanted is None or RESERVED & set(wanted) else list(dict.fromkeys(wanted))
-        times = [] if options.time in (None, ARRIVAL) or options.time in (needed or ()) else [options.time]
-        keys = None if needed is None else [key_given(iri) for iri in [*needed, *times]]
+        needed = wanted_keys(wanted)
+        times = [] if options.time in (None, ARRIVAL) else [key_given(options.time)]
+        keys = None if needed is None else list(dict.fromkeys((*needed, *times)))
         kept = None if needed is None else len(needed)
         self._scanner = Scanner(Dictionary(keys), counters, options.malformed)
         self._drafting = Drafting(self._scanner, counters)

@@ -1,12 +1,10 @@
 """Batch jobs.
 
-`job` runs SPAseq queries, `tuples` CEQL queries; `slices` is the plan without a shuffle, `cuts` says where a table of
-tuples may be cut.
+`job` runs queries over files, and numbers their instants; `quads` makes rows of DataFrames, when they are asked for.
 
-* `job`: A SPAseq query as a Spark batch job: the same matches as `Query.run`.
+* `form`: Matches as rows: their columns, and the forms of terms.
 * `slices`: Streams in order of time: the local engine in each task, on a slice of time, without a shuffle.
-* `form`: Matches as the rows of the frame that a batch job gives.
-* `cuts`: Where a query over tuples may be cut into parts for different tasks.
-* `columns`: The columns of users' DataFrames of tuples that the query reads, checked before anything runs.
-* `tuples`: CEQL queries as Spark batch jobs over DataFrames of tuples.
+* `parts`: The table of solutions in parts that the layout allows, and the engine's matches in each.
+* `job`: A SPAseq query as a Spark batch job: the same matches as `Query.run`.
+* `quads`: The rows of the matches over DataFrames of quads: analysed at once, computed by an action.
 """

@@ -14,27 +14,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from functools import reduce
-from itertools import chain
+from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple, Unpack
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
-from spaseq.core.engine import Window
 from spaseq.core.errors import OptionError
 from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, compile_query
 from spaseq.language.results.match import Match
 from spaseq.language.results.solutions import match_table
-from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.rdf import Counters, term_from_key
-from spaseq.spark.batch.form import Form, as_terms, chunks
-from spaseq.spark.batch.slices import SMALL, hindrance, matches_at_the_end, planned_slices, slice_bounds, sliced_matches
+from spaseq.spark.batch.form import Form, as_terms
+from spaseq.spark.batch.parts import matches_in_parts
+from spaseq.spark.batch.slices import SMALL, hindrance, planned_slices, sliced_matches
 from spaseq.spark.ingest.frames import Streams
-from spaseq.spark.ingest.time_ranges import rows_of, slices_of
+from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.bar import progress_bar
 from spaseq.spark.session.collecting import collect
 from spaseq.spark.session.connecting import task_count
@@ -43,11 +39,10 @@ from spaseq.spark.session.layout import Layout, lay_out
 from spaseq.spark.session.options import KNOWLEDGE_ROWS, NOT_IN_TASKS, QueryOptions, QueryWords, refuse_limits
 from spaseq.spark.session.query_text import QueryText, under_entailment
 from spaseq.spark.session.session import local_session
-from spaseq.spark.session.steps import step
-from spaseq.spark.session.tables import TERM_MATCHES, spark_schema
+from spaseq.spark.session.tables import TERM_MATCHES
 from spaseq.spark.solving.join_side import Sides, sides_of
 from spaseq.spark.solving.knowledge import known_of
-from spaseq.spark.solving.solutions import Graphs, graph_keys, instants_of
+from spaseq.spark.solving.solutions import Graphs, graph_keys
 from spaseq.spark.solving.table import Job, table_of
 
 _LOG: Final = logging.getLogger("spaseq.spark")
@@ -91,7 +86,7 @@ def run(
     Raises `OptionError` and `EventError` as the local engine does. What goes wrong in the last step, which runs when
     rows are asked for, comes out as clearly only through `collect`.
     """
-    job = _prepare(query, spark, kb, QueryOptions.of(format, **words), partitions)
+    job = prepare(query, spark, kb, QueryOptions.of(format, **words), partitions)
     form = _form(job, match_table, match_table([], job.compiled.variables).schema)
     return _found(job, streams, form, plan, progress, counters, quarantine)
 
@@ -111,7 +106,7 @@ def matches(
     **words: Unpack[QueryWords],
 ) -> Iterator[Match]:
     """The matches over files as the local engine's objects, without their events, in order of their ends. See `run`."""
-    job = _prepare(query, spark, kb, QueryOptions.of(format, **words), partitions)
+    job = prepare(query, spark, kb, QueryOptions.of(format, **words), partitions)
     frame = _found(job, streams, _form(job, as_terms, TERM_MATCHES), plan, progress, counters, quarantine)
     found = collect(frame, progress=progress)
     variables = job.compiled.variables
@@ -127,17 +122,38 @@ def explain(
     kb: Knowledge | Mapping[str, Any] | None = None,
     *,
     spark: SparkSession | None = None,
+    streams: Streams | None = None,
     **words: Unpack[QueryWords],
 ) -> str:
-    """How `run` lays the query out, and, given `kb`, how its knowledge is joined: of what size the answers are to what
-    the query asks of it (`spark` works them out, by default the running session), and by which join. `words` as of
-    `run`."""
+    """The layout of the query by `run`, a line on each decision.
+
+    Given `kb`, also how its knowledge is joined: the sizes of the answers to what the query asks of it (`spark` works
+    them out, by default the running session), and the join. Given `streams` too, the plan that `run` chooses for them:
+    their first times are read. `words` as of `run`.
+    """
     query = compile_query(query) if isinstance(query, str) else query
     lines: Iterable[str] = lay_out(query.compiled).explain()
-    if kb is not None:
+    plan = _plan_lines(query)
+    if kb is not None or streams is not None:
         session = spark or SparkSession.getActiveSession() or local_session()
-        lines = prepared(session, query, kb, QueryOptions.of(None, **words)).lines
-    return "\n".join([*_plan_lines(query), *_stream_lines(query), *lines, *_limit_lines(query, words)])
+        options = QueryOptions.of(None, **words).of_query(query)
+        found = prepared(session, query, kb, options)
+        lines = found.lines
+        if streams is not None:
+            plan = _chosen_plan(_job_of(session, found, options, None), streams)
+    return "\n".join([*plan, *_stream_lines(query), *lines, *_limit_lines(query, words)])
+
+
+def _chosen_plan(job: Job, streams: Streams) -> Iterator[str]:
+    with clear_errors():
+        found = planned_slices(job, streams, "", forced=False)
+    if isinstance(found, str):
+        yield f"plan 'table', a table of solutions is shuffled: {found}"
+    else:
+        yield (
+            f"plan 'slices', {len(found)} slices of time, each read and matched by one task, with the answers of the "
+            "knowledge broadcast; if one is found to be out of order, plan 'table'"
+        )
 
 
 def _plan_lines(query: Query) -> Iterator[str]:
@@ -182,7 +198,7 @@ def _stream_lines(query: Query) -> Iterator[str]:
 # -- the job
 
 
-def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: QueryOptions, partitions: int | None) -> Job:
+def prepare(query: Query | str, spark: SparkSession, kb: Any, options: QueryOptions, partitions: int | None) -> Job:
     """Checks what was given, before the streams are read."""
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions={partitions}: a stage has at least one task")
@@ -191,6 +207,10 @@ def _prepare(query: Query | str, spark: SparkSession, kb: Any, options: QueryOpt
     found = prepared(spark, query, kb, options)
     for line in found.lines:
         _LOG.info(line)
+    return _job_of(spark, found, options, partitions)
+
+
+def _job_of(spark: SparkSession, found: Prepared, options: QueryOptions, partitions: int | None) -> Job:
     tasks = partitions or task_count(spark)
     return Job(spark, found.text, found.layout, found.graphs, found.sides, options.events, tasks)
 
@@ -245,72 +265,4 @@ def _found(
             raise OptionError(f"plan='slices': {found}", "plan='auto'")
         _LOG.info("not in slices of time without a shuffle: %s", found)
     table, times = table_of(job, streams, progress, counters, quarantine)
-    return _recognise(job, table, times, form)
-
-
-def _recognise(job: Job, table: DataFrame, times: list[int], form: Form) -> DataFrame:
-    """The matches in `table`, in parts that the layout allows. `times`: where ranges of equal work begin."""
-    window = job.compiled.window(job.options.unit)
-    cuts: list[Column] = []
-    if job.layout.by_window:
-        cuts.append(F.expr(_window_number(window)))
-    if job.layout.by_key:
-        cuts.append(F.hash("key").cast("long"))
-    bounds = slice_bounds(times, window) if job.layout.by_slice else []
-    if len(bounds) > 1:
-        behind = any(v.after for v in job.compiled.checked.variants)
-        sliced = table.withColumn("slice", slices_of(F.col("time"), bounds, window, behind=behind))
-        parted = sliced.repartitionById(len(bounds), "slice").sortWithinPartitions("position")
-        by = "slices of time"
-    else:
-        by = " and ".join(["windows"] * job.layout.by_window + ["keys"] * job.layout.by_key) or "one part"
-        tasks = job.tasks if cuts else 1
-        parts = (F.pmod(cut, F.lit(tasks)) for cut in cuts)
-        part = F.pmod(reduce(Column.__add__, parts, F.lit(0)), F.lit(tasks)).cast("int")
-        parted = table.repartitionById(tasks, part).sortWithinPartitions("position")
-    work = _Work(form, job.layout, tuple(bounds))
-    name = f"find matches in {by}"
-    found = parted.mapInArrow(step(name, _matches, work), spark_schema(form.schema))
-    kept = set(job.compiled.variables)
-    merges = job.layout.by_key and any(name not in kept for name in job.compiled.checked.partition)
-    return found.distinct() if merges else found  # equal matches of several keys are one
-
-
-def _window_number(window: Window) -> str:
-    """The number of the tumbling window of `time` but for a constant, without overflow, as SQL."""
-    size, first = window.size, window.origin % window.size
-    number = f"(time div {size}L) - if(time % {size}L < 0, 1L, 0L)"  # div cuts towards zero
-    return f"{number} - if(pmod(time, {size}L) < {first}L, 1L, 0L)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """What a task of the last step needs to know. `bounds`: the first times of slices, if it is cut so."""
-
-    form: Form
-    layout: Layout
-    bounds: tuple[int, ...]
-
-
-def _matches(work: _Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The engine's matches in one part of the table, whose rows come in order of position."""
-    yield from work.form.rows(_evaluated(work, iter(batches)))
-
-
-def _evaluated(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[Match]:
-    """The matches of one part; of a slice, those that end in it."""
-    compiled = work.form.query.compiled()
-    recogniser = Recogniser(compiled.checked, compiled.program(work.form.time_unit), None, keep_events=False)
-    low, high = None, None
-    if len(work.bounds) > 1:
-        first = next(batches, None)
-        if first is None or not first.num_rows:
-            return
-        number = first.column("slice")[0].as_py()
-        low, high = work.bounds[number], (*work.bounds, None)[number + 1]
-        batches = (batch.drop_columns(["slice"]) for batch in chain([first], batches))
-    instants = instants_of(batches, work.layout, compiled.checked.partition)
-    found = (m for rows in chunks(instants, _INSTANTS) for m in recogniser.push_rows([r for row in rows for r in row]))
-    for match in chain(found, matches_at_the_end(recogniser)):
-        if (low is None or low <= match.times[-1]) and (high is None or match.times[-1] < high):
-            yield match
+    return matches_in_parts(table, times, job.layout, form, job.tasks)

@@ -15,12 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
-from itertools import groupby, islice
 from typing import Any, Final, TypeAlias
-from zlib import crc32
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BinaryType,
@@ -39,23 +37,20 @@ from spaseq.core.events.time import parse_time
 from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.opened import Streams as Files
 from spaseq.language.runtime.opened import named
-from spaseq.rdf import Counters, StreamOptions
-from spaseq.spark.ingest.terms import Keys, keys_of_lines, lines_of_terms
-from spaseq.spark.ingest.time_ranges import rows_of
-from spaseq.spark.ingest.told import UNREADABLE, Told
+from spaseq.rdf import StreamOptions
+from spaseq.spark.ingest.clock import nanoseconds
 from spaseq.spark.session.failures import carried
-from spaseq.spark.session.tables import EVENTS, QUADS, batch_of, spark_schema, with_plain_names
+from spaseq.spark.session.tables import QUADS, spark_schema, with_plain_names
 
 Streams: TypeAlias = Files | DataFrame | Mapping[str, DataFrame]
 """What a query reads: files by stream name, or DataFrames of quads."""
 
 _TERMS: Final = tuple(QUADS.names[2:])
+_PLACE: Final = tuple(QUADS.names[:3])
 _TEXTS: Final = (StringType, CharType, VarcharType, BinaryType)
 _TIMES: Final = (*_TEXTS, NumericType, TimestampType, TimestampNTZType, DateType)
-_DAY: Final = 86_400_000_000
-_NAME: Final = "<DataFrame>"
-_MALFORMED: Final = -1
-"""In place of a stream's number: the row's `time` says how many rows were left out."""
+NAME: Final = "<DataFrame>"
+"""The source of events, in errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,160 +123,64 @@ def with_columns(frame: DataFrame, wanted: Sequence[str], what: str) -> DataFram
     return with_plain_names(frame).select(*wanted)  # so that names are told apart by case, as here
 
 
-def ordered_events(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
-    """The graph events (EVENTS) of DataFrames, those of a stream in one task together."""
+def quads_in_order(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
+    """The QUADS of DataFrames, those of an event together, events in order of their streams and times."""
     if any(frame.isStreaming for frame in given.frames):
         raise OptionError("a streaming DataFrame in a batch", "spaseq.spark.start(…) runs a query over streams")
-    quads = _quads(given, options).repartition(tasks, "stream", "time", "graph")
-    ordered = quads.sortWithinPartitions("stream", "time", "graph")
-    return ordered.mapInArrow(carried(_event_rows, given.iris, True), spark_schema(EVENTS))
+    return _quads(given, options).repartition(tasks, *_PLACE).sortWithinPartitions(*QUADS.names)
 
 
-def event_rows(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
-    """The same of streaming DataFrames, in no order."""
+def quads_of_streams(given: Frames, options: StreamOptions, tasks: int) -> DataFrame:
+    """The QUADS of streaming DataFrames, those of an event in one task, in no order."""
     if not all(frame.isStreaming for frame in given.frames):
         raise OptionError("a DataFrame that is no stream", "spaseq.spark.run(…) runs a query over what is there")
-    quads = _quads(given, options).repartition(tasks, "stream", "time", "graph")
-    return quads.mapInArrow(carried(_event_rows, given.iris, False), spark_schema(EVENTS))
+    return _quads(given, options).repartition(tasks, *_PLACE)
+
+
+def times_of(given: Frames, options: StreamOptions) -> DataFrame:
+    """The times of all events, as `time`, a row for each quad."""
+    return _quads(given, options).select("time")
 
 
 # -- rows to quads
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    numbers: Mapping[str, int]
-    unit: str
-    drop: bool
-
-
 def _quads(given: Frames, options: StreamOptions) -> DataFrame:
-    job = _Read(given.numbers, options.unit, options.malformed == "drop")
-    picked = [_picked(frame, given.numbers) for frame in given.frames]
-    return reduce(DataFrame.unionByName, picked).mapInArrow(carried(_read, job), spark_schema(QUADS))
+    return reduce(DataFrame.unionByName, [_timed(frame, given.numbers, options) for frame in given.frames])
 
 
-def _picked(frame: DataFrame, numbers: Mapping[str, int]) -> DataFrame:
-    """The columns that count, all as texts; a timestamp as microseconds behind `@`."""
-    kind = frame.schema["time"].dataType
-    time: Column = F.col("time").cast("string")
-    if isinstance(kind, TimestampType):
-        time = F.concat(F.lit("@"), F.unix_micros("time").cast("string"))
-    elif isinstance(kind, TimestampNTZType):  # as a text it is what it is in every zone of a session: one of UTC
-        time = F.replace(time, F.lit(" "), F.lit("T"))
-    elif isinstance(kind, DateType):
-        time = F.concat(F.lit("@"), (F.unix_date("time") * F.lit(_DAY)).cast("string"))
-    terms = (F.col(name).cast("string").alias(name) for name in _TERMS)
+def _timed(frame: DataFrame, numbers: Mapping[str, int], options: StreamOptions) -> DataFrame:
+    """The rows of the query's streams, with the numbers of these and times in ns. NULL for a time that cannot be read,
+    if such rows are dropped."""
+    name = F.col("stream").cast("string")
     unread = F.col("subject").isNull() & F.col("predicate").isNull()  # of whatever stream it would have been
-    return frame.where(F.col("stream").isin(list(numbers)) | unread).select("stream", time.alias("time"), *terms)
+    known = F.create_map(*(F.lit(each) for pair in numbers.items() for each in pair))
+    number = F.try_element_at(known, name).alias("stream")
+    terms = [F.col(term).cast("string").alias(term) for term in _TERMS]
+    kept = frame.where(name.isin(list(numbers)) | unread)
+    time = nanoseconds(F.col("time"), frame.schema["time"].dataType, options.unit)
+    if time is not None:
+        return kept.select(number, time.alias("time"), *terms)
+    given = kept.select(number, F.col("time").cast("string").alias("time"), *terms)
+    return given.mapInArrow(carried(_read_times, options.unit, options.malformed == "drop"), spark_schema(QUADS))
 
 
-def _read(job: _Read, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read_times(unit: str, drop: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        rows = list(rows_of([batch]))
-        try:
-            found, bad = _parsed(job, rows), 0
-        except EventError:
-            if not job.drop:
-                raise
-            found, bad = _readable(job, rows)
-        if bad:
-            found.append((_MALFORMED, bad, None, None, None, None))
-        if found:
-            yield batch_of(QUADS, found)
-
-
-def _readable(job: _Read, rows: Sequence[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], int]:
-    """The rows that can be read, and how many cannot."""
-    found: list[tuple[Any, ...]] = []
-    for row in rows:
-        try:
-            found += _parsed(job, [row])
-        except EventError:
-            continue
-    return found, len(rows) - len(found)
-
-
-def _parsed(job: _Read, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Rows of texts as quads: the stream's number, the time in ns, keys of terms."""
-    for _, _, _, subject, predicate, said in rows:
-        if subject is None and predicate is None and said is not None:  # as `parse_rdf` tells it
-            raise EventError(f"a message cannot be read: {said}", source=_NAME, hint=UNREADABLE)
-    lines = list(lines_of_terms(((s, p, o, g) for _, _, g, s, p, o in rows), _NAME))
-    keys = list(keys_of_lines(lines, _NAME, "nq"))
-    if len(keys) != len(rows):
-        raise EventError("a row is no triple", source=_NAME, hint=f"of {lines[0]} and those behind it")
-    return [_quad(job, row, key) for row, key in zip(rows, keys, strict=True)]
-
-
-def _quad(job: _Read, row: tuple[Any, ...], keys: Keys) -> tuple[Any, ...]:
-    stream, time, graph, *_ = row
-    s, p, o, g, _ = keys
-    if (g is None) != (graph is None):
-        raise EventError("a row has more than one term in a column", source=_NAME, hint=f"the row is {row}")
-    return job.numbers[stream], _time(time, job.unit), g, s, p, o
+        unread = batch.column("subject").is_null().to_pylist()  # what is said of a message comes before its time
+        texts = zip(batch.column("time").to_pylist(), unread, strict=True)
+        times = [_time(text, unit, drop or no_triple) for text, no_triple in texts]
+        columns = [pa.array(times, pa.int64()) if name == "time" else batch.column(name) for name in QUADS.names]
+        yield pa.record_batch(columns, schema=QUADS)
 
 
 @lru_cache(1 << 14)
-def _time(text: str | None, unit: str) -> int:
+def _time(text: str | None, unit: str, drop: bool) -> int | None:
     if text is None:
-        raise EventError("an event has no time", source=_NAME, attribute="time")
+        return None
     try:
-        return parse_time(text[1:], "us") if text.startswith("@") else parse_time(text, unit)
+        return parse_time(text, unit)
     except EventError as error:
-        raise EventError(error.problem, source=_NAME, attribute="time", hint=error.hint) from None
-
-
-# -- quads to events
-
-
-@dataclass(frozen=True, slots=True)
-class _Event:
-    stream: int
-    time: int
-    graph: str | None
-    terms: list[str]
-
-
-def _events(rows: Iterable[tuple[Any, ...]], counters: Counters) -> Iterator[_Event]:
-    """The events of rows that come in order; what was left out is counted."""
-    for (stream, time, graph), own in groupby(rows, key=lambda row: row[:3]):
-        if stream == _MALFORMED:
-            counters.malformed += time * sum(1 for _ in own)
-            continue
-        triples = sorted({row[3:] for row in own})
-        counters.events += 1
-        counters.triples += len(triples)
-        scope = f"_:f{crc32(f'{stream} {time} {graph}'.encode()):08x}b"
-        yield _Event(stream, time, graph, _scoped([term for triple in triples for term in triple], scope))
-
-
-def _scoped(terms: list[str], scope: str) -> list[str]:
-    """The terms, blank nodes under labels of their event's own."""
-    if not any(term.startswith("_:") for term in terms):
-        return terms
-    labels: dict[str, str] = {}
-    return [labels.setdefault(term, f"{scope}{len(labels)}") if term.startswith("_:") else term for term in terms]
-
-
-_ROWS: Final = 5_000
-
-
-def _event_rows(iris: Sequence[str], ordered: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Events (EVENTS) of quads, and what was counted. The quads come in order, or, in a batch of a stream, are sorted
-    here."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    task = 0 if context is None else context.partitionId()
-    counters = Counters()
-    quads = rows_of(batches)
-    if not ordered:
-        quads = iter(sorted(quads, key=lambda row: (row[0], row[1], row[2] or "")))
-    events = enumerate(_events(quads, counters), 1)
-    while held := list(islice(events, _ROWS)):
-        rows = [(e.stream, task, 0, iris[e.stream], e.time, _NAME, n, e.graph, e.terms, None) for n, e in held]
-        yield batch_of(EVENTS, rows)
-    if ordered or counters.malformed:  # a stream counts its events itself
-        told = Told(counters, 0).row()
-        yield batch_of(EVENTS, [(0, task, 1, iris[0], None, _NAME, None, None, None, told)])
+        if drop:
+            return None
+        raise EventError(error.problem, source=NAME, attribute="time", hint=error.hint) from None

@@ -36,7 +36,7 @@ def lines_of_terms(rows: Iterable[Sequence[str | None]], what: str) -> Iterator[
         if None in row[:3]:
             raise EventError("a triple lacks a term", source=what, hint=f"the row is {_shown(row)}")
         if any(term is not None and ("\n" in term or "\r" in term) for term in row):
-            raise _refused("a line break inside a term", what, _shown(row))
+            raise refused_row("a line break inside a term", what, _shown(row))
         yield " ".join(term for term in row if term is not None) + " ."
 
 
@@ -47,7 +47,7 @@ def keys_of_lines(lines: Sequence[str | None], what: str, form: str = "nt") -> I
     """
     for line in lines:
         if line is not None and "\n" in line.strip("\n"):
-            raise _refused("a line break inside a line", what, line)
+            raise refused_row("a line break inside a line", what, line)
     block = "".join(f"{(line or '').strip()}\n" for line in lines).encode("utf-8")
     try:
         for s, p, o, g, row in parse_statements([block], format_of(f"lines.{form}", None), what, terms=Terms()):
@@ -55,10 +55,11 @@ def keys_of_lines(lines: Sequence[str | None], what: str, form: str = "nt") -> I
     except EventError as error:
         if error.record is None:
             raise
-        raise _refused(error.problem, what, lines[error.record - 1] or "") from None
+        raise refused_row(error.problem, what, lines[error.record - 1] or "") from None
 
 
-def _refused(problem: str, what: str, shown: str) -> EventError:
+def refused_row(problem: str, what: str, shown: str) -> EventError:
+    """The error about a row of terms, which is `shown`."""
     return EventError(problem, source=what, hint=f"the row is {shown[:300]}; write terms as in N-Triples")
 
 

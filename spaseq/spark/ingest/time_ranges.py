@@ -8,7 +8,6 @@ plan: a range that is lost with an executor is the same when it is computed agai
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
 
@@ -16,7 +15,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spaseq.core.engine import Window
 from spaseq.rdf import StreamOptions
 
 INDEX_BITS: Final = 33  # monotonically_increasing_id: the partition's number above, the row's below
@@ -46,19 +44,6 @@ def _range_number(value: Column, bounds: Sequence[int], first: int) -> Column:
     return F.when(value < F.lit(bounds[middle]), _range_number(value, bounds[:middle], first)).otherwise(above)
 
 
-def slices_of(coordinate: Column, lows: Sequence[Any], window: Window, *, behind: bool) -> Column:
-    """The numbers of the slices that need a row, one after another; slice k begins at `lows[k]`. A row is needed by its
-    own slice, by those that the window reaches back to it from, and with `behind` by those that it reaches on to, as
-    matches wait for what must not come behind them."""
-    inside = []
-    for k, (low, high) in enumerate(pairwise([*lows, None])):
-        needs = coordinate >= F.lit(window.open_from(low))
-        if high is not None:
-            needs &= coordinate <= F.lit(window.closes_at(high)) if behind else coordinate < F.lit(high)
-        inside.append(F.when(needs, F.lit(k)))
-    return F.explode(F.array_compact(F.array(*inside)))
-
-
 def in_ranges(events: DataFrame, bounds: Iterable[int] | None) -> DataFrame:
     """The events of SOLVED (`spaseq.spark.session.tables`) in ranges of time that begin at `bounds`, one a task, in
     order in it, and `id` (task and row) as last column.
@@ -70,20 +55,17 @@ def in_ranges(events: DataFrame, bounds: Iterable[int] | None) -> DataFrame:
     return ordered.withColumn("id", F.monotonically_increasing_id())
 
 
-def first_positions(ordered: DataFrame, options: StreamOptions) -> tuple[dict[int, int], list[int]]:
-    """The position of the first instant of each range of `ordered`, by the range's number, and the ranges' first times
-    in order."""
+def first_positions(ordered: DataFrame, options: StreamOptions) -> dict[int, int]:
+    """The position of the first instant of each range of `ordered`, by the range's number."""
     task = F.shiftright("id", INDEX_BITS).alias("task")
     instants = F.count("*") if options.apart else F.countDistinct("time")
-    counted = ordered.groupBy(task).agg(instants.alias("instants"), F.min("time").alias("first")).collect()
+    counted = ordered.groupBy(task).agg(instants.alias("instants")).collect()
     positions: dict[int, int] = {}
-    times: list[int] = []
     total = 0
     for row in sorted(counted, key=itemgetter("task")):
         positions[row["task"]] = total
-        times.append(row["first"])
         total += row["instants"]
-    return positions, times
+    return positions
 
 
 def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:

@@ -16,6 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import DataType, StructType
 
+from spaseq.core.errors import OptionError
+
 __all__ = [
     "EVENTS",
     "GRAPH_MATCHES",
@@ -36,6 +38,7 @@ __all__ = [
     "TOLD",
     "arrow_type",
     "batch_of",
+    "one_name_each",
     "plain_name",
     "spark_schema",
     "with_own_names",
@@ -71,8 +74,8 @@ Or, where `counts` is not null, what a part held (`Told`); then `time`, `line`, 
 
 QUADS: Final = pa.schema([("stream", _INT), ("time", _LONG), ("graph", _TEXT),
                           ("subject", _TEXT), ("predicate", _TEXT), ("object", _TEXT)])  # fmt: skip
-"""A triple of an event of a DataFrame: the number of its `stream` in the query, its `time`, and the keys of `graph`,
-`subject`, `predicate` and `object`. Or, where `stream` is -1, in `time` how many rows were left out."""
+"""A triple of an event of a DataFrame: the number of its `stream` in the query, its `time`, and `graph` (null: none),
+`subject`, `predicate` and `object`, terms in N-Triples form. What cannot be read is null."""
 
 KNOWLEDGE: Final = pa.schema([("subject", _TEXT), ("predicate", _TEXT), ("object", _TEXT)])
 """A triple of background knowledge: the keys of `subject`, `predicate` and `object`."""
@@ -134,6 +137,14 @@ snapshot."""
 def spark_schema(table: pa.Schema) -> StructType:
     """The columns of a table as Spark has them."""
     return from_arrow_schema(table)
+
+
+def one_name_each(rows: pa.Schema) -> pa.Schema:
+    """The columns of rows. Raises `OptionError` if two have one name."""
+    for name in rows.names:
+        if rows.names.count(name) > 1:
+            raise OptionError(f"two columns of the rows have the name {name}", "SELECT … AS gives one another name")
+    return rows
 
 
 def arrow_type(kind: DataType) -> pa.DataType:

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spaseq.core.errors import OptionError
@@ -143,20 +145,29 @@ def _answered_here(query: QueryText, place: Place, known: Known) -> tuple[pa.Tab
     return table, names, certain(part.event) | {n for n in names if all(n in s for s in solutions)}
 
 
-def joined_terms(
-    side: Side, variables: Sequence[str], terms: Sequence[Column], sure: frozenset[str]
-) -> tuple[list[Column], list[Column]]:
-    """The conditions under which a mapping and a row of `side` are compatible, and the merged mapping.
+def join_rows(
+    rows: DataFrame, gpm: int, variables: Sequence[str], sure: frozenset[str], side: Side, apart: Sequence[str]
+) -> DataFrame:
+    """The rows of GPM number `gpm` joined with `side`, each with the merged mapping as `terms`; all others as they are.
 
-    `terms`: the mapping's columns, for `variables`; those in `sure` are never null.
+    `terms` hold a term or null for each of `variables`; those in `sure` are never null. `apart`: columns that differ
+    from row to row. Rows that are not of this GPM are sent by these, where no term is, to many tasks.
     """
-    matches: list[Column] = []
+    mine = F.col("gpm") == gpm
+    terms = [F.get("terms", F.lit(i)) for i in range(len(variables))]
+    conditions = [mine]
     for name in side.names:
-        mine, theirs = terms[variables.index(name)], F.col(side.column(name))
-        everywhere = name in sure and name in side.sure
-        matches.append(mine == theirs if everywhere else mine.isNull() | theirs.isNull() | (mine == theirs))
+        own, theirs = terms[variables.index(name)], F.col(side.column(name))
+        if not (name in sure and name in side.sure):
+            conditions.append(own.isNull() | theirs.isNull() | (own == theirs))
+    elsewhere = F.concat(F.lit("?"), *(F.col(name).cast("string") for name in apart))
+    for place, name in enumerate(side.keys):
+        own = F.when(mine, terms[variables.index(name)]).otherwise(F.lit("?") if place else elsewhere)
+        conditions.append(F.col(side.column(name)) == own)
     merged = [
         F.coalesce(term, F.col(side.column(name))) if name in side.names else term
         for name, term in zip(variables, terms, strict=True)
     ]
-    return matches, merged
+    joined = rows.join(side.frame.withColumn("hit", F.lit(1)), reduce(and_, conditions), "left_outer")
+    kept = joined.where(~mine | F.col("hit").isNotNull())
+    return kept.withColumn("terms", F.when(mine, F.array(*merged)).otherwise(F.col("terms"))).select(*rows.columns)

@@ -1,9 +1,9 @@
 """The events of streams with what the GPMs find on them, for a batch: evaluated as columns, many events at once.
 
 Of files a task reads some inputs (`spaseq.spark.ingest.inputs`) with the local engine's readers, so what is late,
-malformed or wrong is what it is there, in the same words. Events of DataFrames come as rows (EVENTS of
-`spaseq.spark.session.tables`) and are gathered. The rows made here (SOLVED) are an event each, without its triples;
-then `in_ranges` puts them into ranges of time, and `solution_rows` makes the table of solutions.
+malformed or wrong is what it is there, in the same words. Events of DataFrames come as quads. The rows made here
+(SOLVED of `spaseq.spark.session.tables`) are an event each, without its triples; then `in_ranges` puts them into ranges
+of time, and `solution_rows` makes the table of solutions.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from itertools import chain, groupby
-from operator import itemgetter
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -20,15 +19,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from spaseq.core.errors import EventError
-from spaseq.rdf import Counters, GraphBatch, StreamOptions, byte_chunks, term_key
-from spaseq.spark.ingest.columns import Placed, gathered, graph_events
+from spaseq.rdf import Counters, StreamOptions, byte_chunks
+from spaseq.spark.ingest.columns import Placed
 from spaseq.spark.ingest.inputs import Input, dealt
 from spaseq.spark.ingest.parts import part_chunks
+from spaseq.spark.ingest.quads import QuadReader
 from spaseq.spark.ingest.quarantine import counted
-from spaseq.spark.ingest.time_ranges import INDEX_BITS, quantiles, rows_of
-from spaseq.spark.ingest.told import Told
+from spaseq.spark.ingest.time_ranges import INDEX_BITS, quantiles
 from spaseq.spark.session.connecting import share
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
@@ -95,13 +95,11 @@ def solved_files(
     return parted.mapInArrow(read, spark_schema(SOLVED))
 
 
-def solved_rows(
-    events: DataFrame, options: StreamOptions, query: QueryText, layout: Layout, graphs: Graphs
-) -> DataFrame:
-    """The same of events in rows (EVENTS), those of a stream together."""
-    shared = share(events.sparkSession, graphs)
+def solved_quads(quads: DataFrame, reader: QuadReader, query: QueryText, layout: Layout, graphs: Graphs) -> DataFrame:
+    """The same of QUADS in order."""
+    shared = share(quads.sparkSession, graphs)
     name = f"read rows ({streams_and_patterns(query.compiled())})"
-    return events.mapInArrow(step(name, _of_rows, _Job(query, layout, options), shared), spark_schema(SOLVED))
+    return quads.mapInArrow(step(name, _of_quads, query, layout, reader, shared), spark_schema(SOLVED))
 
 
 def _of_files(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -151,24 +149,17 @@ def _has_blank_nodes(solved: Found) -> bool:
     return any(term is not None and _OF_AN_EVENT.match(term) for term in terms)
 
 
-def _of_rows(job: _Job, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    solver = solver_of(job.query, job.layout, shared.value)
-    told: list[tuple[str, Told]] = []
-    for (stream, iri), rows in groupby(rows_of(batches), key=itemgetter(0, 3)):
-        first = 0
-        for placed in gathered(iri, graph_events(rows, told)):
-            found = found_in(placed, solver, job.query, job.layout)
-            yield _solved(placed, job.layout, found, stream, stream, first, _graph_names(placed.batch))
-            first += len(placed.batch)
-    counters = Counters()
-    for _, what in told:
-        counters.add(what.counters)
+def _of_quads(
+    query: QueryText, layout: Layout, reader: QuadReader, shared: Any, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    solver = solver_of(query, layout, shared.value)
+    counters, firsts = Counters(), [0] * len(reader.iris)
+    for events in reader.events(batches, solver.wanted, counters):
+        placed, stream = events.placed, events.stream
+        found = found_in(placed, solver, query, layout)
+        yield _solved(placed, layout, found, stream, stream, firsts[stream], events.graphs)
+        firsts[stream] += len(placed.batch)
     yield Account(-1, counters, None, False).row()
-
-
-def _graph_names(batch: GraphBatch) -> pa.Array:
-    names = [batch.event(number).graph for number in range(len(batch))]
-    return pa.array([None if name is None else term_key(name) for name in names], pa.string())
 
 
 def _solved(
@@ -227,22 +218,41 @@ def _rows(firsts: dict[int, int], apart: bool, batches: Iterable[pa.RecordBatch]
         fresh[0] = apart or latest is None or times[0] != latest
         positions = position + np.cumsum(fresh)
         position, latest = int(positions[-1]), times[-1]
-        yield _table_batch(positions, times, batch.column("found"))
+        own = [pa.array(positions), batch.column("time"), batch.column("found")]
+        yield _unfolded(pa.record_batch(own, names=["position", "time", "found"]))
 
 
-def _table_batch(positions: np.ndarray, times: np.ndarray, found: pa.Array) -> pa.RecordBatch:
-    rows: list[tuple[Any, ...]] = []
+def unfolded_rows(solved: DataFrame, names: tuple[str, ...]) -> DataFrame:
+    """The rows of SOLVED as a table of solutions, with its columns `names` in place of `position` and `time`."""
+    kept = solved.select(*names, "found")
+    fields = [kept.schema[name] for name in names] + [spark_schema(SOLUTIONS)[name] for name in _FOUND]
+    return kept.mapInArrow(step("unfold solutions", _unfold), StructType(fields))
+
+
+def _unfold(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return map(_unfolded, batches)
+
+
+_FOUND: Final = ("gpm", "terms", "key")
+
+
+def _unfolded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A row for each mapping in the column `found`, which is the last one, in place of one for each event."""
+    found = batch.column("found")
+    rows: list[int] = []
+    mappings: list[tuple[int, list[str] | None, list[str] | None]] = []
     texts = found.flatten().to_pylist()
     lengths = np.asarray(pc.fill_null(pc.list_value_length(found), 0))
     events = np.flatnonzero(lengths)
     at = 0
-    for position, time, end in zip(
-        positions[events].tolist(), times[events].tolist(), np.cumsum(lengths[events]).tolist(), strict=True
-    ):
+    for row, end in zip(events.tolist(), np.cumsum(lengths[events]).tolist(), strict=True):
         while at < end:
             gpm, terms, key = map(int, texts[at].split())
             middle = at + 1 + max(terms, 0)
             own = None if terms < 0 else texts[at + 1 : middle]
             at = middle + max(key, 0)
-            rows.append((position, time, gpm, own, None if key < 0 else texts[middle:at]))
-    return batch_of(SOLUTIONS, rows)
+            rows.append(row)
+            mappings.append((gpm, own, None if key < 0 else texts[middle:at]))
+    kept = batch.select(batch.schema.names[:-1]).take(pa.array(rows, pa.int64()))
+    more = batch_of(pa.schema([SOLUTIONS.field(name) for name in _FOUND]), mappings)
+    return pa.record_batch([*kept.columns, *more.columns], names=[*kept.schema.names, *_FOUND])

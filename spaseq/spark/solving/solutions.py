@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import groupby
-from operator import and_, itemgetter
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,8 +28,7 @@ from spaseq.spark.ingest.time_ranges import rows_of
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.layout import Layout, event_part, late_conditions
 from spaseq.spark.session.query_text import QueryText
-from spaseq.spark.session.tables import SOLUTIONS, spark_schema
-from spaseq.spark.solving.join_side import Side, Sides, joined_terms
+from spaseq.spark.solving.join_side import Sides, join_rows
 from spaseq.spark.solving.knowledge import used_predicates
 
 INSTANT: Final = -1
@@ -101,43 +100,33 @@ def _triples(keys: Iterable[tuple[str, ...]]) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def join_knowledge(table: DataFrame, query: QueryText, layout: Layout, sides: Sides) -> DataFrame:
-    """`table` with the knowledge of the layout's `joined` GPMs joined, the conditions on it applied, and keys."""
+    """`table` with the knowledge of the layout's `joined` GPMs joined, the conditions on it applied, and keys. Its rows
+    are those of SOLUTIONS, or have other columns in place of `position`."""
     if not layout.joined:
         return table
     checked = query.compiled().checked
-    places = [layout.gpms.index(name) for name in layout.joined]
-    pieces = [table.where(~F.col("gpm").isin(places))]
-    for place in places:
-        pattern = checked.patterns[layout.gpms[place]]
-        piece = table.where(F.col("gpm") == place)
+    for name in layout.joined:
+        pattern, place = checked.patterns[name], layout.gpms.index(name)
         sure = certain(pattern.event)
-        for side in sides[pattern.name]:
-            piece = _joined(piece, layout.variables[place], sure, side)
+        for side in sides[name]:
+            table = join_rows(table, place, layout.variables[place], sure, side, ("time",))
             sure |= side.sure
-        if late_conditions(pattern):
-            piece = piece.mapInArrow(carried(_keep, query, layout), spark_schema(SOLUTIONS))
-        pieces.append(piece)
-    return _keyed(reduce(DataFrame.unionByName, pieces), checked.partition, layout)
-
-
-def _joined(piece: DataFrame, variables: Sequence[str], sure: frozenset[str], side: Side) -> DataFrame:
-    """`piece` joined with `side` on the variables they share; `sure` are bound in every row of `piece`."""
-    terms = [F.get("terms", F.lit(i)) for i in range(len(variables))]
-    matches, merged = joined_terms(side, variables, terms, sure)
-    joined = piece.join(side.frame, reduce(and_, matches) if matches else F.lit(True))
-    return joined.withColumn("terms", F.array(*merged)).select(*piece.columns)
+    if any(late_conditions(checked.patterns[name]) for name in layout.joined):
+        table = table.mapInArrow(carried(_keep, query, layout), table.schema)
+    return _keyed(table, checked.partition, layout)
 
 
 def _keep(query: QueryText, layout: Layout, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows whose mapping satisfies its GPM's conditions on knowledge."""
+    joined = {layout.gpms.index(name) for name in layout.joined}
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ("gpm", "terms"))
-        mask = [satisfies(query, layout, gpm, terms) for gpm, terms in zip(*columns, strict=True)]
+        mask = [gpm not in joined or satisfies(query, layout, gpm, terms) for gpm, terms in zip(*columns, strict=True)]
         yield batch.filter(pa.array(mask, pa.bool_()))
 
 
 def satisfies(query: QueryText, layout: Layout, gpm: int, terms: Sequence[str | None]) -> bool:
-    """Whether the conditions of GPM number `gpm` that wait for its knowledge hold of a mapping: a term key or None for
+    """True if the conditions of GPM number `gpm` that wait for its knowledge hold of a mapping: a term key or None for
     each of its variables."""
     pattern = query.compiled().checked.patterns[layout.gpms[gpm]]
     mapping = _mapping(terms, layout.variables[gpm])
@@ -160,16 +149,21 @@ def _keyed(table: DataFrame, partition: Sequence[str], layout: Layout) -> DataFr
 
 
 def instants_of(
-    batches: Iterable[pa.RecordBatch], layout: Layout, partition: Sequence[str]
+    batches: Iterable[pa.RecordBatch], layout: Layout, partition: Sequence[str], place: Sequence[str]
 ) -> Iterator[list[InstantSolutions]]:
-    """The rows of a part of the table, in order of position, as the engine's: one list per instant."""
-    names = sorted(partition)
-    for (position, time), rows in groupby(rows_of(batches), key=itemgetter(0, 1)):
+    """The rows of a part of the table, in order, as the engine's: one list per instant. Its position is that of the
+    rows if `place`, the columns that differ between instants, is `position`, else its number in the part."""
+    names, count = sorted(partition), len(place)
+    columns = [*place, "time", "gpm", "terms", "key"]
+    each = rows_of(batch.select(columns) for batch in batches)
+    for number, (at, rows) in enumerate(groupby(each, key=itemgetter(slice(count)))):
+        held = list(rows)
         found = (
             (None if key is None else tuple(key), () if gpm == INSTANT else ((gpm, terms),))
-            for _, _, gpm, terms, key in rows
+            for gpm, terms, key in (row[count + 1 :] for row in held)
         )
-        yield at_instant(position, time, found, layout, names)
+        position = at[0] if place[0] == "position" else number
+        yield at_instant(position, held[0][count], found, layout, names)
 
 
 def at_instant(

@@ -18,8 +18,9 @@ from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.opened import stream_sources
 from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark.ingest.files import for_tasks
-from spaseq.spark.ingest.frames import Streams, frame_options, is_frames, ordered_events, streams_of_frames
+from spaseq.spark.ingest.frames import Streams, frame_options, is_frames, quads_in_order, streams_of_frames
 from spaseq.spark.ingest.inputs import Input, inputs_of, out_of_turn
+from spaseq.spark.ingest.quads import QuadReader
 from spaseq.spark.ingest.quarantine import check_folder
 from spaseq.spark.ingest.time_ranges import first_positions, in_ranges
 from spaseq.spark.session.bar import progress_bar
@@ -28,7 +29,7 @@ from spaseq.spark.session.keeping import keep
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.solving.join_side import Sides
-from spaseq.spark.solving.read_and_solve import Account, looked_over, solution_rows, solved_files, solved_rows
+from spaseq.spark.solving.read_and_solve import Account, looked_over, solution_rows, solved_files, solved_quads
 from spaseq.spark.solving.solutions import Graphs, join_knowledge
 
 _LOG: Final = logging.getLogger("spaseq.spark")
@@ -53,23 +54,20 @@ class Job:
 
 def table_of(
     job: Job, streams: Streams, progress: bool | None, counters: Counters | None, quarantine: str
-) -> tuple[DataFrame, list[int]]:
-    """The table of solutions, knowledge joined, and where in time ranges of equal work begin. Reads the streams."""
-    layout = job.layout
+) -> tuple[DataFrame, DataFrame]:
+    """The table of solutions, knowledge joined, and the times of all events. Reads the streams."""
     with progress_bar(job.spark, "reading the streams", enabled=progress), clear_errors():
         solved = _solved(job, streams, quarantine)
         try:
             ordered = keep(in_ranges(solved.events.where("counts is null").drop("counts"), solved.bounds))
-            firsts, times = first_positions(ordered, solved.options)
+            firsts = first_positions(ordered, solved.options)
         finally:
             solved.events.unpersist()
     if counters is not None:
         for account in solved.accounts:
             counters.add(account.counters)
     table = solution_rows(ordered, firsts, solved.options)
-    if layout.joined:  # it is read once for each of them
-        table = keep(table)
-    return join_knowledge(table, job.query, layout, job.sides), times
+    return join_knowledge(table, job.query, job.layout, job.sides), ordered.select("time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +97,9 @@ def _solved(job: Job, streams: Any, quarantine: str) -> _Solved:
         if quarantine:
             raise OptionError("quarantine with DataFrames", "malformed=drop leaves such rows out and counts them")
         settled = frame_options(job.options)
-        events = ordered_events(streams_of_frames(job.compiled, streams), settled, job.tasks)
-        return _Solved.of(job, solved_rows(events, settled, job.query, layout, graphs), settled)
+        given = streams_of_frames(job.compiled, streams)
+        quads, reader = quads_in_order(given, settled, job.tasks), QuadReader(given.iris, settled.malformed)
+        return _Solved.of(job, solved_quads(quads, reader, job.query, layout, graphs), settled)
     sources = for_tasks(job.spark, stream_sources(job.compiled.checked, streams))
     settled = job.compiled.settled(job.options, sources).settled
     if quarantine:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, Final
 from zlib import crc32
 
@@ -23,8 +21,10 @@ from spaseq.core.engine import Window
 from spaseq.core.snapshot import decode, encode
 from spaseq.language.solving.solve import Solver
 from spaseq.rdf import Counters
-from spaseq.spark.ingest.columns import Placed, gathered, graph_events, part_batches
+from spaseq.spark.ingest.columns import Placed, part_batches
 from spaseq.spark.ingest.datasource import planned_part
+from spaseq.spark.ingest.frames import NAME
+from spaseq.spark.ingest.quads import QuadReader
 from spaseq.spark.ingest.quarantine import counted
 from spaseq.spark.ingest.reading import quarantine_names
 from spaseq.spark.ingest.time_ranges import rows_of
@@ -91,17 +91,17 @@ class _Send:
 
 
 def send_parcels(
-    events: DataFrame, query: QueryText, layout: Layout, cut: Cut, graphs: Graphs, *, parts: bool
+    events: DataFrame, query: QueryText, layout: Layout, cut: Cut, graphs: Graphs, reader: QuadReader | None
 ) -> DataFrame:
-    """The PARCELS (`spaseq.spark.session.tables`) of a DataFrame of EVENTS, or, with `parts`, of PARTS to be read.
+    """The PARCELS (`spaseq.spark.session.tables`) of a DataFrame of PARTS to be read, or, with a `reader`, of QUADS.
 
     If the layout has `joined` GPMs, rows of MIXED: parcels without what those find, and that in rows of its own, to be
     joined with its knowledge (`spaseq.spark.streaming.knowledge_join`).
     """
     shared = share(events.sparkSession, graphs)
     job = _Send(query, layout, cut)
-    name = f"read {'files' if parts else 'rows'} ({streams_and_patterns(query.compiled())})"
-    run = step(name, _send_parts if parts else _send, job, shared)
+    name = f"read {'rows' if reader else 'files'} ({streams_and_patterns(query.compiled())})"
+    run = step(name, _send_quads, job, reader, shared) if reader else step(name, _send_parts, job, shared)
     return events.mapInArrow(run, spark_schema(MIXED if layout.joined else PARCELS))
 
 
@@ -132,16 +132,21 @@ def _send_parts(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> I
         yield from _told(job, tuple(head), number, part.path, Told(counters, int(part.last)))
 
 
-def _send(job: _Send, shared: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The parcels of events, those of one place behind each other."""
+def _send_quads(
+    job: _Send, reader: QuadReader, shared: Any, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The parcels of the events of quads, which come in no order."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    task = 0 if context is None else context.partitionId()
     solver = _kept_solver(job.query, job.layout, shared.value)
-    for head, rows in groupby(rows_of(batches), key=lambda row: row[:3]):
-        told: list[tuple[str, Told]] = []
-        number = 0
-        for stream, own in groupby(rows, key=itemgetter(3)):
-            number += yield from _sent(job, solver, head, gathered(stream, graph_events(own, told)), number)
-        for file, what in told:
-            yield from _told(job, head, number, file, what)
+    counters, sent = Counters(), [0] * len(reader.iris)
+    for events in reader.sorted_events(batches, solver.wanted, counters):
+        head = (events.stream, task, 0)
+        sent[events.stream] += yield from _sent(job, solver, head, [events.placed], sent[events.stream])
+    if counters.malformed:  # a bucket counts events itself
+        yield from _told(job, (0, task, 1), 0, NAME, Told(Counters(malformed=counters.malformed), 0))
 
 
 def _sent(

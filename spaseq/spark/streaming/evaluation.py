@@ -17,11 +17,10 @@ import pyarrow as pa
 from spaseq.core.snapshot import expect, seal, unseal
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.recogniser import Recogniser
-from spaseq.rdf import TERMS, StreamOptions, Term, term_key
-from spaseq.spark.batch.form import chunks
+from spaseq.rdf import TERMS, StreamOptions
+from spaseq.spark.batch.form import Shape, chunks
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
-from spaseq.spark.session.tables import GRAPH_MATCHES, batch_of
 from spaseq.spark.solving.solutions import at_instant
 from spaseq.spark.streaming.bucket_messages import Parcel
 from spaseq.spark.streaming.watermark import Clock
@@ -30,8 +29,7 @@ _ROWS: Final = 10_000
 
 
 class GraphEvaluation:
-    """See the module. Its rows: start, end, positions, times, and a term or None for each variable: in N-Triples, or as
-    `term_key` has it if `keys`. `loose`, `idle`: see `Clock`."""
+    """See the module. `shape`: of matches and the names of their variables, the rows. `loose`, `idle`: see `Clock`."""
 
     def __init__(
         self,
@@ -39,17 +37,16 @@ class GraphEvaluation:
         layout: Layout,
         options: StreamOptions,
         feeds: int,
-        keys: bool = False,
+        shape: Shape,
         *,
         loose: bool = False,
         idle: int = 0,
     ) -> None:
         compiled = query.compiled()
-        self._columns = graph_rows(len(compiled.variables))
+        self._shape = shape
         self._layout = layout
         self._partition = sorted(compiled.checked.partition)
         self._variables = compiled.variables
-        self._text = term_key if keys else _n3
         self._recogniser = Recogniser(compiled.checked, compiled.program(options.unit), None, keep_events=False)
         self._clock = Clock(feeds, options, loose, idle)
         self._rows: list[tuple[int, int, int, Any, Any]] = []
@@ -87,11 +84,7 @@ class GraphEvaluation:
             return
         for found in chunks(self._found(positions, mark), _ROWS):
             self._matches += len(found)
-            yield pa.Table.from_batches([batch_of(self._columns, map(self._row, found))])
-
-    def _row(self, match: Match) -> tuple[Any, ...]:
-        terms = [self._text(match.bindings[v]) if v in match.bindings else None for v in self._variables]
-        return match.start, match.end, list(match.positions), list(match.times), *terms
+            yield pa.Table.from_batches([self._shape(found, self._variables)])
 
     def words(self) -> tuple[Any, ...]:
         return self._clock.words()
@@ -144,12 +137,3 @@ class GraphEvaluation:
         live = self._recogniser.statistics.get("live_runs", 0)
         known = [self._clock.events, self._clock.late] if first else [0, 0]
         return [*known, self._malformed, self._matches, live]
-
-
-def graph_rows(variables: int) -> pa.Schema:
-    """The columns of matches: GRAPH_MATCHES, and a column for each variable."""
-    return pa.schema([*GRAPH_MATCHES, *((f"v{i}", pa.string()) for i in range(variables))])
-
-
-def _n3(term: Term) -> str:
-    return str(term.n3())

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spaseq.core.engine import Window
-from spaseq.core.events.options import length_of
+from spaseq.core.events.options import Duration, length_of
 from spaseq.core.events.places import whole_name
 from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, compile_query
@@ -23,18 +23,21 @@ from spaseq.language.results.solutions import match_table
 from spaseq.language.runtime.opened import stream_sources
 from spaseq.language.runtime.unmatched import Input
 from spaseq.rdf import ARRIVAL, StreamOptions, StreamSource
+from spaseq.spark.batch.form import MatchRows, PlacedRows
 from spaseq.spark.batch.job import prepared
+from spaseq.spark.batch.quads import time_type
 from spaseq.spark.ingest.files import Reading, for_tasks, parts_of_files, settled_by_names
-from spaseq.spark.ingest.frames import Frames, Streams, event_rows, frame_options, is_frames, streams_of_frames
+from spaseq.spark.ingest.frames import Frames, Streams, frame_options, is_frames, quads_of_streams, streams_of_frames
+from spaseq.spark.ingest.quads import QuadReader
 from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.session.spreading import spread
 from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
-from spaseq.spark.streaming.evaluation import GraphEvaluation, graph_rows
+from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.knowledge_join import attach_knowledge
 from spaseq.spark.streaming.processor import evaluated
-from spaseq.spark.streaming.starting import Sink, begin
+from spaseq.spark.streaming.starting import Sink, begin, use_rocks
 
 
 class StreamWords(QueryWords, total=False):
@@ -42,8 +45,8 @@ class StreamWords(QueryWords, total=False):
 
     reading: Reading | None
     tasks: int | None
-    keys: bool
-    idle: str | None
+    terms: str
+    idle: Duration
 
 
 def start(
@@ -82,7 +85,7 @@ def start(
 def _identity(query: Query, streams: Streams, words: Mapping[str, Any]) -> dict[str, Any]:
     """What must be the same wherever a checkpoint is gone on from. Budgets, lateness, limits and `idle` may change."""
     settings = query.settings
-    kept = ("event_by", "time", "time_unit", "ties", "interval", "entailment", "reference", "keys")
+    kept = ("event_by", "time", "time_unit", "ties", "interval", "entailment", "reference", "terms")
     options = words.get("options")
     given = {name: words.get(name, getattr(options, name, None)) for name in kept}
     return {
@@ -104,8 +107,8 @@ def stream_matches(
     format: str | None = None,
     reading: Reading | None = None,
     tasks: int | None = None,
-    keys: bool = False,
-    idle: str | None = None,
+    terms: str = "text",
+    idle: Duration = 0,
     **words: Unpack[QueryWords],
 ) -> DataFrame:
     """The matches as a streaming DataFrame, for a sink of one's own: start, end, positions, time, times, and a column
@@ -117,7 +120,7 @@ def stream_matches(
         reading: how files come, and limits.
         tasks: how many tasks read, and how many buckets hold state, where the query may be cut; fixed by the
             checkpoint's first run.
-        keys: terms as `spaseq.rdf.term_key` writes them, from which they can be made again, not as N-Triples.
+        terms: the form of terms, as for `spaseq.spark.match`.
         idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
             batches: while no stream brings anything, nothing is completed.
 
@@ -127,30 +130,53 @@ def stream_matches(
     """
     query = compile_query(query) if isinstance(query, str) else query
     options = QueryOptions.of(format, **words).of_query(query)
+    shape = PlacedRows(terms)
+    found = _found(query, spark, streams, kb, options, shape, reading or Reading(), tasks, idle)
+    names = match_table([], query.variables).schema.names[4:]
+    time = F.element_at("times", -1).alias("time")
+    variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
+    return found.select("start", "end", "positions", time, "times", *variables)
+
+
+def stream_rows_over_quads(
+    query: Query, quads: DataFrame | Mapping[str, DataFrame], kb: Any, options: QueryOptions, *,
+    partitions: int | None, idle: Duration, terms: str,
+) -> DataFrame:  # fmt: skip
+    """The rows of the matches as a streaming DataFrame, of the columns of batches. Arguments: those of
+    `spaseq.spark.match`."""
+    given = streams_of_frames(query.compiled, quads)
+    options = options.of_query(query)
+    shape = MatchRows(terms, time_type(given), options.events.unit, positions=False)
+    spark = given.frames[0].sparkSession
+    use_rocks(spark)
+    return _found(query, spark, quads, kb, options, shape, Reading(), partitions, idle)
+
+
+def _found(
+    query: Query, spark: SparkSession, streams: Streams, kb: Any, options: QueryOptions, shape: PlacedRows | MatchRows,
+    reading: Reading, tasks: int | None, idle: Duration,
+) -> DataFrame:  # fmt: skip
+    """The rows of the matches, in a shape."""
     count = tasks or task_count(spark)
     text, layout, graphs, sides, _ = prepared(spark, query, kb, options)
     feeds: Frames | list[StreamSource]
+    reader: QuadReader | None = None
     if is_frames(streams):
         settled = frame_options(options.events)
         feeds = given = streams_of_frames(query.compiled, streams)
-        events = event_rows(given, settled, count)
+        events, reader = quads_of_streams(given, settled, count), QuadReader(given.iris, settled.malformed)
     else:
         feeds = sources = for_tasks(spark, stream_sources(query.checked, streams))
         settled = settled_by_names(options.events, sources)
         Input(sources, options.events, settled, query.compiled.timed).check()
-        events = parts_of_files(spark, sources, settled, reading or Reading(), count)
+        events = parts_of_files(spark, sources, settled, reading, count)
     cut = _cut(query, layout, settled, count)
-    parcels = send_parcels(events, text, layout, cut, graphs, parts=not is_frames(streams))
+    parcels = send_parcels(events, text, layout, cut, graphs, reader)
     if layout.joined:
         parcels = attach_knowledge(parcels, text, layout, cut, sides, count)
-    names = match_table([], query.variables).schema.names[4:]
-    matches = graph_rows(len(names))
-    quiet = 0 if idle is None else length_of("idle", idle)
-    make = partial(GraphEvaluation, text, layout, settled, len(feeds), keys, loose=is_frames(streams), idle=quiet)
-    found = evaluated(parcels, make, matches, cut.buckets[0])
-    time = F.element_at("times", -1).alias("time")
-    variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
-    return found.select("start", "end", "positions", time, "times", *variables)
+    quiet, loose = length_of("idle", idle), is_frames(streams)
+    make = partial(GraphEvaluation, text, layout, settled, len(feeds), shape, loose=loose, idle=quiet)
+    return evaluated(parcels, make, shape.table(query.variables), cut.buckets[0])
 
 
 def sources_of(query: Query, streams: Streams) -> dict[str, Any]:

@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from spaseq.gpm.algebra import certain
 from spaseq.spark.session.failures import carried
@@ -27,7 +24,7 @@ from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.session.tables import PARCELS, PLACE, spark_schema
 from spaseq.spark.solving.bucket_rows import Row, key_of
-from spaseq.spark.solving.join_side import Side, Sides, joined_terms
+from spaseq.spark.solving.join_side import Sides, join_rows
 from spaseq.spark.solving.solutions import satisfies
 from spaseq.spark.streaming.bucket_messages import Cut, Parcel, parcel_batch
 
@@ -43,29 +40,9 @@ def attach_knowledge(
         pattern, place = patterns[name], layout.gpms.index(name)
         sure = certain(pattern.event)
         for side in sides[name]:
-            mixed = _joined(mixed, place, layout.variables[place], sure, side.kept(tasks))
+            mixed = join_rows(mixed, place, layout.variables[place], sure, side.kept(tasks), (*_PLACE, "bucket"))
             sure |= side.sure
     return mixed.mapInArrow(carried(_attach, _Attach(query, layout, cut)), spark_schema(PARCELS))
-
-
-def _joined(mixed: DataFrame, place: int, variables: tuple[str, ...], sure: frozenset[str], side: Side) -> DataFrame:
-    """The rows of GPM number `place` joined with `side`, all others as they are."""
-    mine = F.col("gpm") == place
-    terms = [F.get("terms", F.lit(i)) for i in range(len(variables))]
-    matches, merged = joined_terms(side, variables, terms, sure)
-    # Rows that are not of this GPM go where no term is, in many tasks.
-    apart = F.concat(F.lit("?"), *(F.col(name).cast("string") for name in (*_PLACE, "bucket")))
-    keys = [
-        F.col(side.column(name))
-        == F.when(mine, terms[variables.index(name)]).otherwise(apart if i == 0 else F.lit("?"))
-        for i, name in enumerate(side.keys)
-    ]
-    frame = side.frame.withColumn("hit", F.lit(1))
-    joined = mixed.join(frame, reduce(and_, [*keys, mine, *matches]), "left_outer").where(
-        ~mine | F.col("hit").isNotNull()
-    )
-    own: Column = F.when(mine, F.array(*merged)).otherwise(F.col("terms"))
-    return joined.withColumn("terms", own).select(*mixed.columns)
 
 
 @dataclass(frozen=True, slots=True)

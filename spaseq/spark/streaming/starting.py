@@ -6,6 +6,7 @@ that is killed and started again goes on where it was, and into file sinks each 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,14 +27,15 @@ from spaseq.spark.session.failures import carried_batches, clear_errors
 from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, locked, started, unusable
 from spaseq.spark.streaming.processor import COUNTERS
 
-__all__ = ["ROCKS", "STORE", "Sink", "begin", "progress", "wait"]
+__all__ = ["Sink", "begin", "progress", "use_rocks", "wait"]
 
-STORE: Final = "spark.sql.streaming.stateStore.providerClass"
-ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_STORE: Final = "spark.sql.streaming.stateStore.providerClass"
+_ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 """The state store that queries with state of ours need, and its setting."""
 _KAFKA: Final = "kafka"
+_LOG: Final = logging.getLogger("spaseq.spark")
 _CONFIGURATION: Final = {
-    STORE: ROCKS,
+    _STORE: _ROCKS,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 
@@ -64,6 +66,13 @@ class Sink:
     def folder(self) -> str | None:
         """Where files go."""
         return None if self.format == _KAFKA else self.output
+
+
+def use_rocks(spark: SparkSession) -> None:
+    """The session's state store is that of RocksDB from now on; the log says so if it was another."""
+    if spark.conf.get(_STORE, "") != _ROCKS:
+        spark.conf.set(_STORE, _ROCKS)
+        _LOG.info(f"{_STORE} is set to that of RocksDB, which a stream with state of ours needs")
 
 
 def begin(

@@ -8,7 +8,6 @@ and, of each task, the latest time that it read; so all buckets know alike how f
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.core.events.batch import DURATIONS, INSTANTS
-from spaseq.core.events.options import one_of
+from spaseq.core.events.options import Duration, length_of, one_of
 from spaseq.core.events.reorder import NEVER
 from spaseq.core.events.streams import table_bytes, table_of_bytes
 from spaseq.core.snapshot import decode, encode, expect, seal, unseal
@@ -33,14 +32,13 @@ from spaseq.spark.session.failures import carried
 from spaseq.spark.session.spreading import spread
 from spaseq.spark.session.tables import PARCELS, batch_of, spark_schema
 from spaseq.spark.streaming.processor import evaluated
-from spaseq.spark.streaming.starting import ROCKS, STORE, Sink, begin
+from spaseq.spark.streaming.starting import Sink, begin, use_rocks
 from spaseq.spark.streaming.watermark import Clock
 from spaseq.spark.tuples.frames import key_columns, one_frame
 from spaseq.spark.tuples.match import Tuples, analyse, check_tasks
 from spaseq.spark.tuples.plan import Plan, TupleQuery
 from spaseq.spark.tuples.rows import Job, parts, row_table
 
-_LOG: Final = logging.getLogger("spaseq.spark")
 _STATE: Final = "tuples as they are read"
 """The form of a bucket's state. Another one needs another text here, so that older checkpoints are refused."""
 _MOST_BUCKETS: Final = 32
@@ -51,7 +49,7 @@ class StreamWords(TupleWords, total=False):
 
     tasks: int | None
     events: bool
-    idle: int
+    idle: Duration
     malformed: str
 
 
@@ -72,9 +70,9 @@ def start_tuples(
 
     `query` is what `ceql.compile` gives, `tuples` a streaming DataFrame, or one for each stream. `words` are as of
     `spaseq.spark.match`, whose rows are found, and `tasks` as of `spaseq.spark.stream_matches`. A stream that brought
-    nothing for `idle` ns no longer holds the others up (0: it always does). `malformed` is for messages that
-    `parse_json` could not read, and for tuples whose time cannot be read: "error", or "drop" them and count. The rest
-    is as of `spaseq.spark.start`.
+    nothing for `idle` ("30s", or ns) no longer holds the others up; with 0 it always does. `malformed` is for messages
+    that `parse_json` could not read, and for tuples whose time cannot be read: "error", or "drop" them and count. The
+    rest is as of `spaseq.spark.start`.
 
     The checkpoint goes on with the same query over the columns that it reads; others may come and go.
     """
@@ -115,7 +113,7 @@ def _identity(job: Job) -> dict[str, Any]:
 
 
 def stream_rows(
-    query: TupleQuery, tuples: Tuples, options: EventOptions, *, partitions: int | None, events: bool, idle: int,
+    query: TupleQuery, tuples: Tuples, options: EventOptions, *, partitions: int | None, events: bool, idle: Duration,
     malformed: str,
 ) -> DataFrame:  # fmt: skip
     """The rows of the matches as a streaming DataFrame, of the columns of batches. Arguments: those of
@@ -125,14 +123,12 @@ def stream_rows(
     """
     named, job = analyse(query, tuples, options, events=events, positions=False)
     spark = next(iter(named.values())).sparkSession
-    if spark.conf.get(STORE, "") != ROCKS:
-        spark.conf.set(STORE, ROCKS)
-        _LOG.info(f"{STORE} is set to that of RocksDB, which a stream with state of ours needs")
+    use_rocks(spark)
     count = partitions or min(int(spark.conf.get("spark.sql.shuffle.partitions")), _MOST_BUCKETS)
     return _rows(named, job, count, idle, malformed)
 
 
-def _rows(named: Mapping[str, DataFrame], job: Job, count: int, idle: int, malformed: str) -> DataFrame:
+def _rows(named: Mapping[str, DataFrame], job: Job, count: int, idle: Duration, malformed: str) -> DataFrame:
     one_of("malformed", malformed, "error", "drop")
     for name, frame in named.items():
         if not frame.isStreaming:
@@ -155,7 +151,7 @@ def _rows(named: Mapping[str, DataFrame], job: Job, count: int, idle: int, malfo
     send = carried(_send, _Send(len(named), buckets, malformed == "drop"))
     parcels = whole.withColumn("bucket", bucket).mapInArrow(send, spark_schema(PARCELS))
     order = StreamOptions(time="time", ties="arrival", lateness=job.options.lateness, late=job.options.late)
-    return evaluated(parcels, partial(TupleEvaluation, job, order, idle), job.schema, buckets[0])
+    return evaluated(parcels, partial(TupleEvaluation, job, order, length_of("idle", idle)), job.schema, buckets[0])
 
 
 # -- the tasks

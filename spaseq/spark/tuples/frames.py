@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -37,15 +36,13 @@ from pyspark.sql.types import (
 )
 
 from spaseq.core.events import EventOptions
-from spaseq.core.events.time import unit_nanoseconds
 from spaseq.core.events.timestamps import TIME_COLUMNS, TimestampAssigner
+from spaseq.spark.ingest.clock import nanoseconds
 from spaseq.spark.ingest.messages import MALFORMED, MESSAGE_PLACE, times_read
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.spreading import spread
 from spaseq.spark.tuples.plan import Plan
 from spaseq.spark.tuples.slices import cut_into_slices
-
-_DAY: Final = 86_400_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,9 @@ def _with_times(frame: DataFrame, stream: int, layout: Layout, options: EventOpt
         place = F.row_number().over(Rows.orderBy("order")).cast("long") - 1
         given = [f"c{n}" for n in range(len(columns))]
         return counted.select(*given, (place * F.lit(options.step)).alias("time"), *counted.columns[len(given) :])
-    time = None if MALFORMED in places else _clock(F.col(f"f{places[clock]}"), kind, options)
+    time = None
+    if MALFORMED not in places and options.time_format is None:
+        time = nanoseconds(F.col(f"f{places[clock]}"), kind, options.unit)
     if time is not None:
         return numbered.select(*columns, time.alias("time"), *tail)
     names = tuple(name for name in (clock, MALFORMED, *MESSAGE_PLACE) if name in places)
@@ -131,36 +130,6 @@ def _with_times(frame: DataFrame, stream: int, layout: Layout, options: EventOpt
     given = numbered.select(*columns, *(column.alias(f"x{k}") for k, column in enumerate(extra)))
     read = given.mapInArrow(carried(_read_clock, replace(options, type_column=None), names, len(columns), drop), schema)
     return read.select("*", *tail)
-
-
-def _clock(column: Column, kind: DataType | None, options: EventOptions) -> Column | None:
-    """The time (ns) of a column that Spark computes as the local engine does; None if Python is to. NULL for a time
-    that cannot be held."""
-    if options.time_format is not None:
-        return None
-    match kind:
-        case TimestampType():
-            micros = F.unix_micros(column)
-        case TimestampNTZType():
-            # A time without a zone is in UTC, whatever the session's zone.
-            gone = column - F.lit("1970-01-01").cast("timestamp_ntz")
-            parts = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000))
-            micros = reduce(
-                Column.__add__,
-                ((F.extract(F.lit(part), gone) * F.lit(size)).cast("long") for part, size in parts),
-            )
-        case DateType():
-            return F.unix_date(column).cast("long") * F.lit(_DAY)
-        case IntegralType():
-            return _to_nanoseconds(column.cast("long"), unit_nanoseconds(options.unit))
-        case _:
-            return None
-    return _to_nanoseconds(micros, 1000)
-
-
-def _to_nanoseconds(column: Column, scale: int) -> Column:
-    most = ((1 << 63) - 1) // scale
-    return column if scale == 1 else F.when(column.between(-most, most), column * F.lit(scale))
 
 
 def _read_clock(
@@ -248,7 +217,7 @@ def _key_text(column: Column, kind: DataType) -> Column:
             zeroed = F.when(number == 0, F.lit(0.0)).otherwise(number)
             return F.when(~F.isnan(number), zeroed).cast("string")
         case DateType() | TimestampType() | TimestampNTZType():
-            time = _clock(column, kind, EventOptions())
+            time = nanoseconds(column, kind)
             assert time is not None
             return time.cast("string")
     return column.cast("string")

@@ -16,7 +16,7 @@ from spaseq.core.words import TEXT_FORM
 from spaseq.spark.ingest.messages import MALFORMED
 from spaseq.spark.session.options import refuse_limits
 from spaseq.spark.session.steps import step
-from spaseq.spark.session.tables import spark_schema
+from spaseq.spark.session.tables import one_name_each, spark_schema
 from spaseq.spark.tuples.columns import checked_columns, has_dates, names_read, row_schema
 from spaseq.spark.tuples.frames import Layout, divide, one_frame, with_positions
 from spaseq.spark.tuples.plan import Plan, TupleQuery
@@ -62,12 +62,8 @@ def planned_job(
     schema = row_schema(query, tuple(columns), layout, options, attributes)
     if positions:
         schema = pa.schema([*schema, *_PLACES])
-    twice = [name for name in schema.names if schema.names.count(name) > 1]
-    if twice:
-        raise OptionError(
-            f"two columns of the rows have the name {twice[0]}", "SELECT … AS gives the one of the query another"
-        )
-    return columns, Job(query, tuple(columns), layout, options, has_dates(layout), schema, attributes)
+    job = Job(query, tuple(columns), layout, options, has_dates(layout), one_name_each(schema), attributes)
+    return columns, job
 
 
 def _with_columns(frame: DataFrame, columns: Mapping[int, StructField]) -> DataFrame:

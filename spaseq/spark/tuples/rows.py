@@ -80,14 +80,14 @@ class Task:
 
 def rows(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the matches among the tuples of a task, which come in order, slice by slice."""
-    for bounds, pieces in groupby(_pieces(batches), key=lambda piece: piece[0]):
+    for bounds, pieces in groupby(slice_by_slice(batches), key=lambda piece: piece[0]):
         task = Task(job, bounds)
         found = chain(chain.from_iterable(task.push(batch) for _, batch in pieces), task.close())
         for table in found:
             yield from table.to_batches()
 
 
-def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
+def slice_by_slice(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
     """The batches, cut where the slice changes; with each its number, its first time and that of the next one."""
     for batch in batches:
         if "part" not in batch.schema.names:

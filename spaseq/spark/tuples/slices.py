@@ -17,18 +17,22 @@ _HOT: Final = 2
 _FIRST: Final = -(1 << 63)
 
 
-def cut_into_slices(frame: DataFrame, plan: Plan, count: int, group: Column | None = None) -> DataFrame:
+def cut_into_slices(
+    frame: DataFrame, plan: Plan, count: int, group: Column | None = None, *, times: DataFrame | None = None
+) -> DataFrame:
     """Each tuple in the slices that need it, with columns `part`, `low` and `high`. A tuple is in its own slice, and in
     the next one if the window of that reaches back to it. It is in the one before if matches there wait for what must
     not come behind them.
 
     There are about `count` slices of equal numbers of tuples. None is shorter than the overlap, so no other slice needs
-    a tuple. `group` is a number below `count` for the keys of a tuple. With it, groups with more than twice
-    their share of the tuples are cut, into so many slices as they have shares, and no others.
+    a tuple. `times` is another DataFrame with the same times, quicker to read. `group` is a number below `count` for
+    the keys of a tuple. With it, groups with more than twice their share of the tuples are cut, into so many slices as
+    they have shares, and no others.
     """
     names = frame.columns
     grouped = frame.withColumn("group", F.lit(0) if group is None else group)
-    placed = grouped.crossJoin(F.broadcast(_first_times(grouped, plan, count, every=group is None)))
+    timed = grouped if times is None else times.withColumn("group", F.lit(0))
+    placed = grouped.crossJoin(F.broadcast(_first_times(timed, plan, count, every=group is None)))
     found = F.try_element_at("cuts", F.col("group"))
     lows = F.coalesce(found.getField("lows"), F.array(F.lit(_FIRST)))
     coarse = F.coalesce(found.getField("coarse"), F.array(F.lit(_FIRST)))
