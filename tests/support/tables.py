@@ -227,7 +227,7 @@ def _session(where: str, stack: ExitStack) -> tuple[Any, Path | None]:
         from tests.spark.cluster.standalone import ROOT, standalone
 
         log = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        cluster = stack.enter_context(standalone(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+        cluster = stack.enter_context(standalone(Path(stack.enter_context(tempfile.TemporaryDirectory())), apart=True))
         settings |= {
             "spark.master": cluster.url, "spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": str(ROOT),
             "spark.speculation": "true", "spark.speculation.interval": "20ms", "spark.speculation.quantile": "0.1",
