@@ -28,6 +28,7 @@ SHARE = {
     "earlier": 40,
     "earlier steps": 24,
     "after": 60,
+    "absences": 40,
 }
 """Queries of each kind in every run."""
 MORE = {"ceql": 240, "valuations": 200, "spaseq": 160}

@@ -200,6 +200,16 @@ class _Part:
     alternatives: int = 1
 
 
+def _is_event(node: ast.Formula) -> bool:
+    """True if a formula takes one event."""
+    match node:
+        case ast.As(child) | ast.Filter(child):
+            return _is_event(child)
+        case ast.Either(left, right):
+            return _is_event(left) and _is_event(right)
+    return isinstance(node, ast.EventType)
+
+
 class _Lowering:
     def __init__(self, text: str, source: str, settings: Settings) -> None:
         self.text = text
@@ -333,17 +343,41 @@ class _Lowering:
     def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> _Part:
         """`left ; NOT absent ; right`, or joined by `->`."""
         first, second = self.formula(left), self.formula(right)
-        alternatives, number = self.alternatives(absent, first.defined)
-        atoms, guards = [], []
+        if not _is_event(absent):
+            between = algebra.Sequence(first.pattern, second.pattern, skip, never=self.never(absent, skip))
+            return self.joined(between, first, second)
+        later = second.defined - first.defined
+        alternatives, number = self.alternatives(absent, first.defined | later)
+        atoms, guards, watched = [], [], []
         for alternative in alternatives:
-            mark = f"#{number}"
-            guard = self.guard_of(alternative, mark, first.pattern)
-            atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
+            if any((leaf.variables - alternative.names) & later for leaf in alternative.conditions):
+                mark = f"#{next(self.fresh)}"
+                guard: Guard | None = self.denied(alternative, mark, first.pattern, second.pattern)
+                watched.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
+            else:
+                mark = f"#{number}"
+                guard = self.guard_of(alternative, mark, first.pattern)
+                atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
             guards += [] if guard is None else [guard]
-        pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, skip, tuple(atoms))
+        pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, skip, tuple(atoms), watched=tuple(watched))
         for guard in dict.fromkeys(guards):
             pattern = algebra.Correlate(pattern, guard.variables, guard)
         return self.joined(pattern, first, second)
+
+    def never(self, node: ast.Formula, skip: Skip) -> Pattern:
+        """The pattern of several events that a NOT between two parts forbids."""
+        if skip is not Skip.ANY:
+            raise self.unsupported("NOT of more than one event between steps joined by ->", node.span, "join them by ;")
+        if isinstance(node, ast.Without):
+            raise self.unsupported("NOT of a NOT", node.span, "(NOT B) AS n is one event, not a B")
+        part = self.formula(node)
+        if part.pending or any(getattr(inner, "guard", None) is not None for inner in walk(part.pattern)):
+            span = part.pending[0].span if part.pending else node.span
+            hint = "a condition there is on one event, and NOT of one event may have some on the events before it"
+            raise self.unsupported("a condition on several events in a NOT of more than one", span, hint)
+        if skips_till_next(part.pattern):
+            raise self.unsupported("-> in a NOT of more than one event", node.span, "join its events by ; or :")
+        return part.pattern
 
     def guard_of(self, alternative: _Alternative, mark: str, left: Pattern) -> Guard | None:
         """The conditions of an alternative as one guard, in which its event's variable is `mark`; None without
@@ -358,6 +392,21 @@ class _Lowering:
         conditions = [rename(leaf.condition, marks) for leaf in leaves]
         together = functools.reduce(ast.And, conditions)
         return Guard(together, frozenset((mark,)).union(*outside))
+
+    def denied(self, alternative: _Alternative, mark: str, left: Pattern, right: Pattern) -> Guard:
+        """The guard that an alternative's conditions, some on events behind the NOT, are not all true of any event that
+        lies between. Each of their other variables takes one event: for several, no event would be the one."""
+        leaves = alternative.conditions
+        names = frozenset(name for leaf in leaves for name in leaf.variables) - alternative.names
+        for name in sorted(names):
+            side = left if taken(left, name)[1] else right
+            if taken(side, name) != (1, 1):
+                leaf = next(leaf for leaf in leaves if name in leaf.variables)
+                hint = f"{name} may take no event, or several; the condition must be about one"
+                raise self.unsupported("a condition on later events in a NOT, on such a variable", leaf.span, hint)
+        together = functools.reduce(ast.And, (leaf.condition for leaf in leaves))
+        untrue = ast.IsNull(ast.Case((together,), (ast.Truth(True),)))
+        return Guard(rename(untrue, dict.fromkeys(alternative.names, mark)), names | {mark})
 
     def absent_at_the_end(self, node: ast.Without, part: _Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
@@ -486,8 +535,8 @@ class _Lowering:
             raise self.unsupported(
                 f"a condition on {names} in this NOT or UNTIL",
                 leaf.span,
-                "in A; NOT B; C the B that must not come may be compared with A, which came before it, and no other; "
-                "what ends a repetition is compared with no other event",
+                "in A; NOT B; C the B that must not come may be compared with A and C, on its two sides; what ends a "
+                "repetition is compared with no other event",
             )
         if not is_plain(leaf.condition):
             what = "PREV" if reads_earlier(leaf.condition) else "an aggregate"

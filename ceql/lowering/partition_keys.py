@@ -55,7 +55,9 @@ def _is_free(pattern: Pattern) -> bool:
     """True if any events may lie between those of a match, everywhere in the pattern."""
     for node in walk(pattern):
         match node:
-            case Sequence(skip=skip, absent=absent) if skip is not Skip.ANY or absent:
+            case Sequence(skip=skip, absent=absent, never=never, watched=watched) if (
+                skip is not Skip.ANY or absent or never is not None or watched
+            ):
                 return False
             case Iterate(skip=skip) if skip is not Skip.ANY:
                 return False

@@ -245,7 +245,7 @@ class _Builder:
                 return ast.Either(self.formula(_child(tree, 0)), self.formula(_child(tree, 1)), span=span)
             case "then" | "next" | "follow" as kind:
                 left, right = self.formula(_child(tree, 0)), self.formula(_child(tree, 1))
-                return ast.Sequence(left, right, _JOINS[kind], span=span)
+                return _then(left, right, _JOINS[kind], span)
             case "optional":
                 return ast.Repeat(self.formula(_child(tree, 0)), 0, 1, span=span)
             case "reluctant" | "each" as kind:
@@ -592,3 +592,24 @@ def _unquote(literal: str) -> str:
     """The text of a quoted literal: a straight quote stands for itself when doubled."""
     quote, body = literal[0], literal[1:-1]
     return body.replace(quote * 2, quote) if quote in "'\"" else body
+
+
+def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.Sequence:
+    """`left`, then `right`: `A ; NOT B ; NOT C` is `A ; NOT (B OR C)`, and `A ; (NOT B ; C)` is `A ; NOT B ; C`."""
+    match left, right:
+        case _, ast.Sequence(first, rest, joined) if joined is skip is not Skip.NONE and _begins_absent(first, skip):
+            before = _then(left, first, skip, left.span.to(first.span))
+            return ast.Sequence(before, rest, skip, span=span)
+        case ast.Sequence(first, ast.Without(one) as not_one, joined), ast.Without(two) if (
+            joined is skip is not Skip.NONE
+        ):
+            both = ast.Either(one, two, span=one.span.to(two.span))
+            return ast.Sequence(first, ast.Without(both, span=not_one.span.to(right.span)), skip, span=span)
+    return ast.Sequence(left, right, skip, span=span)
+
+
+def _begins_absent(node: ast.Formula, skip: Skip) -> bool:
+    """True for a NOT, and for a sequence that begins with one, joined by `skip`."""
+    while isinstance(node, ast.Sequence) and node.skip is skip:
+        node = node.left
+    return isinstance(node, ast.Without)

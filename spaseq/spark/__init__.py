@@ -21,6 +21,7 @@ query with none of these is recognised by one task.
 how the work is divided. `start` runs a query over files that keep coming (`Reading` says how), `start_tuples` one over
 streams of tuples; `progress` tells what it has seen, `wait` raises its errors. `stream_matches` is the streaming
 DataFrame alone.
+`parse_lines` makes quads of lines of N-Quads or N-Triples, which Spark's own readers read.
 `parse_rdf` takes messages (of Kafka, say) apart into quads, `parse_json` into tuples, which a query reads as
 DataFrames; `dead_letters` gives those that cannot be read.
 `register` makes known to a session the table function `ceql` (`SELECT * FROM ceql(TABLE(events), 'SELECT …')`) and the
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from spaseq.spark.front import explain_match as explain_match
     from spaseq.spark.front import match as match
     from spaseq.spark.ingest.files import Reading as Reading
+    from spaseq.spark.ingest.lines import parse_lines as parse_lines
     from spaseq.spark.ingest.messages import dead_letters as dead_letters
     from spaseq.spark.ingest.messages import parse_json as parse_json
     from spaseq.spark.ingest.messages import parse_rdf as parse_rdf
@@ -76,6 +78,7 @@ _PUBLIC: Final = {
     "spaseq.spark.batch.job": ("explain", "matches", "run"),
     "spaseq.spark.front": ("explain_match", "match"),
     "spaseq.spark.ingest.files": ("Reading",),
+    "spaseq.spark.ingest.lines": ("parse_lines",),
     "spaseq.spark.ingest.messages": ("dead_letters", "parse_json", "parse_rdf"),
     "spaseq.spark.session.bar": ("progress_bar",),
     "spaseq.spark.session.collecting": ("collect",),

@@ -65,9 +65,9 @@ def match(
         positions: also `start`, `end` and `positions`: the numbers of tuples, in the order of time, then of their
             streams, then as Spark reads them; over graphs, of instants. One task counts them, so it costs another
             pass. Not in a stream.
-        terms: of a query over graphs, the form of terms: "text", which is N-Triples; "value", an IRI or the characters
-            of a literal; "struct", with `kind` ("iri", "literal" or "blank"), `value`, `datatype` and `language`; or
-            "key", for `spaseq.rdf.term_from_key`.
+        terms: of a query over graphs, the form of terms. "text" is N-Triples, and "value" an IRI or the characters of a
+            literal. "struct" has `type` ("uri", "literal" or "bnode"), `value`, `datatype` and `language`, as in
+            SPARQL's JSON results. "key" is for `spaseq.rdf.term_from_key`.
         idle, malformed: of streams; as of `start_tuples`.
 
     A streaming DataFrame gives one, of the same columns, for any sink: `.writeStream.toTable(…)`. Its rows come when

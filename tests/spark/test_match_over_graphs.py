@@ -85,9 +85,9 @@ def test_times_and_terms_come_in_the_form_that_is_asked_for(spark: Any) -> None:
     (row,) = match(text, terms="value")(quads).collect()
     assert (row["s"], row["x"], row["y"]) == ("urn:oven", "20", "hä\nll")
     (row,) = match(text, terms="struct")(quads).collect()
-    assert row["s"].asDict() == {"kind": "iri", "value": "urn:oven", "datatype": None, "language": None}
+    assert row["s"].asDict() == {"type": "uri", "value": "urn:oven", "datatype": None, "language": None}
     assert row["x"]["datatype"] == "http://www.w3.org/2001/XMLSchema#integer"
-    assert (row["y"]["kind"], row["y"]["language"], row["y"]["value"]) == ("literal", "de", "hä\nll")
+    assert (row["y"]["type"], row["y"]["language"], row["y"]["value"]) == ("literal", "de", "hä\nll")
 
 
 def test_a_stream_gives_the_rows_of_a_batch(folder: Path, spark: Any, tmp_path: Path, quads: Any) -> None:

@@ -103,7 +103,7 @@ class And:
 class Without:
     """`left ; NOT absent ; right`: no valuation of `absent` lies strictly between the two. `join`: `;` or `->`.
 
-    A condition in `absent` on variables of `left` is about the positions they took there.
+    A condition in `absent` on variables of `left`, or of `right`, is about the positions they took there.
     """
 
     left: Formula
@@ -304,7 +304,7 @@ def _by_parts(
                 for v in find(left, stream)
                 for w in find(right, stream)
                 if v.end < w.start
-                and not any(v.end < u.start and u.end < w.start and meets(u, v, stream) for u in spoilers)
+                and not any(v.end < u.start and u.end < w.start and meets(u, _around(v, w), stream) for u in spoilers)
             }
             return _settle(pairs, variables_of(formula), stream)
         case Other(child):
@@ -335,6 +335,11 @@ def _by_parts(
                 for v in find(child, stream)
             }
     raise AssertionError(formula)
+
+
+def _around(left: Valuation, right: Valuation) -> Valuation:
+    """What a condition between two parts may name: the variables of the first, and those of the second alone."""
+    return Valuation(left.start, right.end, frozenset({**dict(right.mapping), **dict(left.mapping)}.items()))
 
 
 def meets(absent: Valuation, left: Valuation, stream: Sequence[Event]) -> bool:

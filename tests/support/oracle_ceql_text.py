@@ -238,6 +238,9 @@ class _Reader(Tokens):
         left, at = _single(*parts[0]), 1
         while at < len(parts):
             negated, part = parts[at]
+            while negated and at + 1 < len(parts) and parts[at + 1][0] and signs[at - 1] == signs[at] != ":":
+                part = Or(part, parts.pop(at + 1)[1])
+                signs.pop(at)
             if negated and signs[at - 1] != ":" and at + 1 == len(parts):
                 return _Ending(left, part)  # type: ignore[return-value]
             if negated and signs[at - 1 : at + 1] in ([";", ";"], ["->", "->"]):

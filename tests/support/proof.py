@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import ceql
-from spaseq.core.errors import UnsupportedFeature
+from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from tests.support import (
     drawn_earlier,
     drawn_rounds,
@@ -283,13 +283,20 @@ def _long_ceql(rng: random.Random) -> strategies.CeqlCase:
 
 def _ending(rng: random.Random) -> strategies.CeqlCase:
     """A query that is not refused, as its matches determine the events that its NOT relates."""
+    return _not_refused(strategies.ending_case, rng)
+
+
+def _absence(rng: random.Random) -> strategies.CeqlCase:
+    """A query that is not refused, as its NOT has not too many conditions, each on variables that take one event."""
+    return _not_refused(strategies.absence_case, rng)
+
+
+def _not_refused(draw: Callable[[random.Random], strategies.CeqlCase], rng: random.Random) -> strategies.CeqlCase:
     while True:
-        case = strategies.interesting(
-            strategies.ending_case, lambda case: len(oracle.evaluate(case.query, case.stream)), rng
-        )
+        case = strategies.interesting(draw, lambda case: len(oracle.evaluate(case.query, case.stream)), rng)
         try:
             ceql.compile(case.text)
-        except UnsupportedFeature:
+        except (UnsupportedFeature, BudgetExceeded):
             continue
         return case
 
@@ -398,6 +405,10 @@ KINDS = {
     "endings": _ceql(
         _ending, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "absences": _ceql(
+        _absence, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "totals": _ceql(
         drawn_totals.totals_case, oracle.evaluate,

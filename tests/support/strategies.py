@@ -59,7 +59,67 @@ class CeqlCase:
 
 def ceql_case(rng: random.Random) -> CeqlCase:
     """A query of at most four levels over a stream of at most 14 events."""
-    formula = draw_formula(rng, rng.choice((1, 2, 3, 3, 4, 4)))
+    return _case_of(rng, draw_formula(rng, rng.choice((1, 2, 3, 3, 4, 4))))
+
+
+def absence_case(rng: random.Random) -> CeqlCase:
+    """A query with a NOT of several events between two parts, or with conditions on later events, alone or within
+    others."""
+    left, right = draw_formula(rng, rng.choice((0, 0, 1, 2))), draw_formula(rng, rng.choice((0, 0, 0, 1)))
+    absent = draw_never(rng, 2) if rng.random() < 0.5 else draw_denied(rng, left, right)
+    formula: Formula = Without(left, absent, right, ";" if rng.random() < 0.85 else "->")
+    kind = rng.randrange(8)
+    other = draw_formula(rng, rng.choice((0, 1)))
+    if kind == 0:
+        formula = Plus(formula, rng.random() < 0.2)
+    elif kind == 1:
+        formula = Or(formula, other)
+    elif kind == 2:
+        formula = And(formula, other)
+    elif kind in (3, 4):
+        formula = Then(*((formula, other) if kind == 3 else (other, formula)), rng.random() < 0.2)
+    elif kind == 5:
+        formula = Without(formula, draw_never(rng, 1), draw_formula(rng, 0))
+    if rng.random() < 0.2:
+        formula = Filter(formula, draw_condition(rng, sorted(variables_of(formula))))
+    return _case_of(rng, formula)
+
+
+def draw_denied(rng: random.Random, left: Formula, right: Formula) -> Formula:
+    """The formula of a NOT of one event that is compared with later ones, perhaps with earlier ones, too."""
+    formula: Formula = As(Type(rng.choice(TYPES)), "n")
+    names = [
+        sorted(variables_of(side)) for side in ((right,), (right,), (right, left), (right, right))[rng.randrange(4)]
+    ]
+    for known in names:
+        other = ("of", rng.choice(known), rng.choice(NUMERIC))
+        sign = rng.choice(("=", "!=", "<", "<=", ">", ">="))
+        formula = Filter(formula, ("for all", (sign, ("of", "n", rng.choice(NUMERIC)), other)))
+    if rng.random() < 0.2:
+        formula = Filter(formula, ("on", "n", draw_expression(rng, 1)))
+    return Or(formula, draw_absent(rng, sorted(variables_of(left)))) if rng.random() < 0.25 else formula
+
+
+def draw_never(rng: random.Random, depth: int) -> Formula:
+    """The formula of a NOT of several events, perhaps filtered one by one."""
+    if depth == 0:
+        name = rng.choice("no")
+        event: Formula = As(Type(rng.choice(TYPES)), name)
+        return Filter(event, ("on", name, draw_expression(rng, 1))) if rng.random() < 0.3 else event
+    left, right = draw_never(rng, depth - 1), draw_never(rng, rng.randrange(depth))
+    kind = rng.choices(("then", "or", "plus", "repeat", "and", "without"), (9, 2, 2, 2, 1, 1))[0]
+    if kind == "plus":
+        return Plus(left, rng.random() < 0.4)
+    if kind == "repeat":
+        return Repeat(left, low := rng.randint(1, 2), rng.choice((None, low, low + 1)))
+    if kind == "without":
+        return Without(left, draw_never(rng, 0), right)
+    if kind == "then":
+        return Then(left, right, rng.random() < 0.4)
+    return Or(left, right) if kind == "or" else And(left, right)
+
+
+def _case_of(rng: random.Random, formula: Formula) -> CeqlCase:
     names = sorted(variables_of(formula))
     select: frozenset[str] | None = None
     if rng.random() < 0.35:
@@ -644,7 +704,7 @@ def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
     match formula:
         case Without(left, absent, right, join):
             yield Then(left, right) if join == ";" else Step(left, right)
-            yield from (replace(formula, absent=f) for f in _smaller_formulas(absent) if not isinstance(f, Then))
+            yield from (replace(formula, absent=f) for f in _smaller_formulas(absent))
             yield from (replace(formula, left=f) for f in _smaller_formulas(left))
             yield from (replace(formula, right=f) for f in _smaller_formulas(right))
         case Then(left, right) | Or(left, right) | And(left, right) | Step(left, right):

@@ -13,8 +13,9 @@ waiting states they could also lead to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import assert_never
 
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
@@ -183,23 +184,68 @@ class _Builder:
             case _:
                 assert_never(pattern)  # type: ignore[arg-type]
 
-    def _wait(self, starts: tuple[_Edge, ...], skip: Skip, absent: tuple[Atom, ...] = ()) -> tuple[int, list[_Edge]]:
+    def _wait(
+        self, starts: tuple[_Edge, ...], skip: Skip, absent: tuple[Atom, ...] = (), watched: tuple[Atom, ...] = ()
+    ) -> tuple[int, list[_Edge]]:
         """A state that waits for the first event of the part with the edges `starts`, and the edges that leave it."""
         state = self._state()
         edges = [replace(e, source=state) for e in (starts if skip is Skip.NEXT else _without_ranks(starts))]
         if skip is not Skip.NONE:
-            edges += [replace(e, source=state, target=state) for e in _loops(skip, absent, self._negated)]
+            loops = _loops(skip, absent, watched, self._negated)
+            edges += [replace(e, source=state, target=state) for e in loops]
         if skip is Skip.NEXT:
             guarded = any(atom.guard is not None for atom in absent)
             self._ends[state] = None if guarded else frozenset(atom.predicates for atom in absent)
         return state, edges
+
+    def _wait_without(self, starts: tuple[_Edge, ...], never: _Part) -> tuple[int, list[_Edge]]:
+        """As `_wait`, while no match of a pattern may be completed: a state for each set of states that the search for
+        such a match may be in, which begins anew at each event.
+
+        At each set, 2^n loops for n different conditions on events. `BudgetExceeded` if n exceeds the limit.
+        """
+        if any(e.actions or e.rank or e.has_ways for e in (*never.starts, *never.edges)):
+            raise InternalError("a pattern between two parts with guards or preferences")
+        states: dict[frozenset[int], int] = {frozenset(): self._state()}
+        edges: list[_Edge] = []
+        for searched in (waiting := [frozenset[int]()]):  # it grows
+            source = states[searched]
+            edges += [replace(e, source=source) for e in _without_ranks(starts)]
+            for predicates, found in self._searches(never, searched):
+                if found not in states:
+                    states[found] = self._state()
+                    waiting.append(found)
+                edges.append(_Edge(predicates, frozenset(), states[found], source=source))
+        return states[frozenset()], edges
+
+    def _searches(
+        self, never: _Part, searched: frozenset[int]
+    ) -> Iterator[tuple[frozenset[Predicate], frozenset[int]]]:
+        """The sets of states that the search may be in behind an event, each with the predicates that lead to it; no
+        set that completes a match. No event satisfies two of these conjunctions."""
+        moves = [(e.predicates, e.target) for e in never.starts]
+        moves += [(e.predicates, e.target) for e in never.edges if e.source in searched]
+        conditions = _in_one_order(frozenset(predicates for predicates, _ in moves if predicates))
+        if len(conditions) > self._negated:
+            raise BudgetExceeded("negated_conditions", self._negated, len(conditions), "conditions under one negation",
+                                 "raise negated_conditions, or negate a shorter part")  # fmt: skip
+        for truth in product((False, True), repeat=len(conditions)):
+            true = {condition for condition, holds in zip(conditions, truth, strict=True) if holds}
+            found = frozenset(target for predicates, target in moves if not predicates or predicates in true)
+            if ACCEPT not in found:
+                false = frozenset(conditions) - true
+                none = frozenset({NoneOf(false)}) if false else frozenset[Predicate]()
+                yield none.union(*true), found
 
     def _sequence(self, node: Sequence, left: _Part, right: _Part) -> _Part:
         empty = left.empty if left.empty is not None and right.empty is not None else None
         prefers = node.skip is Skip.NEXT
         again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
         left = left if prefers else self.settle(left)
-        wait, waiting = self._wait(right.starts, node.skip, node.absent)
+        if node.never is None:
+            wait, waiting = self._wait(right.starts, node.skip, node.absent, node.watched)
+        else:
+            wait, waiting = self._wait_without(right.starts, self.build(node.never))
         starts, edges = left.starts, left.edges
         if prefers and right.empty in (Preference.GREEDY, Preference.RELUCTANT):
             if again:
@@ -414,25 +460,26 @@ def _side_moves(part: _Part, state: int) -> list[_Edge]:
     return idle + [replace(e, target=_AFTER) if e.target == ACCEPT else e for e in edges]
 
 
-def _loops(skip: Skip, absent: tuple[Atom, ...], limit: int) -> list[_Edge]:
+def _loops(skip: Skip, absent: tuple[Atom, ...], watched: tuple[Atom, ...], limit: int) -> list[_Edge]:
     """The loops of a waiting state, for events that may be passed over; the caller sets source and target.
 
-    2ⁿ loops for n of `absent` with a guard. `BudgetExceeded` if n exceeds `limit`.
+    2ⁿ loops for n of `absent` and `watched` with a guard. `BudgetExceeded` if n exceeds `limit`.
     """
     plain = frozenset({NoneOf(frozenset(a.predicates for a in absent if a.guard is None))})
     predicates = plain if any(a.guard is None for a in absent) else frozenset()
-    guarded = sum(atom.guard is not None for atom in absent)
+    guarded = sum(atom.guard is not None for atom in (*absent, *watched))
     if guarded > limit:
         raise BudgetExceeded("negated_conditions", limit, guarded, "alternatives under one negation",
                              "raise negated_conditions, negate fewer, or give each a negation of its own")  # fmt: skip
     loops = [_Edge(predicates, frozenset(), INITIAL, (), _PASS if skip is Skip.NEXT else 0)]
-    for atom in absent:
+    for atom in (*absent, *watched):
         if atom.guard is not None:
-            # The event may pass if it does not satisfy the atom's predicates, or if the guard rejects it.
+            # The event may pass if it does not satisfy the atom's predicates, or if the guard rejects it. One that is
+            # watched passes; the guard notes it.
             other = NoneOf(frozenset({atom.predicates}))
-            avoid = Avoid(atom.guard, atom.variables)
+            meets = (Take if atom in watched else Avoid)(atom.guard, atom.variables)
             loops = [replace(e, predicates=e.predicates | {other}) for e in loops] + [
-                replace(e, predicates=e.predicates | atom.predicates, actions=(*e.actions, avoid)) for e in loops
+                replace(e, predicates=e.predicates | atom.predicates, actions=(*e.actions, meets)) for e in loops
             ]
     return loops
 

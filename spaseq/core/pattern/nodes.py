@@ -166,7 +166,13 @@ class Sequence(Pattern):
     """`left`, then `right`. `skip` gives the events that may lie between, `absent` those that may not.
 
     `absent` are alternatives: no event strictly between the two parts may satisfy one of these atoms. The guard of such
-    an atom is evaluated with the run's registers at that event. With `Skip.NONE` nothing lies between the parts.
+    an atom is evaluated with the run's registers at that event. No match of the pattern `never` may lie strictly
+    between them; it has no guards, does not skip till the next event, and goes with `Skip.ANY`. With `Skip.NONE`
+    nothing lies between the parts.
+
+    `watched` are atoms with guards. Each event strictly between that satisfies one of them is noted for its guard, as
+    an event of its variable, and not taken. A guard around the sequence decides later, with the events behind.
+
     `again`, if given, is a register action taken between the parts: two rounds of one repetition, as of `Iterate`.
     """
 
@@ -175,6 +181,8 @@ class Sequence(Pattern):
     skip: Skip
     absent: tuple[Atom, ...] = ()
     again: Hashable | None = None
+    never: Pattern | None = None
+    watched: tuple[Atom, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def push_filters(pattern: Pattern) -> Pattern:
 def _push(child: Pattern, over: frozenset[str], guard: object) -> Pattern:
     """`Correlate(child, over, guard)`, with the condition as deep in `child` as it may move."""
     match child:
-        case Sequence(_, _, _, absent) if any(over & atom.variables for atom in absent):
+        case Sequence() if any(over & atom.variables for atom in (*child.absent, *child.watched)):
             return Correlate(child, over, guard)  # the negation between the two parts uses the guard's registers
         case Sequence(left, right) | And(left, right) if not over & variables(right):
             return with_children(child, (_push(left, over, guard), right))

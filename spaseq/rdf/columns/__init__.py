@@ -16,7 +16,7 @@ How files become batches:
 * `parts`, the same for parts of a file, each with terms of its own, so that threads read several at once;
 * `drafts`, rows to events with times (`assembly`, `literals`, `names`); `wrong_events`, the words of its errors;
 * `ordering`, events in order of time to batches (`gathering`);
-* `reader`, files and streams;
+* `reader`, files and streams, and quads of tables;
 * `follow`, streams that go on: files that grow, folders that get files, standard input; `arrivals`, their batches in
   order of time over all streams.
 

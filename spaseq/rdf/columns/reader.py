@@ -1,4 +1,4 @@
-"""Named streams from files to batches of graph events, in order of time."""
+"""Named streams from files, and quads of tables, to batches of graph events, in order of time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
+
+import numpy as np
 
 from spaseq.core.errors import EventError
 from spaseq.core.events.ahead import Ahead
 from spaseq.core.events.places import is_elsewhere
 from spaseq.rdf.columns.dictionary import Dictionary, key_given, wanted_keys
-from spaseq.rdf.columns.drafts import Drafting
+from spaseq.rdf.columns.drafts import Drafting, no_drafts
+from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
-from spaseq.rdf.columns.ordering import Ordering
+from spaseq.rdf.columns.ordering import Ordering, gathered_batch, wanted_range
 from spaseq.rdf.columns.parts import Part, parts_of
 from spaseq.rdf.columns.scanner import Scanner, whole_lines
 from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of, readable
@@ -25,6 +28,7 @@ from spaseq.rdf.statements import Document, unmark
 from spaseq.rdf.streams import StreamSource, check_names, file_options, settle
 
 _LIMITS: Final = BatchLimits()
+_QUADS: Final = format_of("quads.nq")
 _PARTS: Final = 4
 """Parts of whose terms a dictionary may be made."""
 _LINE: Final = 128
@@ -191,6 +195,51 @@ class ColumnFiles:
         if fresh >= max(limits.triples, drafting.rows // 2) or scanner.dictionary.is_full(sys.maxsize, limits.text):
             return True
         return fresh > 0 and not has_more()
+
+
+class GivenQuads:
+    """The quads of lines of N-Quads, of which the caller knows the times, and where each event begins.
+
+    `lines`: int64 (n,), the number of the line of each quad that was read, from 0. `named`: bool (n,), True if it is in
+    a named graph. With `malformed` "drop", lines that cannot be read are left out and counted, else they are an
+    EventError about `source`, with the line as `record`. Of `wanted` predicates alone batches have triples; None: all.
+    """
+
+    def __init__(
+        self,
+        text: bytes,
+        source: str,
+        counters: Counters,
+        wanted: Collection[str] | None = None,
+        malformed: Literal["error", "drop"] = "error",
+    ) -> None:
+        keys = wanted_keys(wanted)
+        self._needed = wanted_range(None if keys is None else len(keys))
+        self._scanner = Scanner(Dictionary(keys), counters, malformed)
+        self._source = source
+        for _ in self._scanner.read([text], _QUADS, source):
+            pass
+        count = self._scanner.count
+        self._rows = self._scanner.rows[:count]
+        self.lines: np.ndarray = self._scanner.lines[:count] - 1
+        self.named: np.ndarray = self._rows[:, 3] != layout.NIL
+
+    def keep(self, quads: np.ndarray) -> None:
+        """Leave out all quads but these, int64, ascending."""
+        self._rows, self.lines, self.named = self._rows[quads], self.lines[quads], self.named[quads]
+
+    def batch(
+        self, stream: str, scope: str, first: np.ndarray, size: np.ndarray, times: np.ndarray, numbers: np.ndarray,
+        records: np.ndarray,
+    ) -> GraphBatch:  # fmt: skip
+        """The batch of some events: event i has the `size[i]` quads from `first[i]` on (int64), and happened at
+        `times[i]` (int64, ns). It is named by that of its first quad. Its blank nodes are its own, their labels made of
+        `scope` and `numbers[i]` (int64). O(quads)."""
+        names = self._rows[first, 3]
+        drafts = no_drafts()._replace(first=first, size=size, time=times, number=numbers, record=records, name=names)
+        order = np.arange(len(first))
+        dictionary = self._scanner.dictionary
+        return gathered_batch(stream, self._source, scope, dictionary, self._rows, drafts, order, self._needed)
 
 
 def _has_more(path: str) -> bool:

@@ -8,11 +8,10 @@ from itertools import count, islice
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
-from rdflib import RDF, XSD, BNode, Literal
 
 from spaseq.core.events.options import one_of
 from spaseq.core.events.time import unit_nanoseconds
-from spaseq.gpm.serialise import nquads_term
+from spaseq.gpm.serialise import json_term, nquads_term
 from spaseq.language.results.match import Match
 from spaseq.rdf import term_key
 from spaseq.spark.session.query_text import QueryText
@@ -64,24 +63,23 @@ class TermForm:
 
 def term_form(name: str) -> TermForm:
     """The form of this name. `text` is N-Triples, `value` an IRI, a label or the characters of a literal, `struct` its
-    parts, and `key` what `spaseq.rdf.term_from_key` reads. Raises `OptionError` for another name."""
+    parts as in SPARQL's JSON results, and `key` what `spaseq.rdf.term_from_key` reads. Raises `OptionError` for another
+    name."""
     one_of("terms", name, *_FORMS)
     return _FORMS[name]
 
 
 def _parts(term: Any) -> dict[str, str | None]:
-    kind = "literal" if isinstance(term, Literal) else "blank" if isinstance(term, BNode) else "iri"
-    if kind != "literal":
-        return {"kind": kind, "value": str(term), "datatype": None, "language": None}
-    datatype = RDF.langString if term.language else term.datatype or XSD.string
-    return {"kind": kind, "value": str(term), "datatype": str(datatype), "language": term.language}
+    found = json_term(term)
+    return {name: found.get(given) for name, given in _PARTS.items()}
 
 
-_PARTS: Final = pa.struct([(name, pa.string()) for name in ("kind", "value", "datatype", "language")])
+_PARTS: Final = {"type": "type", "value": "value", "datatype": "datatype", "language": "xml:lang"}
+"""The fields of a term's struct, as SPARQL's JSON results name them."""
 _FORMS: Final = {
     "text": TermForm(pa.string(), nquads_term),
     "value": TermForm(pa.string(), str),
-    "struct": TermForm(_PARTS, _parts),
+    "struct": TermForm(pa.struct([(name, pa.string()) for name in _PARTS]), _parts),
     "key": TermForm(pa.string(), term_key),
 }
 

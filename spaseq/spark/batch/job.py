@@ -127,9 +127,9 @@ def explain(
 ) -> str:
     """The layout of the query by `run`, a line on each decision.
 
-    Given `kb`, also how its knowledge is joined: the sizes of the answers to what the query asks of it (`spark` works
-    them out, by default the running session), and the join. Given `streams` too, the plan that `run` chooses for them:
-    their first times are read. `words` as of `run`.
+    Given `kb`, also the joins of its knowledge, and the sizes of the answers to what the query asks of it. `spark`
+    works them out, by default the running session. Given `streams`, the plan that `run` chooses for them: some of their
+    times are read. `words` as of `run`.
     """
     query = compile_query(query) if isinstance(query, str) else query
     lines: Iterable[str] = lay_out(query.compiled).explain()

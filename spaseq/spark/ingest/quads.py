@@ -83,7 +83,7 @@ class QuadReader:
             yield from self.events(table.take(order).to_batches(), wanted, counters)
 
     def _read(self, table: pa.Table, wanted: Collection[str] | None, counters: Counters) -> Iterator[GraphEvents]:
-        from spaseq.rdf.columns.given import GivenQuads  # loads the kernels
+        from spaseq.rdf.columns.reader import GivenQuads  # loads the kernels
 
         rows = table.num_rows
         table = self._whole(table)

@@ -200,7 +200,11 @@ class _Normal:
                 return self._check_number(self.of(left, frozenset()) + self.of(right, frozenset()))
             case And(left, right):
                 return self._product(left, right, _both)
-            case Sequence(left, right, skip, absent, again):
+            case Sequence(left, right, skip, absent, again, never, watched):
+                if never is not None:
+                    raise _refusal("NOT of more than one event")
+                if watched:
+                    raise _refusal("NOT with conditions on later events")
                 if skip is Skip.NEXT:
                     raise _refusal("skip-till-next (CEQL's '->', SPAseq's ';')")
                 if again is not None:
