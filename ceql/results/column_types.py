@@ -90,7 +90,7 @@ class ColumnTypes:
                 node = ast.Negate(sample(child))
             case ast.Arithmetic(symbol, left, right):
                 if symbol in "/%" and isinstance(right, ast.Number) and not right.value:
-                    right = ast.Number(type(right.value)(1))  # NULL for any number, of the type of others
+                    right = ast.Number(right.value + 1)  # NULL for any number, of the type of others
                 left, right = _like_other(left, right), _like_other(right, left)
                 node = dataclasses.replace(node, left=sample(left), right=sample(right))
             case ast.Call(_, arguments):
