@@ -14,6 +14,7 @@ from spaseq.spark.session.versions import pyspark_version
 from tests.spark.test_any_column import COLUMNS as ALL_COLUMNS
 from tests.spark.test_any_column import KEYS, _row
 from tests.spark.test_tuple_rows import QUERIES, _events, _frame
+from tests.support.tables import check
 
 pytestmark = [
     pytest.mark.spark,
@@ -90,6 +91,19 @@ def test_a_key_of_the_first_of_two_attributes_that_is_one(spark: Any) -> None:
         found = _sql(spark, f"TABLE(brackets), {_text(query)}")
         assert ("SinglePartition" in found._jdf.queryExecution().toString()) == single
         assert _same(found, frame.transform(match(query)))
+
+
+@pytest.mark.slow
+def test_random_tables(spark: Any) -> None:
+    """Of `python -m tests.support.tables`, with the query that was different once."""
+    words = ("spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions")
+    before = [spark.conf.get(word) for word in words]
+    try:
+        compared, different = check(spark, range(160, 170), 0.1)
+    finally:
+        for word, value in zip(words, before, strict=True):
+            spark.conf.set(word, value)
+    assert not different and compared["rows: match"] == compared["rows: ceql in SQL"] > 50
 
 
 def test_the_plan_has_one_shuffle_and_the_columns_that_are_read(spark: Any) -> None:
