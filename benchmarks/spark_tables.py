@@ -95,6 +95,8 @@ def main() -> None:
         write_events(f"{folder}/logins.parquet", options.rows)
         spark = spaseq.spark.local_session(parallelism=2)
         frame = spark.read.parquet(f"{folder}/logins.parquet")
+        frame.createOrReplaceTempView("logins")
+        spaseq.spark.register(spark)
         for turn in range(options.turns):
             for name, query in QUERIES.items():
                 match = spaseq.spark.match(query, time="ts", partitions=2)
@@ -107,6 +109,9 @@ def main() -> None:
                     "match, seven columns": partial(match, frame),
                     "match, columns that are read": partial(match, few),
                     "match, keys and slices": partial(split, frame),
+                    "ceql in SQL, seven columns": partial(
+                        spark.sql, f"SELECT * FROM ceql(TABLE(logins), {query!r}, time => 'ts')"
+                    ),
                 }
                 for way, make in ways.items():
                     before = processor_time()

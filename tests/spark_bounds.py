@@ -25,7 +25,11 @@ VERSIONS: Final = {
         "local_engine or sparks_types or no_match or random or hot or several or the_key or shipped",
     ),
     "4.0.0": ("0.10.9.9", STREAMS, "local_engine or sparks_types or random or several or the_key or restart or lists"),
-    "4.1.0": ("0.10.9.9", STREAMS, "local_engine or random or several or restart"),
+    "4.1.0": (
+        "0.10.9.9",
+        (*STREAMS, "tests/spark/test_sql.py"),
+        "local_engine or random or several or restart or of_match",
+    ),
 }
 """By version its py4j, the tests, and which of them."""
 

@@ -88,7 +88,9 @@ class ColumnTypes:
         match node:
             case ast.Negate(child):
                 node = ast.Negate(sample(child))
-            case ast.Arithmetic(_, left, right):
+            case ast.Arithmetic(symbol, left, right):
+                if symbol in "/%" and isinstance(right, ast.Number) and not right.value:
+                    right = ast.Number(right.value + 1)  # NULL for any number, of the type of others
                 left, right = _like_other(left, right), _like_other(right, left)
                 node = dataclasses.replace(node, left=sample(left), right=sample(right))
             case ast.Call(_, arguments):

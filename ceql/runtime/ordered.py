@@ -6,7 +6,7 @@ the keys of its match and its times beside what SELECT computes, as the caller s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,7 +21,6 @@ from spaseq.core.events import EventOptions
 from spaseq.core.events.streams import in_one_batch
 from spaseq.core.events.timestamps import Part
 from spaseq.core.snapshot import expect
-from spaseq.core.watch import limited_steps
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
@@ -32,7 +31,6 @@ class OrderedMatches:
     are dates; else numbers in the unit of `options`."""
 
     def __init__(self, query: CompiledQuery, names: tuple[str, ...], options: EventOptions, iso: bool) -> None:
-        self._query = query
         self._names = names
         self._options = options
         self._selected = Selected(with_whole_rows(query.tree, query.lowered.partition))
@@ -51,22 +49,17 @@ class OrderedMatches:
         """The attributes that rows read."""
         return self._selected.attributes
 
-    def tables(self, chunks: Iterable[Sequence[Part]]) -> Iterator[MatchTable]:
-        """The matches over all chunks, to the end. A chunk has the next events of each stream; no event of a chunk is
-        before one of the chunk in front of it."""
-        return limited_steps(self._whole(chunks), self._query.settings)
-
-    def _whole(self, chunks: Iterable[Sequence[Part]]) -> Iterator[MatchTable]:
-        for chunk in chunks:
-            yield from self.push(chunk)
-        yield from self._tables(self._run.close())
-
     def push(self, chunk: Sequence[Part]) -> Iterator[MatchTable]:
-        """The matches that the next events of each stream complete. Exhaust it before the next call."""
+        """The matches that the next events of each stream complete. None of them is before an event of an earlier call.
+        Exhaust it before the next call."""
         events = in_one_batch(chunk, self._names, self._options, self._position)
         if len(events):
             self._position += len(events)
             yield from self._tables(self._run.advance(events))
+
+    def close(self) -> Iterator[MatchTable]:
+        """The matches that the end of the streams completes."""
+        yield from self._tables(self._run.close())
 
     def wait_until(self, now: int) -> Iterator[MatchTable]:
         """The matches that wait for nothing but the time `now` (ns), before which no event will come any more."""

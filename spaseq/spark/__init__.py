@@ -24,8 +24,8 @@ DataFrame alone.
 `parse_lines` makes quads of lines of N-Quads or N-Triples, which Spark's own readers read.
 `parse_rdf` takes messages (of Kafka, say) apart into quads, `parse_json` into tuples, which a query reads as
 DataFrames; `dead_letters` gives those that cannot be read.
-`register` makes the data source `spaseq` known: `spark.read.format("spaseq")`,
-`spark.readStream.format("spaseq")`.
+`register` makes known to a session the table function `ceql` (`SELECT * FROM ceql(TABLE(events), 'SELECT …')`) and the
+data source `spaseq` (`spark.read.format("spaseq")`, `spark.readStream.format("spaseq")`).
 
 Not here: standard input, events in matches.
 
@@ -41,6 +41,7 @@ Rooms, each of which imports only from those before it:
 * `batch`: Batch jobs.
 * `streaming`: Streams that go on, by Structured Streaming.
 * `front`: The front door for tables: a query becomes a transformation of DataFrames.
+* `sql`: The same for SQL: the table function `ceql`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from spaseq.spark.batch.job import run as run
     from spaseq.spark.front import explain_match as explain_match
     from spaseq.spark.front import match as match
-    from spaseq.spark.ingest.datasource import register as register
     from spaseq.spark.ingest.files import Reading as Reading
     from spaseq.spark.ingest.lines import parse_lines as parse_lines
     from spaseq.spark.ingest.messages import dead_letters as dead_letters
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from spaseq.spark.session.failures import clear_errors as clear_errors
     from spaseq.spark.session.session import local_session as local_session
     from spaseq.spark.session.shipping import ship as ship
+    from spaseq.spark.sql import register as register
     from spaseq.spark.streaming.graph_stream import start as start
     from spaseq.spark.streaming.graph_stream import stream_matches as stream_matches
     from spaseq.spark.streaming.starting import progress as progress
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
 _PUBLIC: Final = {
     "spaseq.spark.batch.job": ("explain", "matches", "run"),
     "spaseq.spark.front": ("explain_match", "match"),
-    "spaseq.spark.ingest.datasource": ("register",),
     "spaseq.spark.ingest.files": ("Reading",),
     "spaseq.spark.ingest.lines": ("parse_lines",),
     "spaseq.spark.ingest.messages": ("dead_letters", "parse_json", "parse_rdf"),
@@ -85,6 +85,7 @@ _PUBLIC: Final = {
     "spaseq.spark.session.failures": ("clear_errors",),
     "spaseq.spark.session.session": ("local_session",),
     "spaseq.spark.session.shipping": ("ship",),
+    "spaseq.spark.sql": ("register",),
     "spaseq.spark.streaming.graph_stream": ("start", "stream_matches"),
     "spaseq.spark.streaming.starting": ("progress", "wait"),
     "spaseq.spark.streaming.tuple_stream": ("start_tuples",),

@@ -86,7 +86,7 @@ def match(
     …})`. Raises `OptionError` for options that cannot be used, and when it is applied `OptionError` and `EventError`
     for columns that do not fit. What goes wrong in a task comes out as clearly only through `spaseq.spark.collect`.
     """
-    compiled = _compile(query)
+    compiled = query_of(query)
     check_tasks("partitions", partitions)
     for name, value in (("events", events), ("positions", positions)):
         expect_type(name, value, bool, "it is True or False")
@@ -158,7 +158,7 @@ _INSTEAD: Final = {
 
 def explain_match(query: TupleQuery | Query | str, *, cut: str = "auto") -> str:
     """The division of the work by `match`, as far as the query alone says. A line each."""
-    compiled = _compile(query)
+    compiled = query_of(query)
     if not isinstance(compiled, Query):
         return "\n".join(Plan.of(compiled, cut).explain())
     check_pyspark("explain")
@@ -168,7 +168,7 @@ def explain_match(query: TupleQuery | Query | str, *, cut: str = "auto") -> str:
     return "\n".join(parts_of(lay_out(compiled.compiled), compiled, cut).explain())
 
 
-def _compile(query: Any) -> TupleQuery | Query:
+def query_of(query: Any) -> TupleQuery | Query:
     """The query. Raises `OptionError` for what is none, and the errors of the language for a text."""
     if isinstance(query, str):
         found: TupleQuery | Query = (

@@ -45,7 +45,7 @@ def test_equal_keys_are_equal_to_spark(spark: Any) -> None:
     values = [(kind, value) for kind, pool in POOLS for value in pool]
     tables = [pa.table({"a": pa.array([value], kind)}) for kind, value in values if not pa.types.is_uint8(kind)]
     frames = [spark.createDataFrame(table).coalesce(1) for table in tables]
-    layout = Layout.of(frames, None, EventOptions(from_arrival=True))
+    layout = Layout.of([frame.schema for frame in frames], None, EventOptions(from_arrival=True))
     one = reduce(DataFrame.union, [
         frame.select(*(F.col("a").alias(f"c{n}") if n == own["a"] else F.lit(None).cast(kind).alias(f"c{n}")
                        for n, kind in enumerate(layout.kinds)))

@@ -107,6 +107,15 @@ def test_tasks_see_the_package_that_was_shipped() -> None:
     assert done.stdout == "True\n"
 
 
+def test_a_division_by_zero_is_null_of_a_numbers_type(spark: SparkSession) -> None:
+    query = ceql.compile("SELECT a.v / 0 AS q, (a.x % 0) % 2 AS r, a.v % 0 AS m, a.v / 0.0 AS x WHERE A AS a")
+    frame = _frame(spark, _events(1, 20)).transform(match(query))
+    assert [type(frame.schema[name].dataType) for name in "qrmx"] == [
+        T.DoubleType, T.DoubleType, T.LongType, T.DoubleType
+    ]  # fmt: skip
+    assert {tuple(row)[:4] for row in frame.collect()} == {(None, None, None, None)}
+
+
 def test_no_match_gives_no_rows_with_the_same_columns(spark: SparkSession) -> None:
     query = ceql.compile("SELECT a.v, b.name WHERE A AS a ; Z AS b")
     assert _frame(spark, _events(1, 20)).transform(match(query)).collect() == []

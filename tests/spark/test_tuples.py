@@ -186,11 +186,8 @@ def test_times_that_are_texts_beside_a_named_column_of_types(spark: Any) -> None
 
 
 def test_what_is_no_query_over_tuples_is_an_error_that_says_what_it_is() -> None:
-    graphs = "SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?p ?o } }"
     tuples = ceql.compile("SELECT * WHERE A")
     given: list[tuple[Any, Any, str]] = [
-        (graphs, None, "this is one over graphs\nhint: spaseq.spark.run"),
-        (spaseq.compile(graphs), None, "this is one over graphs\nhint: spaseq.spark.run"),
         (3, None, "this is a builtins.int\nhint: match"),
         (tuples, "trades.csv", "the events are neither a DataFrame nor DataFrames by stream, but a builtins.str"),
         (tuples, {"S": [1]}, "the stream S is no DataFrame, but a builtins.list"),

@@ -58,7 +58,7 @@ _ROWS: Final = 10_000
 _READING: Final = ("event_by", "time", "time_unit", "ties", "lateness", "late", "format")
 
 
-def register(spark: SparkSession) -> None:
+def register_source(spark: SparkSession) -> None:
     """Make the data source known to a session."""
 
     class Marked(SpaseqSource):  # a local class travels with its attributes

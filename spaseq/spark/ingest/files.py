@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spaseq.core.errors import OptionError
 from spaseq.core.events.places import is_elsewhere, whole_name
 from spaseq.rdf import ARRIVAL, GENERATED_AT, EventBy, StreamOptions, StreamSource, file_options
-from spaseq.spark.ingest.datasource import register
+from spaseq.spark.ingest.datasource import register_source
 from spaseq.spark.ingest.quarantine import check_folder
 from spaseq.spark.session.failures import clear_errors
 from spaseq.spark.session.storage import Access, access_to
@@ -65,7 +65,7 @@ def parts_of_files(
     spark: SparkSession, sources: list[StreamSource], options: StreamOptions, reading: Reading, tasks: int
 ) -> DataFrame:
     """The parts of files that keep coming, for a stream (PARTS of `spaseq.spark.session.tables`)."""
-    register(spark)
+    register_source(spark)
     if is_elsewhere(reading.quarantine):
         check_folder(reading.quarantine)
     access = access_to(spark, named_files(sources))

@@ -8,9 +8,9 @@ from typing import Final
 from spaseq.core.errors import OptionError
 
 _BATCHES: Final = ("collect", "clear_errors", "dead_letters", "explain_match", "local_session", "match", "parse_json",
-                   "parse_rdf", "progress_bar", "register_sql", "ship")  # fmt: skip
+                   "parse_rdf", "progress_bar", "ship")  # fmt: skip
 _STREAMS: Final = ("progress", "start_tuples", "wait")
-_LEAST: Final = dict.fromkeys(_BATCHES, (3, 5)) | dict.fromkeys(_STREAMS, (4, 0))
+_LEAST: Final = dict.fromkeys(_BATCHES, (3, 5)) | dict.fromkeys(_STREAMS, (4, 0)) | {"register": (4, 1)}
 """By name the first version with what it needs, if that is not `GRAPHS`."""
 GRAPHS: Final = (4, 2)
 """The first version with what queries over graphs need: data sources in Python with limits, tasks by number."""

@@ -7,14 +7,13 @@ query or an option has is that of the column it equals, else of the one it equal
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, IntegralType, NumericType, StructField
+from pyspark.sql.types import DataType, IntegralType, NumericType, StructField, StructType
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventOptions
@@ -29,16 +28,21 @@ _LOG: Final = logging.getLogger("spaseq.spark")
 _SOURCE: Final = "<events>"
 
 
-def checked_frames(query: TupleQuery, frames: Mapping[str, DataFrame], options: EventOptions) -> dict[str, DataFrame]:
-    """The DataFrames with the names that the query has for their columns, without columns of types that cannot be read.
+def checked_columns(
+    query: TupleQuery, schemas: Mapping[str, StructType], options: EventOptions, *, case_sensitive: bool
+) -> dict[str, dict[int, StructField]]:
+    """The columns of each stream that can be read, by their places, with the names that the query has for them.
 
     Raises the local engine's errors on the columns that are read, found on tables without rows; `EventError` for a
     column of a type that cannot be read, and for a name that several columns have but for case. Runs no job.
     """
     read = (*names_read(query, options), *_times_read(options))
-    found = {name: _readable(_renamed(frame, read), read) for name, frame in frames.items()}
-    tables = {name: _empty_table(frame) for name, frame in found.items()}
-    times, streams = _times_read(options), ", ".join(filter(None, frames)) or _SOURCE
+    found = {}
+    for stream, schema in schemas.items():
+        names = schema.names if case_sensitive else _names(schema.names, read)
+        found[stream] = _readable([_with_name(*pair) for pair in zip(schema.fields, names, strict=True)], read)
+    tables = {name: _empty_table(columns.values()) for name, columns in found.items()}
+    times, streams = _times_read(options), ", ".join(filter(None, schemas)) or _SOURCE
     for table in tables.values():
         TimestampAssigner(options, _SOURCE, types=()).read(table)  # `query.run` asks for types
         for name in read:
@@ -141,40 +145,40 @@ def _times_read(options: EventOptions) -> tuple[str, ...]:
     return () if options.from_arrival else (options.time,) if options.time else TIME_COLUMNS
 
 
-def _renamed(frame: DataFrame, read: tuple[str, ...]) -> DataFrame:
-    """The DataFrame with its columns named as in `read`, where they differ from it in case alone."""
-    if _is_case_sensitive(frame.sparkSession):
-        return frame
-    names = list(frame.columns)
+def _names(columns: Sequence[str], read: tuple[str, ...]) -> list[str]:
+    """The names of columns, as in `read` if they differ from it in case alone."""
+    names = list(columns)
     taken: dict[int, str] = {}
     for name in read:
-        if name in frame.columns:
+        if name in columns:
             continue
-        same = [place for place, column in enumerate(frame.columns) if column.casefold() == name.casefold()]
+        same = [place for place, column in enumerate(columns) if column.casefold() == name.casefold()]
         if len(same) > 1:
-            among = ", ".join(frame.columns[place] for place in same)
+            among = ", ".join(columns[place] for place in same)
             hint = "write the name of one of them, or rename them"
             raise EventError(f"{name!r} may be any of the columns {among}", source=_SOURCE, attribute=name, hint=hint)
         for place in same:
-            if frame.columns[place] in read or place in taken:
-                other = taken.get(place, frame.columns[place])
-                problem = f"{name!r} and {other!r} are one column, {frame.columns[place]}"
+            if columns[place] in read or place in taken:
+                other = taken.get(place, columns[place])
+                problem = f"{name!r} and {other!r} are one column, {columns[place]}"
                 hint = "write it in one way, or set spark.sql.caseSensitive"
                 raise EventError(problem, source=_SOURCE, attribute=name, hint=hint)
             names[place] = taken[place] = name
-    return frame if names == frame.columns else frame.toDF(*names)
+    return names
 
 
-def _is_case_sensitive(spark: SparkSession) -> bool:
-    return spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+def _with_name(field: StructField, name: str) -> StructField:
+    return StructField(name, field.dataType, field.nullable, field.metadata)
 
 
-def _readable(frame: DataFrame, read: tuple[str, ...]) -> DataFrame:
-    """The DataFrame without the columns whose types cannot be read. `EventError` if one of them is in `read`."""
-    fields = frame.schema.fields
-    unreadable = [place for place, field in enumerate(fields) if _arrow_field(field) is None]
-    for place in unreadable:
-        name, kind = fields[place].name, fields[place].dataType.simpleString()
+def _readable(fields: Sequence[StructField], read: tuple[str, ...]) -> dict[int, StructField]:
+    """The columns whose types can be read, by their places. `EventError` if another one is in `read`."""
+    found = {}
+    for place, field in enumerate(fields):
+        if _arrow_field(field) is not None:
+            found[place] = field
+            continue
+        name, kind = field.name, field.dataType.simpleString()
         if name in read:
             hint = "cast it to a type that can be, a text or a number"
             raise EventError(
@@ -183,12 +187,7 @@ def _readable(frame: DataFrame, read: tuple[str, ...]) -> DataFrame:
         _LOG.info(
             f"the column {name} is left out: it is {kind}, which cannot be read, and the query does not ask for it"
         )
-    if not unreadable:
-        return frame
-    # By place, as Spark takes names that differ in case alone for one.
-    kept = [place for place in range(len(fields)) if place not in unreadable]
-    numbered = frame.toDF(*(f"column{place}" for place in range(len(fields))))
-    return numbered.select(*(f"column{place}" for place in kept)).toDF(*(fields[place].name for place in kept))
+    return found
 
 
 def _arrow_field(field: StructField) -> pa.Field | None:
@@ -211,8 +210,6 @@ def _sample(kind: pa.DataType) -> pa.Array:
     return pa.array([value], kind)
 
 
-def _empty_table(frame: DataFrame) -> pa.Table:
-    """A table with the columns of a DataFrame, and no rows."""
-    return pa.schema(
-        [found for field in frame.schema.fields if (found := _arrow_field(field)) is not None]
-    ).empty_table()
+def _empty_table(fields: Iterable[StructField]) -> pa.Table:
+    """A table with these columns, and no rows."""
+    return pa.schema([found for field in fields if (found := _arrow_field(field)) is not None]).empty_table()

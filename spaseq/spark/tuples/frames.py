@@ -57,17 +57,17 @@ class Layout:
     kinds: tuple[DataType, ...]
 
     @staticmethod
-    def of(frames: Iterable[DataFrame], read: frozenset[str] | None, options: EventOptions) -> Layout:
-        """`read`: the attributes that are read; None for all."""
+    def of(schemas: Iterable[StructType], read: frozenset[str] | None, options: EventOptions) -> Layout:
+        """`schemas`: the columns of each stream. `read`: the attributes that are read; None for all."""
         numbers: dict[tuple[str, str], int] = {}
         streams, clocks, times = [], [], []
         kinds: list[DataType] = []
-        for frame in frames:
-            clock = clock_column(frame.columns, options)
+        for schema in schemas:
+            clock = clock_column(schema.names, options)
             clocks.append(clock)
-            times.append(None if clock is None else next(f.dataType for f in frame.schema.fields if f.name == clock))
+            times.append(None if clock is None else next(f.dataType for f in schema.fields if f.name == clock))
             own = {}
-            for field in frame.schema.fields:
+            for field in schema.fields:
                 if (read is None or field.name in read) and field.name != MALFORMED:
                     number = numbers.setdefault((field.name, field.dataType.json()), len(numbers))
                     if number == len(kinds):
@@ -137,11 +137,17 @@ def _read_clock(
 ) -> Iterator[pa.RecordBatch]:
     """The batches, whose columns behind `count` are `names`, with their times in place of these."""
     clock = TimestampAssigner(options, "<events>", types=())
-    for batch in batches:
-        if batch.num_rows:
-            given = pa.table(dict(zip(names, batch.columns[count:], strict=True)))
-            kept = pa.RecordBatch.from_arrays(batch.columns[:count], batch.schema.names[:count])
-            yield kept.append_column("time", times_read(given, clock, drop=drop))
+    return (with_time(batch, clock, names, count, drop=drop) for batch in batches if batch.num_rows)
+
+
+def with_time(
+    batch: pa.RecordBatch, clock: TimestampAssigner, names: tuple[str, ...], count: int, *, drop: bool = False
+) -> pa.RecordBatch:
+    """The first `count` columns of a batch, and `time`, which `clock` reads from the others, whose names are `names`.
+    Errors and `drop` as of `times_read`."""
+    given = pa.table(dict(zip(names, batch.columns[count:], strict=True)))
+    kept = pa.RecordBatch.from_arrays(batch.columns[:count], batch.schema.names[:count])
+    return kept.append_column("time", times_read(given, clock, drop=drop))
 
 
 # -- in the tasks that need them

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
 
 from spaseq.core.errors import OptionError
 from spaseq.core.events import EventOptions
@@ -16,7 +17,7 @@ from spaseq.spark.ingest.messages import MALFORMED
 from spaseq.spark.session.options import refuse_limits
 from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import one_name_each, spark_schema
-from spaseq.spark.tuples.columns import checked_frames, has_dates, names_read, row_schema
+from spaseq.spark.tuples.columns import checked_columns, has_dates, names_read, row_schema
 from spaseq.spark.tuples.frames import Layout, divide, one_frame, with_positions
 from spaseq.spark.tuples.plan import Plan, TupleQuery
 from spaseq.spark.tuples.rows import Job, rows
@@ -33,16 +34,46 @@ def analyse(
 
     Raises `OptionError` and `EventError` for what is wrong with the query, the options or the columns.
     """
-    named = checked_streams(query, tuples, options)
-    frames = tuple(named.values())
-    layout = Layout.of(frames, None if events else frozenset(names_read(query, options)), options)
-    kept = None
+    refuse_form(options)
+    refuse_limits(query.settings)
+    named = _named_streams(query, tuples)
+    spark = next(iter(named.values())).sparkSession
+    schemas = {name: frame.schema for name, frame in named.items()}
+    sensitive = spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+    columns, job = planned_job(query, schemas, options, case_sensitive=sensitive, events=events, positions=positions)
+    return {name: _with_columns(frame, columns[name]) for name, frame in named.items()}, job
+
+
+def planned_job(
+    query: TupleQuery, schemas: Mapping[str, StructType], options: EventOptions, *, case_sensitive: bool, events: bool,
+    positions: bool,
+) -> tuple[dict[str, dict[int, StructField]], Job]:  # fmt: skip
+    """The columns of each stream that can be read, by their places in its schema, and the work of a task. Raises what
+    `analyse` raises. O(columns); no session is needed."""
+    if any(options.clock(schema.names) for schema in schemas.values()):
+        hint = "F.concat_ws(' ', 'date', 'clock') makes one column of two"
+        raise OptionError(f"match takes times from one column, and --time {options.time} is two", hint)
+    columns = checked_columns(query, schemas, options, case_sensitive=case_sensitive)
+    kept = [StructType(list(found.values())) for found in columns.values()]
+    layout = Layout.of(kept, None if events else frozenset(names_read(query, options)), options)
+    attributes = None
     if events:
-        kept = tuple(dict.fromkeys(name for frame in frames for name in frame.columns if name != MALFORMED))
-    schema = row_schema(query, tuple(named), layout, options, kept)
+        attributes = tuple(dict.fromkeys(name for schema in kept for name in schema.names if name != MALFORMED))
+    schema = row_schema(query, tuple(columns), layout, options, attributes)
     if positions:
         schema = pa.schema([*schema, *_PLACES])
-    return named, Job(query, tuple(named), layout, options, has_dates(layout), one_name_each(schema), kept)
+    job = Job(query, tuple(columns), layout, options, has_dates(layout), one_name_each(schema), attributes)
+    return columns, job
+
+
+def _with_columns(frame: DataFrame, columns: Mapping[int, StructField]) -> DataFrame:
+    """The DataFrame with these columns of its own, by their places, under their names."""
+    names = [field.name for field in columns.values()]
+    if names == frame.columns:
+        return frame
+    # By place, as Spark takes names that differ in case alone for one.
+    numbered = frame.toDF(*(f"column{place}" for place in range(len(frame.columns))))
+    return numbered.select(*(f"column{place}" for place in columns)).toDF(*names)
 
 
 def batch_rows(
@@ -59,20 +90,6 @@ def batch_rows(
         _LOG.info(line)
     find = step(f"find matches in {', '.join(filter(None, named)) or 'one stream'}", rows, job)
     return divide(whole, job.layout, plan, partitions).mapInArrow(find, spark_schema(job.schema))
-
-
-def checked_streams(query: TupleQuery, events: Tuples, options: EventOptions) -> dict[str, DataFrame]:
-    """The DataFrames by stream name, in the order of the FROM clause, with the columns that can be read. Runs nothing.
-
-    Raises `OptionError` for events that are none, else the local engine's errors on the columns.
-    """
-    refuse_form(options)
-    refuse_limits(query.settings)
-    named = _named_streams(query, events)
-    if any(options.clock(frame.columns) for frame in named.values()):
-        hint = "F.concat_ws(' ', 'date', 'clock') makes one column of two"
-        raise OptionError(f"match takes times from one column, and --time {options.time} is two", hint)
-    return checked_frames(query, named, options)
 
 
 def check_tasks(name: str, count: int | None) -> None:

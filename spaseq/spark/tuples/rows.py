@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -44,13 +44,47 @@ class Job:
     events: tuple[str, ...] | None
 
 
+class Task:
+    """The engine over the tuples of a task, or of one of its slices of time, which come in order: batches in, rows out.
+    `bounds`: of a slice, its number, its first time and that of the next one."""
+
+    def __init__(self, job: Job, bounds: Sequence[int | None] = ()) -> None:
+        self._job = job
+        self._bounds = bounds
+        self._matches = job.query.in_order(job.names, job.options, iso=job.iso)
+        self._held: list[pa.RecordBatch] = []
+        self._count = 0
+
+    def push(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+        """The rows that the next tuples complete. Exhaust it before the next call."""
+        self._held.append(batch)
+        self._count += batch.num_rows
+        if self._count >= _EVENTS:
+            yield from self._recognise()
+
+    def close(self) -> Iterator[pa.Table]:
+        """The rows that the end of the tuples completes."""
+        if self._count:
+            yield from self._recognise()
+        yield from self._rows(self._matches.close())
+
+    def _recognise(self) -> Iterator[pa.Table]:
+        chunk = parts(self._job, pa.Table.from_batches(self._held))
+        self._held, self._count = [], 0
+        yield from self._rows(self._matches.push(chunk))
+
+    def _rows(self, matches: Iterator[Any]) -> Iterator[pa.Table]:
+        for found in matches:
+            yield _own_rows(self._job, found, self._bounds)
+
+
 def rows(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the matches among the tuples of a task, which come in order, slice by slice."""
     for bounds, pieces in groupby(slice_by_slice(batches), key=lambda piece: piece[0]):
-        matches = job.query.in_order(job.names, job.options, iso=job.iso)
-        chunks = (parts(job, table) for table in _gather(batch for _, batch in pieces))
-        for found in matches.tables(chunks):
-            yield from _own_rows(job, found, bounds).to_batches()
+        task = Task(job, bounds)
+        found = chain(chain.from_iterable(task.push(batch) for _, batch in pieces), task.close())
+        for table in found:
+            yield from table.to_batches()
 
 
 def slice_by_slice(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
@@ -65,19 +99,6 @@ def slice_by_slice(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[An
             if end > start:
                 bounds = tuple(batch.column(name)[start].as_py() for name in ("part", "low", "high"))
                 yield bounds, batch.slice(start, end - start)
-
-
-def _gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        held.append(batch)
-        count += batch.num_rows
-        if count >= _EVENTS:
-            yield pa.Table.from_batches(held)
-            held, count = [], 0
-    if count:
-        yield pa.Table.from_batches(held)
 
 
 def parts(job: Job, table: pa.Table) -> list[Part]:

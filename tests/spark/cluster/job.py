@@ -119,6 +119,19 @@ def tuples(spark: Any, folder: Path) -> Any:
     return _texts(found), _texts(_local_tuples(60).select(found.column_names))
 
 
+def sql(spark: Any, folder: Path) -> Any:
+    """The table function `ceql` beside `match`."""
+    spaseq.spark.register(spark)
+    frame = _tuples(spark, 60)
+    frame.createOrReplaceTempView("events")
+    text = "SELECT COUNT(a) AS n, b.price WHERE A AS a+ ; B AS b WITHIN 9 EVENTS PARTITION BY [k]"
+    with spaseq.spark.clear_errors():
+        found = spark.sql(f"SELECT * FROM ceql(TABLE(events), '{text}', time => 'at')")
+        return _texts(spaseq.spark.collect(found)), _texts(
+            spaseq.spark.collect(spaseq.spark.match(text, time="at")(frame))
+        )
+
+
 def guide(spark: Any, folder: Path) -> Any:
     """The block of docs/spark.md that needs a Spark Connect server, as it stands."""
     from tests.support.fences import ROOT, fences

@@ -75,16 +75,17 @@ def packages_of(folder: Path) -> Path:
 
 
 @contextmanager
-def standalone(folder: Path, workers: int = 2, installed: Path | None = None) -> Iterator[Cluster]:
+def standalone(folder: Path, workers: int = 2, installed: Path | None = None, apart: bool = False) -> Iterator[Cluster]:
     """A cluster with one core a worker, in `folder`, while the body runs; then its processes are ended. `installed`: a
-    wheel that the workers' interpreters have."""
+    wheel that the workers' interpreters have. With `apart` each worker has an address of its own: Spark starts a slow
+    task a second time on another host only."""
     if not (shutil.which("java") or "JAVA_HOME" in os.environ):
         pytest.skip("no Java: install Java 17 or set JAVA_HOME")
     started: list[subprocess.Popen[Any]] = []
     try:
         url = ""
-        for name in ("master", *(f"worker{number}" for number in range(workers))):
-            arguments = ["--host", LOCAL, "--webui-port", "0"]
+        for place, name in enumerate(("master", *(f"worker{number}" for number in range(workers)))):
+            arguments = ["--host", f"127.0.0.{1 + place}" if apart else LOCAL, "--webui-port", "0"]
             environment = java_environment()
             if name == "master":
                 kind = "master.Master"

@@ -36,7 +36,7 @@ def _answers(url: str, ways: str, folder: Path) -> list[Any]:
 
 
 def test_batches_through_a_server(server: str, tmp_path: Path) -> None:
-    for found, expected in _answers(server, "tuples,batch", tmp_path):
+    for found, expected in _answers(server, "tuples,sql,batch", tmp_path):
         assert found == expected != []
 
 
@@ -66,7 +66,7 @@ def test_errors_through_a_server(server: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_server_that_lacks_the_package_is_sent_it(tmp_path: Path) -> None:
     with connect_server(tmp_path) as url:
-        sent, events, graphs = _answers(url, "ship,tuples,batch", tmp_path)
+        sent, *found_there = _answers(url, "ship,tuples,sql,batch", tmp_path)
     assert sent is True
-    for found, expected in (events, graphs):
+    for found, expected in found_there:
         assert found == expected != []
