@@ -328,8 +328,9 @@ class Lows:
                 self.recent.pop(key, None)
 
     def keep(self, starts: np.ndarray) -> None:
-        """Forgets the events that are none of `starts`, as first live starts are only compared with those of runs."""
-        if self.times is not None:
+        """Forgets the events that are none of `starts`, as first live starts are only compared with those of runs. Of a
+        window that tumbles the first event stays, which begins it."""
+        if self.times is not None and not self.window.tumbles:
             kept = np.isin(self.positions, starts)
             self.times, self.positions = self.times[kept], self.positions[kept]
 
