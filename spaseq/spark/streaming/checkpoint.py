@@ -2,7 +2,8 @@
 
 Spark takes any query with any checkpoint that has the same shape, and would hand one query's state to another. So a
 checkpoint holds a note, `spaseq`, of what must be the same at every start: the query, what it was compiled with, the
-streams with their files or columns, and the number of tasks. And it is one driver's at a time: `locked`.
+streams with their files or columns, and the number of buckets. It also has the number of tasks, which may change
+(`spaseq.spark.streaming.retasking`). And a checkpoint is one driver's at a time: `locked`.
 """
 
 from __future__ import annotations
@@ -73,34 +74,45 @@ def file_manager(spark: SparkSession, folders: Iterable[str]) -> dict[str, str]:
     return {_MANAGER: _BY_RENAMING} if known else {}
 
 
-def check_note(spark: SparkSession, checkpoint: str, identity: Mapping[str, Any]) -> None:
-    """OptionError where the checkpoint is of another `identity`, naming what differs; a new one is given its note.
+def noted(spark: SparkSession, checkpoint: str) -> dict[str, Any]:
+    """The note of a checkpoint; an empty one if it is new. OptionError for one that is damaged.
 
     The note is read and written by Spark, which knows the checkpoint's file system also where we do not. It is in place
     as a whole or not at all: one that was begun by a process that died is written anew.
     """
-    place = f"{checkpoint.rstrip('/')}/{_NAME}"
-    now = json.loads(json.dumps(identity))
-    lines = _lines(spark, place)
-    if not lines:
-        note = spark.createDataFrame([(json.dumps(now),)], "value string").coalesce(1)
-        note.write.mode("overwrite").text(place)
-        return
+    lines = _lines(spark, _place(checkpoint))
     try:
-        (line,) = lines
-        before = json.loads(line)
-        if not isinstance(before, dict):
-            raise ValueError(line)
-    except (ValueError, RecursionError):
+        found = json.loads(*lines) if lines else {}
+        if not isinstance(found, dict):
+            raise ValueError(found)
+    except (TypeError, ValueError, RecursionError):
         raise OptionError(
             f"checkpoint {checkpoint} cannot be read: its {_NAME} is not what was written", _ANEW
         ) from None
+    return found
+
+
+def note(spark: SparkSession, checkpoint: str, contents: Mapping[str, Any]) -> None:
+    """Writes the note of a checkpoint."""
+    line = spark.createDataFrame([(json.dumps(contents),)], "value string").coalesce(1)
+    line.write.mode("overwrite").text(_place(checkpoint))
+
+
+def check_note(checkpoint: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """OptionError where the note BEFORE is of something else than NOW, naming what differs. `tasks` may; an empty one is
+    of anything."""
+    if not before:
+        return
     if before.get("query") != now["query"]:
         raise OptionError(f"checkpoint {checkpoint} is of another query", "a query begins with a folder of its own")
     for name in (*now, *before):
-        if before.get(name) != now.get(name):
+        if name != "tasks" and before.get(name) != now.get(name):
             problem = f"checkpoint {checkpoint} was begun with {name} {_shown(before, name)}, not {_shown(now, name)}"
             raise OptionError(problem, f"go on with the same {name}, or begin with a folder of its own")
+
+
+def _place(checkpoint: str) -> str:
+    return f"{checkpoint.rstrip('/')}/{_NAME}"
 
 
 def _lines(spark: SparkSession, place: str) -> list[str]:

@@ -31,7 +31,7 @@ _ROWS: Final = 10_000
 
 class GraphEvaluation:
     """See the module. Its rows: start, end, positions, times, and a term or None for each variable: in N-Triples, or as
-    `term_key` has it if `keys`. `loose`, `idle`: see `Clock`."""
+    `term_key` has it if `keys`. `loose`, `idle`: see `Clock`. `buckets`: how many there are."""
 
     def __init__(
         self,
@@ -43,10 +43,12 @@ class GraphEvaluation:
         *,
         loose: bool = False,
         idle: int = 0,
+        buckets: int = 1,
     ) -> None:
         compiled = query.compiled()
         self._columns = graph_rows(len(compiled.variables))
         self._layout = layout
+        self._buckets = buckets
         self._partition = sorted(compiled.checked.partition)
         self._variables = compiled.variables
         self._text = term_key if keys else _n3
@@ -117,7 +119,8 @@ class GraphEvaluation:
             yield from self._recogniser.advance(mark)
 
     def _identity(self) -> dict[str, str]:
-        return {"language": "SPAseq on Spark", **self._recogniser.identity(), "streams": self._clock.identity()}
+        return {"language": "SPAseq on Spark", **self._recogniser.identity(), "streams": self._clock.identity(),
+                "buckets": str(self._buckets)}  # fmt: skip
 
     def snapshot(self) -> bytes:
         """The state between two batches."""

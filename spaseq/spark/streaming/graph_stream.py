@@ -34,7 +34,7 @@ from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
 from spaseq.spark.streaming.evaluation import GraphEvaluation, graph_rows
 from spaseq.spark.streaming.knowledge_join import attach_knowledge
 from spaseq.spark.streaming.processor import evaluated
-from spaseq.spark.streaming.starting import Sink, begin
+from spaseq.spark.streaming.starting import Place, Sink, begin
 
 
 class StreamWords(QueryWords, total=False):
@@ -42,6 +42,7 @@ class StreamWords(QueryWords, total=False):
 
     reading: Reading | None
     tasks: int | None
+    buckets: int | None
     keys: bool
     idle: str | None
 
@@ -73,10 +74,13 @@ def start(
     Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
     `wait` raises them as they are.
     """
-    frame = stream_matches(query, spark, streams, kb, **words)
+    place = Place.of(spark, checkpoint)
+    tasks = place.tasks(spark, words.get("tasks"))
+    buckets = place.buckets(tasks)
+    frame = stream_matches(query, spark, streams, kb, **{**words, "tasks": tasks, "buckets": buckets})
     compiled = compile_query(query) if isinstance(query, str) else query
     where = Sink(output, format, foreach_batch, every, available_now, sink or {})
-    return begin(frame, where, checkpoint, words.get("tasks"), _identity(compiled, streams, words))
+    return begin(frame, where, place, tasks, {**_identity(compiled, streams, words), "buckets": buckets})
 
 
 def _identity(query: Query, streams: Streams, words: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,6 +108,7 @@ def stream_matches(
     format: str | None = None,
     reading: Reading | None = None,
     tasks: int | None = None,
+    buckets: int | None = None,
     keys: bool = False,
     idle: str | None = None,
     **words: Unpack[QueryWords],
@@ -115,7 +120,8 @@ def stream_matches(
         streams: files, named by globs, that come and perhaps grow, or a streaming DataFrame
             (`spaseq.spark.ingest.frames`).
         reading: how files come, and limits.
-        tasks: how many tasks read, and how many buckets hold state, where the query may be cut; fixed by the
+        tasks: how many tasks read.
+        buckets: how many hold state, where the query may be cut; by default as many. `start` keeps to the number of the
             checkpoint's first run.
         keys: terms as `spaseq.rdf.term_key` writes them, from which they can be made again, not as N-Triples.
         idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
@@ -139,14 +145,15 @@ def stream_matches(
         settled = settled_by_names(options.events, sources)
         Input(sources, options.events, settled, query.compiled.timed).check()
         events = parts_of_files(spark, sources, settled, reading or Reading(), count)
-    cut = _cut(query, layout, settled, count)
+    cut = _cut(query, layout, settled, buckets or count)
     parcels = send_parcels(events, text, layout, cut, graphs, parts=not is_frames(streams))
     if layout.joined:
         parcels = attach_knowledge(parcels, text, layout, cut, sides, count)
     names = match_table([], query.variables).schema.names[4:]
     matches = graph_rows(len(names))
     quiet = 0 if idle is None else length_of("idle", idle)
-    make = partial(GraphEvaluation, text, layout, settled, len(feeds), keys, loose=is_frames(streams), idle=quiet)
+    make = partial(GraphEvaluation, text, layout, settled, len(feeds), keys, loose=is_frames(streams), idle=quiet,
+                   buckets=len(cut.buckets))  # fmt: skip
     found = evaluated(parcels, make, matches, cut.buckets[0])
     time = F.element_at("times", -1).alias("time")
     variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
@@ -170,12 +177,12 @@ def columns_of(frame: DataFrame) -> str:
     return str(frame.schema.simpleString())
 
 
-def _cut(query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:
-    """The buckets of a query: as many as tasks where its windows or keys are separate, else one."""
+def _cut(query: Query, layout: Layout, options: StreamOptions, buckets: int) -> Cut:
+    """The buckets of a query: so many where its windows or keys are separate, else one."""
     window = query.compiled.window(options.unit)
     merges = not set(query.checked.partition) <= set(query.variables)  # matches of several keys may be equal
     by_key = layout.by_key and not merges
     by_window = layout.by_window and options.time != ARRIVAL and not (layout.by_key and not by_key)
     if not (by_key or by_window):
         return Cut((0,), False, Window("none"))
-    return Cut(tuple(spread(tasks)), by_key, window if by_window else Window("none"))
+    return Cut(tuple(spread(buckets)), by_key, window if by_window else Window("none"))

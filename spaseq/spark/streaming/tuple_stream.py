@@ -28,12 +28,11 @@ from spaseq.core.events.reorder import NEVER
 from spaseq.core.events.streams import table_bytes, table_of_bytes
 from spaseq.core.snapshot import decode, encode, expect, seal, unseal
 from spaseq.rdf import StreamOptions
-from spaseq.spark.session.connecting import task_count
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.spreading import spread
 from spaseq.spark.session.tables import PARCELS, batch_of, spark_schema
 from spaseq.spark.streaming.processor import evaluated
-from spaseq.spark.streaming.starting import ROCKS, STORE, Sink, begin
+from spaseq.spark.streaming.starting import ROCKS, STORE, Place, Sink, begin
 from spaseq.spark.streaming.watermark import Clock
 from spaseq.spark.tuples.frames import key_columns, one_frame
 from spaseq.spark.tuples.match import Tuples, analyse, check_tasks
@@ -43,7 +42,10 @@ from spaseq.spark.tuples.rows import Job, parts, row_table
 _LOG: Final = logging.getLogger("spaseq.spark")
 _STATE: Final = "tuples as they are read"
 """The form of a bucket's state. Another one needs another text here, so that older checkpoints are refused."""
-_MOST_BUCKETS: Final = 32
+_BUCKETS: Final = 32
+"""The least number of buckets of a query with keys, so that tasks may become more.
+
+PERF: they cost little. 20,000 tuples a batch, 2 tasks on a busy machine: 2.3 s with 2 buckets, 1.7 s with 32."""
 
 
 class StreamWords(TupleWords, total=False):
@@ -71,7 +73,8 @@ def start_tuples(
     """Begin, or go on with, a query over streams of tuples.
 
     `query` is what `ceql.compile` gives, `tuples` a streaming DataFrame, or one for each stream. `words` are as of
-    `spaseq.spark.match`, whose rows are found, and `tasks` as of `spaseq.spark.stream_matches`. A stream that brought
+    `spaseq.spark.match`, whose rows are found, and `tasks` how many tasks hold state, which may be another number
+    at each start (by default that of the last start, or of the session's). A stream that brought
     nothing for `idle` ns no longer holds the others up (0: it always does). `malformed` is for messages that
     `parse_json` could not read, and for tuples whose time cannot be read: "error", or "drop" them and count. The rest
     is as of `spaseq.spark.start`.
@@ -82,11 +85,13 @@ def start_tuples(
     check_tasks("tasks", one["tasks"])
     options = EventOptions.parse(**names)
     named, job = analyse(query, tuples, options, events=one["events"], positions=False)
-    first = next(iter(named.values()))
-    count = one["tasks"] or task_count(first.sparkSession)
-    frame = _rows(named, job, count, one["idle"], one["malformed"])
+    spark = next(iter(named.values())).sparkSession
+    place = Place.of(spark, checkpoint)
+    count = place.tasks(spark, one["tasks"])
+    buckets = place.buckets(max(_BUCKETS, count))
+    frame = _rows(named, job, buckets, one["idle"], one["malformed"])
     where = Sink(output, format, foreach_batch, every, available_now, sink or {})
-    return begin(frame, where, checkpoint, count, _identity(job))
+    return begin(frame, where, place, count, {**_identity(job), "buckets": buckets})
 
 
 def _split(words: StreamWords) -> tuple[dict[str, Any], TupleWords]:
@@ -128,8 +133,7 @@ def stream_rows(
     if spark.conf.get(STORE, "") != ROCKS:
         spark.conf.set(STORE, ROCKS)
         _LOG.info(f"{STORE} is set to that of RocksDB, which a stream with state of ours needs")
-    count = partitions or min(int(spark.conf.get("spark.sql.shuffle.partitions")), _MOST_BUCKETS)
-    return _rows(named, job, count, idle, malformed)
+    return _rows(named, job, partitions or _BUCKETS, idle, malformed)
 
 
 def _rows(named: Mapping[str, DataFrame], job: Job, count: int, idle: int, malformed: str) -> DataFrame:
@@ -155,7 +159,8 @@ def _rows(named: Mapping[str, DataFrame], job: Job, count: int, idle: int, malfo
     send = carried(_send, _Send(len(named), buckets, malformed == "drop"))
     parcels = whole.withColumn("bucket", bucket).mapInArrow(send, spark_schema(PARCELS))
     order = StreamOptions(time="time", ties="arrival", lateness=job.options.lateness, late=job.options.late)
-    return evaluated(parcels, partial(TupleEvaluation, job, order, idle), job.schema, buckets[0])
+    make = partial(TupleEvaluation, job, order, idle, len(buckets))
+    return evaluated(parcels, make, job.schema, buckets[0])
 
 
 # -- the tasks
@@ -214,10 +219,11 @@ def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 
 class TupleEvaluation:
-    """One bucket's evaluation: parcels of tuples in, the rows of `job` out. `idle`: as of `Clock`."""
+    """One bucket's evaluation, of BUCKETS: parcels of tuples in, the rows of `job` out. `idle`: as of `Clock`."""
 
-    def __init__(self, job: Job, options: StreamOptions, idle: int = 0) -> None:
+    def __init__(self, job: Job, options: StreamOptions, idle: int = 0, buckets: int = 1) -> None:
         self._job = job
+        self._buckets = buckets
         feeds = len(self._job.names)
         self._clock = Clock(feeds, options, loose=True, idle=idle)
         self._matches = self._job.query.in_order(self._job.names, self._job.options, iso=self._job.iso)
@@ -292,7 +298,8 @@ class TupleEvaluation:
 
     def _identity(self) -> dict[str, str]:
         streams = f"{', '.join(self._job.names)}: {self._clock.identity()}"
-        return {**self._job.query.identity, "language": "CEQL on Spark", "streams": streams, "state": _STATE}
+        return {**self._job.query.identity, "language": "CEQL on Spark", "streams": streams, "state": _STATE,
+                "buckets": str(self._buckets)}  # fmt: skip
 
     def snapshot(self) -> bytes:
         """The state between two batches."""
