@@ -5,14 +5,15 @@
 Claims. (1) The state of all buckets is as large after 100 million events as after 1 million, for every kind of window.
 (2) A batch writes in proportion to the users that had events in it, not to those that are held.
 
-`state`: tuples come a millisecond apart in batches of 100,000, made anew for each batch (seed 1): a type (A, B and C,
-1 % each, of which C is at random moments; else X), one of 20,000 users, a number that grows. They go through the tasks'
+`state`: tuples come a millisecond apart in batches of 100,000, made anew for each batch (seed 1): a type (A, B and C, 1
+% each, of which C is at random moments; else X), one of 20,000 users, a number that grows. They go through the tasks'
 function (`_send`), and through the processor that Spark calls, whose state is a dictionary instead of RocksDB. There
 are 4 buckets, or one if there is no key. A row has the bytes of snapshot and log after so many events, those of the
-snapshot alone, and the bytes written per event. `users`: 200,000 users have live runs; then each batch has events of
-1 %, 10 % and 100 % of them, 40 batches each. A row has the median and the sum of the bytes written. `warm` is the time
-of a batch of 2,000 users if the worker keeps the bucket, `cold` if it goes on from the state. `spark`: the same query as a real
-stream of 1 million events, in 10 batches, whose worker keeps the state's bytes.
+snapshot alone, the bytes written for each event since the row before, and the processor time. `users`: 200,000 users
+have live runs; then each batch has events of 1 %, 10 % and 100 % of them, 40 batches each. Rows have the median and the
+mean of the bytes that a batch wrote. `warm` is the time of a batch of 1 % of the users if the worker keeps the bucket,
+`cold` if it goes on from the state. `spark`: a window of time with keys as a real stream of the events of `state`, 10
+batches; the bytes are those that it tells (`progress`), and the seconds those of a batch (median).
 
 Small by default. Rows are added to results/DATE-spark_stream_state.csv.
 """
@@ -22,10 +23,8 @@ from __future__ import annotations
 import argparse
 import csv
 import datetime
-import json
 import os
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -36,12 +35,13 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql.pandas.types import from_arrow_type
 
 import ceql
 from spaseq.core.events import EventOptions
 from spaseq.rdf import StreamOptions
-from spaseq.spark import local_session, progress, start_tuples, wait
+from spaseq.spark import local_session, start_tuples, wait
 from spaseq.spark.streaming import processor as processing
 from spaseq.spark.streaming.processor import Processor
 from spaseq.spark.streaming.tuple_stream import TupleEvaluation, _Send, _send
@@ -64,7 +64,9 @@ WINDOWS: Final = {
     "none, CONSUME": "SELECT a, c WHERE A AS a ; B ; C AS c CONSUME BY ANY",
     "none, AFTER MATCH": "SELECT a, c WHERE A AS a ; B ; C AS c AFTER MATCH SKIP PAST LAST EVENT",
     "none, CONSUME, keys": "SELECT a, c WHERE A AS a ; B ; C AS c PARTITION BY [user] CONSUME BY PARTITION",
-    "none, AFTER MATCH, keys": "SELECT a, c WHERE A AS a ; B ; C AS c PARTITION BY [user] AFTER MATCH SKIP PAST LAST EVENT",
+    "none, AFTER MATCH, keys": (
+        "SELECT a, c WHERE A AS a ; B ; C AS c PARTITION BY [user] AFTER MATCH SKIP PAST LAST EVENT"
+    ),
     "none, keys forgotten after a pause": "SELECT a, c WHERE A AS a ; B ; C AS c PARTITION BY [fresh]",
 }
 SCHEMA: Final = pa.schema({
@@ -82,10 +84,10 @@ class Store:
     def size(self, *names: str) -> int:
         return sum(len(row[0]) for name in names for row in self.held.get(name, []))
 
-    def getValueState(self, name: str, schema: Any) -> _Value:  # noqa: N802
+    def getValueState(self, name: str, schema: Any) -> _Value:
         return _Value(self, name)
 
-    getListState = getValueState  # noqa: N815
+    getListState = getValueState
 
 
 class _Value:
@@ -103,7 +105,7 @@ class _Value:
         self.store.held[self.name] = [row]
         self.store.written += len(row[0])
 
-    def appendValue(self, row: tuple[Any, ...]) -> None:  # noqa: N802
+    def appendValue(self, row: tuple[Any, ...]) -> None:
         self.store.held.setdefault(self.name, []).append(row)
         self.store.written += len(row[0])
 
@@ -124,7 +126,9 @@ class Stream:
         kinds = tuple(from_arrow_type(SCHEMA.field(name).type) for name in own)
         layout = Layout((own,), ("time",), (from_arrow_type(pa.int64()),), kinds)
         options = EventOptions(time_unit="ms")
-        job = Job(query, ("",), layout, options, has_dates(layout), row_schema(query, ("",), layout, options, None), None)
+        job = Job(
+            query, ("",), layout, options, has_dates(layout), row_schema(query, ("",), layout, options, None), None
+        )
         self.columns = list(own)
         clock = StreamOptions(time="time", ties="arrival", late="error")
         self.send = _Send(1, tuple(range(buckets)), drop=False)
@@ -156,6 +160,10 @@ class Stream:
     def size(self, *names: str) -> int:
         return sum(store.size(*names) for store in self.stores)
 
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of all state, and those of snapshots alone."""
+        return self.size("evaluation", "log"), self.size("evaluation")
+
     def written(self) -> int:
         """Bytes since the last call."""
         total = sum(store.written for store in self.stores)
@@ -175,51 +183,70 @@ def events(first: int, count: int, draw: np.random.Generator, users: int = 20_00
 def state_rows(millions: list[float], names: list[str]) -> Iterator[list[Any]]:
     """The bytes of state of each kind of window."""
     for name in names:
-        settings = {"forget_keys_after": 10.0} if "pause" in name else {}
-        stream, draw, done, start = Stream(WINDOWS[name], **settings), np.random.default_rng(SEED), 0, time.process_time()
+        stream = Stream(WINDOWS[name], **({"forget_keys_after": 10.0} if "pause" in name else {}))
+        draw, done, start = np.random.default_rng(SEED), 0, time.process_time()
         for wanted in millions:
+            before = done
             while done < wanted * 1_000_000:
                 stream.push(events(done, BATCH, draw))
                 done += BATCH
-            seconds = time.process_time() - start
-            yield ["state", name, done, stream.size("evaluation", "log"), stream.size("evaluation"),
-                   f"{stream.written() / BATCH:.1f}", stream.rows, f"{seconds:.1f}"]  # fmt: skip
+            each = f"{stream.written() / max(1, done - before):.2f}"
+            yield ["state", name, done, *stream.sizes(), each, stream.rows, f"{time.process_time() - start:.1f}"]
 
 
 def user_rows(users: int, batches: int = 40) -> Iterator[list[Any]]:
     """Bytes written by batches in which some users have events."""
     stream, draw, now = Stream(WINDOWS["time, keys"].replace("10 MINUTES", "10 DAYS")), np.random.default_rng(SEED), 0
-    def batch(own: np.ndarray, kind: str) -> pa.Table:
+
+    def push(own: np.ndarray, kind: str) -> float:
         nonlocal now
         times = np.arange(now, now + len(own))
         now += len(own)
-        return pa.table([[kind] * len(own), times, own, own, times], schema=SCHEMA)
+        table = pa.table([[kind] * len(own), times, own, own, times], schema=SCHEMA)
+        start = time.perf_counter()
+        stream.push(table)
+        return time.perf_counter() - start
 
-    stream.push(batch(np.arange(users), "A"))
-    stream.push(batch(np.arange(1), "X"))
-    yield ["users", "all begin", users, stream.size("evaluation", "log"), stream.size("evaluation"), stream.written(), 0, ""]
+    push(np.arange(users), "A")
+    push(np.arange(1), "X")
+    yield ["users", "all begin", users, *stream.sizes(), stream.written(), "", ""]
     for share in (0.01, 0.1, 1.0):
         written, seconds = [], []
         for _ in range(batches):
-            chosen = draw.permutation(users)[: int(share * users)]
-            start = time.perf_counter()
-            stream.push(batch(chosen, "X"))
-            seconds.append(time.perf_counter() - start)
+            seconds.append(push(draw.permutation(users)[: int(share * users)], "X"))
             written.append(stream.written())
-        yield ["users", f"{share:.0%} of {users}", int(share * users), stream.size("evaluation", "log"),
-               stream.size("evaluation"), int(statistics.median(written)), sum(written), f"{statistics.median(seconds):.3f}"]  # fmt: skip
+        middle = f"{statistics.median(seconds):.3f}"
+        yield ["users", f"{share:.0%}", int(share * users), *stream.sizes(), statistics.median(written), "", middle]
+        yield ["users", f"{share:.0%}, mean", int(share * users), "", "", int(statistics.mean(written)), "", ""]
     for name, cold in (("warm", False), ("cold", True)):
         seconds = []
         for _ in range(5):
             if cold:
                 processing._kept.clear()
-            chosen = draw.permutation(users)[: users // 100]
-            start = time.perf_counter()
-            stream.push(batch(chosen, "X"))
-            seconds.append(time.perf_counter() - start)
-            stream.written()
-        yield ["users", name, users // 100, stream.size("evaluation", "log"), stream.size("evaluation"), "", "",
-               f"{statistics.median(seconds):.3f}"]  # fmt: skip
+            seconds.append(push(draw.permutation(users)[: users // 100], "X"))
+        yield ["users", name, users // 100, *stream.sizes(), "", "", f"{statistics.median(seconds):.3f}"]
+
+
+def spark_rows(millions: float) -> Iterator[list[Any]]:
+    """The bytes of state that a stream on Spark tells, after so many million events."""
+    spark, draw, count = local_session(parallelism=2), np.random.default_rng(SEED), int(millions * 100_000)
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(10):
+            os.makedirs(f"{folder}/in", exist_ok=True)
+            pq.write_table(events(number * count, count, draw), f"{folder}/in/{number}.parquet")
+            os.utime(f"{folder}/in/{number}.parquet", (number + 1, number + 1))  # Spark reads them in order of that
+        fields = "type string, time long, user long, fresh long, seq long"
+        frame = spark.readStream.schema(fields).option("maxFilesPerTrigger", 1).parquet(f"{folder}/in")
+        words: Any = {"checkpoint": f"{folder}/state", "output": f"{folder}/out", "available_now": True, "tasks": 2}
+        running = start_tuples(ceql.compile(WINDOWS["time, keys"]), frame, time_unit="ms", **words)
+        wait(running)
+        told = [(p.observedMetrics["spaseq"], p.durationMs["triggerExecution"]) for p in running.recentProgress]
+        for metrics, _ in told:
+            if metrics["events"] is not None:
+                yield ["spark", "time, keys", metrics["events"], metrics["state_bytes"], "", "", metrics["matches"], ""]
+        seconds = statistics.median(taken for metrics, taken in told if metrics["events"] is not None) / 1000
+        yield ["spark", "a batch", count, "", "", "", "", f"{seconds:.2f}"]
+    spark.stop()
 
 
 def main() -> None:
@@ -228,6 +255,7 @@ def main() -> None:
     parser.add_argument("--millions", type=float, nargs="+", default=[0.2, 0.4])
     parser.add_argument("--windows", nargs="*", default=list(WINDOWS))
     parser.add_argument("--users", type=int, default=20_000)
+    parser.add_argument("--spark", type=float, default=0.1, help="millions of events on Spark; 0 for none")
     options = parser.parse_args()
     path = RESULTS / f"{datetime.date.today()}-spark_stream_state.csv"
     fresh = not path.exists()
@@ -235,7 +263,10 @@ def main() -> None:
         out = csv.writer(file)
         if fresh:
             out.writerow(["part", "name", "events", "state_bytes", "snapshot_bytes", "written", "rows", "seconds"])
-        for part in (state_rows(options.millions, options.windows), user_rows(options.users)):
+        parts = [state_rows(options.millions, options.windows)]
+        parts += [user_rows(options.users)] if options.users else []
+        parts += [spark_rows(options.spark)] if options.spark else []
+        for part in parts:
             for row in part:
                 out.writerow(row)
                 file.flush()

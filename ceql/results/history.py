@@ -192,9 +192,11 @@ class Past(History):
         del self.lasts[:count], self.keys[:count]
 
     def sift(self, run: Recognition, most: int | None = None) -> None:
-        """Drops the events that no match to come may name, but the last event of all, from batches that lose half of
-        theirs. If the evaluator does not tell them, these are all but the last `most` of each partition if `run.by_key`,
-        those before its last pause, and those of none. To be called between batches. O(events log events)."""
+        """Drops the events that no match to come may name from batches that lose half of theirs; the last one stays.
+
+        If the evaluator does not tell them, and `run.by_key`, these are all but the last `most` of each partition,
+        those before its last pause, and those of none. To be called between batches. O(events log events).
+        """
         if not self.blocks:
             return
         named = run.named()

@@ -99,8 +99,8 @@ def note(spark: SparkSession, checkpoint: str, contents: Mapping[str, Any]) -> N
 
 
 def check_note(checkpoint: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """OptionError where the note BEFORE is of something else than NOW, naming what differs. `tasks` may; an empty one is
-    of anything."""
+    """OptionError where the note BEFORE is of something else than NOW, naming what differs. `tasks` may differ; an
+    empty note is of anything."""
     if not before:
         return
     if before.get("query") != now["query"]:

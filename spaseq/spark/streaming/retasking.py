@@ -39,7 +39,10 @@ def divide_anew(spark: SparkSession, checkpoint: str, folder: str | None, before
             hint = f"start once with tasks={before} and available_now=True, which does it; then with tasks={tasks}"
             raise OptionError(problem, hint) from None
         if not any(name in said for name in _DONE):
-            raise
+            problem = (
+                f"the state of checkpoint {checkpoint} cannot be divided among {tasks} tasks: {said.splitlines()[0]}"
+            )
+            raise OptionError(problem, f"go on with tasks={before}, or begin with a folder of its own") from None
     if folder is not None:
         _fill_log(spark, checkpoint, folder)
 

@@ -24,7 +24,16 @@ from spaseq.core.errors import OptionError
 from spaseq.core.events.places import whole_name
 from spaseq.spark.session.connecting import is_connect, task_count
 from spaseq.spark.session.failures import carried_batches, clear_errors
-from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, locked, note, noted, started, unusable
+from spaseq.spark.streaming.checkpoint import (
+    check_folder,
+    check_note,
+    file_manager,
+    locked,
+    note,
+    noted,
+    started,
+    unusable,
+)
 from spaseq.spark.streaming.processor import COUNTERS
 from spaseq.spark.streaming.retasking import divide_anew
 
@@ -70,8 +79,8 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A checkpoint and its note, as it was before this start: it has the number of buckets, and that of tasks if a start
-    asks for none."""
+    """A checkpoint and its note, as it was before this start. The note has the number of buckets, and that of tasks if
+    a start asks for none."""
 
     checkpoint: str
     before: Mapping[str, Any]
@@ -122,7 +131,9 @@ def begin(frame: DataFrame, sink: Sink, place: Place, tasks: int, identity: Mapp
             writer = writer.trigger(availableNow=True)
         elif sink.every is not None:
             writer = writer.trigger(processingTime=sink.every)
-        return locked(spark, checkpoint, partial(_begun, writer, spark, place, sink.folder, {**identity, "tasks": tasks}))
+        return locked(
+            spark, checkpoint, partial(_begun, writer, spark, place, sink.folder, {**identity, "tasks": tasks})
+        )
 
 
 def _begun(
@@ -134,7 +145,11 @@ def _begun(
     check_note(checkpoint, before, now)
     if before.get("tasks", now["tasks"]) != now["tasks"]:
         note(spark, checkpoint, {**now, "tasks": None})  # if this process dies, the next one begins here again
-        divide_anew(spark, checkpoint, folder, before["tasks"], now["tasks"])
+        try:
+            divide_anew(spark, checkpoint, folder, before["tasks"], now["tasks"])
+        except OptionError:
+            note(spark, checkpoint, before)
+            raise
     if before != now:
         note(spark, checkpoint, now)
     return writer.start()

@@ -133,7 +133,13 @@ def stream_rows(
     if spark.conf.get(STORE, "") != ROCKS:
         spark.conf.set(STORE, ROCKS)
         _LOG.info(f"{STORE} is set to that of RocksDB, which a stream with state of ours needs")
-    return _rows(named, job, partitions or _BUCKETS, idle, malformed)
+    buckets, tasks = partitions or _BUCKETS, int(spark.conf.get("spark.sql.shuffle.partitions"))
+    if tasks > buckets:
+        _LOG.warning(
+            f"a batch of this stream has {tasks} tasks for {buckets} buckets: before its first start, set "
+            "spark.sql.shuffle.partitions to the number of cores"
+        )
+    return _rows(named, job, buckets, idle, malformed)
 
 
 def _rows(named: Mapping[str, DataFrame], job: Job, count: int, idle: int, malformed: str) -> DataFrame:

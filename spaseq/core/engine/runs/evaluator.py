@@ -183,7 +183,7 @@ class Evaluator(Evaluation):
             self.ending.compact(self._arena, lows)
         self._compacted = self._arena.live_nodes
 
-    def named(self) -> np.ndarray | None:
+    def named(self) -> np.ndarray:
         self.compact()
         arena = self._arena
         handles = np.arange(arena.st[k.OLDEST], arena.st[k.TAIL])
