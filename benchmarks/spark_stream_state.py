@@ -164,7 +164,7 @@ class Stream:
         """Bytes of all state, and those of snapshots alone."""
         return self.size("evaluation", "log"), self.size("evaluation")
 
-    def written(self) -> int:
+    def take_written(self) -> int:
         """Bytes since the last call."""
         total = sum(store.written for store in self.stores)
         for store in self.stores:
@@ -190,7 +190,7 @@ def state_rows(millions: list[float], names: list[str]) -> Iterator[list[Any]]:
             while done < wanted * 1_000_000:
                 stream.push(events(done, BATCH, draw))
                 done += BATCH
-            each = f"{stream.written() / max(1, done - before):.2f}"
+            each = f"{stream.take_written() / max(1, done - before):.2f}"
             yield ["state", name, done, *stream.sizes(), each, stream.rows, f"{time.process_time() - start:.1f}"]
 
 
@@ -209,12 +209,12 @@ def user_rows(users: int, batches: int = 40) -> Iterator[list[Any]]:
 
     push(np.arange(users), "A")
     push(np.arange(1), "X")
-    yield ["users", "all begin", users, *stream.sizes(), stream.written(), "", ""]
+    yield ["users", "all begin", users, *stream.sizes(), stream.take_written(), "", ""]
     for share in (0.01, 0.1, 1.0):
         written, seconds = [], []
         for _ in range(batches):
             seconds.append(push(draw.permutation(users)[: int(share * users)], "X"))
-            written.append(stream.written())
+            written.append(stream.take_written())
         middle = f"{statistics.median(seconds):.3f}"
         yield ["users", f"{share:.0%}", int(share * users), *stream.sizes(), statistics.median(written), "", middle]
         yield ["users", f"{share:.0%}, mean", int(share * users), "", "", int(statistics.mean(written)), "", ""]

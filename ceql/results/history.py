@@ -199,7 +199,7 @@ class Past(History):
         """
         if not self.blocks:
             return
-        named = run.named()
+        named = run.nameable()
         if named is not None:
             positions = np.concatenate([np.asarray(batch.positions) for batch in self.blocks])
             wanted = np.isin(positions, named)

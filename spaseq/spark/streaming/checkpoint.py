@@ -74,7 +74,7 @@ def file_manager(spark: SparkSession, folders: Iterable[str]) -> dict[str, str]:
     return {_MANAGER: _BY_RENAMING} if known else {}
 
 
-def noted(spark: SparkSession, checkpoint: str) -> dict[str, Any]:
+def read_note(spark: SparkSession, checkpoint: str) -> dict[str, Any]:
     """The note of a checkpoint; an empty one if it is new. OptionError for one that is damaged.
 
     The note is read and written by Spark, which knows the checkpoint's file system also where we do not. It is in place
@@ -92,7 +92,7 @@ def noted(spark: SparkSession, checkpoint: str) -> dict[str, Any]:
     return found
 
 
-def note(spark: SparkSession, checkpoint: str, contents: Mapping[str, Any]) -> None:
+def write_note(spark: SparkSession, checkpoint: str, contents: Mapping[str, Any]) -> None:
     """Writes the note of a checkpoint."""
     line = spark.createDataFrame([(json.dumps(contents),)], "value string").coalesce(1)
     line.write.mode("overwrite").text(_place(checkpoint))

@@ -29,10 +29,10 @@ from spaseq.spark.streaming.checkpoint import (
     check_note,
     file_manager,
     locked,
-    note,
-    noted,
+    read_note,
     started,
     unusable,
+    write_note,
 )
 from spaseq.spark.streaming.processor import COUNTERS
 from spaseq.spark.streaming.retasking import divide_anew
@@ -92,7 +92,7 @@ class Place:
             checkpoint = whole_name(checkpoint)
             check_folder("checkpoint", checkpoint)
         with started(checkpoint, None):
-            return Place(checkpoint, noted(spark, checkpoint))
+            return Place(checkpoint, read_note(spark, checkpoint))
 
     def tasks(self, spark: SparkSession, tasks: int | None) -> int:
         return int(tasks or self.before.get("tasks") or task_count(spark))
@@ -141,17 +141,17 @@ def _begun(
 ) -> StreamingQuery:
     """The query, started once the checkpoint is known to be its own, and its state is divided for its tasks."""
     checkpoint, now = place.checkpoint, json.loads(json.dumps(identity))
-    before = noted(spark, checkpoint)  # again, as another driver may have had it until now
+    before = read_note(spark, checkpoint)  # again, as another driver may have had it until now
     check_note(checkpoint, before, now)
     if before.get("tasks", now["tasks"]) != now["tasks"]:
-        note(spark, checkpoint, {**now, "tasks": None})  # if this process dies, the next one begins here again
+        write_note(spark, checkpoint, {**now, "tasks": None})  # if this process dies, the next one begins here again
         try:
             divide_anew(spark, checkpoint, folder, before["tasks"], now["tasks"])
         except OptionError:
-            note(spark, checkpoint, before)
+            write_note(spark, checkpoint, before)
             raise
     if before != now:
-        note(spark, checkpoint, now)
+        write_note(spark, checkpoint, now)
     return writer.start()
 
 

@@ -67,7 +67,7 @@ class Pushed(ABC):
         """The events of matches that `forget` made sure, and that are not given yet: positions, int64 (n,)."""
         return np.zeros(0, np.int64)
 
-    def named(self) -> np.ndarray | None:
+    def nameable(self) -> np.ndarray | None:
         """The events that matches to come may name, between two batches: positions, int64 (n,), each once, with others
         among them. None if an evaluator does not tell them."""
         return None

@@ -183,7 +183,7 @@ class Evaluator(Evaluation):
             self.ending.compact(self._arena, lows)
         self._compacted = self._arena.live_nodes
 
-    def named(self) -> np.ndarray:
+    def nameable(self) -> np.ndarray:
         self.compact()
         arena = self._arena
         handles = np.arange(arena.st[k.OLDEST], arena.st[k.TAIL])
@@ -276,7 +276,7 @@ class Evaluator(Evaluation):
 
     def snapshot(self) -> dict[str, Any]:
         """The state of the evaluation as plain values and the front end's rows; `restore` goes on from it."""
-        named = self.named()
+        named = self.nameable()
         if self.lows is not None and self.program.choice.selection is not Selection.MAX:  # it has starts of rivals, too
             self.lows.keep(named)
         return {
