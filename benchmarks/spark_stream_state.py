@@ -5,15 +5,18 @@
 Claims. (1) The state of all buckets is as large after 100 million events as after 1 million, for every kind of window.
 (2) A batch writes in proportion to the users that had events in it, not to those that are held.
 
-`state`: tuples come a millisecond apart in batches of 100,000, made anew for each batch (seed 1): a type (A, B and C, 1
-% each, of which C is at random moments; else X), one of 20,000 users, a number that grows. They go through the tasks'
-function (`_send`), and through the processor that Spark calls, whose state is a dictionary instead of RocksDB. There
-are 4 buckets, or one if there is no key. A row has the bytes of snapshot and log after so many events, those of the
-snapshot alone, the bytes written for each event since the row before, and the processor time. `users`: 200,000 users
-have live runs; then each batch has events of 1 %, 10 % and 100 % of them, 40 batches each. Rows have the median and the
-mean of the bytes that a batch wrote. `warm` is the time of a batch of 1 % of the users if the worker keeps the bucket,
-`cold` if it goes on from the state. `spark`: a window of time with keys as a real stream of the events of `state`, 10
-batches; the bytes are those that it tells (`progress`), and the seconds those of a batch (median).
+`state`: tuples come a millisecond apart in batches of 100,000, made anew for each batch (seed 1). A tuple has a type
+(A, B and C, 1 % each; else X), one of 20,000 users, and a number that grows. They go through the tasks' function
+(`_send`), and through the processor that Spark calls, whose state is a dictionary instead of RocksDB. There are 4
+buckets, or one if there is no key. A row has the bytes of snapshot and log together, then those of the snapshot. Behind
+them stand the bytes written for each event since the row before, and the processor time.
+
+`users`: 200,000 users have live runs; then each batch has events of 1 %, 10 % and 100 % of them, 40 batches each. Rows
+have the median and the mean of the bytes that a batch wrote. `warm` is the time of a batch of 1 % of the users if the
+worker keeps the bucket, `cold` if it goes on from the state.
+
+`spark`: a real stream of the events of `state`, in 10 batches, with a window of time and keys. The bytes are those that
+`progress` tells, and the seconds those of a batch (median).
 
 Small by default. Rows are added to results/DATE-spark_stream_state.csv.
 """

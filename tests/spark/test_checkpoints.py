@@ -108,7 +108,7 @@ def test_tasks_that_cannot_change_yet(tmp_path: Path, spark: Any, monkeypatch: p
     def fails(frame: Any, number: int) -> None:
         raise ValueError("no such table")
 
-    _run(spark, tmp_path, streams, output=None, foreach_batch=lambda frame, number: None)
+    _run(spark, tmp_path, streams, output=None, foreach_batch=lambda frame, number: frame.collect())
     (tmp_path / "b.nq").write_text(_reading(2, 5, 14))
     with pytest.raises(OptionError, match="no such table"):
         _run(spark, tmp_path, streams, output=None, foreach_batch=fails)

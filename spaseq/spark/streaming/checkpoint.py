@@ -1,9 +1,9 @@
 """The folders of a stream, looked at before it starts: whether they can be used, and whose they are.
 
 Spark takes any query with any checkpoint that has the same shape, and would hand one query's state to another. So a
-checkpoint holds a note, `spaseq`, of what must be the same at every start: the query, what it was compiled with, the
-streams with their files or columns, and the number of buckets. It also has the number of tasks, which may change
-(`spaseq.spark.streaming.retasking`). And a checkpoint is one driver's at a time: `locked`.
+checkpoint holds a note, `spaseq`, of what must be the same at every start. That is the query with what it was compiled
+with, the streams with their files or columns, and the number of buckets. It also has the number of tasks, which may
+change (`spaseq.spark.streaming.retasking`). And a checkpoint is one driver's at a time: `locked`.
 """
 
 from __future__ import annotations

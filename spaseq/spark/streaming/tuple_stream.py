@@ -73,8 +73,8 @@ def start_tuples(
     """Begin, or go on with, a query over streams of tuples.
 
     `query` is what `ceql.compile` gives, `tuples` a streaming DataFrame, or one for each stream. `words` are as of
-    `spaseq.spark.match`, whose rows are found, and `tasks` how many tasks hold state, which may be another number
-    at each start (by default that of the last start, or of the session's). A stream that brought
+    `spaseq.spark.match`, whose rows are found. `tasks` is how many tasks hold state. It may be another number at each
+    start; by default it is that of the last start, then the session's. A stream that brought
     nothing for `idle` ns no longer holds the others up (0: it always does). `malformed` is for messages that
     `parse_json` could not read, and for tuples whose time cannot be read: "error", or "drop" them and count. The rest
     is as of `spaseq.spark.start`.
