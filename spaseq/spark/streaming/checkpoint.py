@@ -187,9 +187,9 @@ def _lock(spark: SparkSession, checkpoint: str, file: str) -> Any:
 
 
 def _release_at_end(place: str, held: _Held, query: Any) -> None:
-    with suppress(PySparkException, _java_errors(), OSError):  # `wait` says how it ended
+    with suppress(PySparkException, java_errors(), OSError):  # `wait` says how it ended
         query.awaitTermination()
-    with suppress(_java_errors(), OSError):  # where Java has ended, so has the lock
+    with suppress(java_errors(), OSError):  # where Java has ended, so has the lock
         _release(place, held, query)
 
 
@@ -207,7 +207,7 @@ def _local(path: str) -> str | None:
     return None if parts.scheme not in ("", "file") else parts.path if path.startswith("file:") else path
 
 
-def _java_errors() -> type[Exception]:
+def java_errors() -> type[Exception]:
     """What py4j raises; where it is not installed, as with Spark Connect alone, nothing does."""
     try:
         from py4j.protocol import Py4JError
@@ -225,7 +225,7 @@ def started(checkpoint: str, output: str | None) -> Iterator[None]:
     except PySparkException as error:
         first = str(error).splitlines()[0]
         raise OptionError(f"the query cannot start: {first}", f"look at its format, every and {where}") from None
-    except _java_errors() as error:
+    except java_errors() as error:
         first = str(getattr(error, "java_exception", error)).splitlines()[0]
         raise OptionError(f"the query cannot start: {first}", f"look at its format and at {where}") from None
 

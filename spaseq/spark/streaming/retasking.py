@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from spaseq.core.errors import OptionError
 from spaseq.spark.session.connecting import hadoop_of, is_connect
 from spaseq.spark.session.versions import GRAPHS, pyspark_version
+from spaseq.spark.streaming.checkpoint import java_errors
 
 _LOG_OF_FILES: Final = "_spark_metadata"
 _DONE: Final = ("SHUFFLE_PARTITIONS_ALREADY_MATCH", "NO_BATCH_FOUND", "NO_COMMITTED_BATCH")
@@ -32,8 +33,8 @@ def divide_anew(spark: SparkSession, checkpoint: str, folder: str | None, before
         raise OptionError(problem, hint)
     try:
         spark._streamingCheckpointManager.repartition(checkpoint, tasks)
-    except PySparkException as error:
-        said = str(error)
+    except (PySparkException, java_errors()) as error:
+        said = str(getattr(error, "java_exception", error))
         if "LAST_BATCH_FAILED" in said:
             problem = f"checkpoint {checkpoint} has a batch that was begun and is not done, so tasks cannot change yet"
             hint = f"start once with tasks={before} and available_now=True, which does it; then with tasks={tasks}"
