@@ -170,13 +170,13 @@ class Past(History):
     def evict(self, run: Recognition, position: int, coordinate: int | float) -> None:
         """Drops what no match of `run` needs that ends at this position and place in the window, or later.
 
-        That is a whole batch that no window reaches; or single events, if what is needed is different in each
-        partition (`by_key`), which may be any number of positions ago.
+        That is a whole batch that no window reaches. It is single events, if what is needed is different in each
+        partition (`by_key`), which may be any number of positions ago, or if there is no window.
         """
         window = run.program.window
-        if run.by_key:
+        if run.by_key or not window.is_bounded:
             if position >= self._sift_at and self.blocks:
-                self._sift(run, int(window.size) + 1 if window.per_partition else position + 1)
+                self.sift(run, int(window.size) + 1 if window.per_partition else position + 1)
                 self._sift_at = position + self.worth + len(self)
             return
         if window.by_position:
@@ -191,10 +191,39 @@ class Past(History):
         super().drop(count)
         del self.lasts[:count], self.keys[:count]
 
-    def _sift(self, run: Recognition, most: int) -> None:
-        """Drops all but the last `most` events of each partition, those before the partition's last pause, and those of
-        none, from batches that lose half of theirs. The events of matches that are still to be given stay. O(events ·
-        log events)."""
+    def sift(self, run: Recognition, most: int | None = None) -> None:
+        """Drops the events that no match to come may name from batches that lose half of theirs; the last one stays.
+
+        If the evaluator does not tell them, and `run.by_key`, these are all but the last `most` of each partition,
+        those before its last pause, and those of none. To be called between batches. O(events log events).
+        """
+        if not self.blocks:
+            return
+        named = run.nameable()
+        if named is not None:
+            positions = np.concatenate([np.asarray(batch.positions) for batch in self.blocks])
+            wanted = np.isin(positions, named)
+        elif run.by_key and most is not None:
+            wanted = self._last_of_keys(run, most)
+        else:
+            return
+        wanted[-1] = True
+        before, start = list(zip(self.blocks, self.lasts, self.keys, strict=True)), 0
+        self.drop(len(self.blocks))
+        for batch, last, keys in before:
+            rows = np.flatnonzero(wanted[start : start + len(batch)])
+            start += len(batch)
+            if 2 * len(rows) > len(batch):
+                self.append(batch, last, keys)
+            elif len(rows):
+                part = batch.take(rows)
+                if isinstance(part, Block) and isinstance(batch, Block) and batch.keys:
+                    part.keys = [batch.keys[row] for row in rows.tolist()]
+                self.append(part, last, None if keys is None else keys[rows])
+
+    def _last_of_keys(self, run: Recognition, most: int) -> np.ndarray:
+        """The last `most` events of each partition behind its last pause, and the events of matches that are still to
+        be given: bool (events,)."""
         held = [
             np.array(batch.keys, np.int64) if isinstance(batch, Block) else keys
             for batch, keys in zip(self.blocks, self.keys, strict=True)
@@ -210,18 +239,7 @@ class Past(History):
             positions = np.concatenate([np.asarray(batch.positions) for batch in self.blocks])
             wanted &= positions >= run.partitions.born(keys)
             wanted |= np.isin(positions, run.evaluator.sure)
-        before, start = list(zip(self.blocks, self.lasts, known, strict=True)), 0
-        self.drop(len(self.blocks))
-        for batch, last, own in before:
-            rows = np.flatnonzero(wanted[start : start + len(batch)])
-            start += len(batch)
-            if 2 * len(rows) > len(batch):
-                self.append(batch, last, own)
-            elif len(rows):
-                part = batch.take(rows)
-                if isinstance(part, Block):
-                    part.keys = own[rows].tolist()
-                self.append(part, last, own[rows])
+        return wanted
 
     def of(self, matches: MatchBatch) -> History:
         """The batches with the events of these matches."""

@@ -136,7 +136,8 @@ class Run(Recognition):
         return EngineBatch(events, events.positions, places, keys)
 
     def snapshot(self) -> dict[str, Any]:
-        """All of it, as plain values."""
+        """All of it, as plain values, with the events that matches to come may name."""
+        self.past.sift(self)
         return super().snapshot() | {
             "coordinate": (self.coordinate.last, self.coordinate.kind),
             "reached": self.reached,

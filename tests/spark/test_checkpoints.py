@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -14,8 +15,9 @@ import pytest
 import ceql
 import spaseq
 from spaseq.core.errors import OptionError
-from spaseq.spark import Reading, start, start_tuples, wait
+from spaseq.spark import Reading, match, start, start_tuples, wait
 from spaseq.spark.streaming import checkpoint as checkpoints
+from spaseq.spark.streaming import retasking
 from tests.spark.test_streams import HEAT, _reading
 
 pytestmark = pytest.mark.spark
@@ -28,12 +30,12 @@ TRY = "import fcntl, sys\nfcntl.lockf(open(sys.argv[1], 'w'), fcntl.LOCK_EX | fc
 
 
 def _run(spark: Any, place: Path, streams: dict[str, str], query: Any = HEAT, **more: Any) -> None:
-    words = {"available_now": True, "tasks": 1, **more}
-    wait(start(query, spark, streams, checkpoint=str(place / "state"), output=str(place / "out"), **words))
+    words = {"available_now": True, "tasks": 1, "output": str(place / "out"), **more}
+    wait(start(query, spark, streams, checkpoint=str(place / "state"), **words))
 
 
 def test_a_checkpoint_says_what_it_is_of(tmp_path: Path, spark: Any) -> None:
-    """The same streams, options and settings; lateness, limits and budgets may change."""
+    """The same streams, options and settings; lateness, limits, budgets and tasks may change."""
     for name in ("a", "b"):
         (tmp_path / f"{name}.nq").write_text(_reading(0, 1, 10) + _reading(1, 3, 12))
     streams = {"S": str(tmp_path / "a.nq")}
@@ -42,7 +44,6 @@ def test_a_checkpoint_says_what_it_is_of(tmp_path: Path, spark: Any) -> None:
     for other, more, said in (
         ({"S": str(tmp_path / "b.nq")}, {}, r"begun with sources .*/one.*/a\.nq.*, not .*/b\.nq"),
         (streams, {"time_unit": "ms"}, r"was begun with options .*, not .*\"time_unit\": \"ms\""),
-        (streams, {"tasks": 2}, "was begun with tasks 1, not 2"),
         (streams, {"query": HEAT.replace("20", "9")}, "is of another query"),
     ):  # fmt: skip
         with pytest.raises(OptionError, match=said):
@@ -61,6 +62,61 @@ def test_columns_that_are_read_belong_to_what_a_checkpoint_of_tuples_is_of(tmp_p
     other = spark.readStream.schema("at double, type string").parquet(str(tmp_path / "in"))
     with pytest.raises(OptionError, match=r"was begun with sources .*time at.*bigint.*, not .*double"):
         start_tuples(query, other, **words)
+
+
+@pytest.mark.slow
+def test_tasks_may_change(tmp_path: Path, spark: Any) -> None:
+    """They become more and fewer, and the rows stay those of a batch; a start that says nothing keeps them."""
+    text = "SELECT id, a.time AS at, b.time AS bt WHERE A AS a ; B AS b PARTITION BY [id] WITHIN 40 SECONDS"
+    query, schema = ceql.compile(text), "type string, time long, id long"
+    (tmp_path / "in").mkdir()
+    for number, tasks in enumerate((2, 5, None, 1)):
+        start_at = 20 * number
+        rows = [{"type": "AB"[i % 2], "time": start_at + i, "id": i % 7} for i in range(20)]
+        rows += [{"type": "end", "time": 1000, "id": 1}] * (tasks == 1)
+        (tmp_path / "in" / f"{number}.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        frame = spark.readStream.schema(schema).json(str(tmp_path / "in"))
+        words: dict[str, Any] = {"checkpoint": str(tmp_path / "state"), "output": str(tmp_path / "out")}
+        running = start_tuples(query, frame, available_now=True, tasks=tasks, **words)
+        wait(running)
+        states = [record.stateOperators[0] for record in running.recentProgress if record.stateOperators]
+        assert {state.numShufflePartitions for state in states} == {tasks or 5}
+    expected = spark.read.schema(schema).json(str(tmp_path / "in")).transform(match(text, partitions=2)).collect()
+    found = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(map(str, found)) == sorted(map(str, expected)) != []
+
+
+@pytest.mark.slow
+def test_tasks_of_graphs_may_change(tmp_path: Path, spark: Any) -> None:
+    streams = {"S": str(tmp_path / "*.nq")}
+    for number, tasks in enumerate((2, 1)):
+        (tmp_path / f"{number}.nq").write_text(
+            "".join(_reading(n, n + 2, 14 + n) for n in range(6 * number, 6 * number + 6))
+        )
+        _run(spark, tmp_path, streams, tasks=tasks, reading=Reading(bounded=tasks == 1))
+    found = spark.read.parquet(str(tmp_path / "out")).select("start", "end").toArrow().to_pylist()
+    expected = spaseq.compile(HEAT).run(streams).to_arrow().select(["start", "end"]).to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, expected)) != []
+
+
+@pytest.mark.slow
+def test_tasks_that_cannot_change_yet(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not with an older PySpark; not before a batch that was begun is done."""
+    (tmp_path / "a.nq").write_text(_reading(0, 1, 10) + _reading(1, 3, 12))
+    streams = {"S": str(tmp_path / "*.nq")}
+
+    def fails(frame: Any, number: int) -> None:
+        raise ValueError("no such table")
+
+    _run(spark, tmp_path, streams, output=None, foreach_batch=lambda frame, number: frame.collect())
+    (tmp_path / "b.nq").write_text(_reading(2, 5, 14))
+    with pytest.raises(OptionError, match="no such table"):
+        _run(spark, tmp_path, streams, output=None, foreach_batch=fails)
+    with pytest.raises(OptionError, match=r"begun and is not done(.|\n)*start once with tasks=1"):
+        _run(spark, tmp_path, streams, output=None, foreach_batch=fails, tasks=2)
+    monkeypatch.setattr(retasking, "pyspark_version", lambda: (4, 1))
+    with pytest.raises(OptionError, match=r"has tasks 1, not 2(.|\n)*PySpark 4.2 or later"):
+        _run(spark, tmp_path, streams, output=None, foreach_batch=fails, tasks=2)
 
 
 def test_a_checkpoint_is_one_drivers(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from spaseq.spark import match, start_tuples
 from spaseq.spark.batch.job import explain, matches, run
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.streaming import tuple_stream
-from spaseq.spark.streaming.checkpoint import check_note
+from spaseq.spark.streaming.checkpoint import check_note, read_note
 from spaseq.spark.streaming.graph_stream import StreamWords, stream_matches
 
 
@@ -88,4 +88,4 @@ def test_a_note_of_a_checkpoint_that_is_none(note: str) -> None:
     session = MagicMock()
     session.read.text.return_value.collect.return_value = [(note,)]
     with pytest.raises(OptionError, match="checkpoint there cannot be read: its spaseq is not what was written"):
-        check_note(session, "there", {"query": "SELECT"})
+        check_note("there", read_note(session, "there"), {"query": "SELECT"})

@@ -12,7 +12,7 @@ from spaseq.core.errors import OptionError
 from spaseq.core.snapshot import expect
 from spaseq.core.steps import Step
 from spaseq.language.results.history import Events, Made, Pool
-from spaseq.rdf import GraphEvent
+from spaseq.rdf import GraphEvent, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,7 @@ class Match:
         start, end, positions, bindings, times, numbers = state
         expect(all(type(x) is int for x in (start, end, *positions, *times)), "positions and times of a match")
         expect(type(bindings) is dict and len(positions) == len(times) > 0, "a time for each position")
+        expect(all(isinstance(term, Term) for term in bindings.values()), "terms of the variables")
         return Match(start, end, positions, bindings, times, events(numbers))
 
     @property

@@ -2,8 +2,8 @@
 
 A *bucket* is a coarse key of Spark's state: the evaluation of some windows or some PARTITION BY keys, or of all. Every
 task sends a parcel to every bucket, also an empty one. So each bucket sees the time of every event of every stream, in
-the order of the source, and can work out alone what the whole streamset says: how far each stream has come, which
-events are late, and the place of each instant in the order of all. A parcel is one value to Spark, whatever it holds.
+the order of the source. It can work out alone how far each stream has come, which events are late, and the place of
+each instant in the order of all. A parcel is one value to Spark, whatever it holds.
 """
 
 from __future__ import annotations

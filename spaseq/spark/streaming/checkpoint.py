@@ -1,8 +1,9 @@
 """The folders of a stream, looked at before it starts: whether they can be used, and whose they are.
 
 Spark takes any query with any checkpoint that has the same shape, and would hand one query's state to another. So a
-checkpoint holds a note, `spaseq`, of what must be the same at every start: the query, what it was compiled with, the
-streams with their files or columns, and the number of tasks. And it is one driver's at a time: `locked`.
+checkpoint holds a note, `spaseq`, of what must be the same at every start. That is the query with what it was compiled
+with, the streams with their files or columns, and the number of buckets. It also has the number of tasks, which may
+change (`spaseq.spark.streaming.retasking`). And a checkpoint is one driver's at a time: `locked`.
 """
 
 from __future__ import annotations
@@ -73,34 +74,45 @@ def file_manager(spark: SparkSession, folders: Iterable[str]) -> dict[str, str]:
     return {_MANAGER: _BY_RENAMING} if known else {}
 
 
-def check_note(spark: SparkSession, checkpoint: str, identity: Mapping[str, Any]) -> None:
-    """OptionError where the checkpoint is of another `identity`, naming what differs; a new one is given its note.
+def read_note(spark: SparkSession, checkpoint: str) -> dict[str, Any]:
+    """The note of a checkpoint; an empty one if it is new. OptionError for one that is damaged.
 
     The note is read and written by Spark, which knows the checkpoint's file system also where we do not. It is in place
     as a whole or not at all: one that was begun by a process that died is written anew.
     """
-    place = f"{checkpoint.rstrip('/')}/{_NAME}"
-    now = json.loads(json.dumps(identity))
-    lines = _lines(spark, place)
-    if not lines:
-        note = spark.createDataFrame([(json.dumps(now),)], "value string").coalesce(1)
-        note.write.mode("overwrite").text(place)
-        return
+    lines = _lines(spark, _place(checkpoint))
     try:
-        (line,) = lines
-        before = json.loads(line)
-        if not isinstance(before, dict):
-            raise ValueError(line)
-    except (ValueError, RecursionError):
+        found = json.loads(*lines) if lines else {}
+        if not isinstance(found, dict):
+            raise ValueError(found)
+    except (TypeError, ValueError, RecursionError):
         raise OptionError(
             f"checkpoint {checkpoint} cannot be read: its {_NAME} is not what was written", _ANEW
         ) from None
+    return found
+
+
+def write_note(spark: SparkSession, checkpoint: str, contents: Mapping[str, Any]) -> None:
+    """Writes the note of a checkpoint."""
+    line = spark.createDataFrame([(json.dumps(contents),)], "value string").coalesce(1)
+    line.write.mode("overwrite").text(_place(checkpoint))
+
+
+def check_note(checkpoint: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """OptionError where the note BEFORE is of something else than NOW, naming what differs. `tasks` may differ; an
+    empty note is of anything."""
+    if not before:
+        return
     if before.get("query") != now["query"]:
         raise OptionError(f"checkpoint {checkpoint} is of another query", "a query begins with a folder of its own")
     for name in (*now, *before):
-        if before.get(name) != now.get(name):
+        if name != "tasks" and before.get(name) != now.get(name):
             problem = f"checkpoint {checkpoint} was begun with {name} {_shown(before, name)}, not {_shown(now, name)}"
             raise OptionError(problem, f"go on with the same {name}, or begin with a folder of its own")
+
+
+def _place(checkpoint: str) -> str:
+    return f"{checkpoint.rstrip('/')}/{_NAME}"
 
 
 def _lines(spark: SparkSession, place: str) -> list[str]:
@@ -175,9 +187,9 @@ def _lock(spark: SparkSession, checkpoint: str, file: str) -> Any:
 
 
 def _release_at_end(place: str, held: _Held, query: Any) -> None:
-    with suppress(PySparkException, _java_errors(), OSError):  # `wait` says how it ended
+    with suppress(PySparkException, java_errors(), OSError):  # `wait` says how it ended
         query.awaitTermination()
-    with suppress(_java_errors(), OSError):  # where Java has ended, so has the lock
+    with suppress(java_errors(), OSError):  # where Java has ended, so has the lock
         _release(place, held, query)
 
 
@@ -195,7 +207,7 @@ def _local(path: str) -> str | None:
     return None if parts.scheme not in ("", "file") else parts.path if path.startswith("file:") else path
 
 
-def _java_errors() -> type[Exception]:
+def java_errors() -> type[Exception]:
     """What py4j raises; where it is not installed, as with Spark Connect alone, nothing does."""
     try:
         from py4j.protocol import Py4JError
@@ -213,7 +225,7 @@ def started(checkpoint: str, output: str | None) -> Iterator[None]:
     except PySparkException as error:
         first = str(error).splitlines()[0]
         raise OptionError(f"the query cannot start: {first}", f"look at its format, every and {where}") from None
-    except _java_errors() as error:
+    except java_errors() as error:
         first = str(getattr(error, "java_exception", error)).splitlines()[0]
         raise OptionError(f"the query cannot start: {first}", f"look at its format and at {where}") from None
 

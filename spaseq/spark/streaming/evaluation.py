@@ -29,7 +29,8 @@ _ROWS: Final = 10_000
 
 
 class GraphEvaluation:
-    """See the module. `shape`: of matches and the names of their variables, the rows. `loose`, `idle`: see `Clock`."""
+    """See the module. `shape`: of matches and the names of their variables, the rows. `loose`, `idle`: see `Clock`.
+    `buckets`: how many there are."""
 
     def __init__(
         self,
@@ -41,10 +42,12 @@ class GraphEvaluation:
         *,
         loose: bool = False,
         idle: int = 0,
+        buckets: int = 1,
     ) -> None:
         compiled = query.compiled()
         self._shape = shape
         self._layout = layout
+        self._buckets = buckets
         self._partition = sorted(compiled.checked.partition)
         self._variables = compiled.variables
         self._recogniser = Recogniser(compiled.checked, compiled.program(options.unit), None, keep_events=False)
@@ -110,7 +113,8 @@ class GraphEvaluation:
             yield from self._recogniser.advance(mark)
 
     def _identity(self) -> dict[str, str]:
-        return {"language": "SPAseq on Spark", **self._recogniser.identity(), "streams": self._clock.identity()}
+        return {"language": "SPAseq on Spark", **self._recogniser.identity(), "streams": self._clock.identity(),
+                "buckets": str(self._buckets)}  # fmt: skip
 
     def snapshot(self) -> bytes:
         """The state between two batches."""

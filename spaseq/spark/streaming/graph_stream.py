@@ -37,7 +37,7 @@ from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.knowledge_join import attach_knowledge
 from spaseq.spark.streaming.processor import evaluated
-from spaseq.spark.streaming.starting import Sink, begin, use_rocks
+from spaseq.spark.streaming.starting import Place, Sink, begin, use_rocks
 
 
 class StreamWords(QueryWords, total=False):
@@ -45,6 +45,7 @@ class StreamWords(QueryWords, total=False):
 
     reading: Reading | None
     tasks: int | None
+    buckets: int | None
     terms: str
     idle: Duration
 
@@ -76,10 +77,14 @@ def start(
     Raises OptionError where the checkpoint or the output cannot be used. Errors while it runs stop the query:
     `wait` raises them as they are.
     """
-    frame = stream_matches(query, spark, streams, kb, **words)
+    place = Place.of(spark, checkpoint)
+    tasks = place.tasks(spark, words.get("tasks"))
+    buckets = place.buckets(tasks)
+    own: StreamWords = {**words, "tasks": tasks, "buckets": buckets}
+    frame = stream_matches(query, spark, streams, kb, **own)
     compiled = compile_query(query) if isinstance(query, str) else query
     where = Sink(output, format, foreach_batch, every, available_now, sink or {})
-    return begin(frame, where, checkpoint, words.get("tasks"), _identity(compiled, streams, words))
+    return begin(frame, where, place, tasks, {**_identity(compiled, streams, words), "buckets": buckets})
 
 
 def _identity(query: Query, streams: Streams, words: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,6 +112,7 @@ def stream_matches(
     format: str | None = None,
     reading: Reading | None = None,
     tasks: int | None = None,
+    buckets: int | None = None,
     terms: str = "text",
     idle: Duration = 0,
     **words: Unpack[QueryWords],
@@ -118,7 +124,8 @@ def stream_matches(
         streams: files, named by globs, that come and perhaps grow, or a streaming DataFrame
             (`spaseq.spark.ingest.frames`).
         reading: how files come, and limits.
-        tasks: how many tasks read, and how many buckets hold state, where the query may be cut; fixed by the
+        tasks: how many tasks read.
+        buckets: how many hold state, where the query may be cut; by default as many. `start` keeps to the number of the
             checkpoint's first run.
         terms: the form of terms, as for `spaseq.spark.match`.
         idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
@@ -131,7 +138,7 @@ def stream_matches(
     query = compile_query(query) if isinstance(query, str) else query
     options = QueryOptions.of(format, **words).of_query(query)
     shape = PlacedRows(terms)
-    found = _found(query, spark, streams, kb, options, shape, reading or Reading(), tasks, idle)
+    found = _found(query, spark, streams, kb, options, shape, reading or Reading(), tasks, buckets, idle)
     names = match_table([], query.variables).schema.names[4:]
     time = F.element_at("times", -1).alias("time")
     variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
@@ -149,12 +156,12 @@ def stream_rows_over_quads(
     shape = MatchRows(terms, time_type(given), options.events.unit, positions=False)
     spark = given.frames[0].sparkSession
     use_rocks(spark)
-    return _found(query, spark, quads, kb, options, shape, Reading(), partitions, idle)
+    return _found(query, spark, quads, kb, options, shape, Reading(), partitions, None, idle)
 
 
 def _found(
     query: Query, spark: SparkSession, streams: Streams, kb: Any, options: QueryOptions, shape: PlacedRows | MatchRows,
-    reading: Reading, tasks: int | None, idle: Duration,
+    reading: Reading, tasks: int | None, buckets: int | None, idle: Duration,
 ) -> DataFrame:  # fmt: skip
     """The rows of the matches, in a shape."""
     count = tasks or task_count(spark)
@@ -170,12 +177,14 @@ def _found(
         settled = settled_by_names(options.events, sources)
         Input(sources, options.events, settled, query.compiled.timed).check()
         events = parts_of_files(spark, sources, settled, reading, count)
-    cut = _cut(query, layout, settled, count)
+    cut = _cut(query, layout, settled, buckets or count)
     parcels = send_parcels(events, text, layout, cut, graphs, reader)
     if layout.joined:
         parcels = attach_knowledge(parcels, text, layout, cut, sides, count)
-    quiet, loose = length_of("idle", idle), is_frames(streams)
-    make = partial(GraphEvaluation, text, layout, settled, len(feeds), shape, loose=loose, idle=quiet)
+    make = partial(
+        GraphEvaluation, text, layout, settled, len(feeds), shape, loose=is_frames(streams),
+        idle=length_of("idle", idle), buckets=len(cut.buckets),
+    )  # fmt: skip
     return evaluated(parcels, make, shape.table(query.variables), cut.buckets[0])
 
 
@@ -196,12 +205,12 @@ def columns_of(frame: DataFrame) -> str:
     return str(frame.schema.simpleString())
 
 
-def _cut(query: Query, layout: Layout, options: StreamOptions, tasks: int) -> Cut:
-    """The buckets of a query: as many as tasks where its windows or keys are separate, else one."""
+def _cut(query: Query, layout: Layout, options: StreamOptions, buckets: int) -> Cut:
+    """The buckets of a query: so many where its windows or keys are separate, else one."""
     window = query.compiled.window(options.unit)
     merges = not set(query.checked.partition) <= set(query.variables)  # matches of several keys may be equal
     by_key = layout.by_key and not merges
     by_window = layout.by_window and options.time != ARRIVAL and not (layout.by_key and not by_key)
     if not (by_key or by_window):
         return Cut((0,), False, Window("none"))
-    return Cut(tuple(spread(tasks)), by_key, window if by_window else Window("none"))
+    return Cut(tuple(spread(buckets)), by_key, window if by_window else Window("none"))

@@ -33,7 +33,7 @@ _MATCH: Final = 0
 _COUNT: Final = 1
 _MARK: Final = 16
 _ROWS: Final = 10_000
-_KEPT: Final = 64
+_KEPT: Final = 128
 
 
 class Evaluation(Protocol):

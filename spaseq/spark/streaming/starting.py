@@ -6,6 +6,7 @@ that is killed and started again goes on where it was, and into file sinks each 
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,10 +25,20 @@ from spaseq.core.errors import OptionError
 from spaseq.core.events.places import whole_name
 from spaseq.spark.session.connecting import is_connect, task_count
 from spaseq.spark.session.failures import carried_batches, clear_errors
-from spaseq.spark.streaming.checkpoint import check_folder, check_note, file_manager, locked, started, unusable
+from spaseq.spark.streaming.checkpoint import (
+    check_folder,
+    check_note,
+    file_manager,
+    locked,
+    read_note,
+    started,
+    unusable,
+    write_note,
+)
 from spaseq.spark.streaming.processor import COUNTERS
+from spaseq.spark.streaming.retasking import divide_anew
 
-__all__ = ["Sink", "begin", "progress", "use_rocks", "wait"]
+__all__ = ["Place", "Sink", "begin", "progress", "use_rocks", "wait"]
 
 _STORE: Final = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -75,20 +86,39 @@ def use_rocks(spark: SparkSession) -> None:
         _LOG.info(f"{_STORE} is set to that of RocksDB, which a stream with state of ours needs")
 
 
-def begin(
-    frame: DataFrame, sink: Sink, checkpoint: str, tasks: int | None, identity: Mapping[str, Any]
-) -> StreamingQuery:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A checkpoint and its note, as it was before this start. The note has the number of buckets, and that of tasks if
+    a start asks for none."""
+
+    checkpoint: str
+    before: Mapping[str, Any]
+
+    @staticmethod
+    def of(spark: SparkSession, checkpoint: str) -> Place:
+        """OptionError where the checkpoint cannot be used."""
+        if not is_connect(spark):  # as this process names it: Java may stand in another folder
+            checkpoint = whole_name(checkpoint)
+            check_folder("checkpoint", checkpoint)
+        with started(checkpoint, None):
+            return Place(checkpoint, read_note(spark, checkpoint))
+
+    def tasks(self, spark: SparkSession, tasks: int | None) -> int:
+        return int(tasks or self.before.get("tasks") or task_count(spark))
+
+    def buckets(self, least: int) -> int:
+        return int(self.before.get("buckets", least))
+
+
+def begin(frame: DataFrame, sink: Sink, place: Place, tasks: int, identity: Mapping[str, Any]) -> StreamingQuery:
     """Start what a streaming DataFrame of matches says. `identity`: what it is of. See `start`."""
-    if not is_connect(frame.sparkSession):  # as this process names them: Java may stand in another folder
-        checkpoint = whole_name(checkpoint)
+    checkpoint = place.checkpoint
+    if not is_connect(frame.sparkSession):
         sink = sink if sink.folder is None else replace(sink, output=whole_name(sink.folder))
     output, format = sink.output, sink.format
     if (output is None) == (sink.foreach_batch is None):
         raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
     spark = frame.sparkSession
-    if not is_connect(spark):
-        check_folder("checkpoint", checkpoint)
-    count = tasks or task_count(spark)
     if format == "csv":  # it has no lists
         lists = {field.name for field in frame.schema if isinstance(field.dataType, ArrayType)}
         frame = frame.select(*(F.to_json(name).alias(name) if name in lists else name for name in frame.columns))
@@ -105,19 +135,32 @@ def begin(
         writer = writer.foreachBatch(carried_batches(sink.foreach_batch, unusable))
     with started(checkpoint, output):
         files = file_manager(spark, [checkpoint, *([] if sink.folder is None else [sink.folder])])
-    with _configured(spark, count, files), started(checkpoint, output), clear_errors():
+    with _configured(spark, tasks, files), started(checkpoint, output), clear_errors():
         if sink.available_now:
             writer = writer.trigger(availableNow=True)
         elif sink.every is not None:
             writer = writer.trigger(processingTime=sink.every)
-        return locked(spark, checkpoint, partial(_begun, spark, writer, checkpoint, {**identity, "tasks": count}))
+        return locked(
+            spark, checkpoint, partial(_begun, writer, spark, place, sink.folder, {**identity, "tasks": tasks})
+        )
 
 
 def _begun(
-    spark: SparkSession, writer: DataStreamWriter, checkpoint: str, identity: Mapping[str, Any]
+    writer: DataStreamWriter, spark: SparkSession, place: Place, folder: str | None, identity: Mapping[str, Any]
 ) -> StreamingQuery:
-    """The query, started once the checkpoint is known to be its own."""
-    check_note(spark, checkpoint, identity)
+    """The query, started once the checkpoint is known to be its own, and its state is divided for its tasks."""
+    checkpoint, now = place.checkpoint, json.loads(json.dumps(identity))
+    before = read_note(spark, checkpoint)  # again, as another driver may have had it until now
+    check_note(checkpoint, before, now)
+    if before.get("tasks", now["tasks"]) != now["tasks"]:
+        write_note(spark, checkpoint, {**now, "tasks": None})  # if this process dies, the next one begins here again
+        try:
+            divide_anew(spark, checkpoint, folder, before["tasks"], now["tasks"])
+        except OptionError:
+            write_note(spark, checkpoint, before)
+            raise
+    if before != now:
+        write_note(spark, checkpoint, now)
     return writer.start()
 
 

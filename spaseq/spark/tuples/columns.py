@@ -106,9 +106,8 @@ def _time_type(layout: Layout, options: EventOptions) -> pa.DataType:
 
 
 def has_dates(layout: Layout) -> bool:
-    """True if the times of the tuples are dates, or texts of dates, not numbers."""
-    kind = layout.times[0]
-    return kind is not None and not isinstance(kind, NumericType)
+    """True if the times of some stream are dates, or texts of dates, not numbers: then rows show dates, as locally."""
+    return any(kind is not None and not isinstance(kind, NumericType) for kind in layout.times)
 
 
 def _are_counted(query: TupleQuery, tables: Mapping[str, pa.Table], options: EventOptions) -> bool:

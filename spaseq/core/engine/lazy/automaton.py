@@ -191,6 +191,7 @@ class Automaton:
                 taken = [part.low, part.high, *part.columns.values()]
                 there = all(((c >= space.rows.base) & (c < space.rows.end)).all() for c in taken)
                 expect(there and part.columns.keys() == where, "instances over events that are kept")
+                expect(part.seen.keys() == set(self._wanted_leaves(where)), "the events tried for each leaf that waits")
         self._asked = dict(state["asked"])
         expect(set(state["root"]) == set(leaves) and self.waiting.keys() <= self._asked.keys(), "all leaves")
         self._root_seen = {leaf: array(seen, "leaves") for leaf, seen in state["root"].items()}

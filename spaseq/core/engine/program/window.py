@@ -327,6 +327,13 @@ class Lows:
             for key in keys.tolist():
                 self.recent.pop(key, None)
 
+    def keep(self, starts: np.ndarray) -> None:
+        """Forgets the events that are none of `starts`, as first live starts are only compared with those of runs. Of a
+        window that tumbles the first event stays, which begins it."""
+        if self.times is not None and not self.window.tumbles:
+            kept = np.isin(self.positions, starts)
+            self.times, self.positions = self.times[kept], self.positions[kept]
+
     def snapshot(self) -> dict[str, Any]:
         """The events that windows to come may still hold, as plain values."""
         return {"times": self.times, "positions": self.positions, "recent": self.recent}

@@ -67,6 +67,11 @@ class Recognition:
         """Ends the runs of these partitions, as `spaseq.core.engine.runs.evaluation.Pushed.forget` does."""
         return (self.door if self.entered and self.door is not None else self.evaluator).forget(numbers)
 
+    def nameable(self) -> np.ndarray | None:
+        """The events that matches to come may name, as of `spaseq.core.engine.runs.evaluation.Pushed`; None also if the
+        door is at work."""
+        return None if self.entered else self.evaluator.nameable()
+
     # Single events
 
     def open_door(self) -> Single | SingleWaiting | None:

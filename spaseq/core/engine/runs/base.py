@@ -267,5 +267,5 @@ class Run(ABC):
     def cell_lows(self) -> np.ndarray:
         """The first live start of each cell of the arena, by its partition: int64 (cells,)."""
         live, lows = self.live(), np.zeros(len(self._arena.cells), np.int64)
-        lows[live.cells] = live.lows[live.keys]
-        return lows
+        lows[live.cells] = np.maximum(live.lows, live.floors)[live.keys]
+        return np.maximum(lows, self._arena.st[k.FLOOR]) if self._consume == k.CONSUME_ANY else lows

@@ -67,6 +67,11 @@ class Pushed(ABC):
         """The events of matches that `forget` made sure, and that are not given yet: positions, int64 (n,)."""
         return np.zeros(0, np.int64)
 
+    def nameable(self) -> np.ndarray | None:
+        """The events that matches to come may name, between two batches: positions, int64 (n,), each once, with others
+        among them. None if an evaluator does not tell them."""
+        return None
+
     @abstractmethod
     def close(self) -> Iterator[MatchBatch]:
         """The matches that the end of the stream completes, a part at a time: those that only waited for their windows

@@ -37,6 +37,7 @@ from spaseq.core.engine.runs.row_sets import RegisterRun
 from spaseq.core.engine.runs.shape_tables import Shapes
 from spaseq.core.engine.runs.shaped import ShapedRun
 from spaseq.core.errors import BudgetExceeded
+from spaseq.core.integers import apart
 from spaseq.core.jit import attempt_rows
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import expect
@@ -167,14 +168,30 @@ class Evaluator(Evaluation):
     @property
     def is_full(self) -> bool:
         """True if `compact` is due, because there may be many nodes that neither runs nor roots need. This happens if
-        windows differ between partitions and roots are kept, which the kernels cannot see while they run."""
-        return self.run.compacts_between and self._arena.live_nodes >= 2 * self._compacted + _FEW_NODES
+        windows differ between partitions and roots are kept, which the kernels cannot see while they run. It happens
+        without a window, too, if runs end by CONSUME or AFTER MATCH."""
+        between = self.run.compacts_between or not self.program.window.is_bounded
+        return between and self._arena.live_nodes >= 2 * self._compacted + _FEW_NODES
 
     def compact(self) -> None:
-        """To be called between batches. O(nodes + roots)."""
-        assert self.ending is not None
-        self.ending.compact(self._arena, self.run.cell_lows())
+        """Drops the nodes that neither runs nor roots need. To be called between batches. O(capacity + roots)."""
+        self.run.drop_dead()
+        lows = np.maximum(self.run.cell_lows(), self.low)
+        if self.ending is None or self.ending.roots is None:
+            self._arena.compact(lows)
+        else:
+            self.ending.compact(self._arena, lows)
         self._compacted = self._arena.live_nodes
+
+    def nameable(self) -> np.ndarray:
+        self.compact()
+        arena = self._arena
+        handles = np.arange(arena.st[k.OLDEST], arena.st[k.TAIL])
+        parts = [arena.nodes[handles & (len(arena.nodes) - 1), k.POS], arena.cells[:, k.HEAD_MAX]]
+        if self.ending is not None:
+            matches, _ = self.ending.waiting
+            parts += [matches.start, matches.end, *([] if self.ending.roots is not None else [matches.positions])]
+        return apart(np.concatenate(parts))
 
     def _truth(self, batch: Batch) -> np.ndarray:
         """The truth of each predicate at each event, or at those at which it may matter: bool (predicates, n)."""
@@ -259,7 +276,9 @@ class Evaluator(Evaluation):
 
     def snapshot(self) -> dict[str, Any]:
         """The state of the evaluation as plain values and the front end's rows; `restore` goes on from it."""
-        self.run.drop_dead()
+        named = self.nameable()
+        if self.lows is not None and self.program.choice.selection is not Selection.MAX:  # it has starts of rivals, too
+            self.lows.keep(named)
         return {
             "arena": self._arena.snapshot(),
             "alphabet": self.alphabet.vectors,
