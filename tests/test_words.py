@@ -9,13 +9,13 @@ import pytest
 from tests.support.prose import KINDS, Place, docstrings, paragraphs, places, sentences
 
 LIMITS = {
-    "long sentence": 56,
+    "long sentence": 54,
     "question": 97,
-    "where": 43,
+    "where": 42,
     "whoever": 5,
     "who": 6,
     "told": 18,
-    "participle": 319,
+    "participle": 318,
 }
 """Kind -> its places today. A change that mends some lowers the number here."""
 

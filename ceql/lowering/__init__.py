@@ -8,6 +8,7 @@
 * `rounds`: Conditions that read events before the one at hand: `b.price < PREV(b.price)`, `c.price > b[0].price`.
 * `disjunctions`: The ORs of a FILTER: the number of alternatives they stand for, and conditions that take the place of
   many.
+* `parts`: The parts of a formula on their way to a pattern.
 * `lower`: Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
 * `passing`: The events that each step and loop of a query passes over, in words.
 * `advice`: Parts of a query that are probably not meant, though they can be run.

@@ -23,18 +23,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ceql.expressions.predicates import Satisfies, StreamIs, TypeIs
-from ceql.guards.aggregates import named_by
+from ceql.expressions.predicates import Satisfies
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
 from ceql.lowering.partition_keys import infer_keys
+from ceql.lowering.parts import Alternative, Part, Pending, atom_of, takes_one_event, with_mark
 from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
 from ceql.lowering.taken import size, taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
-from ceql.semantics.scopes import defined_names, is_between, without_ending
+from ceql.semantics.scopes import is_between, without_ending
 from ceql.syntax import ast
-from ceql.syntax.walk import aggregates_of, is_plain, reads_earlier
+from ceql.syntax.walk import is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
 from spaseq.core.engine import AfterMatch, Choice, Consume, Selection, Settings, Window
@@ -49,7 +49,7 @@ from spaseq.core.pattern import (
     skips_till_next,
     told_by_positions,
 )
-from spaseq.core.trees import mapped, walk
+from spaseq.core.trees import walk
 
 _DEFAULT: Final = Settings()
 
@@ -162,54 +162,6 @@ def _guards(node: Pattern) -> Iterator[Guard]:
             yield part.guard
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A condition that names variables of a wider scope, `outside`, and is to be placed there. `inside` are the fresh
-    names of the variables of its own formula."""
-
-    condition: ast.Condition
-    outside: frozenset[str]
-    inside: frozenset[str]
-    span: Span
-
-    @property
-    def aggregates_inside(self) -> bool:
-        """True if an aggregate ranges over events of its own formula."""
-        return any(named_by(call) in self.inside for call in aggregates_of(self.condition))
-
-
-@dataclass(frozen=True, slots=True)
-class _Alternative:
-    """One alternative that a NOT forbids: an event that satisfies `predicates` and, together with earlier events,
-    `conditions`. `names` are the variables that it takes."""
-
-    predicates: frozenset[Predicate]
-    names: frozenset[str]
-    conditions: tuple[Leaf, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A formula's pattern, the variables it defines, and the conditions still to be placed around a wider scope.
-    `alternatives`: how often an event type of the formula is written out in the pattern, at most, because of ORs in
-    FILTERs."""
-
-    pattern: Pattern
-    defined: frozenset[str]
-    pending: tuple[_Pending, ...] = ()
-    alternatives: int = 1
-
-
-def _is_event(node: ast.Formula) -> bool:
-    """True if a formula takes one event."""
-    match node:
-        case ast.As(child) | ast.Filter(child):
-            return _is_event(child)
-        case ast.Either(left, right):
-            return _is_event(left) and _is_event(right)
-    return isinstance(node, ast.EventType)
-
-
 class _Lowering:
     def __init__(self, text: str, source: str, settings: Settings) -> None:
         self.text = text
@@ -229,10 +181,10 @@ class _Lowering:
 
     # Formulas
 
-    def formula(self, node: ast.Formula) -> _Part:
+    def formula(self, node: ast.Formula) -> Part:
         match node:
             case ast.EventType():
-                return _atom(node)
+                return atom_of(node)
             case ast.As(child, variable):
                 part = self.formula(child)
                 named = algebra.As(part.pattern, variable.text)
@@ -258,12 +210,12 @@ class _Lowering:
             case ast.Without(child):
                 alternatives, _ = self.alternatives(child, frozenset())
                 none_of = NoneOf(frozenset(a.predicates for a in alternatives))
-                return _Part(algebra.Atom(frozenset((none_of,)), frozenset(("#other",))), frozenset())
+                return Part(algebra.Atom(frozenset((none_of,)), frozenset(("#other",))), frozenset())
             case ast.Conjunction((first_child, *rest)):
                 return self.conjunction(first_child, rest, node.span)
         raise InternalError(f"no pattern for {type(node).__name__}")
 
-    def rounds(self, node: ast.Repeat) -> _Part:
+    def rounds(self, node: ast.Repeat) -> Part:
         part = self.formula(node.child)
         low, high = node.low, node.high
         if high != 1:
@@ -293,7 +245,7 @@ class _Lowering:
         pattern = algebra.repeat(part.pattern, low, high, node.skip, preference, until)
         return dataclasses.replace(part, pattern=pattern)
 
-    def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> _Part:
+    def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> Part:
         part = self.one_of_several(first)
         for child in rest:
             other = self.one_of_several(child)
@@ -302,7 +254,7 @@ class _Lowering:
             part = self.joined(algebra.And(part.pattern, other.pattern), part, other)
         return part
 
-    def one_of_several(self, child: ast.Formula) -> _Part:
+    def one_of_several(self, child: ast.Formula) -> Part:
         if isinstance(child, ast.Without):
             raise self.misplaced(child, "in a conjunction")
         return self.formula(child)
@@ -340,10 +292,10 @@ class _Lowering:
             "NOT stands between two parts (A; NOT B; C) or at the end of the query; (NOT B) AS n is one event, not a B",
         )
 
-    def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> _Part:
+    def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> Part:
         """`left ; NOT absent ; right`, or joined by `->`."""
         first, second = self.formula(left), self.formula(right)
-        if not _is_event(absent):
+        if not takes_one_event(absent):
             between = algebra.Sequence(first.pattern, second.pattern, skip, never=self.never(absent, skip))
             return self.joined(between, first, second)
         later = second.defined - first.defined
@@ -379,7 +331,7 @@ class _Lowering:
             raise self.unsupported("-> in a NOT of more than one event", node.span, "join its events by ; or :")
         return part.pattern
 
-    def guard_of(self, alternative: _Alternative, mark: str, left: Pattern) -> Guard | None:
+    def guard_of(self, alternative: Alternative, mark: str, left: Pattern) -> Guard | None:
         """The conditions of an alternative as one guard, in which its event's variable is `mark`; None without
         conditions."""
         leaves = alternative.conditions
@@ -393,7 +345,7 @@ class _Lowering:
         together = functools.reduce(ast.And, conditions)
         return Guard(together, frozenset((mark,)).union(*outside))
 
-    def denied(self, alternative: _Alternative, mark: str, left: Pattern, right: Pattern) -> Guard:
+    def denied(self, alternative: Alternative, mark: str, left: Pattern, right: Pattern) -> Guard:
         """The guard that an alternative's conditions, some on events behind the NOT, are not all true of any event that
         lies between. Each of their other variables takes one event: for several, no event would be the one."""
         leaves = alternative.conditions
@@ -408,7 +360,7 @@ class _Lowering:
         untrue = ast.IsNull(ast.Case((together,), (ast.Truth(True),)))
         return Guard(rename(untrue, dict.fromkeys(alternative.names, mark)), names | {mark})
 
-    def absent_at_the_end(self, node: ast.Without, part: _Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
+    def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
         pattern. The pattern is `φ ; ψ` of those alternatives of ψ that have conditions on φ; None if none has."""
         alternatives, number = self.alternatives(node.child, part.defined)
@@ -449,7 +401,7 @@ class _Lowering:
         problem = f"{what} do not go together"
         return UnsupportedFeature(problem, text=self.text, span=span, source=self.source, hint=hint)
 
-    def followed(self, pattern: Pattern, related: Iterable[_Alternative], mark: str) -> Pattern:
+    def followed(self, pattern: Pattern, related: Iterable[Alternative], mark: str) -> Pattern:
         """`pattern`, and the first event behind it, of each of the alternatives, that the condition holds with: later
         ones call off nothing that is not off."""
         found: list[Pattern] = []
@@ -461,7 +413,7 @@ class _Lowering:
             found.append(algebra.Correlate(both, guard.variables, guard))
         return functools.reduce(algebra.Or, found)
 
-    def refuse_untold(self, alternative: _Alternative, pattern: Pattern, query: ast.Query) -> None:
+    def refuse_untold(self, alternative: Alternative, pattern: Pattern, query: ast.Query) -> None:
         """Refuse a query if the positions of a match do not determine the events of the condition's variables, or if
         SELECT leaves one of them out. The reason: a match is compared with the events behind it by its positions."""
         leaf = alternative.conditions[0]
@@ -480,19 +432,19 @@ class _Lowering:
                 "SELECT * shows all of them, as does a SELECT that names each",
             )
 
-    def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], int]:
+    def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[Alternative], int]:
         """The alternatives that a NOT forbids, and a fresh number for the name of its event. Conditions may name
         `known`, the variables of the part before the NOT."""
         found, _ = self.single_events(node, known)
         return found, next(self.fresh)
 
-    def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[_Alternative], frozenset[str]]:
+    def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[Alternative], frozenset[str]]:
         """The alternatives that a NOT forbids, and the variables that they define together."""
         match node:
             case ast.EventType():
-                atom = _atom(node).pattern
+                atom = atom_of(node).pattern
                 assert isinstance(atom, algebra.Atom)
-                return [_Alternative(atom.predicates, atom.variables)], atom.variables
+                return [Alternative(atom.predicates, atom.variables)], atom.variables
             case ast.As(child, variable):
                 found, defined = self.single_events(child, known)
                 name = variable.text
@@ -509,8 +461,8 @@ class _Lowering:
         )
 
     def restrict_events(
-        self, found: list[_Alternative], defined: frozenset[str], test: Test, known: frozenset[str]
-    ) -> list[_Alternative]:
+        self, found: list[Alternative], defined: frozenset[str], test: Test, known: frozenset[str]
+    ) -> list[Alternative]:
         match test:
             case All(left, right):
                 return self.restrict_events(self.restrict_events(found, defined, left, known), defined, right, known)
@@ -527,8 +479,8 @@ class _Lowering:
                 return [self.restrict_event(a, defined, test, known) for a in found]
 
     def restrict_event(
-        self, event: _Alternative, defined: frozenset[str], leaf: Leaf, known: frozenset[str]
-    ) -> _Alternative:
+        self, event: Alternative, defined: frozenset[str], leaf: Leaf, known: frozenset[str]
+    ) -> Alternative:
         outside = leaf.variables - defined
         if not outside <= known:
             names = ", ".join(sorted(outside - known))
@@ -549,11 +501,11 @@ class _Lowering:
         predicate = Satisfies(owned(leaf.condition, None))
         return dataclasses.replace(event, predicates=event.predicates | {predicate})
 
-    def joined(self, pattern: Pattern, first: _Part, second: _Part) -> _Part:
+    def joined(self, pattern: Pattern, first: Part, second: Part) -> Part:
         alternatives = max(first.alternatives, second.alternatives)
-        return self.settle(_Part(pattern, first.defined | second.defined, first.pending + second.pending, alternatives))
+        return self.settle(Part(pattern, first.defined | second.defined, first.pending + second.pending, alternatives))
 
-    def settle(self, part: _Part) -> _Part:
+    def settle(self, part: Part) -> Part:
         """Places the pending conditions whose variables the part defines around its pattern."""
         pattern, waiting = part.pattern, []
         for pending in part.pending:
@@ -564,7 +516,7 @@ class _Lowering:
                 waiting.append(pending)
         return dataclasses.replace(part, pattern=pattern, pending=tuple(waiting))
 
-    def refuse_across_rounds(self, part: _Part) -> None:
+    def refuse_across_rounds(self, part: Part) -> None:
         for pending in part.pending:
             if pending.aggregates_inside:
                 raise self.unsupported(
@@ -579,7 +531,7 @@ class _Lowering:
 
     # Filters
 
-    def filter(self, part: _Part, test: Test, span: Span) -> _Part:
+    def filter(self, part: Part, test: Test, span: Span) -> Part:
         """`part` under a whole FILTER, whose place is `span`."""
         scope = Scope(part.defined, lambda variable: taken(part.pattern, variable)[1] <= 1)
         test = as_single_events(test, scope)
@@ -597,7 +549,7 @@ class _Lowering:
         self.refuse_alternatives(part.alternatives * count(test), span)
         return self.filtered(part, test)
 
-    def filtered(self, part: _Part, test: Test) -> _Part:
+    def filtered(self, part: Part, test: Test) -> Part:
         match test:
             case All(left, right):
                 return self.filtered(self.filtered(part, left), right)
@@ -605,11 +557,11 @@ class _Lowering:
                 first, second = self.filtered(part, left), self.filtered(part, right)
                 pending = tuple(dict.fromkeys(first.pending + second.pending))
                 alternatives = first.alternatives + second.alternatives
-                return _Part(algebra.Or(first.pattern, second.pattern), part.defined, pending, alternatives)
+                return Part(algebra.Or(first.pattern, second.pattern), part.defined, pending, alternatives)
             case Leaf(condition, variables, span):
                 return self.restricted(part, condition, variables, span)
 
-    def restricted(self, part: _Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> _Part:
+    def restricted(self, part: Part, condition: ast.Condition, variables: frozenset[str], span: Span) -> Part:
         outside = variables - part.defined
         if not outside and not skips_till_next(part.pattern):
             condition = decided_in_order(condition, part.pattern)
@@ -624,7 +576,7 @@ class _Lowering:
         pattern = algebra.Correlate(part.pattern, variables, Guard(condition, variables))
         return dataclasses.replace(part, pattern=pattern)
 
-    def at_events(self, part: _Part, condition: ast.Condition, span: Span) -> _Part:
+    def at_events(self, part: Part, condition: ast.Condition, span: Span) -> Part:
         """Gives the events at which a condition that reads earlier events is tested a fresh name, and takes note of
         it."""
         anchor = tested_at(condition)
@@ -637,9 +589,9 @@ class _Lowering:
             raise self.unsupported(anchor.problem, span, anchor.hint)
         mark = f"{anchor}#{next(self.fresh)}"
         self.before[at_events(condition, anchor, mark)] = span
-        return dataclasses.replace(part, pattern=_mark(part.pattern, anchor, mark))
+        return dataclasses.replace(part, pattern=with_mark(part.pattern, anchor, mark))
 
-    def with_rounds(self, part: _Part) -> _Part:
+    def with_rounds(self, part: Part) -> Part:
         """The whole formula under its conditions that read earlier events."""
         pattern = part.pattern
         both = [n for n in walk(pattern) if isinstance(n, algebra.And) and skips_till_next(n)]
@@ -652,8 +604,8 @@ class _Lowering:
         return dataclasses.replace(part, pattern=pattern)
 
     def deferred(
-        self, part: _Part, condition: ast.Condition, inside: frozenset[str], outside: frozenset[str], span: Span
-    ) -> _Part:
+        self, part: Part, condition: ast.Condition, inside: frozenset[str], outside: frozenset[str], span: Span
+    ) -> Part:
         """Gives the events of the condition's variables fresh names, and leaves the condition pending."""
         number = next(self.fresh)
         pattern = part.pattern
@@ -663,28 +615,6 @@ class _Lowering:
         else:
             marks = {v: f"{v}#{number}" for v in sorted(inside)}
             for variable, mark in marks.items():
-                pattern = _mark(pattern, variable, mark)
-        pending = _Pending(rename(condition, marks), outside, frozenset(marks.values()), span)
+                pattern = with_mark(pattern, variable, mark)
+        pending = Pending(rename(condition, marks), outside, frozenset(marks.values()), span)
         return dataclasses.replace(part, pattern=pattern, pending=(*part.pending, pending))
-
-
-def _atom(node: ast.EventType) -> _Part:
-    name, stream = node.name, node.stream
-    variables, predicates = defined_names(node), frozenset[Predicate](() if node.every else (TypeIs(name),))
-    if stream is not None:
-        predicates |= {StreamIs(stream.text)}
-    return _Part(algebra.Atom(predicates, variables), variables)
-
-
-def _mark(node: Pattern, variable: str, mark: str) -> Pattern:
-    """The pattern in which the variable `mark` takes the events that `variable` takes."""
-
-    def change(part: Pattern) -> Pattern:
-        match part:
-            case algebra.Atom(_, variables) if variable in variables:
-                return dataclasses.replace(part, variables=variables | {mark})
-            case algebra.As(_, name) if name == variable:
-                return algebra.As(part, mark)
-        return part
-
-    return mapped(node, change)

@@ -18,6 +18,7 @@ from spaseq.core.events import EventOptions, TupleWords
 from spaseq.rdf import EventWords, StreamOptions
 from spaseq.spark import match, start_tuples
 from spaseq.spark.batch.job import explain, matches, run
+from spaseq.spark.front import MatchWords
 from spaseq.spark.session.options import QueryOptions, QueryWords
 from spaseq.spark.streaming import tuple_stream
 from spaseq.spark.streaming.checkpoint import check_note, read_note
@@ -37,8 +38,10 @@ def test_type_checkers_know_every_keyword() -> None:
     assert set(StreamWords.__annotations__) == set(QueryWords.__annotations__) | _keywords(stream_matches) - {"format"}
     words = {field.name for field in fields(EventOptions)} - {"from_arrival", "by_type"} | {"time_column", "time_from"}
     assert set(TupleWords.__annotations__) == words
-    own = _keywords(match) - {"cut", "partitions", "positions"} | {"tasks"}
+    own = _keywords(match) - {"cut", "partitions", "positions", "kb", "terms"} | {"tasks"}
     assert set(tuple_stream.StreamWords.__annotations__) == words | own
+    of_graphs = set(QueryWords.__annotations__) - {"options", "event_by", "malformed"}
+    assert set(MatchWords.__annotations__) == words | of_graphs
 
 
 def test_keywords_make_the_value() -> None:
