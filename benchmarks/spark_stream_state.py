@@ -139,7 +139,7 @@ class Stream:
         self.processors = []
         for store in self.stores:
             each = Processor(partial(TupleEvaluation, job, clock), f"{id(self)}", job.schema, 0)
-            each.init(store)  # type: ignore[arg-type]
+            each.init(store)
             self.processors.append(each)
         self.rows = 0
 

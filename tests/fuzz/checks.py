@@ -529,7 +529,7 @@ def _snapshot(given: Input) -> str:
 
 
 def _note(given: Input) -> str:
-    from spaseq.spark.streaming.checkpoint import check_note
+    from spaseq.spark.streaming.checkpoint import check_note, read_note
 
     spark = mock.MagicMock()
     spark.read.text.return_value.collect.return_value = [
@@ -537,7 +537,7 @@ def _note(given: Input) -> str:
     ]
     identity = {"query": "SELECT …", "tasks": 4, "streams": {"S": ["a.nq"]}, "settings": [1, None]}
     try:
-        check_note(spark, "checkpoint", identity)
+        check_note("checkpoint", read_note(spark, "checkpoint"), identity)
     except OptionError as error:
         return _told(error)
     return "taken"

@@ -76,8 +76,9 @@ def start(
     """
     place = Place.of(spark, checkpoint)
     tasks = place.tasks(spark, words.get("tasks"))
-    buckets = place.buckets(tasks)
-    frame = stream_matches(query, spark, streams, kb, **{**words, "tasks": tasks, "buckets": buckets})
+    buckets = words.get("buckets") or place.buckets(tasks)
+    own: Any = {**words, "tasks": tasks, "buckets": buckets}
+    frame = stream_matches(query, spark, streams, kb, **own)
     compiled = compile_query(query) if isinstance(query, str) else query
     where = Sink(output, format, foreach_batch, every, available_now, sink or {})
     return begin(frame, where, place, tasks, {**_identity(compiled, streams, words), "buckets": buckets})
