@@ -2,7 +2,7 @@
 
     python -m benchmarks.spark_stream_state --millions 1 10 100
 
-Claims. (1) The state of all buckets does not grow with the stream, for every kind of window: once every user is there,
+Claims. (1) The state of all buckets does not grow with the stream, for every kind of window. Once every user is there,
 it is as large after 100 million events as after 10 million.
 (2) A batch writes in proportion to the users that had events in it, not to those that are held.
 
