@@ -83,7 +83,8 @@ def read_note(spark: SparkSession, checkpoint: str) -> dict[str, Any]:
     lines = _lines(spark, _place(checkpoint))
     try:
         found = json.loads(*lines) if lines else {}
-        if not isinstance(found, dict):
+        counts = [found.get("buckets", 1), found.get("tasks") or 1] if isinstance(found, dict) else []
+        if not counts or not all(type(count) is int and count > 0 for count in counts):
             raise ValueError(found)
     except (TypeError, ValueError, RecursionError):
         raise OptionError(

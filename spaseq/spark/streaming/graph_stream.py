@@ -79,7 +79,7 @@ def start(
     """
     place = Place.of(spark, checkpoint)
     tasks = place.tasks(spark, words.get("tasks"))
-    buckets = place.buckets(tasks)
+    buckets = words.get("buckets") or place.buckets(tasks)
     own: StreamWords = {**words, "tasks": tasks, "buckets": buckets}
     frame = stream_matches(query, spark, streams, kb, **own)
     compiled = compile_query(query) if isinstance(query, str) else query
