@@ -11,7 +11,7 @@ import pytest
 from tests.support.fences import ROOT, Folder, fences, run
 
 PAGE = ROOT / "docs" / "spark.md"
-SERVERS = ("needs a Spark Connect server; ", "needs a broker; ")
+SERVERS = ("needs a Spark Connect server; ", "needs a broker; ", "takes as long as the clock; ")
 
 
 def test_blocks_that_are_not_run_say_what_they_need() -> None:

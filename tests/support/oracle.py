@@ -298,13 +298,15 @@ def _by_parts(
             both |= second if oracle_steps.may_be_empty(left) else set()
             return _settle(both, variables_of(formula), stream)
         case Without(left, absent, right, _):
-            spoilers = find(absent, stream)
+            spoilers, own = find(absent, stream), variables_of(left)
             pairs = {
                 _merge(v, w)
                 for v in find(left, stream)
                 for w in find(right, stream)
                 if v.end < w.start
-                and not any(v.end < u.start and u.end < w.start and meets(u, _around(v, w), stream) for u in spoilers)
+                and not any(
+                    v.end < u.start and u.end < w.start and meets(u, _around(v, w, own), stream) for u in spoilers
+                )
             }
             return _settle(pairs, variables_of(formula), stream)
         case Other(child):
@@ -337,9 +339,10 @@ def _by_parts(
     raise AssertionError(formula)
 
 
-def _around(left: Valuation, right: Valuation) -> Valuation:
-    """What a condition between two parts may name: the variables of the first, and those of the second alone."""
-    return Valuation(left.start, right.end, frozenset({**dict(right.mapping), **dict(left.mapping)}.items()))
+def _around(left: Valuation, right: Valuation, own: frozenset[str]) -> Valuation:
+    """What a condition between two parts may name: the variables of the first, `own`, and those of the second alone."""
+    others = frozenset(pair for pair in right.mapping if pair[0] not in own)
+    return Valuation(left.start, right.end, left.mapping | others)
 
 
 def meets(absent: Valuation, left: Valuation, stream: Sequence[Event]) -> bool:

@@ -71,10 +71,21 @@ class Match:
         start, end, positions, bindings, times, numbers = state
         expect(all(type(x) is int for x in (start, end, *positions, *times)), "positions and times of a match")
         expect(type(bindings) is dict and len(positions) == len(times) > 0, "a time for each position")
-        expect(all(isinstance(term, Term) for term in bindings.values()), "terms of the variables")
+        expect(all(map(_is_bound, bindings.values())), "terms of the variables")
         return Match(start, end, positions, bindings, times, events(numbers))
 
     @property
     def time(self) -> int:
         """The time of the solution: that of the last matched instant, in nanoseconds (Definition 16)."""
         return self.times[-1]
+
+
+def _is_bound(value: Any) -> bool:
+    """True for a term, and for the mappings of rounds: of each its variables with their terms."""
+    if isinstance(value, Term):
+        return True
+    return type(value) is tuple and all(type(taken) is tuple and all(map(_is_pair, taken)) for taken in value)
+
+
+def _is_pair(pair: Any) -> bool:
+    return type(pair) is tuple and len(pair) == 2 and type(pair[0]) is str and isinstance(pair[1], Term)
