@@ -301,10 +301,18 @@ class _Lowering:
         later = second.defined - first.defined
         alternatives, number = self.alternatives(absent, first.defined | later)
         atoms, guards, watched = [], [], []
+        # A guard that is decided behind the NOT would take the variables of both parts for one.
+        marks = {name: f"{name}#{next(self.fresh)}" for name in sorted(first.defined & second.defined)}
         for alternative in alternatives:
-            if any((leaf.variables - alternative.names) & later for leaf in alternative.conditions):
+            if named := {v for leaf in alternative.conditions for v in leaf.variables - alternative.names} & later:
+                if skip is not Skip.ANY:
+                    leaf = next(leaf for leaf in alternative.conditions if leaf.variables & named)
+                    what = "a condition on later events in a NOT between steps joined by ->"
+                    raise self.unsupported(what, leaf.span, "join them by ;")
                 mark = f"#{next(self.fresh)}"
-                guard: Guard | None = self.denied(alternative, mark, first.pattern, second.pattern)
+                guard: Guard | None = self.denied(alternative, mark, marks, first.pattern, second.pattern)
+                for name in marks.keys() & {v for leaf in alternative.conditions for v in leaf.variables}:
+                    first = dataclasses.replace(first, pattern=with_mark(first.pattern, name, marks[name]))
                 watched.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
             else:
                 mark = f"#{number}"
@@ -345,9 +353,12 @@ class _Lowering:
         together = functools.reduce(ast.And, conditions)
         return Guard(together, frozenset((mark,)).union(*outside))
 
-    def denied(self, alternative: Alternative, mark: str, left: Pattern, right: Pattern) -> Guard:
+    def denied(
+        self, alternative: Alternative, mark: str, marks: dict[str, str], left: Pattern, right: Pattern
+    ) -> Guard:
         """The guard that an alternative's conditions, some on events behind the NOT, are not all true of any event that
-        lies between. Each of their other variables takes one event: for several, no event would be the one."""
+        lies between. Each of their other variables takes one event: for several, no event would be the one. `marks`:
+        the names of variables of both parts in the first one, which is meant."""
         leaves = alternative.conditions
         names = frozenset(name for leaf in leaves for name in leaf.variables) - alternative.names
         for name in sorted(names):
@@ -358,7 +369,8 @@ class _Lowering:
                 raise self.unsupported("a condition on later events in a NOT, on such a variable", leaf.span, hint)
         together = functools.reduce(ast.And, (leaf.condition for leaf in leaves))
         untrue = ast.IsNull(ast.Case((together,), (ast.Truth(True),)))
-        return Guard(rename(untrue, dict.fromkeys(alternative.names, mark)), names | {mark})
+        known = marks | dict.fromkeys(alternative.names, mark)
+        return Guard(rename(untrue, known), frozenset(known.get(name, name) for name in names) | {mark})
 
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a

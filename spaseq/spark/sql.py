@@ -103,6 +103,8 @@ class _Function:
         return carry(self.mark, self._task.close)
 
     def _push(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+        if not batch.num_rows:
+            return
         if self._clock is None:
             places = np.arange(self._count, self._count + batch.num_rows) * self._step
             timed = batch.append_column("time", pa.array(places))

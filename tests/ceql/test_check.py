@@ -110,6 +110,7 @@ def test_errors_name_the_thing_and_the_place(text: str) -> None:
         ("SELECT * WHERE A ; NOT NOT B ; D", "NOT of a NOT", "NOT B"),
         ("SELECT * WHERE A ; NOT (B AS b FILTER b.p > d.p) ; C ; D AS d", "condition on d in this NOT", "b.p > d.p"),
         ("SELECT * WHERE A ; NOT (B AS b FILTER b.p > c.p) ; C+ AS c", "on such a variable", "b.p > c.p"),
+        ("SELECT * WHERE A -> NOT (B AS b FILTER b.p > c.p) -> C AS c", "between steps joined by ->", "b.p > c.p"),
         (
             "SELECT * WHERE (A AS a OR C) ; NOT (B FILTER B.p > a.p)",
             "relates a NOT at the end to a part with OR",

@@ -67,7 +67,7 @@ def absence_case(rng: random.Random) -> CeqlCase:
     others."""
     left, right = draw_formula(rng, rng.choice((0, 0, 1, 2))), draw_formula(rng, rng.choice((0, 0, 0, 1)))
     absent = draw_never(rng, 2) if rng.random() < 0.5 else draw_denied(rng, left, right)
-    formula: Formula = Without(left, absent, right, ";" if rng.random() < 0.85 else "->")
+    formula: Formula = Without(left, absent, right)
     kind = rng.randrange(8)
     other = draw_formula(rng, rng.choice((0, 1)))
     if kind == 0:
