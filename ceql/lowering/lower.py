@@ -32,12 +32,12 @@ from ceql.lowering.parts import Alternative, Part, Pending, atom_of, takes_one_e
 from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
 from ceql.lowering.taken import size, taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
-from ceql.semantics.scopes import is_between, without_ending
+from ceql.semantics.scopes import Bordered, is_between, without_border
 from ceql.syntax import ast
 from ceql.syntax.walk import is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import AfterMatch, Choice, Consume, Selection, Settings, Window
+from spaseq.core.engine import AfterMatch, Choice, Consume, Quiet, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import (
     NoneOf,
@@ -60,7 +60,8 @@ class Lowered:
 
     `window_attribute` is None if the window is over time or events. `partition` has the attributes of each bracket of
     PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `absent`: the event of a NOT
-    at the end. `against`: matches with such an event behind them, if there is a condition between both.
+    at the end, `patience`: its own time. `against`: matches with such an event behind them, if there is a condition
+    between both. `before`: the event of a NOT at the start, `quiet`: that of one with a time.
     """
 
     pattern: Pattern
@@ -74,6 +75,14 @@ class Lowered:
     keys: tuple[str, ...] = ()
     against: Pattern | None = None
     against_registers: GuardRegisters | None = None
+    patience: Window | None = None
+    before: NoneOf | None = None
+    quiet: Quiet | None = None
+
+    @property
+    def looks_around(self) -> bool:
+        """True if events in front of a match or behind it decide about it."""
+        return not (self.absent is None and self.before is None and self.quiet is None)
 
 
 _NESTED: Final = 100
@@ -90,8 +99,11 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     out, and for ORs of FILTERs that stand for more than `settings.filter_alternatives` alternatives.
     """
     lowering = _Lowering(text, source, settings)
-    formula, ending = without_ending(query.where)
-    part = lowering.with_rounds(lowering.formula(formula))
+    bordered = without_border(query.where)
+    lowering.refuse_lasting(bordered, query)
+    part = lowering.with_rounds(lowering.formula(bordered.formula))
+    before, quiet = lowering.absent_at_the_start(bordered, query)
+    ending = bordered.behind
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
     if part.pending:
         raise InternalError("a condition found no scope")
@@ -107,7 +119,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
             "write : for events in a row",
             query.selection.span,
         )
-    pattern, keys = infer_keys(pattern, window, choice, strict, absent is not None)
+    pattern, keys = infer_keys(pattern, window, choice, strict, ending is not None or bool(bordered.before))
     partition = tuple(tuple(name.text for name in bracket) for bracket in query.partition)
     guards = tuple(dict.fromkeys(_guards(pattern)))
     return Lowered(
@@ -122,6 +134,9 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
         keys,
         against,
         None if against is None else GuardRegisters(tuple(dict.fromkeys(_guards(against)))),
+        None if ending is None or ending.duration is None else Window("span", ending.duration),
+        before,
+        quiet,
     )
 
 
@@ -379,17 +394,56 @@ class _Lowering:
         related = [alternative for alternative in alternatives if alternative.conditions]
         for alternative in related:
             self.refuse_untold(alternative, part.pattern, query)
-        if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
-            strategy = f"NOT at the end with the selection strategy {query.selection.strategy.value}"
-            raise self.unsupported(strategy, node.span, "leave the strategy out for ALL")
-        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
-            raise self.unsupported(f"NOT at the end with CONSUME BY {query.consume.policy.value}", node.span)
-        if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
-            raise self.unsupported("NOT at the end with AFTER MATCH", node.span, "its matches wait for their windows")
-        if query.limit is not None:
-            raise self.unsupported("NOT at the end with LIMIT", node.span, "--limit N stops after N matches in all")
+        self.refuse_choice("NOT at the end", node, query, "its matches wait for their windows")
         plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
         return plain, self.followed(part.pattern, related, f"#{number}") if related else None
+
+    def absent_at_the_start(self, bordered: Bordered, query: ast.Query) -> tuple[NoneOf | None, Quiet | None]:
+        """The absence in front of a match, for `NOT ψ ; φ` as the whole formula: the predicate of the other events, if
+        the window decides where they must not come; and that of first events, if it is a time."""
+        if not bordered.before:
+            return None, None
+        node = bordered.before[0]
+        alternatives = [a for absent in bordered.before for a in self.alternatives(absent.child, frozenset())[0]]
+        none = NoneOf(frozenset(a.predicates for a in alternatives))
+        within, duration = query.within, node.duration
+        if duration is None and isinstance(within, ast.WithinTime) and takes_one_event(bordered.formula):
+            duration = within.nanoseconds  # the match has one event, with which its window ends
+        if duration is not None:
+            return None, Quiet(none, Window("span", duration))
+        hint = "NOT … FOR 10 MINUTES in front goes with every choice among matches"
+        self.refuse_choice("NOT at the start", node, query, hint)
+        return none, None
+
+    def refuse_choice(self, what: str, node: ast.Without, query: ast.Query, hint: str) -> None:
+        """Refuse a choice among matches, by its name: of those with NOT at a border all are reported."""
+        if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
+            strategy = f"{what} with the selection strategy {query.selection.strategy.value}"
+            raise self.unsupported(strategy, node.span, f"leave the strategy out for ALL; {hint}")
+        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
+            raise self.unsupported(f"{what} with CONSUME BY {query.consume.policy.value}", node.span, hint)
+        if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
+            raise self.unsupported(f"{what} with AFTER MATCH", node.span, hint)
+        if query.limit is not None:
+            raise self.unsupported(f"{what} with LIMIT", node.span, "--limit N stops after N matches in all")
+
+    def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
+        """Refuse the times of NOTs that this version does not run."""
+        for node in walk(bordered.formula):
+            if isinstance(node, ast.Without) and node.duration is not None:
+                where = "NOT … FOR stands in front of all parts, or behind all of them"
+                raise self.unsupported("NOT … FOR inside a formula", node.span, where)
+        around = [*bordered.before, *([] if bordered.behind is None else [bordered.behind])]
+        lasting = [node for node in around if node.duration is not None]
+        for node in bordered.before[1:]:
+            if node.duration != bordered.before[0].duration:
+                raise self.unsupported("several NOTs in front, for different times", node.span, "give one the longest")
+        for node in lasting:
+            if isinstance(query.within, ast.WithinAttribute):
+                raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
+            if isinstance(query.within, ast.WithinEvents) and node is bordered.behind:
+                hint = "WITHIN a time, as the FOR is"
+                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", node.span, hint)
 
     def refuse_after(self, query: ast.Query) -> None:
         """Refuse what has no meaning together with AFTER MATCH or SELECT FIRST, by its name."""

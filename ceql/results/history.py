@@ -173,7 +173,7 @@ class Past(History):
         That is a whole batch that no window reaches. It is single events, if what is needed is different in each
         partition (`by_key`), which may be any number of positions ago, or if there is no window.
         """
-        window = run.program.window
+        window = run.program.reach
         if run.by_key or not window.is_bounded:
             if position >= self._sift_at and self.blocks:
                 self.sift(run, int(window.size) + 1 if window.per_partition else position + 1)

@@ -26,7 +26,7 @@ import math
 from fractions import Fraction
 
 from ceql.semantics.filters import All, Any, Test, as_test, conjuncts, write
-from ceql.semantics.scopes import defined_names, fresh, taking, without_ending
+from ceql.semantics.scopes import defined_names, fresh, taking, without_border
 from ceql.syntax import ast
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.pattern import Skip
@@ -43,11 +43,12 @@ _Range = tuple[float, float]
 def count_rounds(formula: ast.Formula, limit: int) -> ast.Formula:
     """The formula with conditions on COUNT as numbers of rounds. It stays as it is if it would take more than `limit`
     events when repetitions are written out. O(size of the formula * conditions)."""
-    rest, ending = without_ending(formula)
+    bordered = without_border(formula)
+    rest = bordered.formula
     found = mapped(rest, _count_rounds)
     if found is rest or written_out(found) > limit:
         return formula
-    return found if ending is None else ast.Sequence(found, ending, Skip.ANY)
+    return bordered.around(found)
 
 
 def _count_rounds(node: ast.Formula) -> ast.Formula:

@@ -10,11 +10,10 @@ from ceql.expressions.scalar import compile_condition
 from ceql.operators.arithmetic import ARITHMETIC, negate
 from ceql.rewrites.never import NEVER
 from ceql.semantics.filters import Leaf, as_written
-from ceql.semantics.scopes import rebuild, without_ending
+from ceql.semantics.scopes import rebuild, without_border
 from ceql.syntax import ast
 from ceql.syntax.walk import attributes_of, calls_of, replace
 from spaseq.core.errors import EventError, InternalError
-from spaseq.core.pattern import Skip
 
 
 def fold_constants(formula: ast.Formula) -> ast.Formula:
@@ -25,11 +24,12 @@ def fold_constants(formula: ast.Formula) -> ast.Formula:
     ('a' < 1), which the check of types reports. A condition that is always NULL becomes `x[0 = 1]`.
     O(size of the formula).
     """
-    rest, ending = without_ending(formula)
+    bordered = without_border(formula)
+    rest = bordered.formula
     found = rebuild(rest, lambda leaf, child, scopes: _fold(leaf))
     if found is None:
         raise InternalError("folding constants left nothing of a formula")
-    return found if ending is None else formula if found is rest else ast.Sequence(found, ending, Skip.ANY)
+    return formula if found is rest else bordered.around(found)
 
 
 def _fold(leaf: Leaf) -> ast.Condition | None:

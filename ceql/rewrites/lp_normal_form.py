@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from ceql.rewrites.pop_filters import borrow, is_defined_here, pop_filters
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned, write
-from ceql.semantics.scopes import defined_names, fresh, is_between, size, without_ending
+from ceql.semantics.scopes import defined_names, fresh, is_between, size, without_border
 from ceql.syntax import ast
 from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
-from spaseq.core.pattern import Skip, skips_till_next
+from spaseq.core.pattern import skips_till_next
 from spaseq.core.trees import children, with_children
 
 
@@ -29,7 +29,8 @@ def lp_normal_form(formula: ast.Formula, limit: int) -> ast.Formula:
 
     Raises `BudgetExceeded` (`rewrite_size`) if it would have more than `limit` nodes.
     """
-    rest, ending = without_ending(formula)
+    bordered = without_border(formula)
+    rest = bordered.formula
     if skips_till_next(rest):
         raise UnsupportedFeature(
             "LP normal form of a formula with ->: it writes an OR of conditions as an OR of formulas, each of which "
@@ -43,7 +44,7 @@ def lp_normal_form(formula: ast.Formula, limit: int) -> ast.Formula:
         why = f"the condition on {variable} at {where}, which doubles the formula that defines {variable}"
         raise _too_large(limit, size(popped) + size(scope), why)
     found = _push(popped, _Above(), limit)
-    return found if ending is None else ast.Sequence(found, ending, Skip.ANY)
+    return bordered.around(found)
 
 
 def _too_large(limit: int, used: int, why: str) -> BudgetExceeded:

@@ -21,12 +21,12 @@ from ceql.semantics.scopes import (
     size,
     taking,
     without,
-    without_ending,
+    without_border,
 )
 from ceql.syntax import ast
 from ceql.syntax.walk import is_plain
 from spaseq.core.errors import InternalError
-from spaseq.core.pattern import Skip, skips_till_next
+from spaseq.core.pattern import skips_till_next
 
 
 def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
@@ -34,7 +34,8 @@ def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
 
     Each condition may double the part that it moves out of.
     """
-    rest, ending = without_ending(formula)
+    bordered = without_border(formula)
+    rest = bordered.formula
     found = rest
     while (place := next(borrow(found), None)) is not None:
         popped = _pop(found, *place)
@@ -43,7 +44,7 @@ def pop_filters(formula: ast.Formula, limit: int) -> ast.Formula:
         found = popped
     if found is rest:
         return formula
-    return found if ending is None else ast.Sequence(found, ending, Skip.ANY)
+    return bordered.around(found)
 
 
 Place = tuple[ast.Filter, Leaf, ast.Formula]

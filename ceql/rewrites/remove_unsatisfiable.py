@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 
 from ceql.semantics.contradictions import contradictory, culprits
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, conjuncts, owned
-from ceql.semantics.scopes import defined_names, taking, without, without_ending
+from ceql.semantics.scopes import defined_names, taking, without, without_border
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression, print_formula
 from ceql.syntax.walk import is_plain
 from spaseq.core.errors import Span
-from spaseq.core.pattern import Skip
 
 WORK = 100_000
 """The number of parts that are tested, over all alternatives of FILTERs; parts beyond that are kept untested."""
@@ -42,14 +41,15 @@ def remove_unsatisfiable(formula: ast.Formula) -> tuple[ast.Formula | None, tupl
 
     A condition on a variable that only removed parts define is removed too: an empty variable satisfies it.
     """
-    rest, ending = without_ending(formula)
+    bordered = without_border(formula)
+    rest = bordered.formula
     search = _Search()
     if not search.prune(rest, _Facts()):
         return None, search.reasons()
     if not search.dead and not search.tests:
         return formula, ()
     found = without(rest, search.dead, search.tests)
-    return found if found is None or ending is None else ast.Sequence(found, ending, Skip.ANY), search.reasons()
+    return None if found is None else bordered.around(found), search.reasons()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,11 @@ import math
 from collections.abc import Callable, Iterator
 
 from ceql.semantics.filters import Leaf, as_written
-from ceql.semantics.scopes import Scopes, defined_names, rebuild, scope_of, taking, without_ending
+from ceql.semantics.scopes import Scopes, defined_names, rebuild, scope_of, taking, without_border
 from ceql.semantics.selection import read_variables
 from ceql.syntax import ast
 from ceql.syntax.walk import is_plain, reads_earlier, with_variables
 from spaseq.core.errors import BudgetExceeded, InternalError, Span, UnsupportedFeature
-from spaseq.core.pattern import Skip
 from spaseq.core.trees import children, fold
 
 
@@ -36,7 +35,7 @@ def unsafe_variables(formula: ast.Formula) -> tuple[tuple[str, Span], ...]:
         found.append((node.variable.text, node.variable.span))
         return node.variable.text
 
-    _bind(without_ending(formula)[0], frozenset(), again)
+    _bind(without_border(formula).formula, frozenset(), again)
     return tuple(found)
 
 
@@ -46,7 +45,8 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     Raises `BudgetExceeded` (`rewrite_size`) if one condition would become more than `limit` conditions: it is repeated
     for every combination of the new names. Raises `UnsupportedFeature` for an aggregate or PREV of a renamed one.
     """
-    rest, ending = without_ending(query.where)
+    bordered = without_border(query.where)
+    rest = bordered.formula
     taken = set(_names(query))
     renamed: dict[int, str] = {}
 
@@ -76,7 +76,7 @@ def safe_form(query: ast.Query, limit: int) -> ast.Query:
     return dataclasses.replace(
         query,
         selection=dataclasses.replace(query.selection, items=items),
-        where=formula if ending is None else ast.Sequence(formula, ending, Skip.ANY),
+        where=bordered.around(formula),
     )
 
 

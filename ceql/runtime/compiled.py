@@ -35,9 +35,10 @@ from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_query, print_within
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.core import compiled
-from spaseq.core.engine import Program, Settings, compile_program
+from spaseq.core.engine import Program, Settings, Window, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
 from spaseq.core.events.options import type_name
+from spaseq.core.events.time import format_duration
 from spaseq.core.slips import closest, did_you_mean
 
 
@@ -102,6 +103,9 @@ class CompiledQuery(compiled.CompiledQuery):
                 strict=self.lowered.strict,
                 choice=self.lowered.choice,
                 absent=self.lowered.absent,
+                patience=self.lowered.patience,
+                before=self.lowered.before,
+                quiet=self.lowered.quiet,
                 against=self._against(),
                 registers=self.lowered.registers,
                 settings=settings,
@@ -116,7 +120,10 @@ class CompiledQuery(compiled.CompiledQuery):
             return None
         # The automaton finds them, whatever evaluator the query has: the lazy ones do not take skip-till-next.
         settings = replace(self.settings, evaluator="compact")
-        return compile_program(lowered.against, lowered.window, registers=lowered.against_registers, settings=settings)
+        window = lowered.window
+        if lowered.patience is not None and window.is_bounded:
+            window = replace(window, size=window.size + lowered.patience.size)
+        return compile_program(lowered.against, window, registers=lowered.against_registers, settings=settings)
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
         """The names for the events that variables took; None if matches have none."""
@@ -309,7 +316,12 @@ class CompiledQuery(compiled.CompiledQuery):
             yield "selection: STRICT, matched positions are consecutive"
         if lowered.absent is not None:
             behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
-            yield f"at the end: {lowered.absent}{behind}; matches are reported as their windows close"
+            when = "their windows close" if lowered.patience is None else f"{_time(lowered.patience)} have passed"
+            yield f"at the end: {lowered.absent}{behind}; matches are reported as {when}"
+        if lowered.before is not None:
+            yield f"at the start: {lowered.before}, from the first event of the window that a match ends on"
+        if lowered.quiet is not None:
+            yield f"at the start: {lowered.quiet.none}, for {_time(lowered.quiet.duration)}"
         steps = list(explain_steps(self.tree.where))
         if steps:
             yield "steps:"
@@ -334,6 +346,10 @@ class CompiledQuery(compiled.CompiledQuery):
         for name, span in self.rewritten.unsafe:
             place = f"{span.line}:{span.column}"
             yield f"{name} is bound again at {place}: it holds the events of both (not safe, [CEL])"
+
+
+def _time(window: Window) -> str:
+    return format_duration(int(window.size))
 
 
 def _unknown_stream(name: str, named: tuple[str, ...]) -> OptionError:

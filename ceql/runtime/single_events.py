@@ -43,7 +43,7 @@ from spaseq.core.events.timestamps import TIME_COLUMNS
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
-    from spaseq.core.engine.runs.single_event import Single, SingleWaiting
+    from spaseq.core.engine.runs.single_event import Single, SingleAround
 
 Found = list[tuple["MatchBatch", History]]
 _BLOCK: Final = 1024
@@ -99,7 +99,7 @@ class Singles:
         self._clock = feed.clocks[name]
         self._bits = bits
         self._waits = run.lowered.absent is not None
-        self._engine: Single | SingleWaiting = run.door
+        self._engine: Single | SingleAround = run.door
         self._inert = INERT
         self._scale = unit_nanoseconds(options.unit)
         self._limit = ((1 << 63) - 1) // self._scale

@@ -15,7 +15,7 @@ from typing import Final
 
 from ceql.semantics.check import conditions, event_types, formulas
 from ceql.semantics.filters import Leaf, as_test, leaves
-from ceql.semantics.scopes import defined_names, is_between, without_ending
+from ceql.semantics.scopes import defined_names, is_between, without_border
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, calls_of, parts
@@ -43,8 +43,8 @@ def _absences(where: ast.Formula, text: str) -> Iterator[tuple[ast.Node, str]]:
         match node:
             case ast.Sequence(ast.Sequence(_, ast.Without() as between, before), _, after) if is_between(before, after):
                 absent.append(between)
-    _, ending = without_ending(where)
-    for node in [*absent, *([] if ending is None else [ending])]:
+    bordered = without_border(where)
+    for node in [*bordered.before, *absent, *([] if bordered.behind is None else [bordered.behind])]:
         if _PARENTHESIS.match(text, node.span.start) and _is_atomic(node.child):
             (atom,) = event_types(node.child)
             name = text[atom.span.start : atom.span.end]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written
@@ -80,16 +81,54 @@ def is_deeper(node: ast.Formula, limit: int) -> bool:
     return True
 
 
-def without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
-    """A query's formula without the NOT at its end, and that NOT, or None. A FILTER or AS around the whole applies to
-    the formula without it."""
+@dataclass(frozen=True, slots=True)
+class Bordered:
+    """A query's formula between the NOTs in front of it and behind it."""
+
+    formula: ast.Formula
+    before: tuple[ast.Without, ...] = ()
+    behind: ast.Without | None = None
+
+    def around(self, formula: ast.Formula) -> ast.Formula:
+        """`formula` between the same NOTs."""
+        for absent in reversed(self.before):
+            formula = ast.Sequence(absent, formula, Skip.ANY, span=absent.span.to(formula.span))
+        if self.behind is None:
+            return formula
+        return ast.Sequence(formula, self.behind, Skip.ANY, span=formula.span.to(self.behind.span))
+
+
+def without_border(node: ast.Formula) -> Bordered:
+    """A query's formula without the NOTs at its start and its end. A FILTER or AS around the whole applies to the
+    formula without them."""
     match node:
         case ast.Sequence(left, ast.Without() as ending, Skip.ANY | Skip.NEXT):
-            return left, ending
+            formula, before = _without_beginning(left)
+            return Bordered(formula, before, ending)
         case ast.Filter(child, _) | ast.As(child, _):
-            rest, found = without_ending(child)
-            return (node, None) if found is None else (dataclasses.replace(node, child=rest), found)
-    return node, None
+            found = without_border(child)
+            if found.before or found.behind is not None:
+                return dataclasses.replace(found, formula=dataclasses.replace(node, child=found.formula))
+            return Bordered(node)
+    return Bordered(*_without_beginning(node))
+
+
+def _without_beginning(node: ast.Formula) -> tuple[ast.Formula, tuple[ast.Without, ...]]:
+    match node:
+        case ast.Sequence(ast.Without() as absent, right, Skip.ANY | Skip.NEXT):
+            rest, more = _without_beginning(right)
+            return rest, (absent, *more)
+        case ast.Sequence(left):
+            rest, found = _without_beginning(left)
+            if not found:
+                return node, ()
+            # `NOT B ; NOT C ; A`: what is left of `NOT B ; NOT C` is a NOT again.
+            rest, more = _without_beginning(dataclasses.replace(node, left=rest))
+            return rest, (*found, *more)
+        case ast.Filter(child, _) | ast.As(child, _):
+            rest, found = _without_beginning(child)
+            return (dataclasses.replace(node, child=rest), found) if found else (node, ())
+    return node, ()
 
 
 def scope_of(leaf: Leaf, child: ast.Formula, scopes: Scopes) -> ast.Formula | None:

@@ -271,9 +271,10 @@ class Repeat(Formula):
 
 @dataclass(frozen=True, slots=True)
 class Without(Formula):
-    """`NOT child`."""
+    """`NOT child`, or `NOT child FOR duration` (ns)."""
 
     child: Formula
+    duration: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

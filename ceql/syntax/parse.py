@@ -257,6 +257,9 @@ class _Builder:
                 return dataclasses.replace(self.repeat(_child(tree, 0)), until=ending, span=span)
             case "without":
                 return ast.Without(self.formula(_child(tree, 0)), span=span)
+            case "without_for":
+                lasting = self.duration(_child(tree, 1), "duration")
+                return ast.Without(self.formula(_child(tree, 0)), lasting, span=span)
             case "conjunction":
                 return ast.Conjunction(tuple(self.formula(c) for c in _trees(tree)), span=span)
             case kind if kind in _REPEATS:
@@ -600,7 +603,7 @@ def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.
         case _, ast.Sequence(first, rest, joined) if joined is skip is not Skip.NONE and _begins_absent(first, skip):
             before = _then(left, first, skip, left.span.to(first.span))
             return _then(before, rest, skip, span)
-        case ast.Sequence(first, ast.Without(one) as not_one, joined), ast.Without(two) if (
+        case ast.Sequence(first, ast.Without(one, None) as not_one, joined), ast.Without(two, None) if (
             joined is skip is not Skip.NONE
         ):
             both = ast.Either(one, two, span=one.span.to(two.span))

@@ -195,6 +195,7 @@ class Query:
     `consume` is NONE, ANY or PARTITION. `ending` is the ψ of `φ ; NOT ψ` at the end of the query. `pause`: nanoseconds
     without an event after which the next one of a key is the first of another substream. `after`: a rule of AFTER MATCH
     (PAST LAST, TO NEXT, TO FIRST, TO LAST) and its variable, or "". `strategy` FIRST is one match a substream.
+    `patience`: the d (ns) of `φ ; NOT ψ FOR d`. `beginning`: the ψ of `NOT ψ ; φ`, `silence`: its d.
     """
 
     formula: Formula
@@ -208,6 +209,9 @@ class Query:
     ending: Formula | None = None
     pause: Fraction | None = None
     after: tuple[str, str] | None = None
+    patience: Fraction | None = None
+    beginning: Formula | None = None
+    silence: Fraction | None = None
 
 
 # -------------------------------------------------------------------------------------------------------- valuations
@@ -803,6 +807,8 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
         matched = [v for v in find(query, positions, stream) if not v.owed]
         if query.ending is not None:
             matched = _not_followed(query, matched, positions, stream)
+        if query.beginning is not None:
+            matched = _not_preceded(query, matched, positions, stream)
         found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
@@ -817,15 +823,36 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
 def _not_followed(
     query: Query, found: list[Valuation], positions: Sequence[int], stream: Sequence[Event]
 ) -> list[Valuation]:
-    """φ ; NOT ψ: the valuations of φ behind whose end, inside the window, no ψ begins that meets its conditions."""
+    """φ ; NOT ψ: the valuations of φ behind whose end, inside the window, no ψ begins that meets its conditions. With
+    FOR, inside a span of time from the end on."""
     assert query.ending is not None
     events = [stream[p] for p in positions]
     spoilers = valuations(query.ending, events)
+    within = query.within if query.patience is None else Within(query.patience, "time")
     return [
         v
         for v in found
         if not any(
-            v.end < w.start and inside(query.within, v.start, w.start, positions, stream) and meets(w, v, events)
+            v.end < w.start and inside(within, v.start if within is query.within else v.end, w.start, positions, stream)
+            and meets(w, v, events)
+            for w in spoilers
+        )
+    ]  # fmt: skip
+
+
+def _not_preceded(
+    query: Query, found: list[Valuation], positions: Sequence[int], stream: Sequence[Event]
+) -> list[Valuation]:
+    """NOT ψ ; φ: the valuations of φ in front of whose start, inside the window that closes with their end, there is no
+    ψ. With FOR, inside a span of time up to the start."""
+    assert query.beginning is not None
+    spoilers = valuations(query.beginning, [stream[p] for p in positions])
+    within = query.within if query.silence is None else Within(query.silence, "time")
+    return [
+        v
+        for v in found
+        if not any(
+            w.end < v.start and inside(within, w.start, v.end if query.silence is None else v.start, positions, stream)
             for w in spoilers
         )
     ]

@@ -291,6 +291,11 @@ def _absence(rng: random.Random) -> strategies.CeqlCase:
     return _not_refused(strategies.absence_case, rng)
 
 
+def _border(rng: random.Random) -> strategies.CeqlCase:
+    """A query that is not refused, for reasons of its window or as those of `_ending`."""
+    return _not_refused(strategies.border_case, rng)
+
+
 def _not_refused(draw: Callable[[random.Random], strategies.CeqlCase], rng: random.Random) -> strategies.CeqlCase:
     while True:
         case = strategies.interesting(draw, lambda case: len(oracle.evaluate(case.query, case.stream)), rng)
@@ -405,6 +410,10 @@ KINDS = {
     "endings": _ceql(
         _ending, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "auto", "alerts", "pushed alerts"}),
+    ),
+    "borders": _ceql(
+        _border, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "absences": _ceql(
         _absence, oracle.evaluate,

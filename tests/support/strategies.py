@@ -256,6 +256,34 @@ def ending_case(rng: random.Random) -> CeqlCase:
     return _at_the_edge(rng, case) if kind == 1 else _of_streams(rng, case) if kind == 2 else case
 
 
+def border_case(rng: random.Random) -> CeqlCase:
+    """A NOT in front of all parts, or behind all of them for a time of its own, or both."""
+    formula = draw_formula(rng, rng.choice((0, 1, 1, 2, 2, 3)))
+    kind = rng.randrange(5)
+    spans = [Fraction(rng.choice((0, 1, 2, 3, 2.5))) * 10**9 for _ in range(2)]
+    query = Query(formula, None, "STRICT" if rng.random() < 0.1 else "ALL", within=draw_window(rng))
+    query = replace(query, partition=rng.choice(((), (), (("k",),), (("k",), ("s",)))))
+    if kind != 1:
+        query = replace(query, beginning=draw_absent(rng, ()), silence=spans[0] if rng.random() < 0.4 else None)
+    if kind in (1, 2) or rng.random() < 0.2:
+        ending = draw_absent(rng, sorted(variables_of(formula)) if rng.random() < 0.4 else ())
+        query = replace(query, ending=ending, patience=spans[1] if rng.random() < 0.8 else None)
+    if query.silence is not None and query.ending is None:
+        query = replace(
+            query,
+            strategy=rng.choice(("NEXT", "LAST", "MAX", "ANY", query.strategy)),
+            consume=rng.choice(("ANY", "PARTITION", "NONE", "NONE")),
+            limit=rng.randint(1, 3) if rng.random() < 0.1 else None,
+        )
+        query = draw_rule(rng, query) if rng.random() < 0.2 else query
+    timed = _needs_times(query.within) or bool(query.silence is not None or query.patience is not None) or None
+    case = CeqlCase(query, draw_stream(rng, timed=timed))
+    kind = rng.randrange(8)
+    if kind == 0:
+        return replace(case, query=replace(case.query, partition=(("k",),)), events=_odd_keys(rng, case.events))
+    return _at_the_edge(rng, case) if kind == 1 else _of_streams(rng, case) if kind == 2 else case
+
+
 def _two_names(rng: random.Random, formula: Formula) -> Formula:
     """A formula under a condition between two names that one event has."""
     names = sorted(variables_of(formula))
@@ -511,11 +539,14 @@ def print_query(query: Query) -> str:
     """The text of a query."""
     selected = "*" if query.select is None else ", ".join(sorted(query.select)) or "NONE"
     strategy = "" if query.strategy == "ALL" else query.strategy + " "
-    formula = print_formula(query.formula, _FILTER if query.ending is None else _SEQUENCE)
+    is_bare = query.ending is None and query.beginning is None
+    formula = print_formula(query.formula, _FILTER if is_bare else _SEQUENCE if query.beginning is None else _POSTFIX)
+    if query.beginning is not None:
+        formula = f"NOT {print_formula(query.beginning, _POSTFIX)}{_print_span(query.silence)} ; {formula}"
     source = f" FROM {', '.join(query.streams)}" if query.streams else ""
     text = f"SELECT {strategy}{selected}{source} WHERE {formula}"
     if query.ending is not None:
-        text += f" ; NOT {print_formula(query.ending, _POSTFIX)}"
+        text += f" ; NOT {print_formula(query.ending, _POSTFIX)}{_print_span(query.patience)}"
     if query.partition:
         text += " PARTITION BY " + ", ".join(f"[{', '.join(bracket)}]" for bracket in query.partition)
     text += _print_window(query.within)
@@ -529,12 +560,20 @@ def print_query(query: Query) -> str:
     return text
 
 
+def _print_span(span: Fraction | None) -> str:
+    return "" if span is None else f" FOR {_print_seconds(span)}"
+
+
+def _print_seconds(nanoseconds: Fraction) -> str:
+    seconds = nanoseconds / 10**9
+    return f"{seconds.numerator if seconds.denominator == 1 else float(seconds)} SECONDS"
+
+
 def _print_window(within: Within | None) -> str:
     if within is None:
         return ""
     if within.unit == "time":
-        seconds = within.size / 10**9
-        return f" WITHIN {seconds.numerator if seconds.denominator == 1 else float(seconds)} SECONDS"
+        return f" WITHIN {_print_seconds(within.size)}"
     return f" WITHIN {within.size}" + (" EVENTS" if within.unit == "events" else f" [{within.attribute}]")
 
 
@@ -669,7 +708,10 @@ def smaller_ceql(case: CeqlCase) -> Iterator[CeqlCase]:
         replace(query, strategy="ALL"),
         replace(query, consume="NONE"),
         replace(query, limit=None),
-        replace(query, ending=None),
+        replace(query, ending=None, patience=None),
+        replace(query, patience=None),
+        replace(query, beginning=None, silence=None),
+        replace(query, silence=None),
         replace(query, after=None),
     ):
         if simpler != query and _is_named(simpler):

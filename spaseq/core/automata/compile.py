@@ -92,18 +92,22 @@ def compile_pattern(
     valuations: bool = False,
     negated: int = 8,
     shown: frozenset[str] | None = None,
+    first: Predicate | None = None,
 ) -> CEA:
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
     ([CEL] §4). With `valuations`, the label of a transition stands for the variables that take its event; if `shown` is
-    given, only for those of them. Valuations that differ in other variables alone are then one. The size is linear in
-    the pattern, with `strict` three times as large. Raises `BudgetExceeded` (`negated_conditions`) if more than
-    `negated` alternatives under one negation have guards.
+    given, only for those of them. Valuations that differ in other variables alone are then one. `first` holds of the
+    events that a match may begin with. The size is linear in the pattern, with `strict` three times as large. Raises
+    `BudgetExceeded` (`negated_conditions`) if more than `negated` alternatives under one negation have guards.
     """
     builder = _Builder(negated)
     part = builder.settle(builder.build(push_filters(pattern)))
-    edges = _with_numbered_ranks((*_without_ranks(part.starts), *part.edges))
+    starts = _without_ranks(part.starts)
+    if first is not None:
+        starts = tuple(replace(e, predicates=e.predicates | {first}) for e in starts)
+    edges = _with_numbered_ranks((*starts, *part.edges))
     predicates = tuple(dict.fromkeys(p for e in edges for p in _in_order(e.predicates)))
     index = {p: i for i, p in enumerate(predicates)}
     of_edge = [e.variables if shown is None else e.variables & shown for e in edges]

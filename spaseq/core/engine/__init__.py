@@ -24,6 +24,7 @@ from spaseq.core.engine.opening import open_evaluator
 from spaseq.core.engine.program.matches import CodedRows, MatchBatch
 from spaseq.core.engine.program.partitions import Partitions
 from spaseq.core.engine.program.program import Program, compile_program, ends_only
+from spaseq.core.engine.program.quiet import Quiet
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.window import Window
@@ -47,6 +48,7 @@ __all__ = [
     "Partitions",
     "Program",
     "Progress",
+    "Quiet",
     "Registers",
     "Selection",
     "Settings",

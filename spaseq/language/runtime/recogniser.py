@@ -43,7 +43,7 @@ from spaseq.language.syntax.printer import print_query
 from spaseq.rdf import Counters, GraphEvent, Instant
 
 if TYPE_CHECKING:
-    from spaseq.core.engine.runs.single_event import Single, SingleWaiting
+    from spaseq.core.engine.runs.single_event import Single, SingleAround
 
 _SINGLE = 12
 """Instants pushed at once up to which each goes to the engine by itself.
@@ -222,13 +222,13 @@ class Recogniser(Recognition):
 
     # -- single instants
 
-    def open_door(self) -> Single | SingleWaiting | None:
+    def open_door(self) -> Single | SingleAround | None:
         """The engine's door. None if more than negation at the end is checked behind a row, or that with keys forgotten
         after a pause."""
         looks = self._sightings.conjunctions or (self._endings is not None and self.pauses)
         return None if looks else super().open_door()
 
-    def _push_alone(self, door: Single | SingleWaiting, instant: Instant, rows: InstantRows) -> Iterator[Match]:
+    def _push_alone(self, door: Single | SingleAround, instant: Instant, rows: InstantRows) -> Iterator[Match]:
         """The matches that an instant completes. Rows that move no run end at their symbol class."""
         window_place = instant.position if self.program.window.by_position else instant.time
         self._last = instant.position, window_place

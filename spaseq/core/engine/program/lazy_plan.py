@@ -42,10 +42,11 @@ def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -
 
 
 def planned(
-    evaluator: str, pattern: Pattern, *, strict: bool, choice: Choice, registers: Any, valuations: bool
-) -> LazyPlan | str | None:
+    evaluator: str, pattern: Pattern, *, strict: bool, choice: Choice, registers: Any, valuations: bool,
+    timed: bool = False,
+) -> LazyPlan | str | None:  # fmt: skip
     """The plan for `Settings.evaluator`: None for the compact structure; a plan; or, for "auto", the reason why there
-    is none.
+    is none. `timed`: something must not come for a time of its own.
 
     Raises `UnsupportedFeature` if "chain" or "tree" is required and impossible.
     """
@@ -57,6 +58,11 @@ def planned(
         if valuations:
             raise UnsupportedFeature(
                 "the lazy evaluators report complex events, not valuations",
+                hint="evaluator 'compact' does, and 'auto' chooses it here",
+            )
+        if timed:
+            raise UnsupportedFeature(
+                "the lazy evaluators do not take NOT … FOR",
                 hint="evaluator 'compact' does, and 'auto' chooses it here",
             )
         plan = plan_of(pattern, strict=strict, choice=choice, registers=registers)

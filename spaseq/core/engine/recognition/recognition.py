@@ -16,7 +16,7 @@ from spaseq.core.snapshot import expect
 
 if TYPE_CHECKING:
     from spaseq.core.engine.opening import AnyEvaluator
-    from spaseq.core.engine.runs.single_event import Single, SingleWaiting
+    from spaseq.core.engine.runs.single_event import Single, SingleAround
 
 
 class Recognition:
@@ -32,12 +32,12 @@ class Recognition:
         self.program: Program = program
         self.evaluator: AnyEvaluator = evaluator
         self.partitioned: bool = partitioned
-        self.partitions: Partitions = Partitions(program.window, program.settings.forget_keys_after)
+        self.partitions: Partitions = Partitions(program.reach, program.settings.forget_keys_after)
         self.pauses: bool = partitioned and self.partitions.pauses
         self.by_key: bool = partitioned and (program.window.per_partition or program.ends_by_key)
         self.counters: Any = None  # of `forgotten_keys`, and of the `lost_runs` that ended with them
         self.time: int | None = None
-        self.door: Single | SingleWaiting | None = None
+        self.door: Single | SingleAround | None = None
         self.entered: bool = False
 
     # Keys
@@ -74,11 +74,11 @@ class Recognition:
 
     # Single events
 
-    def open_door(self) -> Single | SingleWaiting | None:
+    def open_door(self) -> Single | SingleAround | None:
         """The `door`, made anew; None if this evaluator has none."""
-        from spaseq.core.engine.runs.single_event import Single, SingleWaiting  # loads the kernels
+        from spaseq.core.engine.runs.single_event import Single, SingleAround  # loads the kernels
 
-        kinds = (kind for kind in (Single, SingleWaiting) if kind.applies(self.evaluator))
+        kinds = (kind for kind in (Single, SingleAround) if kind.applies(self.evaluator))
         self.door = next((kind(self.evaluator) for kind in kinds), None)  # type: ignore[arg-type]
         return self.door
 

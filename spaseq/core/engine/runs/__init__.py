@@ -13,7 +13,8 @@ has the hand-over and the parts common to all. `single_event`, with `waiting`, i
 by one.
 
 * `base`: The common part of the runs, and the change from one to another.
-* `ending`: Absence at the end: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
+* `beginning`: Absence at the start: `NOT ψ ; φ` holds for a match of φ if no ψ lies in front of it in its window.
+* `ending`: Absence around a match: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
 * `deterministic`: The run of an automaton without registers: deterministic states made when first reached.
 * `over_classes`: The common part of the runs of automata without registers: a kernel over symbol classes.
 * `preferred`: The run of NEXT and LAST over lists of places, for automata without registers.

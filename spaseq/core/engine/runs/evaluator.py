@@ -23,6 +23,7 @@ from spaseq.core.engine.program.batch_order import check_order, last_place
 from spaseq.core.engine.program.matches import Emit, MatchBatch, label_bits
 from spaseq.core.engine.program.needed import Needed
 from spaseq.core.engine.program.program import Program, codes_of
+from spaseq.core.engine.program.quiet import Silence
 from spaseq.core.engine.program.selection import prefers_places
 from spaseq.core.engine.program.settings import Selection
 from spaseq.core.engine.program.window import Lows
@@ -87,6 +88,7 @@ class Evaluator(Evaluation):
             ends_only = program.choice.selection is Selection.ENDS
             self.ending.roots = OpenRoots(self._arena, program.labels, ends_only=ends_only)
         self._compacted = 0  # nodes that were left by the last compaction for roots
+        self.silence: Silence | None = None if program.quiet is None else Silence(program.quiet)
         open_against(self)
 
     @property
@@ -189,14 +191,14 @@ class Evaluator(Evaluation):
         handles = np.arange(arena.st[k.OLDEST], arena.st[k.TAIL])
         parts = [arena.nodes[handles & (len(arena.nodes) - 1), k.POS], arena.cells[:, k.HEAD_MAX]]
         if self.ending is not None:
-            matches, _ = self.ending.waiting
+            matches, *_ = self.ending.waiting
             parts += [matches.start, matches.end, *([] if self.ending.roots is not None else [matches.positions])]
         return apart(np.concatenate(parts))
 
     def _truth(self, batch: Batch) -> np.ndarray:
         """The truth of each predicate at each event, or at those at which it may matter: bool (predicates, n)."""
         predicates = self.program.cea.predicates
-        if hasattr(batch, "narrowed") and self._needed.applies and self.ending is None:
+        if hasattr(batch, "narrowed") and self._needed.applies and self.ending is None and self.silence is None:
             waiting = self.run.waiting(self.low, _FOR_EACH * len(batch) + _FOR_ALL)
             if waiting is not None:
                 for vector in self.alphabet.vectors[self._met[0] :]:
@@ -205,7 +207,8 @@ class Evaluator(Evaluation):
                 return self._needed.truth(batch, batch.keys, waiting, self._met[1])
         truth = np.zeros((len(predicates), len(batch)), bool)
         for p, predicate in enumerate(predicates):
-            truth[p] = predicate.evaluate(batch)
+            silent = self.silence if predicate == self.program.quiet else None
+            truth[p] = predicate.evaluate(batch) if silent is None else silent.of(batch)
         return truth
 
     def move(self, batch: Batch, blocks: Iterable[np.ndarray], emit: Emit, write: bool) -> Iterator[None]:
@@ -242,6 +245,8 @@ class Evaluator(Evaluation):
             self.lows.forget(numbers)
         if self.ending is not None:
             self.ending.forget(numbers)
+        if self.silence is not None:
+            self.silence.forget(numbers)
         return self.run.forget(numbers, self.low if low is None else low)
 
     def _moving(self, batch: Batch, classes: np.ndarray) -> Iterator[np.ndarray]:
@@ -261,8 +266,9 @@ class Evaluator(Evaluation):
             self._batch_lows, keeps = self.lows.of(positions, places, keys)
             lows, keeps = self._batch_lows[rows], keeps[rows]
         before, self.low = self.low, int(keeps[-1]) if len(keeps) else self.low
-        if self.program.keeps_roots:  # roots are read behind the batch, so their nodes are kept until then
-            keeps = np.full(len(rows), before)
+        if self.program.keeps_roots:  # roots are read behind the batch or later, so their nodes are kept until then
+            assert self.ending is not None
+            keeps = np.full(len(rows), min(before, self.ending.first_start))
         size = self.run.block
         block = np.empty((min(size, len(rows)), k.EVENT_COLUMNS), np.int64)
         for at in range(0, len(rows), size):
@@ -278,7 +284,7 @@ class Evaluator(Evaluation):
         """The state of the evaluation as plain values and the front end's rows; `restore` goes on from it."""
         named = self.nameable()
         if self.lows is not None and self.program.choice.selection is not Selection.MAX:  # it has starts of rivals, too
-            self.lows.keep(named)
+            self.lows.keep(named if self.ending is None else np.concatenate([named, self.ending.places]))
         return {
             "arena": self._arena.snapshot(),
             "alphabet": self.alphabet.vectors,
@@ -288,6 +294,7 @@ class Evaluator(Evaluation):
             "run": self.run.snapshot(),
             "handed_over": self._handed_over,
             "ending": None if self.ending is None else self.ending.snapshot(),
+            "silence": None if self.silence is None else self.silence.snapshot(),
         }
 
     @staticmethod
@@ -303,6 +310,8 @@ class Evaluator(Evaluation):
         last = -1 if evaluator.last is None else evaluator.last[0]
         expect(state["arena"]["last"] <= last, "the structure is as old as the stream")
         restore_ending(evaluator, state["ending"])
+        if evaluator.silence is not None:
+            evaluator.silence.restore(state["silence"])
         if state["handed_over"]:
             evaluator._handed_over, evaluator.run = True, evaluator._set_by_set()
         evaluator.run.restore(state["run"], evaluator.alphabet.vectors)
@@ -323,7 +332,7 @@ def restore_ending(evaluation: Evaluation, state: Any) -> None:
     evaluation.ending.restore(state)
     against = evaluation.program.against
     if against is not None:
-        evaluation.ending.against = Evaluator.restore(against, state[-1])
+        evaluation.ending.against = Evaluator.restore(against, state["against"])
 
 
 def check_partitions(key: int, budget: int) -> None:

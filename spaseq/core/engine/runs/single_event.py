@@ -9,20 +9,21 @@ Other events go to the kernel over symbol classes, or to that over registers wit
 makes, on arrays that are kept. Two kinds of events go to the evaluator's `move`: the first event of a partition, and an
 event at which a kernel stops. A kernel stops if it lacks room or transitions, or if a run is beyond it.
 
-`SingleWaiting` is the same for matches that wait for their windows to close (NOT at the end).
+`SingleAround` is the same for matches that events around them decide about (NOT at the start or the end).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
 from spaseq.core.engine.program.matches import MatchBatch, within
 from spaseq.core.engine.program.window import Lows, LowsOfOne
+from spaseq.core.engine.runs.beginning import BeginningOfOne
 from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.engine.runs.evaluator import Evaluator, check_partitions
 from spaseq.core.engine.runs.waiting import WaitingOnes
@@ -30,6 +31,7 @@ from spaseq.core.errors import InternalError
 from spaseq.core.jit import attempt, interprets
 from spaseq.core.pattern import Batch, Predicate
 from spaseq.core.tecs.kernels import layout as k
+from spaseq.core.tecs.kernels.layout import NEVER
 
 INERT: Final = -1
 
@@ -77,8 +79,8 @@ class Single:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """True if this road exists: for the compact structure, unless matches wait for what comes behind."""
-        return isinstance(evaluator, Evaluator) and evaluator.ending is None
+        """True if this road exists: for the compact structure, unless events around a match decide about it."""
+        return isinstance(evaluator, Evaluator) and evaluator.ending is None and evaluator.silence is None
 
     def enter(self, partitioned: bool) -> None:
         """Take over from batches. O(events of the window) if a window was open."""
@@ -111,14 +113,17 @@ class Single:
         return self._evaluator.forget(numbers, int(self._event[0, k.E_KEEP]))
 
     def push(
-        self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch], low: int | None = None
-    ) -> list[MatchBatch]:
+        self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch], low: int | None = None,
+        kept: int | None = None,
+    ) -> list[MatchBatch]:  # fmt: skip
         """The matches that an event completes. `time` is its place in the window, `key` its partition or 0. `low` is
-        the result of `tell` for this event, if that was called."""
+        the result of `tell` for this event, if that was called. `kept`: a start from which on nodes are kept, if it is
+        less."""
         run = self._run
         if low is None:
             low = self._low(position, time, key)
-        self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else low)
+        keep = low if kept is None or kept > low else kept
+        self._pack(self._buffer, 0, 0, symbol, position, key, low, 0 if self.counts else keep)
         state = self._state
         state[k.ROW] = 0
         if key >= run.partitions:
@@ -190,42 +195,46 @@ class Single:
         return INERT if self._run.inert[symbol] else symbol
 
 
-class SingleWaiting:
-    """`Single` for matches that wait: each event may close windows, and events that must not follow a match are found,
-    too.
+class SingleAround:
+    """`Single` for matches that events in front of them or behind them decide about.
 
-    `symbols[bits]` is a number for what an event is to the pattern, to what must not follow and to `Ending.against`.
-    The bits are those of `predicates`: the pattern's, `Program.absent` and those of `Program.against`, each once.
+    `symbols[bits]` is a number for what an event is to the pattern, to what must not come around a match, and to
+    `Ending.against`. The bits are those of `predicates`: the pattern's, what must not come, and those of
+    `Program.against`, each once.
     """
 
     counts: Final = True
 
     def __init__(self, evaluator: Evaluator) -> None:
-        ending, program = evaluator.ending, evaluator.program
-        assert ending is not None and program.absent is not None
+        program, ending = evaluator.program, evaluator.ending
         self._evaluator = evaluator
         self._ending = ending
+        self._silence = evaluator.silence
         self._output_bytes = program.settings.output_bytes
         self._inner = Single(evaluator)
-        against = cast("Evaluator | None", ending.against)
+        against = None if ending is None else cast("Evaluator | None", ending.against)
         self._behind = None if against is None else Single(against)
         behind = () if against is None else against.program.cea.predicates
-        self.predicates: tuple[Predicate, ...] = tuple(
-            dict.fromkeys((*program.cea.predicates, program.absent, *behind))
-        )
-        place = {predicate: i for i, predicate in enumerate(self.predicates)}
-        self._absent = place[program.absent]
-        self._own = [place[predicate] for predicate in program.cea.predicates]
+        quiet = program.quiet
+        own = tuple(predicate for predicate in program.cea.predicates if predicate != quiet)
+        around = [n for n in (program.absent, program.before, None if quiet is None else quiet.none) if n is not None]
+        self.predicates: tuple[Predicate, ...] = tuple(dict.fromkeys((*own, *around, *behind)))
+        place: dict[Predicate | None, int] = {predicate: i for i, predicate in enumerate(self.predicates)}
+        self._absent, self._before = place.get(program.absent, -1), place.get(program.before, -1)
+        self._breaks = -1 if quiet is None else place[quiet.none]
+        self._own = [place.get(predicate, -1) for predicate in program.cea.predicates]
         self._other = [place[predicate] for predicate in behind]
-        self._meanings: list[tuple[int, bool, int]] = []
+        self._meanings: list[_Meaning] = []
         self.symbols: _Symbols = _Symbols(self._learn)
         self.least: int = 0
-        self._waiting: WaitingOnes  # between `enter` and `leave`
+        self._waiting: WaitingOnes | None = None  # these three are set between `enter` and `leave`
+        self._beginning: BeginningOfOne | None = None
+        self._ends: LowsOfOne | None = None
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
         """True if this road exists: for the compact structure, if keys are not forgotten after a pause."""
-        if not isinstance(evaluator, Evaluator) or evaluator.ending is None:
+        if not isinstance(evaluator, Evaluator) or (evaluator.ending is None and evaluator.silence is None):
             return False
         return evaluator.program.settings.forget_keys_after is None
 
@@ -235,71 +244,128 @@ class SingleWaiting:
         self.least = 0 if self._inner.counts else -1
         if self._behind is not None:
             self._behind.enter(partitioned)
-        self._waiting = WaitingOnes(self._ending)
+        if self._ending is None:
+            return
+        self._waiting = WaitingOnes(self._ending, self._evaluator.low)
+        if self._ending.beginning is not None:
+            self._beginning = BeginningOfOne(self._ending.beginning, self._ending.window)
+        if self._ending.end_lows is not None:
+            self._ends = LowsOfOne(self._ending.end_lows, decimal=False)
 
     def leave(self, position: int, time: Any) -> None:
         """As of `Single`. O(matches that wait) besides."""
         self._inner.leave(position, time)
+        for state in (self._waiting, self._beginning, self._ends):
+            if state is not None:
+                state.close()
         if self._behind is not None:
             self._behind.leave(position, time)
-        self._waiting.close()
-        del self._waiting
+        self._waiting = self._beginning = self._ends = None
 
     def forget(self, numbers: np.ndarray) -> int:
         """Never asked for (`applies`)."""
         raise InternalError("keys are forgotten where matches wait, one event at a time")
 
     def pass_by(self, position: int, time: Any, key: int) -> list[MatchBatch]:
-        """An event that is nothing to any of the three; `key` -1 for one of no partition."""
+        """An event that is nothing to the pattern and what must not come; `key` -1 for one of no partition."""
         if self._behind is not None and self._behind.counts:
             self._behind.tell(position, time, key)
-        return self._sure(self._inner.tell(position, time, key), key)
+        return self._sure(self._inner.tell(position, time, key), position, time, key)
 
     def push(self, symbol: int, position: int, time: Any, key: int, batch: Callable[[], Batch]) -> list[MatchBatch]:
-        """The matches whose windows the event closes. Arguments: those of `Single.push`."""
-        own, forbids, other = self._meanings[symbol]
+        """The matches that the event decides. Arguments: those of `Single.push`."""
+        meaning = self._meanings[symbol]
         if self._evaluator.is_full:
             self._compact()
-        waiting = self._waiting
+        waiting, silence = self._waiting, self._silence
         low = self._inner.tell(position, time, key)
-        closed = self._sure(low, key)  # before nodes out of the window are given up
-        found = [] if own == INERT else self._inner.push(own, position, time, key, batch, low)
-        if forbids:
+        decided = self._sure(low, position, time, key)  # before nodes out of the window are given up
+        own = meaning.own if silence is None or silence.holds(time, key) else meaning.own_amid_noise
+        kept = None if waiting is None else waiting.first_start
+        found = [] if own == INERT else self._inner.push(own, position, time, key, batch, low, kept)
+        if silence is not None and meaning.breaks:
+            silence.note(time, key)
+        if waiting is None:
+            return found
+        if meaning.forbids:
             waiting.forbid(key)
         if self._behind is not None:
-            if other != INERT:
-                for matches in self._behind.push(other, position, time, key, batch):
+            if meaning.other != INERT:
+                for matches in self._behind.push(meaning.other, position, time, key, batch):
                     waiting.call_off(matches)
             elif self._behind.counts:
                 self._behind.tell(position, time, key)
+        high = NEVER
+        if self._beginning is not None:
+            if meaning.precedes:
+                self._beginning.note(position, low, key)
+            high = self._beginning.bound(low, key) if found else NEVER
         for matches in found:
-            waiting.add(matches, key)
-        return closed
+            decided += self._take(matches, key, low, high)
+        return decided
+
+    def _take(self, matches: MatchBatch, key: int, low: int, high: int) -> Iterable[MatchBatch]:
+        """The matches that are decided, of those just completed; the others wait."""
+        assert self._ending is not None and self._waiting is not None
+        if self._evaluator.program.absent is None:
+            return within(self._ending.started_before(matches, high), self._output_bytes)
+        self._waiting.add(matches, key, low, high)
+        return ()
 
     def _compact(self) -> None:
-        self._waiting.close()
+        if self._waiting is not None:
+            self._waiting.close()
         self._evaluator.compact()
-        self._waiting = WaitingOnes(self._ending)
+        if self._ending is not None:
+            self._waiting = WaitingOnes(self._ending, self._evaluator.low)
         self._inner.refresh()
 
-    def _sure(self, low: int, key: int) -> list[MatchBatch]:
-        closed = self._waiting.reach(low, key)
-        return list(within(closed, self._output_bytes)) if closed else []
+    def _sure(self, low: int, position: int, time: Any, key: int) -> list[MatchBatch]:
+        if self._waiting is None:
+            return []
+        if self._ends is not None:
+            low = self._ends.of(position, time, key)
+        decided = self._waiting.reach(low, key)
+        return list(within(decided, self._output_bytes)) if decided else []
 
     @property
     def undecided(self) -> int | None:
         """As of `Evaluation`."""
-        return self._waiting.undecided
+        return None if self._waiting is None else self._waiting.undecided
 
     def _learn(self, vector: int) -> int:
-        own, forbids = self._inner.symbols[_choose_bits(vector, self._own)], not vector >> self._absent & 1
-        other = INERT if self._behind is None else self._behind.symbols[_choose_bits(vector, self._other)]
-        if own == other == INERT and not forbids:
+        meaning = _Meaning(
+            own=self._inner.symbols[_choose_bits(vector, self._own)],
+            own_amid_noise=self._inner.symbols[_choose_bits(vector, self._own, unknown=False)],
+            forbids=_fails(vector, self._absent),
+            precedes=_fails(vector, self._before),
+            breaks=_fails(vector, self._breaks),
+            other=INERT if self._behind is None else self._behind.symbols[_choose_bits(vector, self._other)],
+        )
+        moves = not meaning.own == meaning.own_amid_noise == meaning.other == INERT
+        if not (moves or meaning.forbids or meaning.precedes or meaning.breaks):
             return INERT
-        self._meanings.append((own, forbids, other))
+        self._meanings.append(meaning)
         return len(self._meanings) - 1
 
 
-def _choose_bits(vector: int, places: list[int]) -> int:
-    """The bits of a vector at some places, in their order."""
-    return sum((vector >> place & 1) << i for i, place in enumerate(places))
+class _Meaning(NamedTuple):
+    """An event to the pattern, if a match may begin with it and if not; to the matches that wait, to those to come, and
+    to the silence; to `Ending.against`."""
+
+    own: int
+    own_amid_noise: int
+    forbids: bool
+    precedes: bool
+    breaks: bool
+    other: int
+
+
+def _fails(vector: int, place: int) -> bool:
+    """True if the predicate at `place` is there and false."""
+    return place >= 0 and not vector >> place & 1
+
+
+def _choose_bits(vector: int, places: list[int], *, unknown: bool = True) -> int:
+    """The bits of a vector at some places, in their order; `unknown` is that of place -1."""
+    return sum((unknown if place < 0 else vector >> place & 1) << i for i, place in enumerate(places))

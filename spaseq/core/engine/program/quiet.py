@@ -1,0 +1,100 @@
+"""Silence in front of a match: `NOT ψ FOR d ; φ` holds for a match of φ if no ψ came within d before its first event.
+
+Whether a match may begin with an event is known when the event comes. So silence is one more predicate, `Quiet`, of the
+first events of the automaton, and everything behind it stays as it is: selection, consumption, registers. Unlike other
+predicates it depends on the events before; `Silence` keeps what it needs, the place of the last ψ of each partition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from spaseq.core.engine.program.window import Window
+from spaseq.core.errors import InternalError
+from spaseq.core.integers import in_order
+from spaseq.core.pattern import Batch, NoneOf
+from spaseq.core.snapshot import array
+
+_NONE: Final = -(1 << 63)
+"""The place of no event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """The predicate that holds at an event if none before it, in its partition and `duration`, fails `none`. `duration`
+    is a span of time (closed, as windows are)."""
+
+    none: NoneOf
+    duration: Window
+
+    def __str__(self) -> str:
+        return f"quiet ({self.none})"
+
+    def evaluate(self, batch: Any) -> np.ndarray:
+        raise InternalError("silence is not known from one batch alone: `Silence.of`")
+
+
+class Silence:
+    """The state of a `Quiet`: the place of the last event that ended the silence, of each partition (0 without
+    PARTITION BY); `_NONE` before the first."""
+
+    def __init__(self, quiet: Quiet) -> None:
+        self._quiet = quiet
+        self._last = np.zeros(0, np.int64)
+
+    def of(self, batch: Batch) -> np.ndarray:
+        """The truth of the predicate at each event, which are taken in: bool (n,). O(n)."""
+        times = np.asarray(batch.times, np.int64)
+        keys = np.ones(len(times), np.int64) if batch.keys is None else np.maximum(batch.keys, -1) + 1
+        self._fit(int(keys.max(initial=0)))
+        order = in_order(keys)
+        own, when, breaks = keys[order], times[order], ~self._quiet.none.evaluate(batch)[order]
+        rows = np.arange(len(own))
+        begins = np.maximum.accumulate(np.where(np.append(True, own[1:] != own[:-1]), rows, 0))
+        last = np.maximum.accumulate(np.where(breaks, rows, -1))
+        before = np.append(-1, last[:-1])
+        since = np.where(before >= begins, when[before], self._last[own])
+        found = np.empty(len(own), bool)
+        found[order] = self._is_quiet(since, self._quiet.duration.bounds(when))
+        ends = np.flatnonzero(np.append(own[1:] != own[:-1], True))
+        ends = ends[last[ends] >= begins[ends]]
+        self._last[own[ends]] = when[last[ends]]
+        return found
+
+    @staticmethod
+    def _is_quiet(since: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        quiet: np.ndarray = (since < bounds) | (since == _NONE)
+        return quiet
+
+    def _fit(self, row: int) -> None:
+        if row >= len(self._last):
+            more = np.full(max(2 * len(self._last), row + 1) - len(self._last), _NONE, np.int64)
+            self._last = np.concatenate([self._last, more])
+
+    def holds(self, place: int, key: int) -> bool:
+        """`of`, of one event at `place`, which `note` may follow. O(1)."""
+        if key + 1 >= len(self._last):
+            return True
+        last = self._last.item(key + 1)
+        return last == _NONE or last < self._quiet.duration.open_from(place)
+
+    def note(self, place: int, key: int) -> None:
+        """An event of partition `key` that ends its silence."""
+        self._fit(key + 1)
+        self._last[key + 1] = place
+
+    def forget(self, keys: np.ndarray) -> None:
+        """No event of these partitions comes any more; their numbers are those of others then."""
+        rows = keys + 1
+        self._last[rows[rows < len(self._last)]] = _NONE
+
+    def snapshot(self) -> np.ndarray:
+        """The state as plain values."""
+        return self._last
+
+    def restore(self, state: Any) -> None:
+        """The opposite of `snapshot`."""
+        self._last = array(state, "places")
