@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -26,12 +25,13 @@ from typing import Final
 from ceql.expressions.predicates import Satisfies
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
-from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
+from ceql.lowering.absences import Absences
+from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count
 from ceql.lowering.partition_keys import infer_keys
 from ceql.lowering.parts import Alternative, Part, Pending, atom_of, takes_one_event, with_mark
 from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
 from ceql.lowering.taken import size, taken
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, owned, rename
 from ceql.semantics.scopes import is_between, without_ending
 from ceql.syntax import ast
 from ceql.syntax.walk import is_plain, reads_earlier
@@ -40,6 +40,8 @@ from spaseq.core.after import AfterText
 from spaseq.core.engine import AfterMatch, Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import (
+    Absent,
+    Border,
     NoneOf,
     Pattern,
     Predicate,
@@ -60,7 +62,8 @@ class Lowered:
 
     `window_attribute` is None if the window is over time or events. `partition` has the attributes of each bracket of
     PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `absent`: the event of a NOT
-    at the end. `against`: matches with such an event behind them, if there is a condition between both.
+    at the end. `against`: matches with such an event behind them, if there is a condition between both. `before`: the
+    event of a NOT at the start.
     """
 
     pattern: Pattern
@@ -74,6 +77,7 @@ class Lowered:
     keys: tuple[str, ...] = ()
     against: Pattern | None = None
     against_registers: GuardRegisters | None = None
+    before: NoneOf | None = None
 
 
 _NESTED: Final = 100
@@ -93,6 +97,9 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     formula, ending = without_ending(query.where)
     part = lowering.with_rounds(lowering.formula(formula))
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
+    before, behind = lowering.at_the_borders(part, query)
+    if behind is not None:
+        absent = behind if absent is None else NoneOf(absent.alternatives | behind.alternatives)
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern
@@ -122,6 +129,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
         keys,
         against,
         None if against is None else GuardRegisters(tuple(dict.fromkeys(_guards(against)))),
+        before,
     )
 
 
@@ -162,22 +170,19 @@ def _guards(node: Pattern) -> Iterator[Guard]:
             yield part.guard
 
 
-class _Lowering:
-    def __init__(self, text: str, source: str, settings: Settings) -> None:
-        self.text = text
-        self.source = source
-        self.settings = settings
-        self.fresh = itertools.count(1)
-        self.before: dict[Guard, Span] = {}  # conditions that read earlier events
+def _none_of(absences: Iterable[Absent]) -> NoneOf | None:
+    """The predicate of an event that is nothing of what must not come; None if all may come."""
+    found = frozenset(a.pattern.predicates for a in absences if isinstance(a.pattern, algebra.Atom))
+    return NoneOf(found) if found else None
 
-    def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
-        return UnsupportedFeature(
-            f"{what} is CEQL, but this version does not run it yet",
-            text=self.text,
-            span=span,
-            source=self.source,
-            hint=hint,
-        )
+
+_SIGNS: Final = {Skip.ANY: ";", Skip.NEXT: "->", Skip.NONE: ":"}
+
+
+class _Lowering(Absences):
+    def __init__(self, text: str, source: str, settings: Settings) -> None:
+        super().__init__(text, source, settings)
+        self.before: dict[Guard, Span] = {}  # conditions that read earlier events
 
     # Formulas
 
@@ -198,12 +203,13 @@ class _Lowering:
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
             case ast.Sequence(ast.Sequence(left, ast.Without(absent), before), right, skip) if is_between(before, skip):
                 return self.without(left, absent, right, skip)
-            case ast.Sequence(ast.Without(), _, Skip.ANY | Skip.NEXT):
-                raise self.misplaced(node.left, "at the start of a sequence")
-            case ast.Sequence(_, ast.Without(), Skip.ANY | Skip.NEXT):
-                raise self.misplaced(node.right, "at the end of a part of the formula")
+            case ast.Sequence(ast.Without() as absent, right, Skip.ANY | Skip.NEXT):
+                return self.bordered(right, before=self.absent(absent, skip=node.skip))
+            case ast.Sequence(left, ast.Without() as absent, Skip.ANY | Skip.NEXT):
+                return self.bordered(left, behind=self.absent(absent, skip=node.skip))
             case ast.Sequence(left, right, skip):
                 first, second = self.formula(left), self.formula(right)
+                self.refuse_gap(first, second, skip)
                 return self.joined(algebra.Sequence(first.pattern, second.pattern, skip), first, second)
             case ast.Repeat():
                 return self.rounds(node)
@@ -211,8 +217,8 @@ class _Lowering:
                 alternatives, _ = self.alternatives(child, frozenset())
                 none_of = NoneOf(frozenset(a.predicates for a in alternatives))
                 return Part(algebra.Atom(frozenset((none_of,)), frozenset(("#other",))), frozenset())
-            case ast.Conjunction((first_child, *rest)):
-                return self.conjunction(first_child, rest, node.span)
+            case ast.Conjunction():
+                return self.conjunction(node)
         raise InternalError(f"no pattern for {type(node).__name__}")
 
     def rounds(self, node: ast.Repeat) -> Part:
@@ -220,6 +226,7 @@ class _Lowering:
         low, high = node.low, node.high
         if high != 1:
             self.refuse_across_rounds(part)
+            self.refuse_gap(part, part, node.skip)
         self.refuse_large(size(part.pattern) * max(1, high or low), "repetitions", node.span)
         until: frozenset[frozenset[Predicate]] = frozenset()
         if node.until is not None:
@@ -245,19 +252,31 @@ class _Lowering:
         pattern = algebra.repeat(part.pattern, low, high, node.skip, preference, until)
         return dataclasses.replace(part, pattern=pattern)
 
-    def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> Part:
+    def conjunction(self, node: ast.Conjunction) -> Part:
+        children = [child for child in node.parts if not isinstance(child, ast.Without)]
+        if not children:
+            raise self.refused("AND of NOTs alone", "a conjunction takes an event: AND(A, NOT B)", node.span)
+        first, *rest = children
         part = self.one_of_several(first)
         for child in rest:
             other = self.one_of_several(child)
             # The automaton of a conjunction has a state for every pair of states.
-            self.refuse_large((size(part.pattern) + 2) * (size(other.pattern) + 2), "conjunctions", span)
+            self.refuse_large((size(part.pattern) + 2) * (size(other.pattern) + 2), "conjunctions", node.span)
             part = self.joined(algebra.And(part.pattern, other.pattern), part, other)
-        return part
+        absent = [a for c in node.parts if isinstance(c, ast.Without) for a in self.absent(c, in_conjunction=True)]
+        if not absent:
+            return part
+        within = tuple(a.pattern for a in absent if isinstance(a.pattern, algebra.Atom))
+        pattern = algebra.Bordered(part.pattern, tuple(absent), tuple(absent), within)
+        return dataclasses.replace(part, pattern=pattern)
 
     def one_of_several(self, child: ast.Formula) -> Part:
-        if isinstance(child, ast.Without):
-            raise self.misplaced(child, "in a conjunction")
-        return self.formula(child)
+        part = self.formula(child)
+        found = algebra.borders(part.pattern)
+        for absent in frozenset[algebra.Absent]().union(*found.before, *found.behind):
+            hint = "as a part of the AND, NOT says that nothing of it comes before, between or behind: AND(A, NOT B, C)"
+            raise self.unsupported("NOT at the border of a part of AND", self.places[absent], hint)
+        return part
 
     def refuse_large(self, events: int, what: str, span: Span) -> None:
         most = self.settings.repeated_events
@@ -269,32 +288,83 @@ class _Lowering:
                 span,
             )
 
-    def refuse_alternatives(self, alternatives: int, span: Span) -> None:
-        most = self.settings.filter_alternatives
-        if alternatives > most:
-            number = f"{alternatives:,}" if alternatives < 10**9 else "more than a billion"
-            raise self.refused(
-                f"the ORs of this FILTER stand for {number} alternatives, and filter_alternatives is {most:,}",
-                "each OR under AND multiplies them, unless it is on one variable that takes one event, or no variable "
-                "of two of its sides takes several; Settings(filter_alternatives=…) allows more",
-                span,
-            )
-
-    def refused(self, problem: str, hint: str, span: Span) -> UnsupportedFeature:
-        return UnsupportedFeature(problem, text=self.text, span=span, source=self.source, hint=hint)
-
     # NOT
 
-    def misplaced(self, node: ast.Formula, where: str) -> UnsupportedFeature:
-        return self.unsupported(
-            f"NOT {where}",
-            node.span,
-            "NOT stands between two parts (A; NOT B; C) or at the end of the query; (NOT B) AS n is one event, not a B",
-        )
+    def bordered(self, child: ast.Formula, before: tuple[Absent, ...] = (), behind: tuple[Absent, ...] = ()) -> Part:
+        """`NOT … ; child`, or `child ; NOT …`: what must not come is for the gap before or behind this part."""
+        if isinstance(child, ast.Without):
+            hint = "a match takes an event; (NOT B) AS n is one event, not a B"
+            raise self.refused("a sequence of NOTs alone", hint, child.span)
+        part = self.formula(child)
+        return dataclasses.replace(part, pattern=algebra.Bordered(part.pattern, before, behind))
+
+    def absent(
+        self, node: ast.Without, *, skip: Skip | None = None, in_conjunction: bool = False
+    ) -> tuple[Absent, ...]:
+        """What a NOT at the border of a part, or in a conjunction, says must not come; its conditions are on single
+        events."""
+        if takes_one_event(node.child):
+            alternatives, _ = self.alternatives(node.child, frozenset())
+            found = [Absent(algebra.Atom(a.predicates, frozenset()), skip) for a in alternatives]
+        elif in_conjunction:
+            raise self.unsupported("NOT of more than one event in AND", node.span, "NOT of one event: AND(A, NOT B, C)")
+        else:
+            assert skip is not None
+            found = [Absent(self.never(node.child, skip), skip)]
+        for absent in found:
+            self.places.setdefault(absent, node.span)
+        return tuple(found)
+
+    def refuse_gap(self, first: Part, second: Part, skip: Skip) -> None:
+        """Refuse what two parts joined by `skip` say of the gap between them, if that has no clear meaning."""
+        if not self.places:
+            return
+        behind, before = algebra.borders(first.pattern).behind, algebra.borders(second.pattern).before
+        for absent in self.in_order(frozenset[Absent]().union(*behind, *before)):
+            if absent.skip not in (None, skip):
+                raise self.refused(
+                    f"this NOT is joined by {_SIGNS[absent.skip]} on one side and by {_SIGNS[skip]} on the other",
+                    "NOT has the same sign on both sides, ; or ->, and : has nothing in between",
+                    self.places[absent],
+                )
+            if skip is Skip.NEXT and max(len(behind), len(before)) > 1:
+                raise self.unsupported(
+                    "NOT in some of the alternatives of a step joined by ->", self.places[absent], "join it by ;"
+                )
+
+    def in_order(self, absences: Iterable[Absent]) -> list[Absent]:
+        """What must not come, in the order of the text."""
+        return sorted(absences, key=lambda absent: self.places[absent].start)
+
+    def at_the_borders(self, part: Part, query: ast.Query) -> tuple[NoneOf | None, NoneOf | None]:
+        """The events that must not come before a match of the whole formula, and behind it; None if all may."""
+        if not self.places:
+            return None, None
+        found = algebra.borders(part.pattern)
+        before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
+        if before:
+            hint = "put the part before it that it comes after: X ; NOT B ; A"
+            raise self.unsupported("NOT at the start of the query", self.places[before[0]], hint)
+        if behind:
+            self.refuse_waiting(self.places[behind[0]], query)
+        return _none_of(before), _none_of(behind)
+
+    def one_border(self, ways: frozenset[Border], where: str) -> list[Absent]:
+        """What must not come at a border of the whole formula, the same for all of its alternatives."""
+        found = self.in_order(frozenset[Absent]().union(*ways))
+        if len(ways) > 1:
+            what = f"NOT at the {where} of some alternatives of the whole formula"
+            raise self.refused(what, "write a query for each alternative", self.places[found[0]])
+        for absent in found:
+            if not isinstance(absent.pattern, algebra.Atom):
+                what = f"NOT of more than one event at the {where} of the query"
+                raise self.unsupported(what, self.places[absent], "NOT of one event, or several joined by OR")
+        return found
 
     def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> Part:
         """`left ; NOT absent ; right`, or joined by `->`."""
         first, second = self.formula(left), self.formula(right)
+        self.refuse_gap(first, second, skip)
         if not takes_one_event(absent):
             between = algebra.Sequence(first.pattern, second.pattern, skip, never=self.never(absent, skip))
             return self.joined(between, first, second)
@@ -339,39 +409,6 @@ class _Lowering:
             raise self.unsupported("-> in a NOT of more than one event", node.span, "join its events by ; or :")
         return part.pattern
 
-    def guard_of(self, alternative: Alternative, mark: str, left: Pattern) -> Guard | None:
-        """The conditions of an alternative as one guard, in which its event's variable is `mark`; None without
-        conditions."""
-        leaves = alternative.conditions
-        if not leaves:
-            return None
-        outside = [leaf.variables - alternative.names for leaf in leaves]
-        if len(set(outside)) > 1 and any(taken(left, v)[0] == 0 for names in outside for v in names):
-            raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
-        marks = {name: mark for name in alternative.names}
-        conditions = [rename(leaf.condition, marks) for leaf in leaves]
-        together = functools.reduce(ast.And, conditions)
-        return Guard(together, frozenset((mark,)).union(*outside))
-
-    def denied(
-        self, alternative: Alternative, mark: str, marks: dict[str, str], left: Pattern, right: Pattern
-    ) -> Guard:
-        """The guard that an alternative's conditions, some on events behind the NOT, are not all true of any event that
-        lies between. Each of their other variables takes one event: for several, no event would be the one. `marks`:
-        the names of variables of both parts in the first one, which is meant."""
-        leaves = alternative.conditions
-        names = frozenset(name for leaf in leaves for name in leaf.variables) - alternative.names
-        for name in sorted(names):
-            side = left if taken(left, name)[1] else right
-            if taken(side, name) != (1, 1):
-                leaf = next(leaf for leaf in leaves if name in leaf.variables)
-                hint = f"{name} may take no event, or several; the condition must be about one"
-                raise self.unsupported("a condition on later events in a NOT, on such a variable", leaf.span, hint)
-        together = functools.reduce(ast.And, (leaf.condition for leaf in leaves))
-        untrue = ast.IsNull(ast.Case((together,), (ast.Truth(True),)))
-        known = marks | dict.fromkeys(alternative.names, mark)
-        return Guard(rename(untrue, known), frozenset(known.get(name, name) for name in names) | {mark})
-
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
         pattern. The pattern is `φ ; ψ` of those alternatives of ψ that have conditions on φ; None if none has."""
@@ -379,17 +416,21 @@ class _Lowering:
         related = [alternative for alternative in alternatives if alternative.conditions]
         for alternative in related:
             self.refuse_untold(alternative, part.pattern, query)
-        if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
-            strategy = f"NOT at the end with the selection strategy {query.selection.strategy.value}"
-            raise self.unsupported(strategy, node.span, "leave the strategy out for ALL")
-        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
-            raise self.unsupported(f"NOT at the end with CONSUME BY {query.consume.policy.value}", node.span)
-        if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
-            raise self.unsupported("NOT at the end with AFTER MATCH", node.span, "its matches wait for their windows")
-        if query.limit is not None:
-            raise self.unsupported("NOT at the end with LIMIT", node.span, "--limit N stops after N matches in all")
+        self.refuse_waiting(node.span, query)
         plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
         return plain, self.followed(part.pattern, related, f"#{number}") if related else None
+
+    def refuse_waiting(self, span: Span, query: ast.Query) -> None:
+        """Refuse what does not go with matches that wait for their windows to close."""
+        if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
+            strategy = f"NOT at the end with the selection strategy {query.selection.strategy.value}"
+            raise self.unsupported(strategy, span, "leave the strategy out for ALL")
+        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
+            raise self.unsupported(f"NOT at the end with CONSUME BY {query.consume.policy.value}", span)
+        if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
+            raise self.unsupported("NOT at the end with AFTER MATCH", span, "its matches wait for their windows")
+        if query.limit is not None:
+            raise self.unsupported("NOT at the end with LIMIT", span, "--limit N stops after N matches in all")
 
     def refuse_after(self, query: ast.Query) -> None:
         """Refuse what has no meaning together with AFTER MATCH or SELECT FIRST, by its name."""
@@ -443,75 +484,6 @@ class _Lowering:
                 leaf.span,
                 "SELECT * shows all of them, as does a SELECT that names each",
             )
-
-    def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[Alternative], int]:
-        """The alternatives that a NOT forbids, and a fresh number for the name of its event. Conditions may name
-        `known`, the variables of the part before the NOT."""
-        found, _ = self.single_events(node, known)
-        return found, next(self.fresh)
-
-    def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[Alternative], frozenset[str]]:
-        """The alternatives that a NOT forbids, and the variables that they define together."""
-        match node:
-            case ast.EventType():
-                atom = atom_of(node).pattern
-                assert isinstance(atom, algebra.Atom)
-                return [Alternative(atom.predicates, atom.variables)], atom.variables
-            case ast.As(child, variable):
-                found, defined = self.single_events(child, known)
-                name = variable.text
-                return [dataclasses.replace(a, names=a.names | {name}) for a in found], defined | {name}
-            case ast.Either(left, right):
-                one, first = self.single_events(left, known)
-                two, second = self.single_events(right, known)
-                return one + two, first | second
-            case ast.Filter(child, condition):
-                found, defined = self.single_events(child, known)
-                return self.restrict_events(found, defined, as_test(condition), known), defined
-        raise self.unsupported(
-            "NOT of more than one event", node.span, "NOT takes an event type, with a FILTER, or several joined by OR"
-        )
-
-    def restrict_events(
-        self, found: list[Alternative], defined: frozenset[str], test: Test, known: frozenset[str]
-    ) -> list[Alternative]:
-        match test:
-            case All(left, right):
-                return self.restrict_events(self.restrict_events(found, defined, left, known), defined, right, known)
-            case Any() if is_on(test, defined):
-                return [
-                    a if left is None else self.restrict_event(a, defined, left, known)
-                    for a, left in ((a, of_one_event(test, a.names)) for a in found)
-                ]
-            case Any(left, right):
-                both = [a for half in (left, right) for a in self.restrict_events(found, defined, half, known)]
-                self.refuse_alternatives(len(both), next(leaves(test)).span)
-                return both
-            case Leaf():
-                return [self.restrict_event(a, defined, test, known) for a in found]
-
-    def restrict_event(
-        self, event: Alternative, defined: frozenset[str], leaf: Leaf, known: frozenset[str]
-    ) -> Alternative:
-        outside = leaf.variables - defined
-        if not outside <= known:
-            names = ", ".join(sorted(outside - known))
-            raise self.unsupported(
-                f"a condition on {names} in this NOT or UNTIL",
-                leaf.span,
-                "in A; NOT B; C the B that must not come may be compared with A and C, on its two sides; what ends a "
-                "repetition is compared with no other event",
-            )
-        if not is_plain(leaf.condition):
-            what = "PREV" if reads_earlier(leaf.condition) else "an aggregate"
-            raise self.unsupported(f"{what} in a NOT", leaf.span)
-        if not leaf.variables & defined <= event.names:
-            return event  # it names a variable of another alternative, which is empty in this one
-        if outside:
-            # A variable that both the NOT and the part before it define is the one of the NOT.
-            return dataclasses.replace(event, conditions=(*event.conditions, leaf))
-        predicate = Satisfies(owned(leaf.condition, None))
-        return dataclasses.replace(event, predicates=event.predicates | {predicate})
 
     def joined(self, pattern: Pattern, first: Part, second: Part) -> Part:
         alternatives = max(first.alternatives, second.alternatives)
