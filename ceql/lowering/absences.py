@@ -6,11 +6,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+from collections.abc import Iterable
+from typing import Final
 
 from ceql.expressions.predicates import Satisfies
 from ceql.guards.guard import Guard
 from ceql.lowering.disjunctions import is_on, of_one_event
-from ceql.lowering.parts import Alternative, atom_of
+from ceql.lowering.parts import Alternative, Part, atom_of, with_mark
 from ceql.lowering.taken import taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
 from ceql.syntax import ast
@@ -18,7 +20,9 @@ from ceql.syntax.walk import is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.engine import Settings
 from spaseq.core.errors import Span, UnsupportedFeature
-from spaseq.core.pattern import Absent, Pattern
+from spaseq.core.pattern import Absent, Border, NoneOf, Pattern, Skip
+
+_SIGNS: Final = {Skip.ANY: ";", Skip.NEXT: "->", Skip.NONE: ":"}
 
 
 class Absences:
@@ -29,7 +33,10 @@ class Absences:
         self.source = source
         self.settings = settings
         self.fresh = itertools.count(1)
-        self.places: dict[Absent, Span] = {}  # of each NOT at the border of a part
+        # Of each NOT at the border of a part: its place, and its alternative if that has conditions on other events.
+        self.places: dict[Absent, Span] = {}
+        self.owed: dict[Absent, Alternative] = {}
+        self.decided: set[Absent] = set()  # those of which a sequence has the conditions
 
     def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
         return UnsupportedFeature(
@@ -54,14 +61,15 @@ class Absences:
                 span,
             )
 
-    def guard_of(self, alternative: Alternative, mark: str, left: Pattern) -> Guard | None:
+    def guard_of(self, alternative: Alternative, mark: str, left: Pattern | None) -> Guard | None:
         """The conditions of an alternative as one guard, in which its event's variable is `mark`; None without
-        conditions."""
+        conditions. `left`: the part with their other variables; None if that is not known yet."""
         leaves = alternative.conditions
         if not leaves:
             return None
         outside = [leaf.variables - alternative.names for leaf in leaves]
-        if len(set(outside)) > 1 and any(taken(left, v)[0] == 0 for names in outside for v in names):
+        may_be_empty = left is None or any(taken(left, v)[0] == 0 for names in outside for v in names)
+        if len(set(outside)) > 1 and may_be_empty:
             raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
         marks = {name: mark for name in alternative.names}
         conditions = [rename(leaf.condition, marks) for leaf in leaves]
@@ -87,13 +95,15 @@ class Absences:
         known = marks | dict.fromkeys(alternative.names, mark)
         return Guard(rename(untrue, known), frozenset(known.get(name, name) for name in names) | {mark})
 
-    def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[Alternative], int]:
+    def alternatives(self, node: ast.Formula, known: frozenset[str] | None) -> tuple[list[Alternative], int]:
         """The alternatives that a NOT forbids, and a fresh number for the name of its event. Conditions may name
-        `known`, the variables of the part before the NOT."""
+        `known`, the variables of the part before the NOT; None if that part is not known yet."""
         found, _ = self.single_events(node, known)
         return found, next(self.fresh)
 
-    def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[Alternative], frozenset[str]]:
+    def single_events(
+        self, node: ast.Formula, known: frozenset[str] | None
+    ) -> tuple[list[Alternative], frozenset[str]]:
         """The alternatives that a NOT forbids, and the variables that they define together."""
         match node:
             case ast.EventType():
@@ -116,7 +126,7 @@ class Absences:
         )
 
     def restrict_events(
-        self, found: list[Alternative], defined: frozenset[str], test: Test, known: frozenset[str]
+        self, found: list[Alternative], defined: frozenset[str], test: Test, known: frozenset[str] | None
     ) -> list[Alternative]:
         match test:
             case All(left, right):
@@ -134,10 +144,10 @@ class Absences:
                 return [self.restrict_event(a, defined, test, known) for a in found]
 
     def restrict_event(
-        self, event: Alternative, defined: frozenset[str], leaf: Leaf, known: frozenset[str]
+        self, event: Alternative, defined: frozenset[str], leaf: Leaf, known: frozenset[str] | None
     ) -> Alternative:
         outside = leaf.variables - defined
-        if not outside <= known:
+        if known is not None and not outside <= known:
             names = ", ".join(sorted(outside - known))
             raise self.unsupported(
                 f"a condition on {names} in this NOT or UNTIL",
@@ -155,3 +165,87 @@ class Absences:
             return dataclasses.replace(event, conditions=(*event.conditions, leaf))
         predicate = Satisfies(owned(leaf.condition, None))
         return dataclasses.replace(event, predicates=event.predicates | {predicate})
+
+    # At the borders of parts
+
+    def atom(self, alternative: Alternative, left: Part | None, names: dict[str, str]) -> algebra.Atom:
+        """The atom of an event that must not come at a border, behind `left` or, if that is None, before a part.
+        `names`: names for the variables of `left`, to which it adds."""
+        if not alternative.conditions:
+            return algebra.Atom(alternative.predicates, frozenset())
+        if left is not None:
+            outside = frozenset(v for leaf in alternative.conditions for v in leaf.variables) - alternative.names
+            for name in sorted(outside - names.keys()):
+                names[name] = f"{name}#{next(self.fresh)}"
+            marks = {name: names[name] for name in sorted(outside)}
+            marked = functools.reduce(lambda pattern, name: with_mark(pattern, name, marks[name]), marks, left.pattern)
+            leaves = tuple(
+                Leaf(rename(leaf.condition, marks), frozenset(marks.get(v, v) for v in leaf.variables), leaf.span)
+                for leaf in alternative.conditions
+            )
+            alternative = dataclasses.replace(alternative, conditions=leaves)
+        mark = f"#{next(self.fresh)}"
+        guard = self.guard_of(alternative, mark, None if left is None else marked)
+        return algebra.Atom(alternative.predicates, frozenset((mark,)), guard)
+
+    def between(self, pattern: Pattern, first: Part, second: Part) -> Pattern:
+        """A sequence of two parts, under the conditions that the NOTs at their borders have for its gap."""
+        for absent in self.at_gap(first, second, pattern.skip if isinstance(pattern, algebra.Sequence) else Skip.ANY):
+            leaf = self.owed[absent].conditions[0]
+            unknown = frozenset(v for each in self.owed[absent].conditions for v in each.variables)
+            unknown -= self.owed[absent].names | first.defined
+            if unknown:
+                what = f"a condition on {', '.join(sorted(unknown))} in this NOT"
+                raise self.unsupported(what, leaf.span, "it may be about events of the part before it")
+            if absent in self.decided:
+                raise self.unsupported("a condition on other events in a NOT that is for several gaps", leaf.span)
+            self.decided.add(absent)
+            assert isinstance(absent.pattern, algebra.Atom) and isinstance(absent.pattern.guard, Guard)
+            pattern = algebra.Correlate(pattern, absent.pattern.guard.variables, absent.pattern.guard)
+        return pattern
+
+    def at_gap(self, first: Part, second: Part, skip: Skip) -> list[Absent]:
+        """What must not come between two parts joined by `skip`, by the NOTs at their borders, if it has conditions on
+        other events. Refuses what has no clear meaning."""
+        if not self.places:
+            return []
+        behind, before = algebra.borders(first.pattern).behind, algebra.borders(second.pattern).before
+        found = self.in_order(frozenset[Absent]().union(*behind, *before))
+        for absent in found:
+            if absent.skip not in (None, skip):
+                raise self.refused(
+                    f"this NOT is joined by {_SIGNS[absent.skip]} on one side and by {_SIGNS[skip]} on the other",
+                    "NOT has the same sign on both sides, ; or ->, and : has nothing in between",
+                    self.places[absent],
+                )
+            if skip is Skip.NEXT and max(len(behind), len(before)) > 1:
+                raise self.unsupported(
+                    "NOT in some of the alternatives of a step joined by ->", self.places[absent], "join it by ;"
+                )
+        return [absent for absent in found if absent in self.owed]
+
+    def in_order(self, absences: Iterable[Absent]) -> list[Absent]:
+        """What must not come, in the order of the text."""
+        return sorted(absences, key=lambda absent: self.places[absent].start)
+
+    def one_border(self, ways: frozenset[Border], where: str) -> list[Absent]:
+        """What must not come at a border of the whole formula, the same for all of its alternatives."""
+        found = self.in_order(frozenset[Absent]().union(*ways))
+        if len(ways) > 1:
+            what = f"NOT at the {where} of some alternatives of the whole formula"
+            raise self.refused(what, "write a query for each alternative", self.places[found[0]])
+        for absent in found:
+            if not isinstance(absent.pattern, algebra.Atom):
+                what = f"NOT of more than one event at the {where} of the query"
+                raise self.unsupported(what, self.places[absent], "NOT of one event, or several joined by OR")
+            if absent in self.owed:
+                what = f"a condition on other events in this NOT, at the {where} of the query"
+                hint = "without parentheses: A AS a ; NOT (B AS b FILTER b.id = a.id)"
+                raise self.unsupported(what, self.owed[absent].conditions[0].span, hint)
+        return found
+
+
+def none_of(absences: Iterable[Absent]) -> NoneOf | None:
+    """The predicate of an event that is nothing of what must not come; None if all may come."""
+    found = frozenset(a.pattern.predicates for a in absences if isinstance(a.pattern, algebra.Atom))
+    return NoneOf(found) if found else None

@@ -25,7 +25,7 @@ from typing import Final
 from ceql.expressions.predicates import Satisfies
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
-from ceql.lowering.absences import Absences
+from ceql.lowering.absences import Absences, none_of
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count
 from ceql.lowering.partition_keys import infer_keys
 from ceql.lowering.parts import Alternative, Part, Pending, atom_of, takes_one_event, with_mark
@@ -41,7 +41,6 @@ from spaseq.core.engine import AfterMatch, Choice, Consume, Selection, Settings,
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import (
     Absent,
-    Border,
     NoneOf,
     Pattern,
     Predicate,
@@ -170,15 +169,6 @@ def _guards(node: Pattern) -> Iterator[Guard]:
             yield part.guard
 
 
-def _none_of(absences: Iterable[Absent]) -> NoneOf | None:
-    """The predicate of an event that is nothing of what must not come; None if all may come."""
-    found = frozenset(a.pattern.predicates for a in absences if isinstance(a.pattern, algebra.Atom))
-    return NoneOf(found) if found else None
-
-
-_SIGNS: Final = {Skip.ANY: ";", Skip.NEXT: "->", Skip.NONE: ":"}
-
-
 class _Lowering(Absences):
     def __init__(self, text: str, source: str, settings: Settings) -> None:
         super().__init__(text, source, settings)
@@ -204,13 +194,17 @@ class _Lowering(Absences):
             case ast.Sequence(ast.Sequence(left, ast.Without(absent), before), right, skip) if is_between(before, skip):
                 return self.without(left, absent, right, skip)
             case ast.Sequence(ast.Without() as absent, right, Skip.ANY | Skip.NEXT):
-                return self.bordered(right, before=self.absent(absent, skip=node.skip))
+                part = self.neighbour(right)
+                return dataclasses.replace(
+                    part, pattern=algebra.Bordered(part.pattern, before=self.absent(absent, node.skip))
+                )
             case ast.Sequence(left, ast.Without() as absent, Skip.ANY | Skip.NEXT):
-                return self.bordered(left, behind=self.absent(absent, skip=node.skip))
+                return self.behind(self.neighbour(left), absent, node.skip)
             case ast.Sequence(left, right, skip):
                 first, second = self.formula(left), self.formula(right)
-                self.refuse_gap(first, second, skip)
-                return self.joined(algebra.Sequence(first.pattern, second.pattern, skip), first, second)
+                return self.joined(
+                    self.between(algebra.Sequence(first.pattern, second.pattern, skip), first, second), first, second
+                )
             case ast.Repeat():
                 return self.rounds(node)
             case ast.Without(child):
@@ -226,7 +220,9 @@ class _Lowering(Absences):
         low, high = node.low, node.high
         if high != 1:
             self.refuse_across_rounds(part)
-            self.refuse_gap(part, part, node.skip)
+            for absent in self.at_gap(part, part, node.skip):
+                leaf = self.owed[absent].conditions[0]
+                raise self.unsupported("a condition on other events in a NOT between two rounds", leaf.span)
         self.refuse_large(size(part.pattern) * max(1, high or low), "repetitions", node.span)
         until: frozenset[frozenset[Predicate]] = frozenset()
         if node.until is not None:
@@ -263,7 +259,7 @@ class _Lowering(Absences):
             # The automaton of a conjunction has a state for every pair of states.
             self.refuse_large((size(part.pattern) + 2) * (size(other.pattern) + 2), "conjunctions", node.span)
             part = self.joined(algebra.And(part.pattern, other.pattern), part, other)
-        absent = [a for c in node.parts if isinstance(c, ast.Without) for a in self.absent(c, in_conjunction=True)]
+        absent = [a for c in node.parts if isinstance(c, ast.Without) for a in self.absent(c, None)]
         if not absent:
             return part
         within = tuple(a.pattern for a in absent if isinstance(a.pattern, algebra.Atom))
@@ -290,51 +286,42 @@ class _Lowering(Absences):
 
     # NOT
 
-    def bordered(self, child: ast.Formula, before: tuple[Absent, ...] = (), behind: tuple[Absent, ...] = ()) -> Part:
-        """`NOT … ; child`, or `child ; NOT …`: what must not come is for the gap before or behind this part."""
+    def neighbour(self, child: ast.Formula) -> Part:
+        """The part beside a NOT that has nothing on its other side."""
         if isinstance(child, ast.Without):
             hint = "a match takes an event; (NOT B) AS n is one event, not a B"
             raise self.refused("a sequence of NOTs alone", hint, child.span)
-        part = self.formula(child)
-        return dataclasses.replace(part, pattern=algebra.Bordered(part.pattern, before, behind))
+        return self.formula(child)
+
+    def behind(self, part: Part, absent: ast.Without, skip: Skip) -> Part:
+        """`part ; NOT absent`, with what follows still to come. The conditions of the NOT are about events of `part`:
+        its variables get a fresh name for them, as others around may have the same ones."""
+        marks: dict[str, str] = {}
+        found, pattern = self.absent(absent, skip, part, marks), part.pattern
+        for name, mark in marks.items():
+            pattern = with_mark(pattern, name, mark)
+        return dataclasses.replace(part, pattern=algebra.Bordered(pattern, behind=found))
 
     def absent(
-        self, node: ast.Without, *, skip: Skip | None = None, in_conjunction: bool = False
+        self, node: ast.Without, skip: Skip | None, left: Part | None = None, marks: dict[str, str] | None = None
     ) -> tuple[Absent, ...]:
-        """What a NOT at the border of a part, or in a conjunction, says must not come; its conditions are on single
-        events."""
+        """What a NOT at the border of a part, or in a conjunction (`skip` is None), says must not come. `left`: the
+        part before it, whose variables get names of their own, which are added to `marks`."""
+        found = []
         if takes_one_event(node.child):
-            alternatives, _ = self.alternatives(node.child, frozenset())
-            found = [Absent(algebra.Atom(a.predicates, frozenset()), skip) for a in alternatives]
-        elif in_conjunction:
+            known = left.defined if left is not None else frozenset[str]() if skip is None else None
+            for alternative in self.alternatives(node.child, known)[0]:
+                absent = Absent(self.atom(alternative, left, {} if marks is None else marks), skip)
+                if alternative.conditions:
+                    self.owed[absent] = alternative
+                found.append(absent)
+        elif skip is None:
             raise self.unsupported("NOT of more than one event in AND", node.span, "NOT of one event: AND(A, NOT B, C)")
         else:
-            assert skip is not None
-            found = [Absent(self.never(node.child, skip), skip)]
+            found.append(Absent(self.never(node.child, skip), skip))
         for absent in found:
             self.places.setdefault(absent, node.span)
         return tuple(found)
-
-    def refuse_gap(self, first: Part, second: Part, skip: Skip) -> None:
-        """Refuse what two parts joined by `skip` say of the gap between them, if that has no clear meaning."""
-        if not self.places:
-            return
-        behind, before = algebra.borders(first.pattern).behind, algebra.borders(second.pattern).before
-        for absent in self.in_order(frozenset[Absent]().union(*behind, *before)):
-            if absent.skip not in (None, skip):
-                raise self.refused(
-                    f"this NOT is joined by {_SIGNS[absent.skip]} on one side and by {_SIGNS[skip]} on the other",
-                    "NOT has the same sign on both sides, ; or ->, and : has nothing in between",
-                    self.places[absent],
-                )
-            if skip is Skip.NEXT and max(len(behind), len(before)) > 1:
-                raise self.unsupported(
-                    "NOT in some of the alternatives of a step joined by ->", self.places[absent], "join it by ;"
-                )
-
-    def in_order(self, absences: Iterable[Absent]) -> list[Absent]:
-        """What must not come, in the order of the text."""
-        return sorted(absences, key=lambda absent: self.places[absent].start)
 
     def at_the_borders(self, part: Part, query: ast.Query) -> tuple[NoneOf | None, NoneOf | None]:
         """The events that must not come before a match of the whole formula, and behind it; None if all may."""
@@ -347,27 +334,14 @@ class _Lowering(Absences):
             raise self.unsupported("NOT at the start of the query", self.places[before[0]], hint)
         if behind:
             self.refuse_waiting(self.places[behind[0]], query)
-        return _none_of(before), _none_of(behind)
-
-    def one_border(self, ways: frozenset[Border], where: str) -> list[Absent]:
-        """What must not come at a border of the whole formula, the same for all of its alternatives."""
-        found = self.in_order(frozenset[Absent]().union(*ways))
-        if len(ways) > 1:
-            what = f"NOT at the {where} of some alternatives of the whole formula"
-            raise self.refused(what, "write a query for each alternative", self.places[found[0]])
-        for absent in found:
-            if not isinstance(absent.pattern, algebra.Atom):
-                what = f"NOT of more than one event at the {where} of the query"
-                raise self.unsupported(what, self.places[absent], "NOT of one event, or several joined by OR")
-        return found
+        return none_of(before), none_of(behind)
 
     def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> Part:
         """`left ; NOT absent ; right`, or joined by `->`."""
         first, second = self.formula(left), self.formula(right)
-        self.refuse_gap(first, second, skip)
         if not takes_one_event(absent):
-            between = algebra.Sequence(first.pattern, second.pattern, skip, never=self.never(absent, skip))
-            return self.joined(between, first, second)
+            gap: Pattern = algebra.Sequence(first.pattern, second.pattern, skip, never=self.never(absent, skip))
+            return self.joined(self.between(gap, first, second), first, second)
         later = second.defined - first.defined
         alternatives, number = self.alternatives(absent, first.defined | later)
         atoms, guards, watched = [], [], []
@@ -390,6 +364,7 @@ class _Lowering(Absences):
                 atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
             guards += [] if guard is None else [guard]
         pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, skip, tuple(atoms), watched=tuple(watched))
+        pattern = self.between(pattern, first, second)
         for guard in dict.fromkeys(guards):
             pattern = algebra.Correlate(pattern, guard.variables, guard)
         return self.joined(pattern, first, second)
@@ -401,6 +376,10 @@ class _Lowering(Absences):
         if isinstance(node, ast.Without):
             raise self.unsupported("NOT of a NOT", node.span, "(NOT B) AS n is one event, not a B")
         part = self.formula(node)
+        for absent in self.in_order(
+            frozenset[Absent]().union(*algebra.borders(part.pattern).before, *algebra.borders(part.pattern).behind)
+        ):
+            raise self.unsupported("NOT at the border of what must not come", self.places[absent])
         if part.pending or any(getattr(inner, "guard", None) is not None for inner in walk(part.pattern)):
             span = part.pending[0].span if part.pending else node.span
             hint = "a condition there is on one event, and NOT of one event may have some on the events before it"

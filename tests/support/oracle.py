@@ -915,9 +915,9 @@ def _not_followed(
             if absent not in spoilers:
                 spoilers[absent] = valuations(absent, events)
             for w in spoilers[absent]:
-                if v.end < w.start and inside(query.within, v.start, w.start, positions, stream):
-                    if meets(w, known, events):
-                        return True
+                behind = v.end < w.start and inside(query.within, v.start, w.start, positions, stream)
+                if behind and meets(w, known, events):
+                    return True
         return False
 
     return [v for v in found if not is_followed(v)]

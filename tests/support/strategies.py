@@ -91,13 +91,10 @@ def absence_case(rng: random.Random) -> CeqlCase:
 
 
 def draw_between_parts(rng: random.Random) -> Formula:
-    """A part with NOTs at its borders, as a rule with something before it and behind it."""
+    """A part with NOTs at its borders, with the part called `before` before it, and at times another behind it."""
     formula = draw_bordered(rng, rng.choice((1, 1, 2, 2, 3)))
-    kind = rng.random()
-    if kind < 0.1:
-        formula = Without(draw_formula(rng, 0), draw_absent(rng, ()), formula)
-    elif kind < 0.9:
-        formula = Then(draw_formula(rng, rng.choice((0, 0, 1))), formula)
+    first = As(draw_formula(rng, rng.choice((0, 0, 1))), "before")
+    formula = Without(first, draw_absent(rng, ()), formula) if rng.random() < 0.1 else Then(first, formula)
     if rng.random() < 0.6:
         formula = Then(formula, draw_formula(rng, 0))
     if rng.random() < 0.2:
@@ -112,11 +109,13 @@ def draw_bordered(rng: random.Random, depth: int) -> Formula:
     inner = draw_formula(rng, rng.choice((0, 0, 0, 1))) if depth < 2 else draw_bordered(rng, depth - 1)
     other = draw_bordered(rng, 1) if rng.random() < 0.3 else draw_formula(rng, rng.choice((0, 0, 1)))
     sides = (inner, other) if rng.random() < 0.5 else (other, inner)
-    absent = draw_absent(rng, ()) if rng.random() < 0.8 else draw_never(rng, 1)
+    known: Sequence[str] = ()
     if kind == "before":
-        formula: Formula = Before(absent, inner)
+        known = ("before",) if rng.random() < 0.3 else ()
+        formula: Formula = Before(draw_absent(rng, known) if rng.random() < 0.8 else draw_never(rng, 1), inner)
     elif kind == "behind":
-        formula = Behind(inner, absent)
+        known = sorted(variables_of(inner)) if rng.random() < 0.5 else ()
+        formula = Behind(inner, draw_absent(rng, known) if rng.random() < 0.8 else draw_never(rng, 1))
     elif kind == "apart":
         inner = draw_formula(rng, rng.choice((0, 1)))
         formula = Apart(And(inner, draw_formula(rng, 0)) if rng.random() < 0.8 else inner, draw_absent(rng, ()))
