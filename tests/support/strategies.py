@@ -90,6 +90,24 @@ def absence_case(rng: random.Random) -> CeqlCase:
     return _case_of(rng, formula)
 
 
+def left_out(case: CeqlCase) -> int:
+    """The number of matches that the NOTs of a query leave out; 0 if other clauses hide that."""
+    plain = replace(case.query, formula=_without_absences(case.query.formula), ending=None)
+    return len(set(evaluate(plain, case.stream)) - set(evaluate(case.query, case.stream)))
+
+
+def _without_absences(formula: Any) -> Any:
+    """The formula without what it says must not come."""
+    if not isinstance(formula, Formula) or isinstance(formula, Type | Other):
+        return formula
+    if isinstance(formula, Before | Behind | Apart):
+        return _without_absences(formula.child)
+    sides = {n: _without_absences(getattr(formula, n)) for n in ("child", "left", "right") if hasattr(formula, n)}
+    if isinstance(formula, Without):
+        return Then(**sides) if formula.join == ";" else Step(**sides)
+    return replace(formula, **sides)
+
+
 def draw_between_parts(rng: random.Random) -> Formula:
     """A part with NOTs at its borders, with the part called `before` before it, and at times another behind it."""
     formula = draw_bordered(rng, rng.choice((1, 1, 2, 2, 3)))
