@@ -80,7 +80,13 @@ def _read(
                 return False
             names.setdefault(variable, set()).update(range(first, len(atoms)))
             return True
-        case algebra.Filter(child) | algebra.Iterate(child) | algebra.Optional(child) | algebra.Project(child):
+        case (
+            algebra.Filter(child)
+            | algebra.Iterate(child)
+            | algebra.Optional(child)
+            | algebra.Project(child)
+            | algebra.Bordered(child)
+        ):
             return _read(child, atoms, links, names, skips=skips)
         case algebra.Correlate(child, variables):
             links.append(variables)

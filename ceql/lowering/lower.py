@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -26,12 +25,13 @@ from typing import Final
 from ceql.expressions.predicates import Satisfies
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
-from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count, is_on, of_one_event
+from ceql.lowering.absences import Absences, either_of, none_of
+from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count
 from ceql.lowering.partition_keys import infer_keys
 from ceql.lowering.parts import Alternative, Part, Pending, atom_of, takes_one_event, with_mark
 from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
 from ceql.lowering.taken import size, taken
-from ceql.semantics.filters import All, Any, Leaf, Test, as_test, leaves, owned, rename
+from ceql.semantics.filters import All, Any, Leaf, Test, as_test, owned, rename
 from ceql.semantics.scopes import Bordered, is_between, without_border
 from ceql.syntax import ast
 from ceql.syntax.walk import is_plain, reads_earlier
@@ -40,6 +40,7 @@ from spaseq.core.after import AfterText
 from spaseq.core.engine import AfterMatch, Choice, Consume, Quiet, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import (
+    Absent,
     NoneOf,
     Pattern,
     Predicate,
@@ -85,6 +86,7 @@ class Lowered:
         return not (self.absent is None and self.before is None and self.quiet is None)
 
 
+_IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among matches"
 _NESTED: Final = 100
 """Optional rounds, each inside the one before, are built by functions that are recursive."""
 _ALTERNATIVES: Final = 16
@@ -105,6 +107,8 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     before, quiet = lowering.absent_at_the_start(bordered, query)
     ending = bordered.behind
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
+    in_front, behind = lowering.at_the_borders(part, ending, query)
+    before, absent = either_of(before, in_front), either_of(absent, behind)
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern
@@ -177,22 +181,10 @@ def _guards(node: Pattern) -> Iterator[Guard]:
             yield part.guard
 
 
-class _Lowering:
+class _Lowering(Absences):
     def __init__(self, text: str, source: str, settings: Settings) -> None:
-        self.text = text
-        self.source = source
-        self.settings = settings
-        self.fresh = itertools.count(1)
+        super().__init__(text, source, settings)
         self.before: dict[Guard, Span] = {}  # conditions that read earlier events
-
-    def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
-        return UnsupportedFeature(
-            f"{what} is CEQL, but this version does not run it yet",
-            text=self.text,
-            span=span,
-            source=self.source,
-            hint=hint,
-        )
 
     # Formulas
 
@@ -213,21 +205,26 @@ class _Lowering:
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
             case ast.Sequence(ast.Sequence(left, ast.Without(absent), before), right, skip) if is_between(before, skip):
                 return self.without(left, absent, right, skip)
-            case ast.Sequence(ast.Without(), _, Skip.ANY | Skip.NEXT):
-                raise self.misplaced(node.left, "at the start of a sequence")
-            case ast.Sequence(_, ast.Without(), Skip.ANY | Skip.NEXT):
-                raise self.misplaced(node.right, "at the end of a part of the formula")
+            case ast.Sequence(ast.Without() as absent, right, Skip.ANY | Skip.NEXT):
+                part = self.neighbour(right)
+                return dataclasses.replace(
+                    part, pattern=algebra.Bordered(part.pattern, before=self.absent(absent, node.skip))
+                )
+            case ast.Sequence(left, ast.Without() as absent, Skip.ANY | Skip.NEXT):
+                return self.behind(self.neighbour(left), absent, node.skip)
             case ast.Sequence(left, right, skip):
                 first, second = self.formula(left), self.formula(right)
-                return self.joined(algebra.Sequence(first.pattern, second.pattern, skip), first, second)
+                return self.joined(
+                    self.between(algebra.Sequence(first.pattern, second.pattern, skip), first, second), first, second
+                )
             case ast.Repeat():
                 return self.rounds(node)
             case ast.Without(child):
                 alternatives, _ = self.alternatives(child, frozenset())
                 none_of = NoneOf(frozenset(a.predicates for a in alternatives))
                 return Part(algebra.Atom(frozenset((none_of,)), frozenset(("#other",))), frozenset())
-            case ast.Conjunction((first_child, *rest)):
-                return self.conjunction(first_child, rest, node.span)
+            case ast.Conjunction():
+                return self.conjunction(node)
         raise InternalError(f"no pattern for {type(node).__name__}")
 
     def rounds(self, node: ast.Repeat) -> Part:
@@ -235,6 +232,9 @@ class _Lowering:
         low, high = node.low, node.high
         if high != 1:
             self.refuse_across_rounds(part)
+            for absent in self.at_gap(part, part, node.skip):
+                leaf = self.owed[absent].conditions[0]
+                raise self.unsupported("a condition on other events in a NOT between two rounds", leaf.span)
         self.refuse_large(size(part.pattern) * max(1, high or low), "repetitions", node.span)
         until: frozenset[frozenset[Predicate]] = frozenset()
         if node.until is not None:
@@ -260,19 +260,31 @@ class _Lowering:
         pattern = algebra.repeat(part.pattern, low, high, node.skip, preference, until)
         return dataclasses.replace(part, pattern=pattern)
 
-    def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> Part:
+    def conjunction(self, node: ast.Conjunction) -> Part:
+        children = [child for child in node.parts if not isinstance(child, ast.Without)]
+        if not children:
+            raise self.refused("AND of NOTs alone", "a conjunction takes an event: AND(A, NOT B)", node.span)
+        first, *rest = children
         part = self.one_of_several(first)
         for child in rest:
             other = self.one_of_several(child)
             # The automaton of a conjunction has a state for every pair of states.
-            self.refuse_large((size(part.pattern) + 2) * (size(other.pattern) + 2), "conjunctions", span)
+            self.refuse_large((size(part.pattern) + 2) * (size(other.pattern) + 2), "conjunctions", node.span)
             part = self.joined(algebra.And(part.pattern, other.pattern), part, other)
-        return part
+        absent = [a for c in node.parts if isinstance(c, ast.Without) for a in self.absent(c, None)]
+        if not absent:
+            return part
+        within = tuple(a.pattern for a in absent if isinstance(a.pattern, algebra.Atom))
+        pattern = algebra.Bordered(part.pattern, tuple(absent), tuple(absent), within)
+        return dataclasses.replace(part, pattern=pattern)
 
     def one_of_several(self, child: ast.Formula) -> Part:
-        if isinstance(child, ast.Without):
-            raise self.misplaced(child, "in a conjunction")
-        return self.formula(child)
+        part = self.formula(child)
+        found = algebra.borders(part.pattern)
+        for absent in frozenset[algebra.Absent]().union(*found.before, *found.behind):
+            hint = "as a part of the AND, NOT says that nothing of it comes before, between or behind: AND(A, NOT B, C)"
+            raise self.unsupported("NOT at the border of a part of AND", self.places[absent], hint)
+        return part
 
     def refuse_large(self, events: int, what: str, span: Span) -> None:
         most = self.settings.repeated_events
@@ -284,35 +296,69 @@ class _Lowering:
                 span,
             )
 
-    def refuse_alternatives(self, alternatives: int, span: Span) -> None:
-        most = self.settings.filter_alternatives
-        if alternatives > most:
-            number = f"{alternatives:,}" if alternatives < 10**9 else "more than a billion"
-            raise self.refused(
-                f"the ORs of this FILTER stand for {number} alternatives, and filter_alternatives is {most:,}",
-                "each OR under AND multiplies them, unless it is on one variable that takes one event, or no variable "
-                "of two of its sides takes several; Settings(filter_alternatives=…) allows more",
-                span,
-            )
-
-    def refused(self, problem: str, hint: str, span: Span) -> UnsupportedFeature:
-        return UnsupportedFeature(problem, text=self.text, span=span, source=self.source, hint=hint)
-
     # NOT
 
-    def misplaced(self, node: ast.Formula, where: str) -> UnsupportedFeature:
-        return self.unsupported(
-            f"NOT {where}",
-            node.span,
-            "NOT stands between two parts (A; NOT B; C) or at the end of the query; (NOT B) AS n is one event, not a B",
-        )
+    def neighbour(self, child: ast.Formula) -> Part:
+        """The part beside a NOT that has nothing on its other side."""
+        if isinstance(child, ast.Without):
+            hint = "a match takes an event; (NOT B) AS n is one event, not a B"
+            raise self.refused("a sequence of NOTs alone", hint, child.span)
+        return self.formula(child)
+
+    def behind(self, part: Part, absent: ast.Without, skip: Skip) -> Part:
+        """`part ; NOT absent`, with what follows still to come. The conditions of the NOT are about events of `part`:
+        its variables get a fresh name for them, as others around may have the same ones."""
+        marks: dict[str, str] = {}
+        found, pattern = self.absent(absent, skip, part, marks), part.pattern
+        for name, mark in marks.items():
+            pattern = with_mark(pattern, name, mark)
+        return dataclasses.replace(part, pattern=algebra.Bordered(pattern, behind=found))
+
+    def absent(
+        self, node: ast.Without, skip: Skip | None, left: Part | None = None, marks: dict[str, str] | None = None
+    ) -> tuple[Absent, ...]:
+        """What a NOT at the border of a part, or in a conjunction (`skip` is None), says must not come. `left`: the
+        part before it, whose variables get names of their own, which are added to `marks`."""
+        found = []
+        if takes_one_event(node.child):
+            known = left.defined if left is not None else frozenset[str]() if skip is None else None
+            for alternative in self.alternatives(node.child, known)[0]:
+                absent = Absent(self.atom(alternative, left, {} if marks is None else marks), skip)
+                if alternative.conditions:
+                    self.owed[absent] = alternative
+                found.append(absent)
+        elif skip is None:
+            raise self.unsupported("NOT of more than one event in AND", node.span, "NOT of one event: AND(A, NOT B, C)")
+        else:
+            found.append(Absent(self.never(node.child, skip), skip))
+        for absent in found:
+            self.places.setdefault(absent, node.span)
+        return tuple(found)
+
+    def at_the_borders(
+        self, part: Part, ending: ast.Without | None, query: ast.Query
+    ) -> tuple[NoneOf | None, NoneOf | None]:
+        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside;
+        None if all may. `ending`: the NOT at the end."""
+        if not self.places:
+            return None, None
+        found = algebra.borders(part.pattern)
+        before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
+        if before:
+            self.refuse_choice("NOT at the start", self.places[before[0]], query, _IN_FRONT)
+        if behind:
+            span = self.places[behind[0]]
+            self.refuse_choice("NOT at the end", span, query, "its matches wait for their windows")
+            if ending is not None and ending.duration is not None:
+                raise self.unsupported("NOT at the end, once for a time and once for the window", span)
+        return none_of(before), none_of(behind)
 
     def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> Part:
         """`left ; NOT absent ; right`, or joined by `->`."""
         first, second = self.formula(left), self.formula(right)
         if not takes_one_event(absent):
-            between = algebra.Sequence(first.pattern, second.pattern, skip, never=self.never(absent, skip))
-            return self.joined(between, first, second)
+            gap: Pattern = algebra.Sequence(first.pattern, second.pattern, skip, never=self.never(absent, skip))
+            return self.joined(self.between(gap, first, second), first, second)
         later = second.defined - first.defined
         alternatives, number = self.alternatives(absent, first.defined | later)
         atoms, guards, watched = [], [], []
@@ -335,6 +381,7 @@ class _Lowering:
                 atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
             guards += [] if guard is None else [guard]
         pattern: Pattern = algebra.Sequence(first.pattern, second.pattern, skip, tuple(atoms), watched=tuple(watched))
+        pattern = self.between(pattern, first, second)
         for guard in dict.fromkeys(guards):
             pattern = algebra.Correlate(pattern, guard.variables, guard)
         return self.joined(pattern, first, second)
@@ -346,6 +393,10 @@ class _Lowering:
         if isinstance(node, ast.Without):
             raise self.unsupported("NOT of a NOT", node.span, "(NOT B) AS n is one event, not a B")
         part = self.formula(node)
+        for absent in self.in_order(
+            frozenset[Absent]().union(*algebra.borders(part.pattern).before, *algebra.borders(part.pattern).behind)
+        ):
+            raise self.unsupported("NOT at the border of what must not come", self.places[absent])
         if part.pending or any(getattr(inner, "guard", None) is not None for inner in walk(part.pattern)):
             span = part.pending[0].span if part.pending else node.span
             hint = "a condition there is on one event, and NOT of one event may have some on the events before it"
@@ -354,39 +405,6 @@ class _Lowering:
             raise self.unsupported("-> in a NOT of more than one event", node.span, "join its events by ; or :")
         return part.pattern
 
-    def guard_of(self, alternative: Alternative, mark: str, left: Pattern) -> Guard | None:
-        """The conditions of an alternative as one guard, in which its event's variable is `mark`; None without
-        conditions."""
-        leaves = alternative.conditions
-        if not leaves:
-            return None
-        outside = [leaf.variables - alternative.names for leaf in leaves]
-        if len(set(outside)) > 1 and any(taken(left, v)[0] == 0 for names in outside for v in names):
-            raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
-        marks = {name: mark for name in alternative.names}
-        conditions = [rename(leaf.condition, marks) for leaf in leaves]
-        together = functools.reduce(ast.And, conditions)
-        return Guard(together, frozenset((mark,)).union(*outside))
-
-    def denied(
-        self, alternative: Alternative, mark: str, marks: dict[str, str], left: Pattern, right: Pattern
-    ) -> Guard:
-        """The guard that an alternative's conditions, some on events behind the NOT, are not all true of any event that
-        lies between. Each of their other variables takes one event: for several, no event would be the one. `marks`:
-        the names of variables of both parts in the first one, which is meant."""
-        leaves = alternative.conditions
-        names = frozenset(name for leaf in leaves for name in leaf.variables) - alternative.names
-        for name in sorted(names):
-            side = left if taken(left, name)[1] else right
-            if taken(side, name) != (1, 1):
-                leaf = next(leaf for leaf in leaves if name in leaf.variables)
-                hint = f"{name} may take no event, or several; the condition must be about one"
-                raise self.unsupported("a condition on later events in a NOT, on such a variable", leaf.span, hint)
-        together = functools.reduce(ast.And, (leaf.condition for leaf in leaves))
-        untrue = ast.IsNull(ast.Case((together,), (ast.Truth(True),)))
-        known = marks | dict.fromkeys(alternative.names, mark)
-        return Guard(rename(untrue, known), frozenset(known.get(name, name) for name in names) | {mark})
-
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
         pattern. The pattern is `φ ; ψ` of those alternatives of ψ that have conditions on φ; None if none has."""
@@ -394,7 +412,7 @@ class _Lowering:
         related = [alternative for alternative in alternatives if alternative.conditions]
         for alternative in related:
             self.refuse_untold(alternative, part.pattern, query)
-        self.refuse_choice("NOT at the end", node, query, "its matches wait for their windows")
+        self.refuse_choice("NOT at the end", node.span, query, "its matches wait for their windows")
         plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
         return plain, self.followed(part.pattern, related, f"#{number}") if related else None
 
@@ -411,21 +429,20 @@ class _Lowering:
             duration = within.nanoseconds  # the match has one event, with which its window ends
         if duration is not None:
             return None, Quiet(none, Window("span", duration))
-        hint = "NOT … FOR 10 MINUTES in front goes with every choice among matches"
-        self.refuse_choice("NOT at the start", node, query, hint)
+        self.refuse_choice("NOT at the start", node.span, query, _IN_FRONT)
         return none, None
 
-    def refuse_choice(self, what: str, node: ast.Without, query: ast.Query, hint: str) -> None:
-        """Refuse a choice among matches, by its name: of those with NOT at a border all are reported."""
+    def refuse_choice(self, what: str, span: Span, query: ast.Query, hint: str) -> None:
+        """Refuse a choice among matches, by its name: with NOT at a border all are reported."""
         if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
             strategy = f"{what} with the selection strategy {query.selection.strategy.value}"
-            raise self.unsupported(strategy, node.span, f"leave the strategy out for ALL; {hint}")
+            raise self.unsupported(strategy, span, f"leave the strategy out for ALL; {hint}")
         if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
-            raise self.unsupported(f"{what} with CONSUME BY {query.consume.policy.value}", node.span, hint)
+            raise self.unsupported(f"{what} with CONSUME BY {query.consume.policy.value}", span, hint)
         if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
-            raise self.unsupported(f"{what} with AFTER MATCH", node.span, hint)
+            raise self.unsupported(f"{what} with AFTER MATCH", span, hint)
         if query.limit is not None:
-            raise self.unsupported(f"{what} with LIMIT", node.span, "--limit N stops after N matches in all")
+            raise self.unsupported(f"{what} with LIMIT", span, "--limit N stops after N matches in all")
 
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
@@ -497,75 +514,6 @@ class _Lowering:
                 leaf.span,
                 "SELECT * shows all of them, as does a SELECT that names each",
             )
-
-    def alternatives(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[Alternative], int]:
-        """The alternatives that a NOT forbids, and a fresh number for the name of its event. Conditions may name
-        `known`, the variables of the part before the NOT."""
-        found, _ = self.single_events(node, known)
-        return found, next(self.fresh)
-
-    def single_events(self, node: ast.Formula, known: frozenset[str]) -> tuple[list[Alternative], frozenset[str]]:
-        """The alternatives that a NOT forbids, and the variables that they define together."""
-        match node:
-            case ast.EventType():
-                atom = atom_of(node).pattern
-                assert isinstance(atom, algebra.Atom)
-                return [Alternative(atom.predicates, atom.variables)], atom.variables
-            case ast.As(child, variable):
-                found, defined = self.single_events(child, known)
-                name = variable.text
-                return [dataclasses.replace(a, names=a.names | {name}) for a in found], defined | {name}
-            case ast.Either(left, right):
-                one, first = self.single_events(left, known)
-                two, second = self.single_events(right, known)
-                return one + two, first | second
-            case ast.Filter(child, condition):
-                found, defined = self.single_events(child, known)
-                return self.restrict_events(found, defined, as_test(condition), known), defined
-        raise self.unsupported(
-            "NOT of more than one event", node.span, "NOT takes an event type, with a FILTER, or several joined by OR"
-        )
-
-    def restrict_events(
-        self, found: list[Alternative], defined: frozenset[str], test: Test, known: frozenset[str]
-    ) -> list[Alternative]:
-        match test:
-            case All(left, right):
-                return self.restrict_events(self.restrict_events(found, defined, left, known), defined, right, known)
-            case Any() if is_on(test, defined):
-                return [
-                    a if left is None else self.restrict_event(a, defined, left, known)
-                    for a, left in ((a, of_one_event(test, a.names)) for a in found)
-                ]
-            case Any(left, right):
-                both = [a for half in (left, right) for a in self.restrict_events(found, defined, half, known)]
-                self.refuse_alternatives(len(both), next(leaves(test)).span)
-                return both
-            case Leaf():
-                return [self.restrict_event(a, defined, test, known) for a in found]
-
-    def restrict_event(
-        self, event: Alternative, defined: frozenset[str], leaf: Leaf, known: frozenset[str]
-    ) -> Alternative:
-        outside = leaf.variables - defined
-        if not outside <= known:
-            names = ", ".join(sorted(outside - known))
-            raise self.unsupported(
-                f"a condition on {names} in this NOT or UNTIL",
-                leaf.span,
-                "in A; NOT B; C the B that must not come may be compared with A and C, on its two sides; what ends a "
-                "repetition is compared with no other event",
-            )
-        if not is_plain(leaf.condition):
-            what = "PREV" if reads_earlier(leaf.condition) else "an aggregate"
-            raise self.unsupported(f"{what} in a NOT", leaf.span)
-        if not leaf.variables & defined <= event.names:
-            return event  # it names a variable of another alternative, which is empty in this one
-        if outside:
-            # A variable that both the NOT and the part before it define is the one of the NOT.
-            return dataclasses.replace(event, conditions=(*event.conditions, leaf))
-        predicate = Satisfies(owned(leaf.condition, None))
-        return dataclasses.replace(event, predicates=event.predicates | {predicate})
 
     def joined(self, pattern: Pattern, first: Part, second: Part) -> Part:
         alternatives = max(first.alternatives, second.alternatives)

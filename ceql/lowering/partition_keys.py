@@ -8,7 +8,7 @@ the same, so it is done only if all of these hold:
   and join nothing. Every event of the formula is taken by one of them. Then all events of a match have the same value,
   not NULL.
 * Nothing counts or excludes events by their place in the whole stream: no contiguity (`:`, `:+`, STRICT), no window in
-  EVENTS, no NOT between parts or at the end.
+  EVENTS, no NOT that says what must not come.
 * CONSUME BY PARTITION is not used: with more partitions a match would delete fewer partial matches. CONSUME BY ANY
   deletes those of all partitions. For the same reason AFTER MATCH and SELECT FIRST are not used. TO NEXT EVENT may be:
   it discards what began with the first event of the match, and that has its key.
@@ -25,7 +25,7 @@ from ceql.guards.guard import Guard
 from ceql.lowering.taken import taken
 from ceql.syntax import ast
 from spaseq.core.engine import After, Choice, Consume, Window
-from spaseq.core.pattern import Correlate, Filter, Iterate, Pattern, Project, Sequence, Skip, all_shown
+from spaseq.core.pattern import Bordered, Correlate, Filter, Iterate, Pattern, Project, Sequence, Skip, all_shown
 from spaseq.core.trees import walk
 
 
@@ -58,6 +58,8 @@ def _is_free(pattern: Pattern) -> bool:
             case Sequence(skip=skip, absent=absent, never=never, watched=watched) if (
                 skip is not Skip.ANY or absent or never is not None or watched
             ):
+                return False
+            case Bordered():
                 return False
             case Iterate(skip=skip) if skip is not Skip.ANY:
                 return False

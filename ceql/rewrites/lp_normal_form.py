@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ceql.rewrites.pop_filters import borrow, is_defined_here, pop_filters
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, conjuncts, leaves, owned, write
-from ceql.semantics.scopes import defined_names, fresh, is_between, size, without_border
+from ceql.semantics.scopes import absences, defined_names, fresh, is_between, size, without_border
 from ceql.syntax import ast
 from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from spaseq.core.pattern import skips_till_next
@@ -85,10 +85,8 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
             return _pushed(node, child, as_test(condition), above, limit)
         case ast.Sequence(ast.Sequence(left, ast.Without(), before) as both, right, after) if is_between(before, after):
             return dataclasses.replace(node, left=dataclasses.replace(both, left=down(left)), right=down(right))
-    new = []
-    for part in children(node):
-        new.append(down(part))
-    return with_children(node, new)
+    absent = {id(part) for part in absences(node)}
+    return with_children(node, [part if id(part) in absent else down(part) for part in children(node)])
 
 
 def _pushed(node: ast.Filter, child: ast.Formula, test: Test, above: _Above, limit: int) -> ast.Formula:

@@ -94,9 +94,10 @@ def _bind(node: ast.Formula, taken: frozenset[str], again: Callable[[ast.As], st
         case ast.Without():
             return frozenset()
         case ast.Sequence():
-            left, right = taking(node)
-            first = down(left)
-            return first | _bind(right, taken | first, again)
+            bound = frozenset[str]()
+            for part in taking(node):
+                bound |= _bind(part, taken | bound, again)
+            return bound
     found = frozenset[str]()
     for part in children(node):
         found |= down(part)

@@ -15,7 +15,7 @@ from typing import Final
 
 from ceql.semantics.check import conditions, event_types, formulas
 from ceql.semantics.filters import Leaf, as_test, leaves
-from ceql.semantics.scopes import defined_names, is_between, without_border
+from ceql.semantics.scopes import absences, defined_names
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
 from ceql.syntax.walk import attributes_of, calls_of, parts
@@ -38,13 +38,8 @@ def ambiguities(query: ast.Query, text: str) -> list[str]:
 
 def _absences(where: ast.Formula, text: str) -> Iterator[tuple[ast.Node, str]]:
     """Each NOT that the engine of [CORE] reads too, and as one event."""
-    absent = []
-    for node in formulas(where):
-        match node:
-            case ast.Sequence(ast.Sequence(_, ast.Without() as between, before), _, after) if is_between(before, after):
-                absent.append(between)
-    bordered = without_border(where)
-    for node in [*bordered.before, *absent, *([] if bordered.behind is None else [bordered.behind])]:
+    absent = [no for node in formulas(where) if isinstance(node, ast.Sequence) for no in absences(node)]
+    for node in absent:
         if _PARENTHESIS.match(text, node.span.start) and _is_atomic(node.child):
             (atom,) = event_types(node.child)
             name = text[atom.span.start : atom.span.end]

@@ -14,6 +14,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import cast
 
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written
 from ceql.syntax import ast
@@ -56,14 +57,23 @@ def size(node: ast.Formula) -> int:
 
 
 def taking(node: ast.Formula) -> tuple[ast.Formula, ...]:
-    """The children of a formula that take events: all but the NOT between two parts, in `left ; NOT … ; right`, and
-    what ends a repetition."""
+    """The children of a formula that take events: all but a NOT that says what must not come, and what ends a
+    repetition."""
     match node:
         case ast.Sequence(ast.Sequence(left, ast.Without(), before), right, after) if is_between(before, after):
-            return left, right
+            return tuple(part for part in (left, right) if not isinstance(part, ast.Without))
+        case ast.Sequence(_, _, Skip.ANY | Skip.NEXT) | ast.Conjunction():
+            return tuple(part for part in children(node) if not isinstance(part, ast.Without))
         case ast.Repeat(child):
             return (child,)
     return children(node)
+
+
+def absences(node: ast.Formula) -> tuple[ast.Without, ...]:
+    """The NOTs among the children of a formula that say what must not come; any other is one event."""
+    if isinstance(node, ast.Conjunction) or (isinstance(node, ast.Sequence) and node.skip is not Skip.NONE):
+        return tuple(part for part in children(cast(ast.Formula, node)) if isinstance(part, ast.Without))
+    return ()
 
 
 def is_between(before: Skip, after: Skip) -> bool:
@@ -175,11 +185,19 @@ def rebuild(
             if one is None or two is None or none is None:
                 return None
             return _with(node, left=_with(both, left=one, right=_with(both.right, child=none)), right=two)
+        case ast.Sequence(left, ast.Without(absent) as behind, Skip.ANY | Skip.NEXT):
+            one, none = down(left, scopes=around), down(absent, scopes=(left,))
+            return None if one is None or none is None else _with(node, left=one, right=_with(behind, child=none))
         case ast.Without():
             return node
     found: list[ast.Formula] = []
+    own = {id(part) for part in absences(node)}
     for part in children(node):
-        inner = down(part, scopes=around)
+        if isinstance(part, ast.Without) and id(part) in own:
+            none = down(part.child, scopes=())
+            inner = None if none is None else _with(part, child=none)
+        else:
+            inner = down(part, scopes=around)
         if inner is None:
             return None
         found.append(inner)

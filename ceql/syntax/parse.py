@@ -598,7 +598,8 @@ def _unquote(literal: str) -> str:
 
 
 def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.Sequence:
-    """`left`, then `right`: `A ; NOT B ; NOT C` is `A ; NOT (B OR C)`, and `A ; (NOT B ; C)` is `A ; NOT B ; C`."""
+    """`left`, then `right`: `A ; NOT B ; NOT C` is `A ; NOT (B OR C)`, and `A ; (NOT B ; C)` is `A ; NOT B ; C`.
+    `NOT B ; NOT C ; D` is `NOT (B OR C) ; D`."""
     match left, right:
         case _, ast.Sequence(first, rest, joined) if joined is skip is not Skip.NONE and _begins_absent(first, skip):
             before = _then(left, first, skip, left.span.to(first.span))
@@ -608,6 +609,11 @@ def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.
         ):
             both = ast.Either(one, two, span=one.span.to(two.span))
             return ast.Sequence(first, ast.Without(both, span=not_one.span.to(right.span)), skip, span=span)
+        case ast.Sequence(ast.Without(one, None) as not_one, ast.Without(two, None) as not_two, joined), _ if (
+            joined is skip is not Skip.NONE
+        ):
+            either = ast.Either(one, two, span=one.span.to(two.span))
+            return ast.Sequence(ast.Without(either, span=not_one.span.to(not_two.span)), right, skip, span=span)
     return ast.Sequence(left, right, skip, span=span)
 
 

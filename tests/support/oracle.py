@@ -113,6 +113,33 @@ class Without:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """`NOT absent ; child`: in the gap before `child`, no valuation of `absent` lies. `join`: `;` or `->`."""
+
+    absent: Formula
+    child: Formula
+    join: str = ";"
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """`child ; NOT absent`: in the gap behind `child`, no valuation of `absent` lies."""
+
+    child: Formula
+    absent: Formula
+    join: str = ";"
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """`AND(…, NOT absent)`: no event of `absent` lies inside `child` but those that `child` takes, nor in the gaps
+    before and behind it."""
+
+    child: Formula
+    absent: Formula
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """`NOT child`, as one event: a position that is no valuation of `child`."""
 
@@ -164,7 +191,8 @@ class Rounds:
     entered: bool = False
 
 
-Formula = Type | As | Filter | Or | Then | And | Without | Other | Repeat | Plus | Project | Step | Rounds
+Bordered = Before | Behind | Apart
+Formula = Type | As | Filter | Or | Then | And | Without | Bordered | Other | Repeat | Plus | Project | Step | Rounds
 
 
 def has_steps(formula: Formula) -> bool:
@@ -172,7 +200,11 @@ def has_steps(formula: Formula) -> bool:
     match formula:
         case Step() | Rounds() | Without(join="->"):
             return True
+        case Before(join="->") | Behind(join="->"):
+            return True
         case As(child) | Filter(child) | Repeat(child) | Plus(child) | Project(child):
+            return has_steps(child)
+        case Before(child=child) | Behind(child=child) | Apart(child=child):
             return has_steps(child)
         case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right):
             return has_steps(left) or has_steps(right)
@@ -225,12 +257,16 @@ class Valuation:
 
     `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4). They are
     kept, with the positions known so far, until the smallest enclosing formula that defines all their variables.
+    `before` and `behind` are formulas of which nothing may come in the gap before and behind the valuation; those
+    behind it with the positions that their conditions may name.
     """
 
     start: int
     end: int
     mapping: frozenset[tuple[str, Positions]]
     owed: frozenset[tuple[Any, frozenset[tuple[str, Positions]]]] = frozenset()
+    before: frozenset[Any] = frozenset()
+    behind: frozenset[tuple[Any, frozenset[tuple[str, Positions]]]] = frozenset()
 
     def of(self, variable: str) -> Positions:
         """V(X)."""
@@ -246,7 +282,8 @@ def _merge(left: Valuation, right: Valuation) -> Valuation:
     mapping = dict(left.mapping)
     for variable, positions in right.mapping:
         mapping[variable] = mapping.get(variable, frozenset()) | positions
-    return Valuation(left.start, right.end, frozenset(mapping.items()), left.owed | right.owed)
+    owed = left.owed | right.owed
+    return Valuation(left.start, right.end, frozenset(mapping.items()), owed, left.before, right.behind)
 
 
 def _hull(left: Valuation, right: Valuation) -> Valuation:
@@ -258,7 +295,7 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
     """⌈φ⌋(S): of a formula with steps by `oracle_steps`, of any other by [CORE] Figure 2."""
     if not has_steps(formula):
         return _by_parts(formula, stream)
-    if isinstance(formula, And | Project):
+    if isinstance(formula, And | Project | Apart):
         return _by_parts(formula, stream, valuations)
     return oracle_steps.valuations(formula, stream)
 
@@ -292,7 +329,7 @@ def _by_parts(
         case Or(left, right):
             return find(left, stream) | find(right, stream)
         case Then(left, right, adjacent):
-            pairs = _pairs(find(left, stream), find(right, stream), adjacent)
+            pairs = _pairs(find(left, stream), find(right, stream), adjacent, stream, variables_of(left))
             return _settle(pairs, variables_of(formula), stream)
         case And(left, right):
             first, second = find(left, stream), find(right, stream)
@@ -308,11 +345,23 @@ def _by_parts(
                 for v in find(left, stream)
                 for w in find(right, stream)
                 if v.end < w.start
+                and _is_free(v, w, stream, own)
                 and not any(
                     v.end < u.start and u.end < w.start and meets(u, _around(v, w, own), stream) for u in spoilers
                 )
             }
             return _settle(pairs, variables_of(formula), stream)
+        case Before(absent, child):
+            return {replace(v, before=v.before | {absent}) for v in find(child, stream)}
+        case Behind(child, absent):
+            return {replace(v, behind=v.behind | {(absent, v.mapping)}) for v in find(child, stream)}
+        case Apart(child, absent):
+            such = {v.start for v in find(absent, stream)}
+            return {
+                replace(v, before=v.before | {absent}, behind=v.behind | {(absent, v.mapping)})
+                for v in find(child, stream)
+                if not any(i in such and i not in v.data for i in range(v.start, v.end))
+            }
         case Other(child):
             such = {v.start for v in find(child, stream)}
             return {
@@ -325,19 +374,19 @@ def _by_parts(
             result, latest, rounds = set[Valuation](), once, 1
             while latest and (high is None or rounds <= high):
                 result |= latest if rounds >= low else set()
-                latest, rounds = _pairs(once, latest, False), rounds + 1
+                latest, rounds = _pairs(once, latest, False, stream), rounds + 1
             return result
         case Plus(child, adjacent):
             once = find(child, stream)
             result, latest = set(once), once
             while latest:
-                latest = _pairs(once, latest, adjacent) - result
+                latest = _pairs(once, latest, adjacent, stream) - result
                 result |= latest
                 _check(len(result))
             return result
         case Project(child, kept_variables):
             return {
-                Valuation(v.start, v.end, frozenset(p for p in v.mapping if p[0] in kept_variables), v.owed)
+                replace(v, mapping=frozenset(p for p in v.mapping if p[0] in kept_variables))
                 for v in find(child, stream)
             }
     raise AssertionError(formula)
@@ -359,17 +408,50 @@ def _check(size: int, limit: int = LIMIT) -> None:
         raise TooBig(f"{size} valuations")
 
 
-def _pairs(left: set[Valuation], right: set[Valuation], adjacent: bool) -> set[Valuation]:
-    """φ1 ; φ2: V1(end) < V2(start); φ1 : φ2: V1(end) + 1 = V2(start)."""
+def _pairs(
+    left: set[Valuation], right: set[Valuation], adjacent: bool, stream: Sequence[Event],
+    own: frozenset[str] = frozenset(),
+) -> set[Valuation]:  # fmt: skip
+    """φ1 ; φ2: V1(end) < V2(start); φ1 : φ2: V1(end) + 1 = V2(start). `own`: the variables of φ1."""
     _check(len(left) * len(right), LIMIT * 30)
-    result = {_merge(v, w) for v in left for w in right if (v.end + 1 == w.start if adjacent else v.end < w.start)}
+    result = {
+        _merge(v, w)
+        for v in left
+        for w in right
+        if (v.end + 1 == w.start if adjacent else v.end < w.start) and _is_free(v, w, stream, own)
+    }
     _check(len(result))
     return result
 
 
+def _is_free(v: Valuation, w: Valuation, stream: Sequence[Event], own: frozenset[str]) -> bool:
+    """True if nothing lies between two valuations that may not come behind the first, or before the second."""
+    around = _around(v, w, own)
+    forbidden = [(absent, around) for absent in w.before]
+    forbidden += [(absent, replace(v, mapping=known)) for absent, known in v.behind]
+    return not any(comes(absent, v.end, w.start, known, stream) for absent, known in forbidden)
+
+
+def comes(absent: Formula, after: int, before: int, known: Valuation, stream: Sequence[Event]) -> bool:
+    """True if a valuation of `absent` lies strictly between two positions, and meets its conditions on `known`."""
+    between = valuations(absent, stream[after + 1 : before])
+    shift = after + 1
+    return any(meets(_shifted(u, shift), known, stream) for u in between)
+
+
+def _shifted(u: Valuation, by: int) -> Valuation:
+    """A valuation over the rest of a stream from position `by` as one over the whole stream."""
+
+    def moved(mapping: frozenset[tuple[str, Positions]]) -> frozenset[tuple[str, Positions]]:
+        return frozenset((x, frozenset(i + by for i in at)) for x, at in mapping)
+
+    owed = frozenset((condition, moved(own)) for condition, own in u.owed)
+    return Valuation(u.start + by, u.end + by, moved(u.mapping), owed)
+
+
 def _name(v: Valuation, variable: str) -> Valuation:
     """φ AS X: V(X) becomes the union over all Y of V'(Y)."""
-    return Valuation(v.start, v.end, frozenset({**dict(v.mapping), variable: v.data}.items()), v.owed)
+    return replace(v, mapping=frozenset({**dict(v.mapping), variable: v.data}.items()))
 
 
 def variables_of(formula: Formula) -> frozenset[str]:
@@ -380,6 +462,8 @@ def variables_of(formula: Formula) -> frozenset[str]:
         case As(child, variable):
             return variables_of(child) | {variable}
         case Filter(child) | Plus(child) | Repeat(child) | Rounds(child):
+            return variables_of(child)
+        case Before(child=child) | Behind(child=child) | Apart(child=child):
             return variables_of(child)
         case Other():
             return frozenset()
@@ -475,7 +559,7 @@ def _filter(v: Valuation, condition: Any, defined: frozenset[str], stream: Seque
     owed = set(v.owed)
     for part in parts:
         if part[0] == "all":
-            inner = _filter(Valuation(v.start, v.end, v.mapping, frozenset(owed)), part, defined, stream)
+            inner = _filter(replace(v, owed=frozenset(owed)), part, defined, stream)
             if inner is None:
                 return None
             owed = set(inner.owed)
@@ -484,7 +568,7 @@ def _filter(v: Valuation, condition: Any, defined: frozenset[str], stream: Seque
                 return None
         else:
             owed.add((part, frozenset((x, v.of(x)) for x in named(part) & defined)))
-    return Valuation(v.start, v.end, v.mapping, frozenset(owed))
+    return replace(v, owed=frozenset(owed))
 
 
 def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Event]) -> set[Valuation]:
@@ -493,13 +577,13 @@ def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Eve
     for v in found:
         due = {(c, own) for c, own in v.owed if named(c) <= defined and not reads_earlier(c)}
         if all(holds(condition, _knowing(v, own), stream) for condition, own in due):
-            result.add(Valuation(v.start, v.end, v.mapping, v.owed - due))
+            result.add(replace(v, owed=v.owed - due))
     return result
 
 
 def _knowing(v: Valuation, own: frozenset[tuple[str, Positions]]) -> Valuation:
     """`v` with the variables of `own` as they were at the condition."""
-    return Valuation(v.start, v.end, frozenset({**dict(v.mapping), **dict(own)}.items()))
+    return replace(v, mapping=frozenset({**dict(v.mapping), **dict(own)}.items()))
 
 
 # ----------------------------------------------------------------------------------- conditions on each round of a loop
@@ -516,7 +600,7 @@ def of_rounds(formula: Formula, in_loop: bool = False) -> Formula:
             return replace(formula, child=of_rounds(child, True))
         case Repeat(child, _, high) | Rounds(child, _, high):
             return replace(formula, child=of_rounds(child, in_loop or high != 1))
-        case As(child) | Project(child):
+        case As(child) | Project(child) | Before(child=child) | Behind(child=child) | Apart(child=child):
             return replace(formula, child=of_rounds(child, in_loop))
         case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right) | Step(left, right):
             return replace(formula, left=of_rounds(left, in_loop), right=of_rounds(right, in_loop))
@@ -805,10 +889,8 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
     taken: dict[tuple[Any, ...], Positions] = {}
     for number, positions in enumerate(substreams(query, stream)):
         matched = [v for v in find(query, positions, stream) if not v.owed]
-        if query.ending is not None:
-            matched = _not_followed(query, matched, positions, stream)
-        if query.beginning is not None:
-            matched = _not_preceded(query, matched, positions, stream)
+        matched = _not_followed(query, matched, positions, stream)
+        matched = _not_preceded(query, matched, positions, stream)
         found = {(v.start, v.end, _data(v, query.select)) for v in matched}
         for c in found:
             by_end.setdefault(positions[c[1]], (number, positions, set()))[2].add(c)
@@ -823,39 +905,51 @@ def _evaluate(query: Query, stream: Sequence[Event], find: Callable[..., Iterato
 def _not_followed(
     query: Query, found: list[Valuation], positions: Sequence[int], stream: Sequence[Event]
 ) -> list[Valuation]:
-    """φ ; NOT ψ: the valuations of φ behind whose end, inside the window, no ψ begins that meets its conditions. With
-    FOR, inside a span of time from the end on."""
-    assert query.ending is not None
+    """φ ; NOT ψ: the valuations of φ behind whose end, inside the window, no ψ begins that meets its conditions. The
+    same for what may not come behind φ itself. With FOR, inside a span of time from the end on."""
     events = [stream[p] for p in positions]
-    spoilers = valuations(query.ending, events)
-    within = query.within if query.patience is None else Within(query.patience, "time")
-    return [
-        v
-        for v in found
-        if not any(
-            v.end < w.start and inside(within, v.start if within is query.within else v.end, w.start, positions, stream)
-            and meets(w, v, events)
-            for w in spoilers
-        )
-    ]  # fmt: skip
+    spoilers: dict[Any, set[Valuation]] = {}
+
+    def is_followed(v: Valuation) -> bool:
+        forbidden: list[tuple[Any, Valuation, Fraction | None]] = [
+            (absent, replace(v, mapping=known), None) for absent, known in v.behind
+        ]
+        if query.ending is not None:
+            forbidden.append((query.ending, v, query.patience))
+        for absent, known, patience in forbidden:
+            if absent not in spoilers:
+                spoilers[absent] = valuations(absent, events)
+            start, within = (v.start, query.within) if patience is None else (v.end, Within(patience, "time"))
+            for w in spoilers[absent]:
+                behind = v.end < w.start and inside(within, start, w.start, positions, stream)
+                if behind and meets(w, known, events):
+                    return True
+        return False
+
+    return [v for v in found if not is_followed(v)]
 
 
 def _not_preceded(
     query: Query, found: list[Valuation], positions: Sequence[int], stream: Sequence[Event]
 ) -> list[Valuation]:
     """NOT ψ ; φ: the valuations of φ in front of whose start, inside the window that closes with their end, there is no
-    ψ. With FOR, inside a span of time up to the start."""
-    assert query.beginning is not None
-    spoilers = valuations(query.beginning, [stream[p] for p in positions])
-    within = query.within if query.silence is None else Within(query.silence, "time")
-    return [
-        v
-        for v in found
-        if not any(
-            w.end < v.start and inside(within, w.start, v.end if query.silence is None else v.start, positions, stream)
-            for w in spoilers
-        )
-    ]
+    ψ. The same for what may not come before φ itself. With FOR, inside a span of time up to the start."""
+    events = [stream[p] for p in positions]
+    spoilers: dict[Any, set[Valuation]] = {}
+
+    def is_preceded(v: Valuation) -> bool:
+        forbidden: list[tuple[Any, Fraction | None]] = [(absent, None) for absent in v.before]
+        if query.beginning is not None:
+            forbidden.append((query.beginning, query.silence))
+        for absent, silence in forbidden:
+            if absent not in spoilers:
+                spoilers[absent] = valuations(absent, events)
+            end, within = (v.end, query.within) if silence is None else (v.start, Within(silence, "time"))
+            if any(w.end < v.start and inside(within, w.start, end, positions, stream) for w in spoilers[absent]):
+                return True
+        return False
+
+    return [v for v in found if not is_preceded(v)]
 
 
 def _report(query: Query, by_end: dict[int, tuple[int, Sequence[int], Found]]) -> Iterator[Match]:
@@ -928,7 +1022,7 @@ def _in_each_window(query: Query, positions: Sequence[int], stream: Sequence[Eve
         for v in with_rounds(valuations(of_rounds(query.formula), events), events):
             if v.start == 0:
                 mapping = ((x, frozenset(start + i for i in taken)) for x, taken in v.mapping)
-                yield Valuation(start, start + v.end, frozenset(mapping), v.owed)
+                yield replace(v, start=start, end=start + v.end, mapping=frozenset(mapping))
 
 
 def _data(v: Valuation, selected: frozenset[str] | None) -> Positions:

@@ -12,7 +12,7 @@ It reads well-formed queries of the cases and of the random tests, no more: wron
     loop     ("?" | ["->" | ":"] ("+" | "*" | "{" l, m "}")) ["?" | ALL] [UNTIL postfix]
 
 A word is read whole and then looked up among the keywords; no letter or digit follows a number at once.
-A NOT joined by ";" on both sides, or behind a ";" at the end of the query, is an absence; any other is one event.
+A NOT joined by ";" or "->", and one in AND, is an absence; any other is one event.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tests.support import oracle_functions
 from tests.support.oracle import (
     And,
+    Apart,
     As,
+    Before,
+    Behind,
     Filter,
     Formula,
     Or,
@@ -71,14 +74,6 @@ _BEHIND_A_VALUE = ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "
 _FUNCTIONS = ("AVG", "COUNT", "FIRST", "LAST", "MAX", "MIN", "STDDEV", "SUM")
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    """`φ ; NOT ψ` as it is read; only a whole query may be one."""
-
-    rest: Formula
-    absent: Formula
-
-
 def read(text: str) -> Query:
     """The query that `text` is."""
     return _Reader(text).query()
@@ -92,6 +87,8 @@ def shown(formula: Formula, named: bool = False) -> frozenset[str]:
         case As(child, variable):
             return shown(child, True) | {variable}
         case Filter(child) | Plus(child) | Repeat(child) | Rounds(child):
+            return shown(child, named)
+        case Before(child=child) | Behind(child=child) | Apart(child=child):
             return shown(child, named)
         case Or(left, right) | Then(left, right) | And(left, right) | Without(left, _, right) | Step(left, right):
             return shown(left, named) | shown(right, named)
@@ -235,14 +232,20 @@ class _Reader(Tokens):
             signs.append(self.tokens[self.at][1])
             self.at += 1
             parts.append(self.element())
-        left, at = _single(*parts[0]), 1
+        absent, first = None, 0
+        while first < len(signs) and parts[first][0] and signs[first] == signs[0] != ":":
+            absent = parts[first][1] if absent is None else Or(absent, parts[first][1])
+            first += 1
+        left, at = _single(*parts[first]), first + 1
+        if absent is not None:
+            left = Before(absent, left, signs[0])
         while at < len(parts):
             negated, part = parts[at]
             while negated and at + 1 < len(parts) and parts[at + 1][0] and signs[at - 1] == signs[at] != ":":
                 part = Or(part, parts.pop(at + 1)[1])
                 signs.pop(at)
             if negated and signs[at - 1] != ":" and at + 1 == len(parts):
-                return _Ending(left, part)  # type: ignore[return-value]
+                return Behind(left, part, signs[at - 1])
             if negated and signs[at - 1 : at + 1] in ([";", ";"], ["->", "->"]):
                 left = Without(left, part, _single(*parts[at + 1]), signs[at])
                 at += 2
@@ -296,11 +299,12 @@ class _Reader(Tokens):
     def primary(self) -> Formula:
         if self.ahead("AND") and self.ahead("(", offset=1):
             self.at += 2
-            both = self.formula()
+            parts = [self.formula()]
             while self.take(","):
-                both = And(both, self.formula())
+                parts.append(self.formula())
             self.need(")")
-            return both
+            both = functools.reduce(And, [part for part in parts if not isinstance(part, Other)])
+            return functools.reduce(Apart, [part.child for part in parts if isinstance(part, Other)], both)
         if self.take("("):
             formula = self.formula()
             self.need(")")
@@ -568,8 +572,8 @@ def _single(negated: bool, formula: Formula) -> Formula:
 def _split(formula: Any) -> tuple[Formula, Formula | None]:
     """A query's formula without the NOT at its end, and the formula of that NOT; AS and FILTER around belong to the
     rest."""
-    if isinstance(formula, _Ending):
-        return formula.rest, formula.absent
+    if isinstance(formula, Behind):
+        return formula.child, formula.absent
     if isinstance(formula, As | Filter):
         rest, ending = _split(formula.child)
         return (formula, None) if ending is None else (replace(formula, child=rest), ending)

@@ -44,6 +44,8 @@ class _Taken:
     all: tuple[tuple[str, int], ...] = ()
     scopes: tuple[_Scope, ...] = ()
     left: tuple[_Scope, ...] = ()
+    behind: tuple[Formula, ...] = ()
+    """Formulas of which nothing may come before the next event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +60,19 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class _Next:
-    """The ways a run waits for, the best first. `complete`: it is a match already."""
+    """The ways a run waits for, the best first. `complete`: it is a match already, and nothing of `behind` may come
+    behind it."""
 
     ways: tuple[_Way, ...] = ()
     complete: bool = False
+    behind: tuple[Formula, ...] = ()
 
 
 def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
     """The valuations of a formula with steps."""
     found: set[Valuation] = set()
     for start in range(len(stream)):
-        for taken, following in _begin(formula, start, _Taken(), lambda _: [_Next(complete=True)], stream):
+        for taken, following in _begin(formula, start, _Taken(), _complete, stream):
             for v in _run(start, start, taken, following, stream):
                 found.add(v)
                 if len(found) > oracle.LIMIT:
@@ -76,11 +80,16 @@ def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
     return found
 
 
+def _complete(taken: _Taken) -> list[_Next]:
+    return [_Next(complete=True, behind=taken.behind)]
+
+
 def _run(start: int, at: int, taken: _Taken, following: list[_Next], stream: Sequence[Event]) -> Iterator[Valuation]:
     """The matches of runs that took the event `at` and go on in each of the ways `following`."""
     for waiting in following:
         if waiting.complete:
-            yield Valuation(start, at, frozenset(_mapping(taken.all).items()))
+            behind = frozenset((absent, frozenset[Any]()) for absent in waiting.behind)
+            yield Valuation(start, at, frozenset(_mapping(taken.all).items()), behind=behind)
         ways = list(waiting.ways)
         for position in range(at + 1, len(stream)):
             able: list[tuple[_Taken, list[_Next]]] = []
@@ -135,6 +144,15 @@ def _begin(
             inner = _enter(taken, formula)
             leave: Callable[[_Taken], list[_Next]] = lambda now: then(_leave(now))  # noqa: E731
             return _begin_two(left, right, _join(formula), absent, position, inner, leave, stream, chooses)
+        case oracle.Before(absent, child):
+            if not taken.all:
+                raise TooBig("a NOT at the start")
+            if _comes(absent, taken, position, stream):
+                return []
+            return _begin(child, position, taken, then, stream, chooses=chooses)
+        case oracle.Behind(child, absent):
+            behind: Callable[[_Taken], list[_Next]] = lambda now: then(replace(now, behind=(*now.behind, absent)))  # noqa: E731
+            return _begin(child, position, taken, behind, stream, chooses=chooses)
         case oracle.Plus(child, adjacent):
             once = oracle.Rounds(child, 1, None, ADJACENT if adjacent else ANY)
             return _begin(once, position, taken, then, stream, chooses=chooses)
@@ -187,9 +205,9 @@ def _prefer(way: _Way, without: list[_Next], preference: str) -> list[_Next]:
         if preference == "each" or any(w.join != NEXT for w in other.ways):
             found += [_Next((way,)), other]
         elif preference == "greedy":
-            found.append(_Next((way, *other.ways), other.complete))
+            found.append(replace(other, ways=(way, *other.ways)))
         else:
-            found.append(_Next((*other.ways, way), other.complete))
+            found.append(replace(other, ways=(*other.ways, way)))
     return found
 
 
@@ -216,6 +234,8 @@ def may_be_empty(formula: Formula) -> str | None:
             return formula.preference
         case oracle.Rounds(child) | oracle.Filter(child) | oracle.As(child) | oracle.Plus(child) | oracle.Repeat(child):
             return may_be_empty(child)
+        case oracle.Before(child=child) | oracle.Behind(child=child) | oracle.Apart(child=child):
+            return may_be_empty(child)
         case oracle.Or(left, right):
             return may_be_empty(left) or may_be_empty(right)
         case oracle.Then(left, right) | oracle.Step(left, right) | oracle.Without(left, _, right):
@@ -227,7 +247,9 @@ def may_be_empty(formula: Formula) -> str | None:
 
 
 def _with(taken: _Taken, position: int, variables: Iterable[str], stream: Sequence[Event]) -> _Taken | None:
-    """The run with one more event, or None if a FILTER around it rejects that."""
+    """The run with one more event, or None if a FILTER around it rejects that, or what may not come before it came."""
+    if any(_comes(absent, taken, position, stream) for absent in taken.behind):
+        return None
     names = set(variables)
     scopes: list[_Scope] = []
     for scope in reversed(taken.scopes):
@@ -239,6 +261,13 @@ def _with(taken: _Taken, position: int, variables: Iterable[str], stream: Sequen
     now = _Taken((*taken.all, *((name, position) for name in sorted(names))), tuple(reversed(scopes)), taken.left)
     fine = all(_satisfies(scope, now, stream) for scope in (*now.scopes, *now.left))
     return now if fine else None
+
+
+def _comes(absent: Formula, taken: _Taken, position: int, stream: Sequence[Event]) -> bool:
+    """True if something of `absent` lies between the last event of a run and the one at `position`."""
+    last = max(at for _, at in taken.all)
+    known = Valuation(0, 0, frozenset(_mapping(taken.all).items()))
+    return oracle.comes(absent, last, position, known, stream)
 
 
 def _satisfies(scope: _Scope, now: _Taken, stream: Sequence[Event]) -> bool:

@@ -15,7 +15,10 @@ from typing import Any, TypeVar
 from tests.support.harness import NAMESPACE, Events, Graphs
 from tests.support.oracle import (
     And,
+    Apart,
     As,
+    Before,
+    Behind,
     Filter,
     Formula,
     Or,
@@ -63,8 +66,10 @@ def ceql_case(rng: random.Random) -> CeqlCase:
 
 
 def absence_case(rng: random.Random) -> CeqlCase:
-    """A query with a NOT of several events between two parts, or with conditions on later events, alone or within
-    others."""
+    """A query with a NOT at the border of a part or in a conjunction, of several events between two parts, or with
+    conditions on later events, alone or within others."""
+    if rng.random() < 0.6:
+        return _case_of(rng, draw_between_parts(rng))
     left, right = draw_formula(rng, rng.choice((0, 0, 1, 2))), draw_formula(rng, rng.choice((0, 0, 0, 1)))
     absent = draw_never(rng, 2) if rng.random() < 0.5 else draw_denied(rng, left, right)
     formula: Formula = Without(left, absent, right)
@@ -83,6 +88,72 @@ def absence_case(rng: random.Random) -> CeqlCase:
     if rng.random() < 0.2:
         formula = Filter(formula, draw_condition(rng, sorted(variables_of(formula))))
     return _case_of(rng, formula)
+
+
+def left_out(case: CeqlCase) -> int:
+    """The number of matches that the NOTs of a query leave out; 0 if other clauses hide that."""
+    plain = replace(case.query, formula=_without_absences(case.query.formula), ending=None)
+    return len(set(evaluate(plain, case.stream)) - set(evaluate(case.query, case.stream)))
+
+
+def _without_absences(formula: Any) -> Any:
+    """The formula without what it says must not come."""
+    if not isinstance(formula, Formula) or isinstance(formula, Type | Other):
+        return formula
+    if isinstance(formula, Before | Behind | Apart):
+        return _without_absences(formula.child)
+    sides = {n: _without_absences(getattr(formula, n)) for n in ("child", "left", "right") if hasattr(formula, n)}
+    if isinstance(formula, Without):
+        return Then(**sides) if formula.join == ";" else Step(**sides)
+    return replace(formula, **sides)
+
+
+def draw_between_parts(rng: random.Random) -> Formula:
+    """A part with NOTs at its borders, with the part called `before` before it, and at times another behind it."""
+    formula = draw_bordered(rng, rng.choice((1, 1, 2, 2, 3)))
+    first = As(draw_formula(rng, rng.choice((0, 0, 1))), "before")
+    formula = Without(first, draw_absent(rng, ()), formula) if rng.random() < 0.1 else Then(first, formula)
+    if rng.random() < 0.6:
+        formula = Then(formula, draw_formula(rng, 0))
+    if rng.random() < 0.2:
+        formula = Filter(formula, draw_condition(rng, sorted(variables_of(formula))))
+    return formula
+
+
+def draw_bordered(rng: random.Random, depth: int) -> Formula:
+    """A formula with NOTs at its borders, in loops, alternatives, conjunctions, optional parts and sequences."""
+    kinds = ("before", "behind", "apart", "or", "plus", "repeat", "then", "optional")
+    kind = rng.choices(kinds if depth > 1 else kinds[:3], (3, 3, 3, 4, 3, 2, 4, 1) if depth > 1 else (1, 1, 1))[0]
+    inner = draw_formula(rng, rng.choice((0, 0, 0, 1))) if depth < 2 else draw_bordered(rng, depth - 1)
+    other = draw_bordered(rng, 1) if rng.random() < 0.3 else draw_formula(rng, rng.choice((0, 0, 1)))
+    sides = (inner, other) if rng.random() < 0.5 else (other, inner)
+    known: Sequence[str] = ()
+    if kind == "before":
+        known = ("before",) if rng.random() < 0.3 else ()
+        formula: Formula = Before(draw_absent(rng, known) if rng.random() < 0.8 else draw_never(rng, 1), inner)
+    elif kind == "behind":
+        known = sorted(variables_of(inner)) if rng.random() < 0.5 else ()
+        formula = Behind(inner, draw_absent(rng, known) if rng.random() < 0.8 else draw_never(rng, 1))
+    elif kind == "apart":
+        inner = draw_formula(rng, rng.choice((0, 1)))
+        formula = Apart(And(inner, draw_formula(rng, 0)) if rng.random() < 0.8 else inner, draw_absent(rng, ()))
+        if rng.random() < 0.2:
+            formula = Apart(formula, draw_absent(rng, ()))
+    elif kind == "or":
+        formula = Or(*sides)
+    elif kind == "plus":
+        formula = Plus(inner)
+    elif kind == "repeat":
+        formula = Repeat(inner, low := rng.randint(1, 2), rng.choice((None, low, low + 1)))
+    elif kind == "optional":
+        formula = Rounds(inner, 0, rng.choice((1, 1, None)), ";", "greedy")
+    else:
+        formula = Then(*sides)
+    if rng.random() < 0.15:
+        formula = As(formula, rng.choice("xyz"))
+    if rng.random() < 0.15:
+        formula = Filter(formula, draw_condition(rng, sorted(variables_of(formula))))
+    return formula
 
 
 def draw_denied(rng: random.Random, left: Formula, right: Formula) -> Formula:
@@ -195,6 +266,8 @@ def _shown_names(formula: Formula, named: bool) -> frozenset[str]:
         case Other():
             return frozenset()
         case Filter(child) | Plus(child) | Repeat(child) | Rounds(child):
+            return _shown_names(child, named)
+        case Before(child=child) | Behind(child=child) | Apart(child=child):
             return _shown_names(child, named)
         case Then(left, right) | Or(left, right) | And(left, right) | Step(left, right) | Without(left, _, right):
             return _shown_names(left, named) | _shown_names(right, named)
@@ -607,6 +680,13 @@ def _formula(formula: Formula) -> tuple[int, str]:
             return _POSTFIX, f"{print_formula(child, least)} {sign}{choice}{ending}"
         case And(left, right):
             return _POSTFIX, f"AND({print_formula(left)}, {print_formula(right)})"
+        case Before(absent, child, join):
+            return _SEQUENCE, f"NOT {print_formula(absent, _POSTFIX)} {join} {print_formula(child, _POSTFIX)}"
+        case Behind(child, absent, join):
+            return _SEQUENCE, f"{print_formula(child, _SEQUENCE)} {join} NOT {print_formula(absent, _POSTFIX)}"
+        case Apart(child, absent):
+            parts, none = _parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}"
+            return _POSTFIX, f"AND({', '.join([parts[0], none, *parts[1:]])})"
         case Other(child):
             return _FILTER, f"NOT {print_formula(child, _POSTFIX)}"
         case Without(left, absent, right, join):
@@ -625,6 +705,16 @@ def _formula(formula: Formula) -> tuple[int, str]:
         case Project():
             raise ValueError("CEQL writes projection in SELECT alone")
     raise AssertionError(formula)
+
+
+def _parts_of(formula: Formula) -> list[str]:
+    """The texts of the parts of a conjunction; of any other formula, its own."""
+    match formula:
+        case And(left, right):
+            return [*(_parts_of(left) if isinstance(left, And) else [print_formula(left)]), print_formula(right)]
+        case Apart(child, absent):
+            return [*_parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}"]
+    return [print_formula(formula)]
 
 
 def _rounds(low: int, high: int | None) -> str:
@@ -739,6 +829,9 @@ def _free_variables(formula: Formula) -> frozenset[str]:
             return ((_free_variables(left) | _free_variables(right)) - variables_of(formula)) | lost
         case As(child) | Plus(child) | Repeat(child) | Project(child) | Rounds(child):
             return _free_variables(child)
+        case Before(absent, child) | Behind(child, absent) | Apart(child, absent):
+            lost = frozenset(f"{name} of a NOT" for name in _free_variables(absent))
+            return _free_variables(child) | lost
     return frozenset()
 
 
@@ -749,6 +842,10 @@ def _smaller_formulas(formula: Formula) -> Iterator[Formula]:
             yield from (replace(formula, absent=f) for f in _smaller_formulas(absent))
             yield from (replace(formula, left=f) for f in _smaller_formulas(left))
             yield from (replace(formula, right=f) for f in _smaller_formulas(right))
+        case Before(absent, child) | Behind(child, absent) | Apart(child, absent):
+            yield child
+            yield from (replace(formula, absent=f) for f in _smaller_formulas(absent))
+            yield from (replace(formula, child=f) for f in _smaller_formulas(child))
         case Then(left, right) | Or(left, right) | And(left, right) | Step(left, right):
             yield from (left, right)
             yield from (replace(formula, left=f) for f in _smaller_formulas(left))

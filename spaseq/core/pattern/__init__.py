@@ -6,6 +6,7 @@ and hashable. `push_filters` is the one rewrite applied before compilation.
 Modules:
 
 * `nodes`: The nodes of the pattern algebra.
+* `borders`: What must not come before and behind the matches of a pattern.
 * `variables`: The variables that a pattern may bind.
 * `takes`: Which variables of a match can be told from its positions alone.
 * `balanced`: Many parts under one associative operator.
@@ -16,11 +17,14 @@ Modules:
 from __future__ import annotations
 
 from spaseq.core.pattern.balanced import balance
+from spaseq.core.pattern.borders import Border, Borders, borders
 from spaseq.core.pattern.nodes import (
+    Absent,
     And,
     As,
     Atom,
     Batch,
+    Bordered,
     Correlate,
     Filter,
     Iterate,
@@ -41,10 +45,14 @@ from spaseq.core.pattern.takes import all_shown, told_by_positions
 from spaseq.core.pattern.variables import variables
 
 __all__ = [
+    "Absent",
     "And",
     "As",
     "Atom",
     "Batch",
+    "Border",
+    "Bordered",
+    "Borders",
     "Correlate",
     "Filter",
     "Iterate",
@@ -59,6 +67,7 @@ __all__ = [
     "Skip",
     "all_shown",
     "balance",
+    "borders",
     "push_filters",
     "repeat",
     "skips_till_next",

@@ -197,6 +197,35 @@ class And(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Absent:
+    """What must not come at a border of a part: one event, an atom, or a match of another pattern, as in
+    `Sequence.never`.
+
+    `skip` is the sign beside it, so that of the gap that it is for; None: any gap, of a conjunction. The guard of an
+    atom is decided in the sequence around.
+    """
+
+    pattern: Pattern
+    skip: Skip | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bordered(Pattern):
+    """`child`, of which the sequences and loops around have to know what must not come before and behind it.
+
+    Nothing of `before` lies strictly between what precedes it and its first event, nothing of `behind` strictly
+    between its last event and what follows. A sequence applies to its gap what both of its sides say, and an iteration
+    what two of its rounds say. No event between the first and the last of `child`, and not taken by it, satisfies an
+    atom of `within`; these have no guards.
+    """
+
+    child: Pattern
+    before: tuple[Absent, ...] = ()
+    behind: tuple[Absent, ...] = ()
+    within: tuple[Atom, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Iterate(Pattern):
     """`child` once or more; `skip` gives the events that may lie between two rounds.
 

@@ -6,9 +6,9 @@ become one: the smaller the scope, the sooner.
 
 from __future__ import annotations
 
-from spaseq.core.pattern.nodes import And, As, Correlate, Filter, Or, Pattern, Sequence
+from spaseq.core.pattern.nodes import And, As, Atom, Bordered, Correlate, Filter, Or, Pattern, Sequence
 from spaseq.core.pattern.variables import variables
-from spaseq.core.trees import mapped, with_children
+from spaseq.core.trees import mapped, walk, with_children
 
 
 def push_filters(pattern: Pattern) -> Pattern:
@@ -18,9 +18,22 @@ def push_filters(pattern: Pattern) -> Pattern:
     one side of a node only if the other side binds none of its variables. It never moves into an iteration, because it
     relates events of different rounds.
     """
-    return mapped(
-        pattern, lambda node: _push(node.child, node.variables, node.guard) if isinstance(node, Correlate) else node
-    )
+    decided = {
+        name
+        for node in walk(pattern)
+        if isinstance(node, Bordered)
+        for absent in (*node.before, *node.behind)
+        if isinstance(absent.pattern, Atom) and absent.pattern.guard is not None
+        for name in absent.pattern.variables
+    }
+
+    def change(node: Pattern) -> Pattern:
+        # A negation at a border of a part uses the guard's registers in the gap behind or before the part.
+        if isinstance(node, Correlate) and not node.variables & decided:
+            return _push(node.child, node.variables, node.guard)
+        return node
+
+    return mapped(pattern, change)
 
 
 def _push(child: Pattern, over: frozenset[str], guard: object) -> Pattern:
@@ -36,6 +49,6 @@ def _push(child: Pattern, over: frozenset[str], guard: object) -> Pattern:
             return with_children(child, (_push(left, over, guard), _push(right, over, guard)))
         case As(inner, variable) if variable not in over:
             return with_children(child, (_push(inner, over, guard),))
-        case Filter(inner):
+        case Filter(inner) | Bordered(inner):
             return with_children(child, (_push(inner, over, guard),))
     return Correlate(child, over, guard) if over & variables(child) else child

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaseq.core.pattern.nodes import As, Atom, Correlate, Filter, Iterate, Optional, Or, Pattern, Sequence
+from spaseq.core.pattern.nodes import As, Atom, Bordered, Correlate, Filter, Iterate, Optional, Or, Pattern, Sequence
 from spaseq.core.pattern.variables import variables
 from spaseq.core.trees import fold
 
@@ -26,7 +26,7 @@ def _events(pattern: Pattern, names: frozenset[str]) -> int:
     match pattern:
         case Atom():
             return 1
-        case As(child, _) | Filter(child, _, _) | Correlate(child, _, _):
+        case As(child, _) | Filter(child, _, _) | Correlate(child, _, _) | Bordered(child):
             return _events(child, names)
         case Sequence(left, right, _, _):
             one, two = _events(left, names), _events(right, names)

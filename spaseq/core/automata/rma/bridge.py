@@ -36,6 +36,7 @@ from spaseq.core.pattern import (
     And,
     As,
     Atom,
+    Bordered,
     Correlate,
     Filter,
     Iterate,
@@ -198,6 +199,8 @@ class _Translation:
                 raise _outside("rounds that free variables (SPAseq)")
             case Sequence(left, right, skip):
                 return Then(self.expression(left), self.expression(right), skip is Skip.NONE)
+            case Bordered():
+                raise _outside("a negation")
             case Optional():
                 raise _outside("an optional part")
             case Iterate(_, _, _, _, until) if until:

@@ -28,6 +28,7 @@ from spaseq.core.pattern import (
     As,
     Atom,
     Batch,
+    Bordered,
     Correlate,
     Filter,
     Iterate,
@@ -210,6 +211,8 @@ class _Normal:
                 if again is not None:
                     raise _refusal("rounds that free variables (SPAseq's '{l,m}')")
                 return self._product(left, right, lambda a, b: self._join(a, b, skip, absent, around))
+            case Bordered():
+                raise _refusal("NOT elsewhere than between two parts (A ; NOT B ; C) and at the end")
             case Optional():
                 raise _refusal("optional parts")
             case Iterate(child, skip, again, _, until):

@@ -1,0 +1,52 @@
+"""What must not come before and behind the matches of a pattern."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from spaseq.core.pattern.nodes import Absent, And, Atom, Bordered, Optional, Or, Pattern, Sequence
+from spaseq.core.trees import fold
+
+Border = frozenset[Absent]
+"""What must not come at one border of a match."""
+_OPEN: Final = frozenset({frozenset[Absent]()})
+
+
+@dataclass(frozen=True, slots=True)
+class Borders:
+    """The borders that matches of a pattern may have: `before` their first event and `behind` their last one.
+    `empty`: the pattern may take no event."""
+
+    before: frozenset[Border] = _OPEN
+    behind: frozenset[Border] = _OPEN
+    empty: bool = False
+
+
+def borders(pattern: Pattern) -> Borders:
+    """The borders of a pattern's matches, several if its alternatives differ. O(size of the pattern * borders)."""
+    return fold(pattern, _borders)
+
+
+def _borders(node: Pattern, below: list[Borders]) -> Borders:
+    match node, below:
+        case Atom(), _:
+            return Borders()
+        case Or(), [left, right]:
+            return Borders(left.before | right.before, left.behind | right.behind, left.empty or right.empty)
+        case Sequence(), [left, right]:
+            before = left.before | right.before if left.empty else left.before
+            behind = left.behind | right.behind if right.empty else right.behind
+            return Borders(before, behind, left.empty and right.empty)
+        case And(), [left, right]:
+            return Borders(empty=left.empty and right.empty)
+        case Optional(), [child]:
+            return Borders(child.before, child.behind, True)
+        case Bordered(_, before, behind), [child]:
+            return Borders(
+                frozenset(found | frozenset(before) for found in child.before),
+                frozenset(found | frozenset(behind) for found in child.behind),
+                child.empty,
+            )
+    (child,) = below
+    return child
