@@ -28,7 +28,7 @@ from ceql.guards.registers import GuardRegisters
 from ceql.lowering.absences import Absences, either_of, none_of
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count
 from ceql.lowering.partition_keys import infer_keys
-from ceql.lowering.parts import Alternative, Part, Pending, atom_of, takes_one_event, with_mark
+from ceql.lowering.parts import Alternative, Part, Pending, atom_of, takes_one_event, with_last_marked, with_mark
 from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
 from ceql.lowering.taken import size, taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, owned, rename
@@ -39,6 +39,7 @@ from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
 from spaseq.core.engine import AfterMatch, Choice, Consume, Quiet, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
+from spaseq.core.events import EVENT_TIME
 from spaseq.core.pattern import (
     Absent,
     NoneOf,
@@ -203,8 +204,8 @@ class _Lowering(Absences):
             case ast.Either(left, right):
                 first, second = self.formula(left), self.formula(right)
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
-            case ast.Sequence(ast.Sequence(left, ast.Without(absent), before), right, skip) if is_between(before, skip):
-                return self.without(left, absent, right, skip)
+            case ast.Sequence(ast.Sequence(left, ast.Without() as no, before), right, skip) if is_between(before, skip):
+                return self.without(left, no, right, skip)
             case ast.Sequence(ast.Without() as absent, right, Skip.ANY | Skip.NEXT):
                 part = self.neighbour(right)
                 return dataclasses.replace(
@@ -353,9 +354,12 @@ class _Lowering(Absences):
                 raise self.unsupported("NOT at the end, once for a time and once for the window", span)
         return none_of(before), none_of(behind)
 
-    def without(self, left: ast.Formula, absent: ast.Formula, right: ast.Formula, skip: Skip) -> Part:
-        """`left ; NOT absent ; right`, or joined by `->`."""
-        first, second = self.formula(left), self.formula(right)
+    def without(self, left: ast.Formula, no: ast.Without, right: ast.Formula, skip: Skip) -> Part:
+        """`left ; NOT absent ; right`, or joined by `->`. With FOR, the absence is for a time behind the last event of
+        `left`, and `right` comes later: conditions on the times of events say so."""
+        absent, first, second = no.child, self.formula(left), self.formula(right)
+        if no.duration is not None:
+            return self.without_for(first, no, second, skip)
         if not takes_one_event(absent):
             gap: Pattern = algebra.Sequence(first.pattern, second.pattern, skip, never=self.never(absent, skip))
             return self.joined(self.between(gap, first, second), first, second)
@@ -385,6 +389,36 @@ class _Lowering(Absences):
         for guard in dict.fromkeys(guards):
             pattern = algebra.Correlate(pattern, guard.variables, guard)
         return self.joined(pattern, first, second)
+
+    def without_for(self, first: Part, no: ast.Without, second: Part, skip: Skip) -> Part:
+        last, later = f"#{next(self.fresh)}", f"#{next(self.fresh)}"
+        marked = with_last_marked(first.pattern, last)
+        if marked is None or not takes_one_event(no.child):
+            hint = "A ; NOT B FOR 10 SECONDS ; C is for one event B, behind a part that ends with one event"
+            raise self.unsupported("NOT … FOR of several events, or behind a loop or AND", no.span, hint)
+        assert no.duration is not None
+        time, lasting = ast.Attribute(EVENT_TIME, last), ast.Duration(no.duration)
+
+        def since(variable: str, symbol: str) -> Leaf:
+            passed = ast.Arithmetic("-", ast.Attribute(EVENT_TIME, variable), time)
+            return Leaf(ast.Compare(symbol, passed, lasting), frozenset({variable, last}), no.span)
+
+        alternatives, number = self.alternatives(no.child, first.defined)
+        mark = f"#{number}"
+        atoms, guards = [], []
+        for alternative in alternatives:
+            timely = since(min(alternative.names), "<=")
+            both = dataclasses.replace(alternative, conditions=(*alternative.conditions, timely))
+            guard = self.guard_of(both, mark, marked)
+            atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
+            guards.append(guard)
+        whole: Pattern = algebra.Sequence(marked, algebra.As(second.pattern, later), skip, tuple(atoms))
+        whole = self.between(whole, first, second)
+        after = since(later, ">")
+        for condition in dict.fromkeys((*guards, Guard(after.condition, after.variables))):
+            assert condition is not None
+            whole = algebra.Correlate(whole, condition.variables, condition)
+        return self.joined(whole, first, second)
 
     def never(self, node: ast.Formula, skip: Skip) -> Pattern:
         """The pattern of several events that a NOT between two parts forbids."""
@@ -446,10 +480,19 @@ class _Lowering(Absences):
 
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
+        between, inside = set[int](), list[ast.Without]()
         for node in walk(bordered.formula):
-            if isinstance(node, ast.Without) and node.duration is not None:
-                where = "NOT … FOR stands in front of all parts, or behind all of them"
-                raise self.unsupported("NOT … FOR inside a formula", node.span, where)
+            match node:
+                case ast.Sequence(ast.Sequence(_, ast.Without() as no, before), _, skip) if is_between(before, skip):
+                    between.add(id(no))
+                case ast.Without() if node.duration is not None:
+                    inside.append(node)
+        for node in inside:
+            if id(node) not in between:
+                where = "NOT … FOR stands in front of all parts, behind all of them, or between two"
+                raise self.unsupported("NOT … FOR at the border of a part", node.span, where)
+            if isinstance(query.within, ast.WithinAttribute):
+                raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
         around = [*bordered.before, *([] if bordered.behind is None else [bordered.behind])]
         lasting = [node for node in around if node.duration is not None]
         for node in bordered.before[1:]:

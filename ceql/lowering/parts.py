@@ -74,6 +74,23 @@ def atom_of(node: ast.EventType) -> Part:
     return Part(algebra.Atom(predicates, variables), variables)
 
 
+def with_last_marked(node: Pattern, mark: str) -> Pattern | None:
+    """The pattern in which the variable `mark` takes the last event; None if that may be one of several, or none."""
+    match node:
+        case algebra.Atom(_, variables):
+            return dataclasses.replace(node, variables=variables | {mark})
+        case algebra.Sequence():
+            right = with_last_marked(node.right, mark)
+            return None if right is None else dataclasses.replace(node, right=right)
+        case algebra.Or():
+            both = with_last_marked(node.left, mark), with_last_marked(node.right, mark)
+            return None if None in both else algebra.Or(*both)  # type: ignore[arg-type]
+        case algebra.As(child) | algebra.Filter(child) | algebra.Correlate(child) | algebra.Bordered(child):
+            inner = with_last_marked(child, mark)
+            return None if inner is None else dataclasses.replace(node, child=inner)
+    return None
+
+
 def with_mark(node: Pattern, variable: str, mark: str) -> Pattern:
     """The pattern in which the variable `mark` takes the events that `variable` takes."""
 

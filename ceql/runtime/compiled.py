@@ -37,6 +37,7 @@ from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.core import compiled
 from spaseq.core.engine import Program, Settings, Window, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
+from spaseq.core.events import EVENT_TIME
 from spaseq.core.events.options import type_name
 from spaseq.core.events.time import format_duration
 from spaseq.core.slips import closest, did_you_mean
@@ -182,7 +183,8 @@ class CompiledQuery(compiled.CompiledQuery):
         both = (self.lowered.registers, self.lowered.against_registers)
         guards = [guard for registers in both if registers is not None for guard in registers.guards]
         found = (a for guard in guards for a in attributes_of(guard.condition))
-        values = dict.fromkeys(f"{(a.variable or '').partition('#')[0]}.{a.name}".lstrip(".") for a in found)
+        names = (f"{(a.variable or '').partition('#')[0]}.{a.name}" for a in found if a.name != EVENT_TIME)
+        values = dict.fromkeys(name.lstrip(".") for name in names)
         keys = [" or ".join(bracket) for bracket in self.lowered.partition]
         return self.lowered.window.growth(keys, list(values), self.settings.forget_keys_after is not None)
 

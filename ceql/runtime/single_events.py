@@ -26,6 +26,7 @@ from ceql.runtime.run import Run
 from ceql.syntax.walk import attributes_of
 from spaseq.core.errors import EventError
 from spaseq.core.events import (
+    EVENT_TIME,
     Column,
     EventBatch,
     EventFeed,
@@ -72,6 +73,8 @@ class Row(EventBatch):
         return self._made[name]
 
     def _column(self, name: str) -> Column | None:
+        if name == EVENT_TIME:
+            return super()._column(name)
         value = normal(self._event.get(name))
         match value:
             case None:

@@ -9,6 +9,7 @@ from ceql.operators.arithmetic import ARITHMETIC
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from spaseq.core.errors import InternalError
+from spaseq.core.events import EVENT_TIME
 from spaseq.core.pattern import Preference, Skip
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
@@ -246,6 +247,8 @@ def _value_text(node: ast.Expression) -> tuple[str, int]:
             return "NULL", 7
         case ast.Attribute(name, None):
             return _name(name), 7
+        case ast.Attribute(name, str() as variable) if name == EVENT_TIME:
+            return f"(time of {_name(variable)})", 7
         case ast.Attribute(name, str() as variable):
             return f"{_name(variable)}.{_name(name)}", 7
         case ast.Variable(name):

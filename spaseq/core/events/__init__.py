@@ -32,7 +32,7 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.core.events.batch import EventBatch, Instant
+from spaseq.core.events.batch import EVENT_TIME, EventBatch, Instant
 from spaseq.core.events.columns import (
     Column,
     Duration,
@@ -55,6 +55,7 @@ from spaseq.core.events.streams import EventCounters, EventFeed, EventStream
 from spaseq.core.events.time import format_duration, format_time, parse_time
 
 __all__ = [
+    "EVENT_TIME",
     "Column",
     "Duration",
     "DurationColumn",

@@ -14,6 +14,7 @@ from spaseq.core.events.columns import (
     Duration,
     Instant,
     TextColumn,
+    TimeColumn,
     column_of,
     getter_of,
     rows_of,
@@ -22,7 +23,10 @@ from spaseq.core.events.columns import (
 from spaseq.core.events.mixed import parts_of
 from spaseq.core.snapshot import Kind
 
-__all__ = ["DURATIONS", "INSTANTS", "EventBatch", "Instant", "encode_texts"]
+__all__ = ["DURATIONS", "EVENT_TIME", "INSTANTS", "EventBatch", "Instant", "encode_texts"]
+
+EVENT_TIME: Final = "\0time"
+"""The name of a column with the times of events, for conditions that a query does not write. No attribute has it."""
 
 
 class EventBatch:
@@ -68,9 +72,13 @@ class EventBatch:
         try:
             return self._columns[name]
         except KeyError:
-            column = column_of(self.table[name], name, self.source) if name in self.table.column_names else None
-            self._columns[name] = column
+            column = self._columns[name] = self._column(name)
             return column
+
+    def _column(self, name: str) -> Column | None:
+        if name == EVENT_TIME:
+            return TimeColumn(self.times, None)
+        return column_of(self.table[name], name, self.source) if name in self.table.column_names else None
 
     @property
     def types(self) -> TextColumn | None:
