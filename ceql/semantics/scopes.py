@@ -94,7 +94,7 @@ def without_ending(node: ast.Formula) -> tuple[ast.Formula, ast.Without | None]:
     """A query's formula without the NOT at its end, and that NOT, or None. A FILTER or AS around the whole applies to
     the formula without it."""
     match node:
-        case ast.Sequence(left, ast.Without() as ending, Skip.ANY | Skip.NEXT):
+        case ast.Sequence(left, ast.Without() as ending, Skip.ANY | Skip.NEXT) if not isinstance(left, ast.Without):
             return left, ending
         case ast.Filter(child, _) | ast.As(child, _):
             rest, found = without_ending(child)
