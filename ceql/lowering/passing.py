@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ceql.semantics.scopes import is_between
+from ceql.semantics.scopes import absences, is_between, without_ending
 from ceql.syntax import ast
 from ceql.syntax.printer import print_formula
 from spaseq.core.pattern import Preference, Skip
-from spaseq.core.trees import children
+from spaseq.core.trees import children, walk
 
 _BETWEEN = {
     Skip.ANY: "any events may lie between, and each that fits is taken in a match of its own",
@@ -25,15 +25,29 @@ _OPTIONAL = {
     Preference.RELUCTANT: "between steps with ->, an event that also fits what follows is taken there",
     Preference.EACH: "with it and without it are matches of their own",
 }
+_NONE = "none of the events that lie there may be"
 _LONGEST = 40
 
 
 def explain_steps(node: ast.Formula) -> Iterator[str]:
     """A line for each sequence and repetition, in the order of the text, with its place."""
+    node, _ = without_ending(node)
+    read = {id(part.left) for part in walk(node) if isinstance(part, ast.Sequence) and _has_both_sides(part)}
     for part in _outside_not(node):
         match part:
-            case ast.Sequence(_, ast.Without(), Skip.ANY | Skip.NEXT):
-                continue
+            case ast.Sequence(left, ast.Without(absent), Skip.ANY | Skip.NEXT):
+                if id(part) not in read:
+                    yield _line(
+                        left, f"behind {_short(left)}", f"none of the events that lie there may be {_short(absent)}"
+                    )
+            case ast.Sequence(ast.Without(absent), right, Skip.ANY | Skip.NEXT):
+                yield _line(
+                    right, f"before {_short(right)}", f"none of the events that lie there may be {_short(absent)}"
+                )
+            case ast.Conjunction() if absences(part):
+                listed = " and ".join(_short(absent.child) for absent in absences(part))
+                why = f"none may be {listed}, nor may those before and behind them"
+                yield _line(part, f"between the events of {_short(part)}", why)
             case ast.Sequence(ast.Sequence(_, ast.Without(absent), before), right, skip) if is_between(before, skip):
                 yield _line(right, f"before {_short(right)}", f"{_BETWEEN[skip]}; none may be {_short(absent)}")
             case ast.Sequence(_, right, skip):
@@ -44,6 +58,14 @@ def explain_steps(node: ast.Formula) -> Iterator[str]:
                 ends = "" if until is None else f"; {_short(until.child)} ends it"
                 choice = "" if skip is not Skip.NEXT else f"; {_CHOICES[preference]}"
                 yield _line(part, f"rounds of {_short(part)}", f"{_BETWEEN[skip]}{choice}{ends}")
+
+
+def _has_both_sides(node: ast.Sequence) -> bool:
+    """True if a sequence has a NOT between two parts."""
+    match node:
+        case ast.Sequence(ast.Sequence(_, ast.Without(), before), _, after):
+            return is_between(before, after)
+    return False
 
 
 def _outside_not(node: ast.Formula) -> Iterator[ast.Formula]:

@@ -181,7 +181,7 @@ class Singles:
         else:
             block.events.append(None)
             found = engine.pass_by(position, coordinate, key) if engine.counts and key >= engine.least else []
-        past = [(matches, self._run.past.of(matches)) for matches in found] if found else []
+        past = [(matches, self._run.past.of(matches)) for matches in found if len(matches)] if found else []
         if len(block.events) >= _BLOCK:
             self._seal()
         return past

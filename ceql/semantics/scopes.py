@@ -112,7 +112,7 @@ def without_border(node: ast.Formula) -> Bordered:
     """A query's formula without the NOTs at its start and its end. A FILTER or AS around the whole applies to the
     formula without them."""
     match node:
-        case ast.Sequence(left, ast.Without() as ending, Skip.ANY | Skip.NEXT):
+        case ast.Sequence(left, ast.Without() as ending, Skip.ANY | Skip.NEXT) if not isinstance(left, ast.Without):
             formula, before = _without_beginning(left)
             return Bordered(formula, before, ending)
         case ast.Filter(child, _) | ast.As(child, _):
@@ -125,16 +125,12 @@ def without_border(node: ast.Formula) -> Bordered:
 
 def _without_beginning(node: ast.Formula) -> tuple[ast.Formula, tuple[ast.Without, ...]]:
     match node:
-        case ast.Sequence(ast.Without() as absent, right, Skip.ANY | Skip.NEXT):
+        case ast.Sequence(ast.Without() as absent, right, Skip.ANY | Skip.NEXT) if not isinstance(right, ast.Without):
             rest, more = _without_beginning(right)
             return rest, (absent, *more)
         case ast.Sequence(left):
             rest, found = _without_beginning(left)
-            if not found:
-                return node, ()
-            # `NOT B ; NOT C ; A`: what is left of `NOT B ; NOT C` is a NOT again.
-            rest, more = _without_beginning(dataclasses.replace(node, left=rest))
-            return rest, (*found, *more)
+            return (dataclasses.replace(node, left=rest), found) if found else (node, ())
         case ast.Filter(child, _) | ast.As(child, _):
             rest, found = _without_beginning(child)
             return (dataclasses.replace(node, child=rest), found) if found else (node, ())

@@ -98,10 +98,29 @@ def test_errors_name_the_thing_and_the_place(text: str) -> None:
         ("SELECT * WHERE A AS x ; (B AS y ; C AS z FILTER y.p + z.p > x.p)+", "inside an iteration", "y.p + z.p > x.p"),
         ("SELECT * WHERE A AS x ; (B+ AS y FILTER AVG(y.p) > x.p)+", "inside an iteration", "AVG(y.p) > x.p"),
         ("SELECT * WHERE A AS x ; (B+ AS y FILTER AVG(y.p) > x.p){2}", "inside an iteration", "AVG(y.p) > x.p"),
-        ("SELECT * WHERE NOT A ; B", "NOT at the start of a sequence", "NOT A"),
-        ("SELECT * WHERE (A ; NOT B)+", "NOT at the end of a part", "NOT B"),
-        ("SELECT * WHERE (A ; NOT B) OR C", "NOT at the end of a part", "NOT B"),
-        ("SELECT * WHERE AND(A, NOT B)", "NOT in a conjunction", "NOT B"),
+        ("SELECT * WHERE NOT A ; B", "NOT at the start of the query", "NOT A"),
+        ("SELECT * WHERE AND(A, NOT B)", "NOT at the start of the query", "NOT B"),
+        ("SELECT * WHERE (NOT B ; A) OR (NOT B ; C)", "NOT at the start of the query", "NOT B"),
+        ("SELECT * WHERE A ; (C ; NOT (B ; D))", "NOT of more than one event at the end of the query", "NOT"),
+        ("SELECT * WHERE A ; AND(B, NOT (C ; D)) ; E", "NOT of more than one event in AND", "NOT"),
+        ("SELECT * WHERE A ; AND((B ; NOT C), D) ; E", "NOT at the border of a part of AND", "NOT C"),
+        ("SELECT * WHERE A ; AND(B, NOT (C AS c FILTER c.v > B.v)) ; E", "condition on B in this NOT", "c.v > B.v"),
+        ("SELECT * WHERE A -> ((NOT B -> C) OR D)", "NOT in some of the alternatives of a step", "NOT B"),
+        ("SELECT * WHERE A ; NOT (NOT B ; C) ; D", "NOT at the border of what must not come", "NOT B"),
+        ("SELECT * WHERE X ; (A AS a ; NOT (B FILTER B.v > a.v))+ ; D", "between two rounds", "B.v > a.v"),
+        ("SELECT * WHERE X ; (A AS a ; NOT (B FILTER B.v > a.v))", "at the end of the query", "B.v > a.v"),
+        (
+            "SELECT * WHERE X AS x ; (A ; ((NOT (B FILTER B.v > x.v) ; C) OR D))",
+            "condition on x in this NOT",
+            "B.v > x.v",
+        ),
+        ("SELECT * WHERE A ; (X* AS x ; (NOT (B FILTER B.v > x.v) ; C)+)", "a condition on other events", "B.v > x.v"),
+        ("SELECT * WHERE X AS x ; (X? AS x ; ((NOT (B FILTER B.v > x.v) ; C) OR D))", "for several gaps", "B.v > x.v"),
+        (
+            "SELECT * WHERE A AS a ; ((NOT (B FILTER B.v > a.v) ; NOT (C ; D) ; E) OR D)",
+            "a condition on several events in a NOT of more than one",
+            "B.v > a.v",
+        ),
         ("SELECT * WHERE A ; NOT (B ; C)", "NOT of more than one event", "B ; C"),
         ("SELECT * WHERE A -> NOT B+ -> D", "NOT of more than one event between steps joined by ->", "B+"),
         ("SELECT * WHERE A ; NOT (B -> C) ; D", "-> in a NOT of more than one event", "B -> C"),
@@ -134,6 +153,28 @@ def test_what_is_not_run_yet_says_so_by_name(text: str, name: str, spot: str) ->
     error = caught.value
     assert "this version does not run it yet" in error.problem
     assert name in error.problem and error.span is not None
+    assert text[error.span.start : error.span.end].startswith(spot.split()[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "spot"),
+    [
+        ("SELECT * WHERE (A ; NOT B) OR C", "NOT at the end of some alternatives of the whole formula", "NOT B"),
+        ("SELECT * WHERE (NOT B ; A) OR C", "NOT at the start of some alternatives of the whole formula", "NOT B"),
+        ("SELECT * WHERE X ; AND(NOT A, NOT B) ; C", "AND of NOTs alone", "AND(NOT"),
+        ("SELECT * WHERE X ; (NOT A -> NOT B) ; C", "a sequence of NOTs alone", "NOT B"),
+        ("SELECT * WHERE NOT A ; NOT B", "a sequence of NOTs alone", "NOT B"),
+        ("SELECT * WHERE A ; NOT B -> C", "this NOT is joined by ; on one side and by -> on the other", "NOT B"),
+        ("SELECT * WHERE A ; NOT B : C", "this NOT is joined by ; on one side and by : on the other", "NOT B"),
+        ("SELECT * WHERE A : (NOT B ; C)", "this NOT is joined by ; on one side and by : on the other", "NOT B"),
+        ("SELECT * WHERE X ; (A -> NOT B)+ ; C", "this NOT is joined by -> on one side and by ; on the other", "NOT B"),
+    ],
+)
+def test_what_has_no_meaning_is_refused_by_name(text: str, name: str, spot: str) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        ceql.compile(text)
+    error = caught.value
+    assert error.problem == name and error.hint and error.span is not None
     assert text[error.span.start : error.span.end].startswith(spot.split()[0])
 
 

@@ -103,13 +103,15 @@ class And:
 class Without:
     """`left ; NOT absent ; right`: no valuation of `absent` lies strictly between the two. `join`: `;` or `->`.
 
-    A condition in `absent` on variables of `left`, or of `right`, is about the positions they took there.
+    A condition in `absent` on variables of `left`, or of `right`, is about the positions they took there. With `span`
+    (ns, `NOT absent FOR span`), none lies so long behind `left`, and `right` begins later than that.
     """
 
     left: Formula
     absent: Formula
     right: Formula
     join: str = ";"
+    span: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,16 +340,25 @@ def _by_parts(
             both |= first if oracle_steps.may_be_empty(right) else set()
             both |= second if oracle_steps.may_be_empty(left) else set()
             return _settle(both, variables_of(formula), stream)
-        case Without(left, absent, right, _):
+        case Without(left, absent, right, _, span):
             spoilers, own = find(absent, stream), variables_of(left)
+
+            def is_near(first: int, last: int) -> bool:
+                return span is None or nanoseconds(stream[last], last) - nanoseconds(stream[first], first) <= span
+
             pairs = {
                 _merge(v, w)
                 for v in find(left, stream)
                 for w in find(right, stream)
                 if v.end < w.start
+                and (span is None or not is_near(v.end, w.start))
                 and _is_free(v, w, stream, own)
                 and not any(
-                    v.end < u.start and u.end < w.start and meets(u, _around(v, w, own), stream) for u in spoilers
+                    v.end < u.start
+                    and u.end < w.start
+                    and is_near(v.end, u.start)
+                    and meets(u, _around(v, w, own), stream)
+                    for u in spoilers
                 )
             }
             return _settle(pairs, variables_of(formula), stream)

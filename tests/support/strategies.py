@@ -330,13 +330,18 @@ def ending_case(rng: random.Random) -> CeqlCase:
 
 
 def border_case(rng: random.Random) -> CeqlCase:
-    """A NOT in front of all parts, or behind all of them for a time of its own, or both."""
+    """A NOT in front of all parts, or behind all of them for a time of its own, or both; or for a time between parts."""
     formula = draw_formula(rng, rng.choice((0, 1, 1, 2, 2, 3)))
-    kind = rng.randrange(5)
+    kind = rng.randrange(6)
     spans = [Fraction(rng.choice((0, 1, 2, 3, 2.5))) * 10**9 for _ in range(2)]
+    if kind == 5 or rng.random() < 0.1:
+        left, right = draw_formula(rng, rng.choice((0, 1, 2))), draw_formula(rng, rng.choice((0, 0, 1)))
+        absent = draw_absent(rng, sorted(variables_of(left)) if rng.random() < 0.3 else ())
+        formula = Without(left, absent, right, span=spans[0])
+        formula = formula if rng.random() < 0.7 else Then(formula, draw_formula(rng, 0))
     query = Query(formula, None, "STRICT" if rng.random() < 0.1 else "ALL", within=draw_window(rng))
     query = replace(query, partition=rng.choice(((), (), (("k",),), (("k",), ("s",)))))
-    if kind != 1:
+    if kind not in (1, 5):
         query = replace(query, beginning=draw_absent(rng, ()), silence=spans[0] if rng.random() < 0.4 else None)
     if kind in (1, 2) or rng.random() < 0.2:
         ending = draw_absent(rng, sorted(variables_of(formula)) if rng.random() < 0.4 else ())
@@ -349,7 +354,7 @@ def border_case(rng: random.Random) -> CeqlCase:
             limit=rng.randint(1, 3) if rng.random() < 0.1 else None,
         )
         query = draw_rule(rng, query) if rng.random() < 0.2 else query
-    timed = _needs_times(query.within) or bool(query.silence is not None or query.patience is not None) or None
+    timed = _needs_times(query.within) or " FOR " in print_query(query) or None
     case = CeqlCase(query, draw_stream(rng, timed=timed))
     kind = rng.randrange(8)
     if kind == 0:
@@ -689,9 +694,10 @@ def _formula(formula: Formula) -> tuple[int, str]:
             return _POSTFIX, f"AND({', '.join([parts[0], none, *parts[1:]])})"
         case Other(child):
             return _FILTER, f"NOT {print_formula(child, _POSTFIX)}"
-        case Without(left, absent, right, join):
+        case Without(left, absent, right, join, span):
             before, after = print_formula(left, _SEQUENCE), print_formula(right, _POSTFIX)
-            return _SEQUENCE, f"{before} {join} NOT {print_formula(absent, _POSTFIX)} {join} {after}"
+            absence = f"NOT {print_formula(absent, _POSTFIX)}{_print_span(span)}"
+            return _SEQUENCE, f"{before} {join} {absence} {join} {after}"
         case Step(left, right):
             return _SEQUENCE, f"{print_formula(left, _SEQUENCE)} -> {print_formula(right, _POSTFIX)}"
         case Then(left, right, adjacent):

@@ -212,7 +212,7 @@ class _Normal:
                     raise _refusal("rounds that free variables (SPAseq's '{l,m}')")
                 return self._product(left, right, lambda a, b: self._join(a, b, skip, absent, around))
             case Bordered():
-                raise _refusal("NOT elsewhere than between two parts (A ; NOT B ; C) and at the end")
+                raise _refusal("NOT at the border of a part, or in AND")
             case Optional():
                 raise _refusal("optional parts")
             case Iterate(child, skip, again, _, until):

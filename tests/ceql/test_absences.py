@@ -1,0 +1,123 @@
+"""NOT at the borders of parts, in loops, alternatives and AND: queries that mean the same as others without."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import ceql
+from ceql.rewrites import lp_normal_form, safe_form
+from ceql.syntax.parse import parse
+from ceql.syntax.printer import print_formula, print_query
+from spaseq.core.errors import BudgetExceeded
+from spaseq.core.pattern import And, Atom, Bordered, Iterate, Optional, Or, Sequence, Skip, borders
+from spaseq.core.pattern.nodes import Absent
+from tests.support.harness import ceql_whole
+
+STREAMS = 60
+BORDERS = {
+    "X ; ((NOT B ; A) OR C) ; D": ("X ; NOT B ; A ; D", "X ; C ; D"),
+    "X ; ((A ; NOT B) OR C) ; D": ("X ; A ; NOT B ; D", "X ; C ; D"),
+    "X ; ((A ; NOT B) OR C) ; ((NOT A ; D) OR X)": (
+        "X ; A ; NOT (A OR B) ; D", "X ; A ; NOT B ; X", "X ; C ; NOT A ; D", "X ; C ; X",
+    ),
+    "X ; (NOT B ; A)? ; D": ("X ; NOT B ; A ; D", "X ; D"),
+    "X ; (A ; NOT B)? ; D": ("X ; A ; NOT B ; D", "X ; D"),
+    "X ; (NOT B ; A){2} ; D": ("X ; NOT B ; A ; NOT B ; A ; D",),
+    "X ; (A ; NOT B){1,2} ; D": ("X ; A ; NOT B ; D", "X ; A ; NOT B ; A ; NOT B ; D"),
+    "X ; AND(A, NOT B) ; D": ("X ; NOT B ; A ; NOT B ; D",),
+    "X ; AND(A, NOT B, C) ; D": (
+        "X ; NOT B ; A ; NOT B ; C ; NOT B ; D", "X ; NOT B ; C ; NOT B ; A ; NOT B ; D",
+    ),
+    "X ; AND(A, NOT (B OR D)) ; C": ("X ; NOT (B OR D) ; A ; NOT (B OR D) ; C",),
+    "X -> AND(A, NOT B) -> D": ("X -> NOT B -> A -> NOT B -> D",),
+    "X -> (NOT B -> A ; NOT C) ; D": ("X -> NOT B -> A ; NOT C ; D",),
+    "X ; ((A ; NOT B) AS n FILTER A[v > 1]) ; D": ("X ; (A AS n FILTER A[v > 1]) ; NOT B ; D",),
+    "X AS x ; ((NOT (B AS b FILTER b.v > x.v) ; A) OR C) ; D": (
+        "X AS x ; NOT (B AS b FILTER b.v > x.v) ; A ; D", "X ; C ; D",
+    ),
+    "X AS a ; (C OR (A AS a ; NOT (B AS b FILTER b.v > a.v))) ; D": (
+        "X ; C ; D", "X ; A AS a ; NOT (B AS b FILTER b.v > a.v) ; D",
+    ),
+}  # fmt: skip
+"""Formulas, each with those of which it is the union."""
+
+
+def _streams() -> list[list[dict[str, object]]]:
+    rng = random.Random(39)
+    return [
+        [{"type": rng.choice("XABCD"), "v": rng.randint(0, 4)} for _ in range(rng.randint(8, 14))]
+        for _ in range(STREAMS)
+    ]
+
+
+@pytest.mark.parametrize("formula", BORDERS)
+def test_a_border_is_for_the_gap_around(formula: str) -> None:
+    found = 0
+    for events in _streams():
+        expected = {m for other in BORDERS[formula] for m in ceql_whole(f"SELECT * WHERE {other}", events)}
+        assert set(ceql_whole(f"SELECT * WHERE {formula}", events)) == expected
+        found += len(expected)
+    assert found > 10
+
+
+def test_a_loop_has_its_borders_in_every_gap() -> None:
+    loop = "X ; (NOT B ; A ; NOT C)+ ; D"
+    rounds = ["A", "A ; NOT (B OR C) ; A", "A ; NOT (B OR C) ; A ; NOT (B OR C) ; A"]
+    for events in _streams():
+        events = events[:7]  # no more than three rounds beside X and D
+        events = [event for i, event in enumerate(events) if event["type"] != "A" or i < 6]
+        written = {m for r in rounds for m in ceql_whole(f"SELECT * WHERE X ; NOT B ; {r} ; NOT C ; D", events)}
+        found = {m for m in ceql_whole(f"SELECT * WHERE {loop}", events) if len(m[2]) <= 5}
+        assert found == written
+
+
+@pytest.mark.parametrize(
+    ("formula", "line"),
+    [
+        ("X ; ((NOT B ; A) OR C)", "1:30 before A: none of the events that lie there may be B"),
+        ("X ; ((A ; NOT B) OR C) ; D", "1:22 behind A: none of the events that lie there may be B"),
+        (
+            "X ; AND(A, NOT B, C) ; D",
+            "1:20 between the events of AND(A, NOT B, C): none may be B, nor may those before and behind them",
+        ),
+    ],
+)
+def test_explain_says_what_must_not_come(formula: str, line: str) -> None:
+    assert f"  {line}\n" in ceql.compile(f"SELECT * WHERE {formula}").explain()
+
+
+def test_borders_of_patterns() -> None:
+    a, b, c = (Atom(frozenset(), frozenset({name})) for name in "abc")
+    no = Absent(b, Skip.ANY)
+    before, behind = Bordered(a, before=(no,)), Bordered(a, behind=(no,))
+    own, none = frozenset({no}), frozenset[Absent]()
+    assert borders(a).before == borders(a).behind == {none}
+    assert borders(before).before == {own} and borders(before).behind == {none}
+    assert borders(Or(before, c)).before == {own, none}
+    assert borders(Sequence(Optional(c), before, Skip.ANY)).before == {own, none}
+    assert borders(Sequence(behind, Optional(c), Skip.ANY)).behind == {own, none}
+    assert borders(Iterate(behind, Skip.ANY)).behind == {own}
+    assert borders(And(before, c)).before == {none}
+    assert borders(Bordered(before, before=(Absent(c),))).before == {own | {Absent(c)}}
+    assert borders(Sequence(Optional(a), Optional(c), Skip.ANY)).empty
+
+
+def test_forms_keep_what_must_not_come() -> None:
+    query = parse("SELECT * WHERE X ; (((NOT B ; A AS x) OR C) FILTER x[v > 1]) ; AND(A AS x, NOT B, C) ; D")
+    pushed = print_formula(lp_normal_form(query.where, 10_000))
+    assert "NOT B ; " in pushed and "NOT B AS" not in pushed and "NOT B, C" in pushed
+    safe = safe_form(query, 10_000)
+    assert "x_2" in print_query(safe)
+    for other in (pushed, print_formula(safe.where)):
+        for events in _streams():
+            text = print_query(query)
+            written = ceql_whole(text, events)
+            assert sorted(ceql_whole(f"SELECT * WHERE {other}", events)) == sorted(written)
+
+
+def test_what_a_border_of_several_events_costs_is_bounded() -> None:
+    names = " ; ".join(f"B{i}" for i in range(12))
+    with pytest.raises(BudgetExceeded, match="negated_conditions"):
+        ceql.compile(f"SELECT * WHERE X ; (NOT ({names}) ; A)+ ; D")
