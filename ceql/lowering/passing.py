@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ceql.semantics.scopes import absences, is_between, without_ending
+from ceql.semantics.scopes import absences, is_between, without_border
 from ceql.syntax import ast
 from ceql.syntax.printer import print_formula
+from spaseq.core.events import format_duration
 from spaseq.core.pattern import Preference, Skip
 from spaseq.core.trees import children, walk
 
@@ -31,7 +32,7 @@ _LONGEST = 40
 
 def explain_steps(node: ast.Formula) -> Iterator[str]:
     """A line for each sequence and repetition, in the order of the text, with its place."""
-    node, _ = without_ending(node)
+    node = without_border(node).formula
     read = {id(part.left) for part in walk(node) if isinstance(part, ast.Sequence) and _has_both_sides(part)}
     for part in _outside_not(node):
         match part:
@@ -48,8 +49,11 @@ def explain_steps(node: ast.Formula) -> Iterator[str]:
                 listed = " and ".join(_short(absent.child) for absent in absences(part))
                 why = f"none may be {listed}, nor may those before and behind them"
                 yield _line(part, f"between the events of {_short(part)}", why)
-            case ast.Sequence(ast.Sequence(_, ast.Without(absent), before), right, skip) if is_between(before, skip):
-                yield _line(right, f"before {_short(right)}", f"{_BETWEEN[skip]}; none may be {_short(absent)}")
+            case ast.Sequence(ast.Sequence(_, ast.Without() as no, before), right, skip) if is_between(before, skip):
+                none = f"none may be {_short(no.child)}"
+                if no.duration is not None:
+                    none += f" for {format_duration(no.duration)}, and it comes later"
+                yield _line(right, f"before {_short(right)}", f"{_BETWEEN[skip]}; {none}")
             case ast.Sequence(_, right, skip):
                 yield _line(right, f"before {_short(right)}", _BETWEEN[skip])
             case ast.Repeat(child, 0, 1, _, preference):

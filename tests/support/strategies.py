@@ -330,7 +330,8 @@ def ending_case(rng: random.Random) -> CeqlCase:
 
 
 def border_case(rng: random.Random) -> CeqlCase:
-    """A NOT in front of all parts, or behind all of them for a time of its own, or both; or for a time between parts."""
+    """A NOT in front of all parts, or behind all of them for a time of its own, or both; or one for a time between
+    parts."""
     formula = draw_formula(rng, rng.choice((0, 1, 1, 2, 2, 3)))
     kind = rng.randrange(6)
     spans = [Fraction(rng.choice((0, 1, 2, 3, 2.5))) * 10**9 for _ in range(2)]
