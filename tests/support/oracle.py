@@ -116,20 +116,23 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """`NOT absent ; child`: in the gap before `child`, no valuation of `absent` lies. `join`: `;` or `->`."""
+    """`NOT absent ; child`: in the gap before `child`, no valuation of `absent` lies. `join`: `;` or `->`. `span`: of
+    `NOT absent FOR span`, which only a whole query may begin with."""
 
     absent: Formula
     child: Formula
     join: str = ";"
+    span: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """`child ; NOT absent`: in the gap behind `child`, no valuation of `absent` lies."""
+    """`child ; NOT absent`: in the gap behind `child`, no valuation of `absent` lies. `span`: as of `Before`."""
 
     child: Formula
     absent: Formula
     join: str = ";"
+    span: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,8 +366,10 @@ def _by_parts(
             }
             return _settle(pairs, variables_of(formula), stream)
         case Before(absent, child):
+            assert formula.span is None
             return {replace(v, before=v.before | {absent}) for v in find(child, stream)}
         case Behind(child, absent):
+            assert formula.span is None
             return {replace(v, behind=v.behind | {(absent, v.mapping)}) for v in find(child, stream)}
         case Apart(child, absent):
             such = {v.start for v in find(absent, stream)}

@@ -21,6 +21,7 @@ import datetime
 import functools
 import re
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from tests.support import oracle_functions
@@ -136,7 +137,11 @@ class _Reader(Tokens):
         if self.at < len(self.tokens):
             raise ValueError(f"left over: {self.tokens[self.at :][:5]}")
         formula, ending = _split(formula)
-        return Query(formula, select, strategy, partition, within, self.streams, consume, limit, ending, None, after)
+        formula, beginning = _split_beginning(formula)
+        return Query(
+            formula, select, strategy, partition, within, self.streams, consume, limit, ending[0], None, after,
+            ending[1], *beginning,
+        )  # fmt: skip
 
     def event(self) -> None:
         if not self.take("ROW"):
@@ -200,10 +205,14 @@ class _Reader(Tokens):
             return Within(size, "attribute", self.bracket()[0])
         if self.take("EVENTS", "EVENT"):
             return Within(size, "events")
-        total = size * self.unit()
+        return Within(self.span(size), "time")
+
+    def span(self, size: Fraction | None = None) -> Fraction:
+        """A time, ns, of which the first number may have been read."""
+        total = (exact(self.next("number")) if size is None else size) * self.unit()
         while self.at < len(self.tokens) and self.tokens[self.at][0] == "number":
             total += exact(self.next("number")) * self.unit()
-        return Within(total, "time")
+        return total
 
     def unit(self) -> int:
         word = self.next("name")
@@ -233,21 +242,26 @@ class _Reader(Tokens):
             self.at += 1
             parts.append(self.element())
         absent, first = None, 0
+        spans = [part[2] for part in parts]
         while first < len(signs) and parts[first][0] and signs[first] == signs[0] != ":":
             absent = parts[first][1] if absent is None else Or(absent, parts[first][1])
             first += 1
-        left, at = _single(*parts[first]), first + 1
-        if absent is not None:
-            left = Before(absent, left, signs[0])
+            if first > 1 and any(spans[:first]):
+                raise ValueError("several NOTs, one of them with FOR")
+        left, at = _single(*parts[first][:2]), first + 1
+        begun = None if absent is None else (absent, signs[0], spans[0])
+        if begun is not None and spans[0] is None:
+            left, begun = _begun(left, begun), None
         while at < len(parts):
-            negated, part = parts[at]
+            negated, part, span = parts[at]
             while negated and at + 1 < len(parts) and parts[at + 1][0] and signs[at - 1] == signs[at] != ":":
-                part = Or(part, parts.pop(at + 1)[1])
-                signs.pop(at)
+                part, _, other = Or(part, parts[at + 1][1]), signs.pop(at), parts.pop(at + 1)[2]
+                if span or other:
+                    raise ValueError("several NOTs, one of them with FOR")
             if negated and signs[at - 1] != ":" and at + 1 == len(parts):
-                return Behind(left, part, signs[at - 1])
+                return Behind(_begun(left, begun), part, signs[at - 1], span)
             if negated and signs[at - 1 : at + 1] in ([";", ";"], ["->", "->"]):
-                left = Without(left, part, _single(*parts[at + 1]), signs[at])
+                left = Without(left, part, _single(*parts[at + 1][:2]), signs[at], span)
                 at += 2
             elif signs[at - 1] == "->":
                 left = Step(left, _single(negated, part))
@@ -255,14 +269,15 @@ class _Reader(Tokens):
             else:
                 left = Then(left, _single(negated, part), signs[at - 1] == ":")
                 at += 1
-        return left
+        return _begun(left, begun)
 
-    def element(self) -> tuple[bool, Formula]:
-        """(True for a NOT, the formula in it)."""
+    def element(self) -> tuple[bool, Formula, Fraction | None]:
+        """(True for a NOT, the formula in it, its time)."""
         if self.take("NOT"):
-            return True, _single(*self.element())
+            formula = _single(*self.element()[:2])
+            return True, formula, self.span() if self.take("FOR") else None
         formula = self.postfix()
-        return (True, formula.child) if isinstance(formula, Other) else (False, formula)
+        return (True, formula.child, None) if isinstance(formula, Other) else (False, formula, None)
 
     def postfix(self) -> Formula:
         formula = self.primary()
@@ -569,15 +584,32 @@ def _single(negated: bool, formula: Formula) -> Formula:
     return Other(formula) if negated else formula
 
 
-def _split(formula: Any) -> tuple[Formula, Formula | None]:
-    """A query's formula without the NOT at its end, and the formula of that NOT; AS and FILTER around belong to the
-    rest."""
+def _begun(formula: Formula, begun: tuple[Formula, str, Fraction | None] | None) -> Formula:
+    return formula if begun is None else Before(begun[0], formula, *begun[1:])
+
+
+_Border = tuple[Formula | None, Fraction | None]
+
+
+def _split(formula: Any) -> tuple[Formula, _Border]:
+    """A query's formula without the NOT at its end, and the formula and the time of that NOT; AS and FILTER around
+    belong to the rest."""
     if isinstance(formula, Behind):
-        return formula.child, formula.absent
+        return formula.child, (formula.absent, formula.span)
     if isinstance(formula, As | Filter):
         rest, ending = _split(formula.child)
-        return (formula, None) if ending is None else (replace(formula, child=rest), ending)
-    return formula, None
+        return (formula, ending) if ending[0] is None else (replace(formula, child=rest), ending)
+    return formula, (None, None)
+
+
+def _split_beginning(formula: Any) -> tuple[Formula, _Border]:
+    """The same for a NOT at its start, if that has a time."""
+    if isinstance(formula, Before) and formula.span is not None:
+        return formula.child, (formula.absent, formula.span)
+    if isinstance(formula, As | Filter):
+        rest, beginning = _split_beginning(formula.child)
+        return (formula, beginning) if beginning[0] is None else (replace(formula, child=rest), beginning)
+    return formula, (None, None)
 
 
 def _own(expression: Any) -> Any:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from tests.support import oracle
@@ -56,6 +57,8 @@ class _Way:
     then: Callable[[_Taken], list[_Next]]
     ends: Formula | None = None
     """An event that satisfies this is never taken on the way, and the run that passes over it gives up the way."""
+    span: Fraction | None = None
+    """With it `ends` is for so long (ns) behind the run's last event, and nothing is taken before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +112,22 @@ def _run(start: int, at: int, taken: _Taken, following: list[_Next], stream: Seq
 def _take(way: _Way, position: int, stream: Sequence[Event]) -> list[tuple[_Taken, list[_Next]]]:
     if isinstance(way.formula, oracle.Rounds) and way.ends is not None and _ends(way, position, stream):
         return []
+    if _is_early(way, position, stream):
+        return []
     formula = way.formula.child if isinstance(way.formula, oracle.Rounds) and way.formula.entered else way.formula
     return _begin(formula, position, way.taken, way.then, stream, chooses=way.join == NEXT)
 
 
+def _is_early(way: _Way, position: int, stream: Sequence[Event]) -> bool:
+    """True if the time of the way's `ends` is not over."""
+    if way.span is None:
+        return False
+    last = max(at for _, at in way.taken.all)
+    return oracle.nanoseconds(stream[position], position) - oracle.nanoseconds(stream[last], last) <= way.span
+
+
 def _ends(way: _Way, position: int, stream: Sequence[Event]) -> bool:
-    if way.ends is None:
+    if way.ends is None or (way.span is not None and not _is_early(way, position, stream)):
         return False
     before = Valuation(0, 0, frozenset(_mapping(way.taken.all).items()))
     ended = (v for v in oracle.valuations(way.ends, stream) if v.start == v.end == position)
@@ -143,7 +156,8 @@ def _begin(
             absent = formula.absent if isinstance(formula, oracle.Without) else None
             inner = _enter(taken, formula)
             leave: Callable[[_Taken], list[_Next]] = lambda now: then(_leave(now))  # noqa: E731
-            return _begin_two(left, right, _join(formula), absent, position, inner, leave, stream, chooses)
+            span = formula.span if isinstance(formula, oracle.Without) else None
+            return _begin_two(left, right, _join(formula), (absent, span), position, inner, leave, stream, chooses)
         case oracle.Before(absent, child):
             if not taken.all:
                 raise TooBig("a NOT at the start")
@@ -174,11 +188,12 @@ def _join(formula: oracle.Then | oracle.Step | oracle.Without) -> str:
 
 
 def _begin_two(
-    left: Formula, right: Formula, join: str, absent: Formula | None, position: int, taken: _Taken,
+    left: Formula, right: Formula, join: str, absent: tuple[Formula | None, Fraction | None], position: int,
+    taken: _Taken,
     then: Callable[[_Taken], list[_Next]], stream: Sequence[Event], chooses: bool,
 ) -> list[tuple[_Taken, list[_Next]]]:  # fmt: skip
     def after(now: _Taken) -> list[_Next]:
-        return _optional(right, join, _Way(right, join, now, then, absent), then(now))
+        return _optional(right, join, _Way(right, join, now, then, *absent), then(now))
 
     empty = may_be_empty(left)
     chooses = chooses and (empty is None or (join == NEXT and empty != "each"))
