@@ -205,8 +205,8 @@ class Absences:
         return pattern
 
     def at_gap(self, first: Part, second: Part, skip: Skip) -> list[Absent]:
-        """What must not come between two parts joined by `skip`, by the NOTs at their borders, if it has conditions on
-        other events. Refuses what has no clear meaning."""
+        """The NOTs at the borders between two parts joined by `skip` that have conditions on other events. Refuses what
+        has no clear meaning."""
         if not self.places:
             return []
         behind, before = algebra.borders(first.pattern).behind, algebra.borders(second.pattern).before
@@ -225,11 +225,11 @@ class Absences:
         return [absent for absent in found if absent in self.owed]
 
     def in_order(self, absences: Iterable[Absent]) -> list[Absent]:
-        """What must not come, in the order of the text."""
+        """The NOTs in the order of the text."""
         return sorted(absences, key=lambda absent: self.places[absent].start)
 
     def one_border(self, ways: frozenset[Border], where: str) -> list[Absent]:
-        """What must not come at a border of the whole formula, the same for all of its alternatives."""
+        """The NOTs at a border of the whole formula, the same for all of its alternatives."""
         found = self.in_order(frozenset[Absent]().union(*ways))
         if len(ways) > 1:
             what = f"NOT at the {where} of some alternatives of the whole formula"

@@ -318,8 +318,8 @@ class _Lowering(Absences):
     def absent(
         self, node: ast.Without, skip: Skip | None, left: Part | None = None, marks: dict[str, str] | None = None
     ) -> tuple[Absent, ...]:
-        """What a NOT at the border of a part, or in a conjunction (`skip` is None), says must not come. `left`: the
-        part before it, whose variables get names of their own, which are added to `marks`."""
+        """The events that must not come by a NOT at the border of a part, or in a conjunction (`skip` is None).
+        `left`: the part before it, whose variables get names of their own, which are added to `marks`."""
         found = []
         if takes_one_event(node.child):
             known = left.defined if left is not None else frozenset[str]() if skip is None else None

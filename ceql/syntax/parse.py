@@ -601,9 +601,9 @@ def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.
     """`left`, then `right`: `A ; NOT B ; NOT C` is `A ; NOT (B OR C)`, and `A ; (NOT B ; C)` is `A ; NOT B ; C`.
     `NOT B ; NOT C ; D` is `NOT (B OR C) ; D`."""
     match left, right:
-        case _, ast.Sequence(first, rest, joined) if joined is skip is not Skip.NONE and _begins_absent(first, skip):
-            before = _then(left, first, skip, left.span.to(first.span))
-            return _then(before, rest, skip, span)
+        case _, ast.Sequence(first, _, joined) if joined is skip is not Skip.NONE and _begins_absent(first, skip):
+            absent, rest = _without_first(right, skip)
+            return _then(_then(left, absent, skip, left.span.to(absent.span)), rest, skip, span)
         case ast.Sequence(first, ast.Without(one, None) as not_one, joined), ast.Without(two, None) if (
             joined is skip is not Skip.NONE
         ):
@@ -615,6 +615,19 @@ def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.
             either = ast.Either(one, two, span=one.span.to(two.span))
             return ast.Sequence(ast.Without(either, span=not_one.span.to(not_two.span)), right, skip, span=span)
     return ast.Sequence(left, right, skip, span=span)
+
+
+def _without_first(node: ast.Formula, skip: Skip) -> tuple[ast.Formula, ast.Formula]:
+    """The NOT that a sequence joined by `skip` begins with, and the sequence without it."""
+    spine: list[ast.Sequence] = []
+    while isinstance(node, ast.Sequence) and node.skip is skip:
+        spine.append(node)
+        node = node.left
+    rest = spine.pop().right
+    while spine:
+        part = spine.pop()
+        rest = ast.Sequence(rest, part.right, skip, span=rest.span.to(part.right.span))
+    return node, rest
 
 
 def _begins_absent(node: ast.Formula, skip: Skip) -> bool:

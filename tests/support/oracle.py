@@ -452,17 +452,17 @@ def comes(absent: Formula, after: int, before: int, known: Valuation, stream: Se
     """True if a valuation of `absent` lies strictly between two positions, and meets its conditions on `known`."""
     between = valuations(absent, stream[after + 1 : before])
     shift = after + 1
-    return any(meets(_shifted(u, shift), known, stream) for u in between)
+    return any(meets(_shift(u, shift), known, stream) for u in between)
 
 
-def _shifted(u: Valuation, by: int) -> Valuation:
+def _shift(u: Valuation, by: int) -> Valuation:
     """A valuation over the rest of a stream from position `by` as one over the whole stream."""
 
-    def moved(mapping: frozenset[tuple[str, Positions]]) -> frozenset[tuple[str, Positions]]:
+    def move(mapping: frozenset[tuple[str, Positions]]) -> frozenset[tuple[str, Positions]]:
         return frozenset((x, frozenset(i + by for i in at)) for x, at in mapping)
 
-    owed = frozenset((condition, moved(own)) for condition, own in u.owed)
-    return Valuation(u.start + by, u.end + by, moved(u.mapping), owed)
+    owed = frozenset((condition, move(own)) for condition, own in u.owed)
+    return Valuation(u.start + by, u.end + by, move(u.mapping), owed)
 
 
 def _name(v: Valuation, variable: str) -> Valuation:

@@ -56,7 +56,7 @@ class _Way:
     taken: _Taken
     then: Callable[[_Taken], list[_Next]]
     ends: Formula | None = None
-    """An event that satisfies this is never taken on the way, and the run that passes over it gives up the way."""
+    """The run that passes over an event that satisfies this gives up the way. One of UNTIL is no round, either."""
     span: Fraction | None = None
     """With it `ends` is for so long (ns) behind the run's last event, and nothing is taken before."""
 
@@ -110,11 +110,12 @@ def _run(start: int, at: int, taken: _Taken, following: list[_Next], stream: Seq
 
 
 def _take(way: _Way, position: int, stream: Sequence[Event]) -> list[tuple[_Taken, list[_Next]]]:
-    if isinstance(way.formula, oracle.Rounds) and way.ends is not None and _ends(way, position, stream):
+    in_loop = isinstance(way.formula, oracle.Rounds) and way.formula.entered
+    if in_loop and _ends(way, position, stream):
         return []
     if _is_early(way, position, stream):
         return []
-    formula = way.formula.child if isinstance(way.formula, oracle.Rounds) and way.formula.entered else way.formula
+    formula = way.formula.child if in_loop else way.formula
     return _begin(formula, position, way.taken, way.then, stream, chooses=way.join == NEXT)
 
 

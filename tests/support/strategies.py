@@ -66,8 +66,8 @@ def ceql_case(rng: random.Random) -> CeqlCase:
 
 
 def absence_case(rng: random.Random) -> CeqlCase:
-    """A query with a NOT at the border of a part or in a conjunction, of several events between two parts, or with
-    conditions on later events, alone or within others."""
+    """A query with a NOT at the border of a part or in a conjunction, or between two parts. Those between two parts are
+    of several events or have conditions on later events, alone or within others."""
     if rng.random() < 0.6:
         return _case_of(rng, draw_between_parts(rng))
     left, right = draw_formula(rng, rng.choice((0, 0, 1, 2))), draw_formula(rng, rng.choice((0, 0, 0, 1)))
@@ -338,7 +338,7 @@ def border_case(rng: random.Random) -> CeqlCase:
     if kind == 5 or rng.random() < 0.1:
         left, right = draw_formula(rng, rng.choice((0, 1, 2))), draw_formula(rng, rng.choice((0, 0, 1)))
         absent = draw_absent(rng, sorted(variables_of(left)) if rng.random() < 0.3 else ())
-        formula = Without(left, absent, right, span=spans[0])
+        formula = Without(left, absent, right, rng.choice((";", ";", "->")), spans[0])
         formula = formula if rng.random() < 0.7 else Then(formula, draw_formula(rng, 0))
     query = Query(formula, None, "STRICT" if rng.random() < 0.1 else "ALL", within=draw_window(rng))
     query = replace(query, partition=rng.choice(((), (), (("k",),), (("k",), ("s",)))))

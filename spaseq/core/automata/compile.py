@@ -197,7 +197,7 @@ class _Builder:
             case Optional(child, preference):
                 return replace(self.build(child), empty=preference)
             case Bordered():
-                return self._bordered(pattern, self.build(pattern.child))
+                return self._add_borders(pattern, self.build(pattern.child))
             case _:
                 assert_never(pattern)  # type: ignore[arg-type]
 
@@ -294,7 +294,7 @@ class _Builder:
         parts = [*([] if node.never is None else [node.never]), *never, *node.absent, *absent]
         return self._wait_without(begin, self.build(balance(Or, parts)))
 
-    def _bordered(self, node: Bordered, child: _Part) -> _Part:
+    def _add_borders(self, node: Bordered, child: _Part) -> _Part:
         """The part with what must not come before it, behind it and at the events that it passes over."""
         before, behind = frozenset(node.before), frozenset(node.behind)
         if node.within:

@@ -6,7 +6,7 @@ and hashable. `push_filters` is the one rewrite applied before compilation.
 Modules:
 
 * `nodes`: The nodes of the pattern algebra.
-* `borders`: What must not come before and behind the matches of a pattern.
+* `borders`: All that must not come before and behind the matches of a pattern.
 * `variables`: The variables that a pattern may bind.
 * `takes`: Which variables of a match can be told from its positions alone.
 * `balanced`: Many parts under one associative operator.

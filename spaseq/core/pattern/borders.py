@@ -1,4 +1,4 @@
-"""What must not come before and behind the matches of a pattern."""
+"""The borders of a pattern: all that must not come before and behind its matches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spaseq.core.pattern.nodes import Absent, And, Atom, Bordered, Optional, Or,
 from spaseq.core.trees import fold
 
 Border = frozenset[Absent]
-"""What must not come at one border of a match."""
+"""All that must not come at one border of a match."""
 _OPEN: Final = frozenset({frozenset[Absent]()})
 
 

@@ -198,7 +198,7 @@ class And(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """What must not come at a border of a part: one event, an atom, or a match of another pattern, as in
+    """An absence at the border of a part: of one event, an atom, or of a match of another pattern, as in
     `Sequence.never`.
 
     `skip` is the sign beside it, so that of the gap that it is for; None: any gap, of a conjunction. The guard of an
