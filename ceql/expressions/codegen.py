@@ -192,7 +192,7 @@ class _Source:
 
     def _none_of(self, found: list[tuple[int, NoneOf]], places: dict[Predicate, int]) -> list[str]:
         lines = []
-        for place, predicate in found:
+        for place, predicate in sorted(found, key=lambda one: _depth(one[1])):
             masks = [sum(1 << places[p] for p in conjunction) for conjunction in predicate.alternatives]
             some = " or ".join(f"bits & {m} == {m}" for m in masks) or "False"
             lines.append(f"if not ({some}): bits |= {1 << place}")
@@ -231,12 +231,21 @@ def _normalise(indent: str) -> list[str]:
 
 
 def _with_parts(predicates: Iterable[Predicate]) -> list[Predicate]:
-    """`predicates` in their order, then the parts of those that are a `NoneOf`."""
-    found = dict.fromkeys(predicates)
-    for predicate in list(found):
+    """`predicates` in their order, then the parts of those that are a `NoneOf`, and their parts."""
+    found = list(dict.fromkeys(predicates))
+    for predicate in found:  # it grows
         if isinstance(predicate, NoneOf):
-            found.update(dict.fromkeys(p for conjunction in predicate.alternatives for p in conjunction))
-    return list(found)
+            found += [p for p in _parts(predicate) if p not in found]
+    return found
+
+
+def _parts(predicate: NoneOf) -> list[Predicate]:
+    return list(dict.fromkeys(p for conjunction in predicate.alternatives for p in conjunction))
+
+
+def _depth(predicate: Predicate) -> int:
+    """How many `NoneOf` lie in one another: the innermost is decided first."""
+    return 1 + max(map(_depth, _parts(predicate)), default=0) if isinstance(predicate, NoneOf) else 0
 
 
 def _bits(tests: list[tuple[int, Callable[[Any], bool | None]]], value: Any) -> int:

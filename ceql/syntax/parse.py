@@ -626,7 +626,7 @@ def _without_first(node: ast.Formula, skip: Skip) -> tuple[ast.Formula, ast.Form
     rest = spine.pop().right
     while spine:
         part = spine.pop()
-        rest = ast.Sequence(rest, part.right, skip, span=rest.span.to(part.right.span))
+        rest = _then(rest, part.right, skip, rest.span.to(part.right.span))
     return node, rest
 
 

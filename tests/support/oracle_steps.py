@@ -115,7 +115,7 @@ def _take(way: _Way, position: int, stream: Sequence[Event]) -> list[tuple[_Take
         return []
     if _is_early(way, position, stream):
         return []
-    formula = way.formula.child if in_loop else way.formula
+    formula = way.formula.child if isinstance(way.formula, oracle.Rounds) and in_loop else way.formula
     return _begin(formula, position, way.taken, way.then, stream, chooses=way.join == NEXT)
 
 
