@@ -58,6 +58,11 @@ QUERIES = [
     ("slices of positions", "SELECT * WHERE A : B+ : C WITHIN 6 EVENTS"),
     ("slices of an attribute", "SELECT * WHERE A AS a ; B AS b FILTER a[v = 9] AND b[v > 7] WITHIN 100 [seq]"),
     ("what comes behind", "SELECT * WHERE A AS a ; B AS b ; NOT C FILTER a[v > 5] WITHIN 4 SECONDS"),
+    ("what comes in front", "SELECT * WHERE NOT C ; A AS a ; B AS b FILTER a[v > 5] WITHIN 4 SECONDS"),
+    (
+        "times of their own",
+        "SELECT * WHERE NOT C FOR 3 SECONDS ; A AS a ; B AS b ; NOT C FOR 2 SECONDS FILTER a[v > 2] WITHIN 4 SECONDS",
+    ),
     ("next in slices", "SELECT NEXT * WHERE A AS a ; B AS b ; C AS c WITHIN 12 SECONDS"),
     ("events in a partition", "SELECT * WHERE A : B : C PARTITION BY [id] WITHIN 20 EVENTS"),
     ("one part", "SELECT * WHERE A ; B FILTER A[v > 8] WITHIN 9 SECONDS CONSUME BY ANY"),
@@ -109,9 +114,9 @@ def test_explain_and_refusal(spark: Any) -> None:
     assert "cut into slices of time, each reaching 9,000,000,000 ns further back" in explain_match(
         ceql.compile(QUERIES[2][1])
     )
-    assert "reaches back beyond any window" in explain_match(ceql.compile(QUERIES[8][1]))
+    assert "reaches back beyond any window" in explain_match(ceql.compile(QUERIES[10][1]))
     with pytest.raises(OptionError, match="cut='slices': what CONSUME forgets"):
-        match(ceql.compile(QUERIES[8][1]), positions=True, cut="slices")(frame)
+        match(ceql.compile(QUERIES[10][1]), positions=True, cut="slices")(frame)
     with pytest.raises(OptionError, match="no key that may be cut by"):
         match(ceql.compile(QUERIES[2][1]), positions=True, cut="keys")(frame)
     with pytest.raises(OptionError, match="no such way"):

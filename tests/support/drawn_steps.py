@@ -10,6 +10,8 @@ from typing import Any
 from tests.support import oracle, strategies
 from tests.support.oracle import (
     As,
+    Before,
+    Behind,
     Filter,
     Formula,
     Or,
@@ -62,6 +64,8 @@ def draw_steps(rng: random.Random, depth: int) -> Formula:
                 left, right = right, left
             if kind == "step" and rng.random() < 0.15:
                 left, right = _draw_reference(rng, left, right)
+            elif kind == "step" and rng.random() < 0.2 and may_be_empty(left) is may_be_empty(right) is None:
+                left, right = _draw_border(rng, left, right)
             formula = (
                 Step(left, right) if kind == "step" else Or(left, right) if kind == "or"
                 else Then(left, right, kind == "next")
@@ -91,6 +95,14 @@ def _draw_reference(rng: random.Random, left: Formula, right: Formula) -> tuple[
     if rng.random() < 0.7:
         return one, _inside(two, condition)
     return _inside(one, condition), two
+
+
+def _draw_border(rng: random.Random, left: Formula, right: Formula) -> tuple[Formula, Formula]:
+    """The two sides of a step, with a NOT behind the first, or before the second, or both."""
+    absent = [strategies.draw_absent(rng, ()) for _ in range(2)]
+    kind = rng.randrange(3)
+    left = left if kind == 0 else Behind(left, absent[0], "->")
+    return left, right if kind == 1 else Before(absent[1], right, "->")
 
 
 def _inside(formula: Formula, condition: tuple[Any, ...]) -> Formula:

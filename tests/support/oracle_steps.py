@@ -110,12 +110,13 @@ def _run(start: int, at: int, taken: _Taken, following: list[_Next], stream: Seq
 
 
 def _take(way: _Way, position: int, stream: Sequence[Event]) -> list[tuple[_Taken, list[_Next]]]:
-    in_loop = isinstance(way.formula, oracle.Rounds) and way.formula.entered
-    if in_loop and _ends(way, position, stream):
-        return []
+    formula = way.formula
+    if isinstance(formula, oracle.Rounds) and formula.entered:
+        if _ends(way, position, stream):
+            return []
+        formula = formula.child
     if _is_early(way, position, stream):
         return []
-    formula = way.formula.child if isinstance(way.formula, oracle.Rounds) and in_loop else way.formula
     return _begin(formula, position, way.taken, way.then, stream, chooses=way.join == NEXT)
 
 
