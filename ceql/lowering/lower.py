@@ -456,7 +456,10 @@ class _Lowering(Absences):
         if not bordered.before:
             return None, None
         node = bordered.before[0]
-        alternatives = [a for absent in bordered.before for a in self.alternatives(absent.child, frozenset())[0]]
+        alternatives = [a for absent in bordered.before for a in self.alternatives(absent.child, None)[0]]
+        for leaf in (leaf for alternative in alternatives for leaf in alternative.conditions):
+            hint = "PARTITION BY [id] is for the events with the same id"
+            raise self.unsupported("a condition on later events in a NOT at the start", leaf.span, hint)
         none = NoneOf(frozenset(a.predicates for a in alternatives))
         within, duration = query.within, node.duration
         if duration is None and isinstance(within, ast.WithinTime) and takes_one_event(bordered.formula):
@@ -483,11 +486,17 @@ class _Lowering(Absences):
         between, inside = set[int](), list[ast.Without]()
         for node in walk(bordered.formula):
             match node:
-                case ast.Sequence(ast.Sequence(_, ast.Without() as no, before), _, skip) if is_between(before, skip):
-                    between.add(id(no))
+                case ast.Sequence(ast.Sequence(_, ast.Without() as no, before), right, skip) if is_between(
+                    before, skip
+                ):
+                    if not isinstance(right, ast.Without):
+                        between.add(id(no))
                 case ast.Without() if node.duration is not None:
                     inside.append(node)
         for node in inside:
+            if node is bordered.formula:
+                hint = "the event that it begins with: beat ; NOT beat FOR 10 SECONDS"
+                raise self.refused("NOT … FOR with no part in front of it or behind it", hint, node.span)
             if id(node) not in between:
                 where = "NOT … FOR stands in front of all parts, behind all of them, or between two"
                 raise self.unsupported("NOT … FOR at the border of a part", node.span, where)
