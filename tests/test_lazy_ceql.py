@@ -174,7 +174,7 @@ def test_every_kind_of_pattern_is_drawn() -> None:
         except UnsupportedFeature:
             continue
         seen |= {f"window {lowered.window.kind}"}
-        seen |= {"absent at the end"} if lowered.absent is not None else set()
+        seen |= {"absent at the end"} if lowered.around.absent is not None else set()
         seen |= {"partitions"} if lowered.partition else set()
         seen |= {"strict"} if lowered.strict else set()
         seen |= {"alternatives"} if len(plan.branches) > 1 else set()

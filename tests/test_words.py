@@ -15,7 +15,7 @@ LIMITS = {
     "whoever": 5,
     "who": 6,
     "told": 18,
-    "participle": 317,
+    "participle": 316,
 }
 """Kind -> its places today. A change that mends some lowers the number here."""
 

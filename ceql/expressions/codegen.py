@@ -244,7 +244,7 @@ def _parts(predicate: NoneOf) -> list[Predicate]:
 
 
 def _depth(predicate: Predicate) -> int:
-    """How many `NoneOf` lie in one another: the innermost is decided first."""
+    """The number of `NoneOf` that lie in one another: the innermost is decided first."""
     return 1 + max(map(_depth, _parts(predicate)), default=0) if isinstance(predicate, NoneOf) else 0
 
 

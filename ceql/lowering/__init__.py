@@ -10,6 +10,7 @@
   many.
 * `parts`: The parts of a formula on their way to a pattern.
 * `absences`: The events that a NOT says must not come, and the borders of parts that it stands at.
+* `borders`: NOT around the whole formula, inside the window of a match or for a time of its own.
 * `lower`: Syntax tree to pattern: the meaning of a CEQL query in the pattern algebra.
 * `passing`: The events that each step and loop of a query passes over, in words.
 * `advice`: Parts of a query that are probably not meant, though they can be run.

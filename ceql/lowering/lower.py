@@ -17,27 +17,27 @@ all events of that name.
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from ceql.expressions.predicates import Satisfies
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
-from ceql.lowering.absences import Absences, either_of, none_of
+from ceql.lowering.absences import either_of
+from ceql.lowering.borders import Borders
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count
 from ceql.lowering.partition_keys import infer_keys
-from ceql.lowering.parts import Alternative, Part, Pending, atom_of, takes_one_event, with_last_marked, with_mark
+from ceql.lowering.parts import Part, Pending, atom_of, takes_one_event, with_last_marked, with_mark
 from ceql.lowering.rounds import Refusal, at_events, decided_in_order, tested_at
 from ceql.lowering.taken import size, taken
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, owned, rename
-from ceql.semantics.scopes import Bordered, is_between, without_border
+from ceql.semantics.scopes import is_between, without_border
 from ceql.syntax import ast
 from ceql.syntax.walk import is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import AfterMatch, Choice, Consume, Quiet, Selection, Settings, Window
+from spaseq.core.engine import AfterMatch, Around, Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.events import EVENT_TIME
 from spaseq.core.pattern import (
@@ -47,9 +47,7 @@ from spaseq.core.pattern import (
     Predicate,
     Preference,
     Skip,
-    all_shown,
     skips_till_next,
-    told_by_positions,
 )
 from spaseq.core.trees import walk
 
@@ -61,9 +59,9 @@ class Lowered:
     """A query in the form that the engine takes.
 
     `window_attribute` is None if the window is over time or events. `partition` has the attributes of each bracket of
-    PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `absent`: the event of a NOT
-    at the end, `patience`: its own time. `against`: matches with such an event behind them, if there is a condition
-    between both. `before`: the event of a NOT at the start, `quiet`: that of one with a time.
+    PARTITION BY, and `keys`, which come from conditions (`ceql.lowering.partition_keys`). `around`: what the NOTs at
+    the start and at the end are about. `against`: matches with such an event behind them, if there is a condition
+    between both.
     """
 
     pattern: Pattern
@@ -73,21 +71,12 @@ class Lowered:
     strict: bool
     registers: GuardRegisters | None
     choice: Choice = Choice()  # noqa: RUF009 - frozen
-    absent: NoneOf | None = None
+    around: Around = Around()  # noqa: RUF009 - frozen
     keys: tuple[str, ...] = ()
     against: Pattern | None = None
     against_registers: GuardRegisters | None = None
-    patience: Window | None = None
-    before: NoneOf | None = None
-    quiet: Quiet | None = None
-
-    @property
-    def looks_around(self) -> bool:
-        """True if events in front of a match or behind it decide about it."""
-        return not (self.absent is None and self.before is None and self.quiet is None)
 
 
-_IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among matches"
 _NESTED: Final = 100
 """Optional rounds, each inside the one before, are built by functions that are recursive."""
 _ALTERNATIVES: Final = 16
@@ -109,7 +98,8 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     ending = bordered.behind
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
     in_front, behind = lowering.at_the_borders(part, ending, query)
-    before, absent = either_of(before, in_front), either_of(absent, behind)
+    patience = None if ending is None or ending.duration is None else Window("span", ending.duration)
+    around = Around(either_of(absent, behind), patience, either_of(before, in_front), quiet)
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern
@@ -124,7 +114,7 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
             "write : for events in a row",
             query.selection.span,
         )
-    pattern, keys = infer_keys(pattern, window, choice, strict, ending is not None or bool(bordered.before))
+    pattern, keys = infer_keys(pattern, window, choice, strict, not around.is_empty)
     partition = tuple(tuple(name.text for name in bracket) for bracket in query.partition)
     guards = tuple(dict.fromkeys(_guards(pattern)))
     return Lowered(
@@ -135,13 +125,10 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
         strict,
         GuardRegisters(guards) if guards else None,
         choice,
-        absent,
+        around,
         keys,
         against,
         None if against is None else GuardRegisters(tuple(dict.fromkeys(_guards(against)))),
-        None if ending is None or ending.duration is None else Window("span", ending.duration),
-        before,
-        quiet,
     )
 
 
@@ -182,7 +169,7 @@ def _guards(node: Pattern) -> Iterator[Guard]:
             yield part.guard
 
 
-class _Lowering(Absences):
+class _Lowering(Borders):
     def __init__(self, text: str, source: str, settings: Settings) -> None:
         super().__init__(text, source, settings)
         self.before: dict[Guard, Span] = {}  # conditions that read earlier events
@@ -336,24 +323,6 @@ class _Lowering(Absences):
             self.places.setdefault(absent, node.span)
         return tuple(found)
 
-    def at_the_borders(
-        self, part: Part, ending: ast.Without | None, query: ast.Query
-    ) -> tuple[NoneOf | None, NoneOf | None]:
-        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside;
-        None if all may. `ending`: the NOT at the end."""
-        if not self.places:
-            return None, None
-        found = algebra.borders(part.pattern)
-        before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
-        if before:
-            self.refuse_choice("NOT at the start", self.places[before[0]], query, _IN_FRONT)
-        if behind:
-            span = self.places[behind[0]]
-            self.refuse_choice("NOT at the end", span, query, "its matches wait for their windows")
-            if ending is not None and ending.duration is not None:
-                raise self.unsupported("NOT at the end, once for a time and once for the window", span)
-        return none_of(before), none_of(behind)
-
     def without(self, left: ast.Formula, no: ast.Without, right: ast.Formula, skip: Skip) -> Part:
         """`left ; NOT absent ; right`, or joined by `->`. With FOR, the absence is for a time behind the last event of
         `left`, and `right` comes later: conditions on the times of events say so."""
@@ -439,81 +408,6 @@ class _Lowering(Absences):
             raise self.unsupported("-> in a NOT of more than one event", node.span, "join its events by ; or :")
         return part.pattern
 
-    def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
-        """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
-        pattern. The pattern is `φ ; ψ` of those alternatives of ψ that have conditions on φ; None if none has."""
-        alternatives, number = self.alternatives(node.child, part.defined)
-        related = [alternative for alternative in alternatives if alternative.conditions]
-        for alternative in related:
-            self.refuse_untold(alternative, part.pattern, query)
-        self.refuse_choice("NOT at the end", node.span, query, "its matches wait for their windows")
-        plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
-        return plain, self.followed(part.pattern, related, f"#{number}") if related else None
-
-    def absent_at_the_start(self, bordered: Bordered, query: ast.Query) -> tuple[NoneOf | None, Quiet | None]:
-        """The absence in front of a match, for `NOT ψ ; φ` as the whole formula: the predicate of the other events, if
-        the window decides where they must not come; and that of first events, if it is a time."""
-        if not bordered.before:
-            return None, None
-        node = bordered.before[0]
-        alternatives = [a for absent in bordered.before for a in self.alternatives(absent.child, None)[0]]
-        for leaf in (leaf for alternative in alternatives for leaf in alternative.conditions):
-            hint = "PARTITION BY [id] is for the events with the same id"
-            raise self.unsupported("a condition on later events in a NOT at the start", leaf.span, hint)
-        none = NoneOf(frozenset(a.predicates for a in alternatives))
-        within, duration = query.within, node.duration
-        if duration is None and isinstance(within, ast.WithinTime) and takes_one_event(bordered.formula):
-            duration = within.nanoseconds  # the match has one event, with which its window ends
-        if duration is not None:
-            return None, Quiet(none, Window("span", duration))
-        self.refuse_choice("NOT at the start", node.span, query, _IN_FRONT)
-        return none, None
-
-    def refuse_choice(self, what: str, span: Span, query: ast.Query, hint: str) -> None:
-        """Refuse a choice among matches, by its name: with NOT at a border all are reported."""
-        if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
-            strategy = f"{what} with the selection strategy {query.selection.strategy.value}"
-            raise self.unsupported(strategy, span, f"leave the strategy out for ALL; {hint}")
-        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
-            raise self.unsupported(f"{what} with CONSUME BY {query.consume.policy.value}", span, hint)
-        if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
-            raise self.unsupported(f"{what} with AFTER MATCH", span, hint)
-        if query.limit is not None:
-            raise self.unsupported(f"{what} with LIMIT", span, "--limit N stops after N matches in all")
-
-    def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
-        """Refuse the times of NOTs that this version does not run."""
-        between, inside = set[int](), list[ast.Without]()
-        for node in walk(bordered.formula):
-            match node:
-                case ast.Sequence(ast.Sequence(_, ast.Without() as no, before), right, skip) if is_between(
-                    before, skip
-                ):
-                    if not isinstance(right, ast.Without):
-                        between.add(id(no))
-                case ast.Without() if node.duration is not None:
-                    inside.append(node)
-        for node in inside:
-            if node is bordered.formula:
-                hint = "the event that it begins with: beat ; NOT beat FOR 10 SECONDS"
-                raise self.refused("NOT … FOR with no part in front of it or behind it", hint, node.span)
-            if id(node) not in between:
-                where = "NOT … FOR stands in front of all parts, behind all of them, or between two"
-                raise self.unsupported("NOT … FOR at the border of a part", node.span, where)
-            if isinstance(query.within, ast.WithinAttribute):
-                raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
-        around = [*bordered.before, *([] if bordered.behind is None else [bordered.behind])]
-        lasting = [node for node in around if node.duration is not None]
-        for node in bordered.before[1:]:
-            if node.duration != bordered.before[0].duration:
-                raise self.unsupported("several NOTs in front, for different times", node.span, "give one the longest")
-        for node in lasting:
-            if isinstance(query.within, ast.WithinAttribute):
-                raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
-            if isinstance(query.within, ast.WithinEvents) and node is bordered.behind:
-                hint = "WITHIN a time, as the FOR is"
-                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", node.span, hint)
-
     def refuse_after(self, query: ast.Query) -> None:
         """Refuse what has no meaning together with AFTER MATCH or SELECT FIRST, by its name."""
         strategy = query.selection.strategy
@@ -535,37 +429,6 @@ class _Lowering(Absences):
         """The error for two clauses that have no meaning together."""
         problem = f"{what} do not go together"
         return UnsupportedFeature(problem, text=self.text, span=span, source=self.source, hint=hint)
-
-    def followed(self, pattern: Pattern, related: Iterable[Alternative], mark: str) -> Pattern:
-        """`pattern`, and the first event behind it, of each of the alternatives, that the condition holds with: later
-        ones call off nothing that is not off."""
-        found: list[Pattern] = []
-        for alternative in related:
-            guard = self.guard_of(alternative, mark, pattern)
-            assert guard is not None
-            event = algebra.Atom(alternative.predicates, frozenset((mark,)))
-            both = algebra.Sequence(pattern, event, Skip.NEXT)
-            found.append(algebra.Correlate(both, guard.variables, guard))
-        return functools.reduce(algebra.Or, found)
-
-    def refuse_untold(self, alternative: Alternative, pattern: Pattern, query: ast.Query) -> None:
-        """Refuse a query if the positions of a match do not determine the events of the condition's variables, or if
-        SELECT leaves one of them out. The reason: a match is compared with the events behind it by its positions."""
-        leaf = alternative.conditions[0]
-        names = frozenset(name for one in alternative.conditions for name in one.variables) - alternative.names
-        items = query.selection.items
-        if not told_by_positions(pattern, names):
-            raise self.unsupported(
-                "a condition that relates a NOT at the end to a part with OR, AND or two repetitions",
-                leaf.span,
-                "PARTITION BY keeps to events of one key",
-            )
-        if items is not None and not all_shown(pattern, frozenset(item.variable for item in items)):
-            raise self.unsupported(
-                "a condition that relates a NOT at the end to other events, with a SELECT that leaves out some events",
-                leaf.span,
-                "SELECT * shows all of them, as does a SELECT that names each",
-            )
 
     def joined(self, pattern: Pattern, first: Part, second: Part) -> Part:
         alternatives = max(first.alternatives, second.alternatives)

@@ -281,7 +281,7 @@ def _check(lowered: Lowered) -> None:
     """Raises an error if the events that complete a match depend on the choice among matches."""
     if lowered.strict:
         raise _outside("SELECT STRICT")
-    if lowered.looks_around:
+    if not lowered.around.is_empty:
         raise _outside("NOT at the start or the end")
     if lowered.choice.after is not None:
         raise _outside("AFTER MATCH or SELECT FIRST")

@@ -103,10 +103,7 @@ class CompiledQuery(compiled.CompiledQuery):
                 self.lowered.window,
                 strict=self.lowered.strict,
                 choice=self.lowered.choice,
-                absent=self.lowered.absent,
-                patience=self.lowered.patience,
-                before=self.lowered.before,
-                quiet=self.lowered.quiet,
+                around=self.lowered.around,
                 against=self._against(),
                 registers=self.lowered.registers,
                 settings=settings,
@@ -121,9 +118,7 @@ class CompiledQuery(compiled.CompiledQuery):
             return None
         # The automaton finds them, whatever evaluator the query has: the lazy ones do not take skip-till-next.
         settings = replace(self.settings, evaluator="compact")
-        window = lowered.window
-        if lowered.patience is not None and window.is_bounded:
-            window = replace(window, size=window.size + lowered.patience.size)
+        window = replace(lowered.around, quiet=None).reach(lowered.window)
         return compile_program(lowered.against, window, registers=lowered.against_registers, settings=settings)
 
     def bindings(self, valuations: bool, schema: Schema | None = None) -> Bindings | None:
@@ -316,14 +311,7 @@ class CompiledQuery(compiled.CompiledQuery):
             yield f"  {key} by conditions that every event of a match is under; they need no evaluation of their own"
         if lowered.strict:
             yield "selection: STRICT, matched positions are consecutive"
-        if lowered.absent is not None:
-            behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
-            when = "their windows close" if lowered.patience is None else f"{_time(lowered.patience)} have passed"
-            yield f"at the end: {lowered.absent}{behind}; matches are reported as {when}"
-        if lowered.before is not None:
-            yield f"at the start: {lowered.before}, from the first event of the window that a match ends on"
-        if lowered.quiet is not None:
-            yield f"at the start: {lowered.quiet.none}, for {_time(lowered.quiet.duration)}"
+        yield from _explain_around(lowered)
         steps = list(explain_steps(self.tree.where))
         if steps:
             yield "steps:"
@@ -348,6 +336,19 @@ class CompiledQuery(compiled.CompiledQuery):
         for name, span in self.rewritten.unsafe:
             place = f"{span.line}:{span.column}"
             yield f"{name} is bound again at {place}: it holds the events of both (not safe, [CEL])"
+
+
+def _explain_around(lowered: Lowered) -> Iterator[str]:
+    """Lines on the events that must not come around a match."""
+    around = lowered.around
+    if around.absent is not None:
+        behind = "" if lowered.against is None else ", and none that its conditions relate to the match"
+        when = "their windows close" if around.patience is None else f"{_time(around.patience)} have passed"
+        yield f"at the end: {around.absent}{behind}; matches are reported as {when}"
+    if around.before is not None:
+        yield f"at the start: {around.before}, from the first event of the window that a match ends on"
+    if around.quiet is not None:
+        yield f"at the start: {around.quiet.none}, for {_time(around.quiet.duration)}"
 
 
 def _time(window: Window) -> str:

@@ -62,7 +62,7 @@ class Run(Recognition):
     def _advance(self, events: EventBatch, at_once: bool) -> Iterator[tuple[MatchBatch, History]]:
         batch = self.batch(events)
         reached = int(batch.positions[0]), batch.times[0].item()
-        if self.lowered.absent is not None:
+        if self.lowered.around.absent is not None:
             # A match waits for its window to close, and is reported with the first events behind that.
             reached, self.reached = self.reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
         self.past.evict(self, *reached)
@@ -105,7 +105,7 @@ class Run(Recognition):
     def wait_until(self, now: int) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that wait for nothing but the time `now` (ns), before which no event will come any more."""
         self.hush(now)
-        if self.lowered.absent is None or self.lowered.window_attribute is not None:
+        if self.lowered.around.absent is None or self.lowered.window_attribute is not None:
             return
         yield from self._about(self.evaluator.advance(now), at_once=True)
 

@@ -131,7 +131,7 @@ def _stuck(query: CompiledQuery, progress: Progress) -> str:
     limits = ["its conditions between events"] * (query.lowered.registers is not None)
     limits += ["its window"] * query.lowered.window.is_bounded
     limits += ["the keys of its partition"] * bool(query.lowered.partition)
-    limits += ["what must not come"] * query.lowered.looks_around
+    limits += ["what must not come"] * (not query.lowered.around.is_empty)
     return stuck(progress, "part of the query", "its order", limits, _told)
 
 

@@ -150,7 +150,7 @@ def test_not_between_two_parts_is_absent() -> None:
 def test_not_at_the_end_is_apart_from_the_pattern() -> None:
     found = lowered("SELECT * WHERE (A ; NOT B) FILTER A[p > 1] WITHIN 5 EVENTS")
     assert found.pattern == Filter(atom("A"), "A", predicate("p > 1"))
-    assert found.absent == NoneOf(frozenset((frozenset((TypeIs("B"),)),)))
+    assert found.around.absent == NoneOf(frozenset((frozenset((TypeIs("B"),)),)))
 
 
 def test_any_other_not_is_one_event() -> None:

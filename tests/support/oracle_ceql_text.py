@@ -251,7 +251,7 @@ class _Reader(Tokens):
         left, at = _single(*parts[first][:2]), first + 1
         begun = None if absent is None else (absent, signs[0], spans[0])
         if begun is not None and spans[0] is None:
-            left, begun = _begun(left, begun), None
+            left, begun = _with_beginning(left, begun), None
         while at < len(parts):
             negated, part, span = parts[at]
             while negated and at + 1 < len(parts) and parts[at + 1][0] and signs[at - 1] == signs[at] != ":":
@@ -259,7 +259,7 @@ class _Reader(Tokens):
                 if span or other:
                     raise ValueError("several NOTs, one of them with FOR")
             if negated and signs[at - 1] != ":" and at + 1 == len(parts):
-                return Behind(_begun(left, begun), part, signs[at - 1], span)
+                return Behind(_with_beginning(left, begun), part, signs[at - 1], span)
             if negated and signs[at - 1 : at + 1] in ([";", ";"], ["->", "->"]):
                 left = Without(left, part, _single(*parts[at + 1][:2]), signs[at], span)
                 at += 2
@@ -269,7 +269,7 @@ class _Reader(Tokens):
             else:
                 left = Then(left, _single(negated, part), signs[at - 1] == ":")
                 at += 1
-        return _begun(left, begun)
+        return _with_beginning(left, begun)
 
     def element(self) -> tuple[bool, Formula, Fraction | None]:
         """(True for a NOT, the formula in it, its time)."""
@@ -584,7 +584,7 @@ def _single(negated: bool, formula: Formula) -> Formula:
     return Other(formula) if negated else formula
 
 
-def _begun(formula: Formula, begun: tuple[Formula, str, Fraction | None] | None) -> Formula:
+def _with_beginning(formula: Formula, begun: tuple[Formula, str, Fraction | None] | None) -> Formula:
     return formula if begun is None else Before(begun[0], formula, *begun[1:])
 
 

@@ -21,10 +21,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spaseq.core.engine.opening import open_evaluator
+from spaseq.core.engine.program.around import Around, Quiet
 from spaseq.core.engine.program.matches import CodedRows, MatchBatch
 from spaseq.core.engine.program.partitions import Partitions
 from spaseq.core.engine.program.program import Program, compile_program, ends_only
-from spaseq.core.engine.program.quiet import Quiet
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.window import Window
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "After",
     "AfterMatch",
+    "Around",
     "Batch",
     "Choice",
     "CodedRows",

@@ -10,7 +10,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from spaseq.core.engine import Choice, Consume, Evaluator, MatchBatch, Selection, Settings, Window, compile_program
+from spaseq.core.engine import (
+    Around,
+    Choice,
+    Consume,
+    Evaluator,
+    MatchBatch,
+    Selection,
+    Settings,
+    Window,
+    compile_program,
+)
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.pattern import NoneOf
 from tests.support import oracle as o
@@ -296,9 +306,8 @@ def test_absence_at_the_end_is_reported_as_the_window_closes() -> None:
         rng, rows, window, strict, query, matches = draw(seed)
         absent = random_absent(rng)
         strays = {v.start for v in o.valuations(absent, rows.events())}
-        program = compile_program(
-            lower(query.formula), window, strict=strict, absent=NoneOf(frozenset(a.predicates for a in atoms(absent)))
-        )
+        around = Around(NoneOf(frozenset(a.predicates for a in atoms(absent))))
+        program = compile_program(lower(query.formula), window, strict=strict, around=around)
         expected = [m for m in matches if not any(_spoils(rows, query, m, p) for p in strays if p > m[1])]
         evaluator = Evaluator(program)
         early = as_list(in_batches(evaluator, rows, rng, window))

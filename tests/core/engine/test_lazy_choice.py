@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from spaseq.core.engine import (
+    Around,
     Choice,
     Evaluator,
     MatchBatch,
@@ -140,7 +141,9 @@ def test_changes_lose_and_double_nothing(pattern: Pattern, window: Window, monke
     rows = drifting(np.random.default_rng(3), 4000, 1000)
     registers = CloseRegisters()
     absent = NoneOf(frozenset({frozenset(A.predicates)})) if pattern is SEQUENCE and window.kind == "span" else None
-    program = compile_program(pattern, window, registers=registers, settings=Settings(evaluator="auto"), absent=absent)
+    program = compile_program(
+        pattern, window, registers=registers, settings=Settings(evaluator="auto"), around=Around(absent)
+    )
     plain = Evaluator(program)
     expected = as_list(MatchBatch.concat([plain.push(rows), *plain.close()]))
     rng, seen = random.Random(5), set()

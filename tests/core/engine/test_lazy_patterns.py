@@ -7,7 +7,17 @@ import random
 
 import pytest
 
-from spaseq.core.engine import Choice, Evaluator, MatchBatch, Program, Selection, Settings, Window, compile_program
+from spaseq.core.engine import (
+    Around,
+    Choice,
+    Evaluator,
+    MatchBatch,
+    Program,
+    Selection,
+    Settings,
+    Window,
+    compile_program,
+)
 from spaseq.core.engine.lazy import LazyEvaluator, plan_of
 from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from spaseq.core.pattern import Atom, Correlate, Iterate, NoneOf, Or, Pattern, Sequence, Skip
@@ -74,7 +84,7 @@ def test_absence_at_the_end() -> None:
         rng, rows, window, strict, query, _ = draw(seed)
         pattern, absent = lower(query.formula), random_absent(rng)
         none_of = NoneOf(frozenset(a.predicates for a in atoms(absent)))
-        program = compile_program(pattern, window, strict=strict, absent=none_of)
+        program = compile_program(pattern, window, strict=strict, around=Around(none_of))
         other = Evaluator(program)
         expected = as_list(other.push(rows)), as_list(MatchBatch.concat(list(other.close())))
         for evaluator in lazily(program, pattern, rng, strict):

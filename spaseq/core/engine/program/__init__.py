@@ -5,7 +5,7 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
 
 * `settings`: The settings of a program besides the pattern and its window: the matches reported, and its budgets.
 * `window`: The arithmetic of windows, exact over the whole range of int64 and float64.
-* `quiet`: Silence in front of a match: `NOT ψ FOR d ; φ`, a predicate that knows the events before.
+* `around`: The events that must not come around a match, in front of it or behind it.
 * `partitions`: Numbers for the partitions of one evaluation, reused once no run can be in one any more.
 * `register_ops`: The operations of guards on registers, for guards evaluated in the kernels.
 * `text_order`: Texts as whole numbers in their order, so that kernels compare texts as they compare numbers.

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spaseq.core.automata import CEA, INITIAL, compile_pattern, say_action
+from spaseq.core.engine.program.around import Around
 from spaseq.core.engine.program.lazy_plan import LazyPlan, planned
-from spaseq.core.engine.program.quiet import Quiet
 from spaseq.core.engine.program.register_ops import MOST, Codes
 from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.simpler import cheaper_choice
 from spaseq.core.engine.program.window import Window
 from spaseq.core.errors import InternalError
-from spaseq.core.pattern import NoneOf, Pattern
+from spaseq.core.pattern import Pattern
 from spaseq.core.watch import memory_of_machine
 
 
@@ -26,14 +26,7 @@ class Program:
     choice: Choice
     registers: Registers | None
     settings: Settings
-    absent: NoneOf | None = None
-    """Holds of the events that may come behind a match before it is told; None if it need not wait."""
-    patience: Window | None = None
-    """How long behind its end a match waits; None for the match's own window."""
-    before: NoneOf | None = None
-    """Holds of the events that may lie in front of a match and inside its window."""
-    quiet: Quiet | None = None
-    """Holds of the events that a match may begin with, one of the predicates of `cea`."""
+    around: Around = Around()  # noqa: RUF009 - frozen
     lazy: LazyPlan | str | None = None
     """For the lazy evaluators: a plan; or the reason why "auto" has none; None if they are not requested."""
     against: Program | None = None
@@ -52,23 +45,12 @@ class Program:
     def keeps_roots(self) -> bool:
         """True if events around a match decide about it, and the compact structure holds it meanwhile: as nodes, not
         one by one. Such events decide by the ends and starts of the matches; with `against`, by their positions."""
-        return self.decides_around and self.against is None
-
-    @property
-    def decides_around(self) -> bool:
-        """True if events in front of a match or behind it decide about it, other than by the automaton."""
-        return self.absent is not None or self.before is not None
+        return self.around.decides and self.against is None
 
     @property
     def reach(self) -> Window:
-        """The window that holds all events that decide about a match, when it is told: those in front of it, its own,
-        and those behind it."""
-        window = self.window
-        if not window.is_bounded or window.by_position:
-            return window
-        behind = 0 if self.patience is None else self.patience.size
-        front = 0 if self.quiet is None else self.quiet.duration.size
-        return window if not behind and not front else replace(window, size=window.size + behind + front)
+        """The window that holds all events that decide about a match, when it is reported."""
+        return self.around.reach(self.window)
 
     @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
@@ -163,31 +145,26 @@ def compile_program(
     choice: Choice = Choice(),  # noqa: B008 - frozen
     registers: Registers | None = None,
     settings: Settings = Settings(),  # noqa: B008 - frozen
-    absent: NoneOf | None = None,
-    patience: Window | None = None,
-    before: NoneOf | None = None,
-    quiet: Quiet | None = None,
+    around: Around = Around(),  # noqa: B008 - frozen
     against: Program | None = None,
     valuations: bool = False,
     shown: frozenset[str] | None = None,
 ) -> Program:
     """Compile `pattern`; guards need `registers`. `strict` keeps only matches whose positions are an interval.
 
-    `absent`, if given, fails for the events that must not follow a match inside its window; then matches are reported
-    as their windows close (only with selection ALL). With `patience`, a window of time, such an event must not come so
-    long behind the end of a match, which is reported then. `against`, with it, is a program whose matches are those of
-    `pattern`, with all of their positions, and one more event. Such matches of `pattern` are not reported. `before`
-    fails for the events that must not come in front of a match inside its window (only with selection ALL). `quiet`
-    holds for the events that a match may begin with.
+    `around`: what must not come in front of a match or behind it; then only with selection ALL, unless that is decided
+    with the first event (`Around.decides`). Matches that wait are reported as their windows close, or their patience
+    ends. `against`, with it, is a program whose matches are those of `pattern`, with all of their positions, and one
+    more event. Such matches of `pattern` are not reported.
 
     With `valuations`, matches are valuations ([CEL] §3): two that differ only in the positions of a variable are two,
     and `MatchBatch.labels` tells them apart. If `shown` is given, only these variables count. Selection compares
     positions as ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count
     valuations.
     """
-    if (absent is not None or before is not None) and choice != Choice():
+    if around.decides and choice != Choice():
         raise InternalError("absence around a match is evaluated with selection ALL, without consumption or limit")
-    if patience is not None and (absent is None or patience.kind != "span" or window.by_position):
+    if around.patience is not None and (around.absent is None or window.by_position):
         raise InternalError("only an absence behind a match has a time of its own, in windows of time")
     if choice.after is not None and choice != Choice(after=choice.after):
         raise InternalError("a rule for what a match discards goes with selection ALL, without consumption or limit")
@@ -196,14 +173,12 @@ def compile_program(
         shown = frozenset((choice.after.variable,))
     cea = compile_pattern(
         pattern, strict=strict, valuations=valuations or hides_labels, negated=settings.negated_conditions, shown=shown,
-        first=quiet,
+        first=around.quiet,
     )  # fmt: skip
     lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
-                   valuations=valuations, timed=patience is not None or quiet is not None)  # fmt: skip
+                   valuations=valuations, timed=around.is_timed)  # fmt: skip
     if against is not None and settings.evaluator == "auto":
         lazy = "what must not come at the end has conditions on what came before"
     choice = simplify(choice, cea)
     choice, asked = cheaper_choice(cea, choice)
-    return Program(
-        cea, window, choice, registers, settings, absent, patience, before, quiet, lazy, against, asked, hides_labels
-    )
+    return Program(cea, window, choice, registers, settings, around, lazy, against, asked, hides_labels)

@@ -71,18 +71,18 @@ class Beginning:
         self._keys, self._positions = self._keys[kept], self._positions[kept]
 
     @property
-    def held(self) -> tuple[np.ndarray, np.ndarray]:
+    def entries(self) -> tuple[np.ndarray, np.ndarray]:
         """The partitions and positions of the ψs, in this order: int64 (n,) each."""
         return self._keys, self._positions
 
     def take_back(self, keys: np.ndarray, positions: np.ndarray) -> None:
-        """Set what is `held`."""
+        """Set the `entries`."""
         order = np.lexsort((positions, keys))
         self._keys, self._positions = keys[order], positions[order]
 
     def snapshot(self) -> Any:
-        """What is held, as plain values."""
-        return self.held
+        """The entries, as plain values."""
+        return self.entries
 
     def restore(self, state: Any) -> None:
         """The opposite of `snapshot`."""
@@ -98,7 +98,7 @@ class BeginningOfOne:
         self._beginning = beginning
         self._bounded = window.is_bounded
         self._held: dict[int, deque[int]] = {}
-        keys, positions = beginning.held
+        keys, positions = beginning.entries
         for key, position in zip(keys.tolist(), positions.tolist(), strict=True):
             self._held.setdefault(key, deque()).append(position)
 
@@ -110,7 +110,7 @@ class BeginningOfOne:
         if not held or self._bounded:
             held.append(position)
 
-    def bound(self, low: int, key: int) -> int:
+    def high(self, low: int, key: int) -> int:
         """The position that a match must start before, if it ends at an event of partition `key` with the first live
         start `low`."""
         held = self._held.get(key)

@@ -110,15 +110,15 @@ class Ending:
         self.against: Calling | None = None
         self.roots: OpenRoots | None = None
         self.window: Window = program.window
-        self.patience: Window | None = program.patience
+        self.patience: Window | None = program.around.patience
         self.beginning: Beginning | None = None
-        if program.before is not None:
-            self.beginning = Beginning(program.before, program.window)
-        self._absent = program.absent
+        if program.around.before is not None:
+            self.beginning = Beginning(program.around.before, program.window)
+        self._absent = program.around.absent
         self._lows_by_key = program.window.per_partition
         self._waiting = _Waiting()
         self._lows = np.zeros(0, np.int64)
-        self.end_lows: Lows | None = None if program.patience is None else Lows(program.patience, partitioned=False)
+        self.end_lows: Lows | None = None if self.patience is None else Lows(self.patience, partitioned=False)
         """The first ends that wait, with patience."""
 
     def push(self, batch: Batch, found: MatchBatch, lows: np.ndarray) -> Iterator[MatchBatch]:
@@ -156,8 +156,8 @@ class Ending:
     def _decide(
         self, batch: Batch, matches: MatchBatch, keys: np.ndarray, row_keys: np.ndarray, lows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Of each match the first start (with patience, the first end) that still waits when it is decided, int64 (m,),
-        and True if an event of ψ decides it: bool (m,)."""
+        """Of each match the first start that still waits when it is decided, with patience the first end: int64 (m,).
+        True if an event of ψ decides it: bool (m,)."""
         assert self._absent is not None
         strays = ~self._absent.evaluate(batch) & (row_keys >= 0)
         if self._lows_by_key:
@@ -248,7 +248,7 @@ class Ending:
     @property
     def places(self) -> np.ndarray:
         """The positions that windows are compared with, besides those of runs: int64 (n,)."""
-        return np.zeros(0, np.int64) if self.beginning is None else self.beginning.held[1]
+        return np.zeros(0, np.int64) if self.beginning is None else self.beginning.entries[1]
 
     @property
     def sure(self) -> np.ndarray:
@@ -280,7 +280,7 @@ class Ending:
         self._waiting.matches = replace(matches, positions=table[:, k.O_NODE].copy())
 
     def snapshot(self) -> dict[str, Any]:
-        """What is held, as plain values."""
+        """The waiting matches and all else, as plain values."""
         if self.end_lows is not None:
             self.end_lows.keep(self._waiting.matches.end)
         return {

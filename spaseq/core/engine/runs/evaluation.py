@@ -99,7 +99,7 @@ class Evaluation(Pushed):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self.lows: Lows | None = None
-        self.ending: Ending | None = Ending(program) if program.decides_around else None
+        self.ending: Ending | None = Ending(program) if program.around.decides else None
 
     @abstractmethod
     def _complete(self, batch: Batch) -> Iterator[MatchBatch]:

@@ -19,11 +19,11 @@ import numpy as np
 
 from spaseq.core.automata.alphabet import Alphabet
 from spaseq.core.engine.kernels.drivers import gather_events, moving_rows
+from spaseq.core.engine.program.around import Silence
 from spaseq.core.engine.program.batch_order import check_order, last_place
 from spaseq.core.engine.program.matches import Emit, MatchBatch, label_bits
 from spaseq.core.engine.program.needed import Needed
 from spaseq.core.engine.program.program import Program, codes_of
-from spaseq.core.engine.program.quiet import Silence
 from spaseq.core.engine.program.selection import prefers_places
 from spaseq.core.engine.program.settings import Selection
 from spaseq.core.engine.program.window import Lows
@@ -88,7 +88,7 @@ class Evaluator(Evaluation):
             ends_only = program.choice.selection is Selection.ENDS
             self.ending.roots = OpenRoots(self._arena, program.labels, ends_only=ends_only)
         self._compacted = 0  # nodes that were left by the last compaction for roots
-        self.silence: Silence | None = None if program.quiet is None else Silence(program.quiet)
+        self.silence: Silence | None = None if program.around.quiet is None else Silence(program.around.quiet)
         open_against(self)
 
     @property
@@ -207,7 +207,7 @@ class Evaluator(Evaluation):
                 return self._needed.truth(batch, batch.keys, waiting, self._met[1])
         truth = np.zeros((len(predicates), len(batch)), bool)
         for p, predicate in enumerate(predicates):
-            silent = self.silence if predicate == self.program.quiet else None
+            silent = self.silence if predicate == self.program.around.quiet else None
             truth[p] = predicate.evaluate(batch) if silent is None else silent.of(batch)
         return truth
 

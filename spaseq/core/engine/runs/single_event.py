@@ -215,12 +215,14 @@ class SingleAround:
         against = None if ending is None else cast("Evaluator | None", ending.against)
         self._behind = None if against is None else Single(against)
         behind = () if against is None else against.program.cea.predicates
-        quiet = program.quiet
+        around = program.around
+        quiet = around.quiet
         own = tuple(predicate for predicate in program.cea.predicates if predicate != quiet)
-        around = [n for n in (program.absent, program.before, None if quiet is None else quiet.none) if n is not None]
-        self.predicates: tuple[Predicate, ...] = tuple(dict.fromkeys((*own, *around, *behind)))
+        none = (around.absent, around.before, None if quiet is None else quiet.none)
+        other = (predicate for predicate in none if predicate is not None)
+        self.predicates: tuple[Predicate, ...] = tuple(dict.fromkeys((*own, *other, *behind)))
         place: dict[Predicate | None, int] = {predicate: i for i, predicate in enumerate(self.predicates)}
-        self._absent, self._before = place.get(program.absent, -1), place.get(program.before, -1)
+        self._absent, self._before = place.get(around.absent, -1), place.get(around.before, -1)
         self._breaks = -1 if quiet is None else place[quiet.none]
         self._own = [place.get(predicate, -1) for predicate in program.cea.predicates]
         self._other = [place[predicate] for predicate in behind]
@@ -299,7 +301,7 @@ class SingleAround:
         if self._beginning is not None:
             if meaning.precedes:
                 self._beginning.note(position, low, key)
-            high = self._beginning.bound(low, key) if found else NEVER
+            high = self._beginning.high(low, key) if found else NEVER
         for matches in found:
             decided += self._take(matches, key, low, high)
         return decided
@@ -307,7 +309,7 @@ class SingleAround:
     def _take(self, matches: MatchBatch, key: int, low: int, high: int) -> Iterable[MatchBatch]:
         """The matches that are decided, of those just completed; the others wait."""
         assert self._ending is not None and self._waiting is not None
-        if self._evaluator.program.absent is None:
+        if self._evaluator.program.around.absent is None:
             return within(self._ending.started_before(matches, high), self._output_bytes)
         self._waiting.add(matches, key, low, high)
         return ()

@@ -41,8 +41,8 @@ class WaitingOnes:
         self._add(matches, keys.tolist(), highs.tolist(), starts.tolist())
 
     def add(self, matches: MatchBatch, key: int, low: int, high: int) -> None:
-        """Matches that were just completed in partition `key`, where `low` is the first live start, and must start
-        before `high`."""
+        """Matches that were just completed in partition `key`, at the first live start `low`, and must start before
+        `high`."""
         if (
             self._roots is not None and not self._by_end
         ):  # with their own first starts they are not looked at before one of these is due

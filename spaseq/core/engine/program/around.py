@@ -1,13 +1,15 @@
-"""Silence in front of a match: `NOT ψ FOR d ; φ` holds for a match of φ if no ψ came within d before its first event.
+"""The events that must not come around a match, in front of it or behind it.
 
-Whether a match may begin with an event is known when the event comes. So silence is one more predicate, `Quiet`, of the
-first events of the automaton, and everything behind it stays as it is: selection, consumption, registers. Unlike other
-predicates it depends on the events before; `Silence` keeps what it needs, the place of the last ψ of each partition.
+Of these, silence in front is decided first: `NOT ψ FOR d ; φ` holds for a match of φ if no ψ came within d before its
+first event. Whether a match may begin with an event is known when the event comes. So silence is one more predicate,
+`Quiet`, of the first events of the automaton, and everything behind it stays as it is: selection, consumption,
+registers. Unlike other predicates it depends on the events before; `Silence` keeps what it needs, the place of the last
+ψ of each partition. The rest is decided when a match ends, or later (`spaseq.core.engine.runs.ending`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +37,46 @@ class Quiet:
 
     def evaluate(self, batch: Any) -> np.ndarray:
         raise InternalError("silence is not known from one batch alone: `Silence.of`")
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The events that must not come around a match.
+
+    * `absent` holds of the events that may come behind a match before it is reported; None if it need not wait.
+    * `patience`: how long behind its end a match waits; None for its own window.
+    * `before` holds of the events that may lie in front of a match and inside its window.
+    * `quiet` holds of the events that a match may begin with; it is one of the automaton's predicates.
+    """
+
+    absent: NoneOf | None = None
+    patience: Window | None = None
+    before: NoneOf | None = None
+    quiet: Quiet | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """True if every event may come around a match."""
+        return self.absent is None and self.before is None and self.quiet is None
+
+    @property
+    def decides(self) -> bool:
+        """True if events in front of a match or behind it decide about it, other than by the automaton."""
+        return self.absent is not None or self.before is not None
+
+    @property
+    def is_timed(self) -> bool:
+        """True if something must not come for a time of its own."""
+        return self.patience is not None or self.quiet is not None
+
+    def reach(self, window: Window) -> Window:
+        """The window that holds all events that decide about a match of `window`, when it is reported: those in front
+        of it, its own, and those behind it."""
+        times = [] if self.patience is None else [self.patience.size]
+        times += [] if self.quiet is None else [self.quiet.duration.size]
+        if not times or not window.is_bounded or window.by_position:
+            return window
+        return replace(window, size=window.size + sum(times))
 
 
 class Silence:
