@@ -117,6 +117,15 @@ def test_forms_keep_what_must_not_come() -> None:
             assert sorted(ceql_whole(f"SELECT * WHERE {other}", events)) == sorted(written)
 
 
+def test_alternatives_with_borders_of_their_own_are_bounded() -> None:
+    """In a loop each pair of them has a state to wait in."""
+    several = " OR ".join(f"(NOT B{i} ; A{i} ; NOT C{i})" for i in range(17))
+    text = f"SELECT * WHERE X ; ({several})+ ; D"
+    with pytest.raises(BudgetExceeded, match="negated_conditions is 8 alternatives with NOTs of their own"):
+        ceql.compile(text)
+    assert ceql.compile(text, settings=ceql.Settings(negated_conditions=9)).program().cea.states > 17 * 17
+
+
 def test_what_a_border_of_several_events_costs_is_bounded() -> None:
     names = " ; ".join(f"B{i}" for i in range(12))
     with pytest.raises(BudgetExceeded, match="negated_conditions"):
