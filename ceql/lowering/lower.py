@@ -191,7 +191,7 @@ class _Lowering(Absences):
             case ast.Either(left, right):
                 first, second = self.formula(left), self.formula(right)
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
-            case ast.Sequence(ast.Sequence(left, ast.Without(absent), before), right, skip) if is_between(before, skip):
+            case ast.Sequence(ast.Sequence(left, ast.Without(absent)), right, skip) if is_between(node):
                 return self.without(left, absent, right, skip)
             case ast.Sequence(ast.Without() as absent, right, Skip.ANY | Skip.NEXT):
                 part = self.neighbour(right)
