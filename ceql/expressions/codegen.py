@@ -192,7 +192,7 @@ class _Source:
 
     def _none_of(self, found: list[tuple[int, NoneOf]], places: dict[Predicate, int]) -> list[str]:
         lines = []
-        for place, predicate in sorted(found, key=lambda one: _depth(one[1])):
+        for place, predicate in sorted(found, key=lambda each: _nesting(each[1])):  # the inner ones first
             masks = [sum(1 << places[p] for p in conjunction) for conjunction in predicate.alternatives]
             some = " or ".join(f"bits & {m} == {m}" for m in masks) or "False"
             lines.append(f"if not ({some}): bits |= {1 << place}")
@@ -231,21 +231,26 @@ def _normalise(indent: str) -> list[str]:
 
 
 def _with_parts(predicates: Iterable[Predicate]) -> list[Predicate]:
-    """`predicates` in their order, then the parts of those that are a `NoneOf`, and their parts."""
-    found = list(dict.fromkeys(predicates))
-    for predicate in found:  # it grows
-        if isinstance(predicate, NoneOf):
-            found += [p for p in _parts(predicate) if p not in found]
-    return found
+    """`predicates` in their order, then the parts of those that are a `NoneOf`, and the parts of these."""
+    found = dict.fromkeys(predicates)
+    waiting = list(found)
+    for predicate in waiting:  # it grows
+        parts = [part for part in _parts(predicate) if part not in found]
+        found.update(dict.fromkeys(parts))
+        waiting += parts
+    return list(found)
 
 
-def _parts(predicate: NoneOf) -> list[Predicate]:
-    return list(dict.fromkeys(p for conjunction in predicate.alternatives for p in conjunction))
+def _parts(predicate: Predicate) -> list[Predicate]:
+    """The predicates that a `NoneOf` is about; none of another predicate."""
+    if not isinstance(predicate, NoneOf):
+        return []
+    return list(dict.fromkeys(part for conjunction in predicate.alternatives for part in conjunction))
 
 
-def _depth(predicate: Predicate) -> int:
-    """The number of `NoneOf` that lie in one another: the innermost is decided first."""
-    return 1 + max(map(_depth, _parts(predicate)), default=0) if isinstance(predicate, NoneOf) else 0
+def _nesting(predicate: Predicate) -> int:
+    """The number of `NoneOf`s that are nested in a predicate, and 1."""
+    return 1 + max(map(_nesting, _parts(predicate)), default=0)
 
 
 def _bits(tests: list[tuple[int, Callable[[Any], bool | None]]], value: Any) -> int:

@@ -88,11 +88,8 @@ class Borders(Absences):
         between, inside = set[int](), list[ast.Without]()
         for node in walk(bordered.formula):
             match node:
-                case ast.Sequence(ast.Sequence(_, ast.Without() as no, before), right, skip) if is_between(
-                    before, skip
-                ):
-                    if not isinstance(right, ast.Without):
-                        between.add(id(no))
+                case ast.Sequence(ast.Sequence(_, ast.Without() as no)) if is_between(node):
+                    between.add(id(no))
                 case ast.Without() if node.duration is not None:
                     inside.append(node)
         for node in inside:

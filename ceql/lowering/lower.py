@@ -191,7 +191,7 @@ class _Lowering(Borders):
             case ast.Either(left, right):
                 first, second = self.formula(left), self.formula(right)
                 return self.joined(algebra.Or(first.pattern, second.pattern), first, second)
-            case ast.Sequence(ast.Sequence(left, ast.Without() as no, before), right, skip) if is_between(before, skip):
+            case ast.Sequence(ast.Sequence(left, ast.Without() as no), right, skip) if is_between(node):
                 return self.without(left, no, right, skip)
             case ast.Sequence(ast.Without() as absent, right, Skip.ANY | Skip.NEXT):
                 part = self.neighbour(right)

@@ -33,7 +33,7 @@ _LONGEST = 40
 def explain_steps(node: ast.Formula) -> Iterator[str]:
     """A line for each sequence and repetition, in the order of the text, with its place."""
     node = without_border(node).formula
-    read = {id(part.left) for part in walk(node) if isinstance(part, ast.Sequence) and _has_both_sides(part)}
+    read = {id(part.left) for part in walk(node) if isinstance(part, ast.Sequence) and is_between(part)}
     for part in _outside_not(node):
         match part:
             case ast.Sequence(left, ast.Without(absent), Skip.ANY | Skip.NEXT):
@@ -49,7 +49,7 @@ def explain_steps(node: ast.Formula) -> Iterator[str]:
                 listed = " and ".join(_short(absent.child) for absent in absences(part))
                 why = f"none may be {listed}, nor may those before and behind them"
                 yield _line(part, f"between the events of {_short(part)}", why)
-            case ast.Sequence(ast.Sequence(_, ast.Without() as no, before), right, skip) if is_between(before, skip):
+            case ast.Sequence(ast.Sequence(_, ast.Without() as no), right, skip) if is_between(part):
                 none = f"none may be {_short(no.child)}"
                 if no.duration is not None:
                     none += f" for {format_duration(no.duration)}, and it comes later"
@@ -62,14 +62,6 @@ def explain_steps(node: ast.Formula) -> Iterator[str]:
                 ends = "" if until is None else f"; {_short(until.child)} ends it"
                 choice = "" if skip is not Skip.NEXT else f"; {_CHOICES[preference]}"
                 yield _line(part, f"rounds of {_short(part)}", f"{_BETWEEN[skip]}{choice}{ends}")
-
-
-def _has_both_sides(node: ast.Sequence) -> bool:
-    """True if a sequence has a NOT between two parts."""
-    match node:
-        case ast.Sequence(ast.Sequence(_, ast.Without(), before), _, after):
-            return is_between(before, after)
-    return False
 
 
 def _outside_not(node: ast.Formula) -> Iterator[ast.Formula]:

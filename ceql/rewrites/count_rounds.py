@@ -26,7 +26,7 @@ import math
 from fractions import Fraction
 
 from ceql.semantics.filters import All, Any, Test, as_test, conjuncts, write
-from ceql.semantics.scopes import defined_names, fresh, taking, without_border
+from ceql.semantics.scopes import as_one_event, defined_names, fresh, taking, without_border
 from ceql.syntax import ast
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.pattern import Skip
@@ -67,7 +67,7 @@ def _count_rounds(node: ast.Formula) -> ast.Formula:
     if len(kept) == len(tests):
         return node
     if not kept:
-        return child
+        return as_one_event(child)
     together = kept[0]
     for test in kept[1:]:
         together = All(together, test)

@@ -83,7 +83,7 @@ def _push(node: ast.Formula, above: _Above, limit: int) -> ast.Formula:
             return dataclasses.replace(node, child=_push(child, above.under(variable.text), limit))
         case ast.Filter(child, condition):
             return _pushed(node, child, as_test(condition), above, limit)
-        case ast.Sequence(ast.Sequence(left, ast.Without(), before) as both, right, after) if is_between(before, after):
+        case ast.Sequence(ast.Sequence(left, ast.Without()) as both, right) if is_between(node):
             return dataclasses.replace(node, left=dataclasses.replace(both, left=down(left)), right=down(right))
     absent = {id(part) for part in absences(node)}
     return with_children(node, [part if id(part) in absent else down(part) for part in children(node)])

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from ceql.semantics.filters import All, Any, Leaf, Test, as_test, as_written, leaves, write
 from ceql.semantics.scopes import (
     Scopes,
+    as_one_event,
     defined_names,
     fresh,
     rebuild,
@@ -82,7 +83,9 @@ def _pop(root: ast.Formula, node: ast.Filter, leaf: Leaf, scope: ast.Formula) ->
         )
         new = both if rest is None else ast.Filter(both, write(rest), span=node.span)
         return _same(rebuild(root, instead={id(node): new}))
-    bare: ast.Formula = node.child if rest is None else ast.Filter(node.child, write(rest), span=node.span)
+    bare: ast.Formula = (
+        as_one_event(node.child) if rest is None else ast.Filter(node.child, write(rest), span=node.span)
+    )
     under = _same(rebuild(scope, instead={id(node): bare}))
     under = ast.Filter(under, as_written(leaf), span=scope.span)
     other = without(scope, {id(node)})

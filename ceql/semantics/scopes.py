@@ -60,8 +60,8 @@ def taking(node: ast.Formula) -> tuple[ast.Formula, ...]:
     """The children of a formula that take events: all but a NOT that says what must not come, and what ends a
     repetition."""
     match node:
-        case ast.Sequence(ast.Sequence(left, ast.Without(), before), right, after) if is_between(before, after):
-            return tuple(part for part in (left, right) if not isinstance(part, ast.Without))
+        case ast.Sequence(ast.Sequence(left, ast.Without()), right) if is_between(node):
+            return left, right
         case ast.Sequence(_, _, Skip.ANY | Skip.NEXT) | ast.Conjunction():
             return tuple(part for part in children(node) if not isinstance(part, ast.Without))
         case ast.Repeat(child):
@@ -76,9 +76,19 @@ def absences(node: ast.Formula) -> tuple[ast.Without, ...]:
     return ()
 
 
-def is_between(before: Skip, after: Skip) -> bool:
-    """True if a NOT that is joined so to the parts on its two sides says that nothing of it lies between them."""
-    return before is after and after is not Skip.NONE
+def is_between(node: ast.Sequence) -> bool:
+    """True for `left ; NOT … ; right` and `left -> NOT … -> right`, with parts that take events on both sides."""
+    match node:
+        case ast.Sequence(ast.Sequence(left, ast.Without(), before), right, after):
+            alone = isinstance(left, ast.Without) or isinstance(right, ast.Without)
+            return before is after is not Skip.NONE and not alone
+    return False
+
+
+def as_one_event(node: ast.Formula) -> ast.Formula:
+    """A formula that takes the place of one around it: a NOT, which is one event there, as `(NOT φ){1}`. Beside a `;`
+    it would say what must not come."""
+    return ast.Repeat(node, 1, 1, span=node.span) if isinstance(node, ast.Without) else node
 
 
 def is_deeper(node: ast.Formula, limit: int) -> bool:
@@ -101,6 +111,7 @@ class Bordered:
 
     def around(self, formula: ast.Formula) -> ast.Formula:
         """`formula` between the same NOTs."""
+        formula = as_one_event(formula)
         for absent in reversed(self.before):
             formula = ast.Sequence(absent, formula, Skip.ANY, span=absent.span.to(formula.span))
         if self.behind is None:
@@ -170,13 +181,16 @@ def rebuild(
         case ast.Filter(child, condition):
             inner = down(child, scopes=around)
             changed = _change(condition, tests.get(id(node)), lambda leaf: change(leaf, child, around))
-            return inner if inner is None or changed is None else _with(node, child=inner, condition=changed)
+            if inner is None or changed is None:
+                return None if inner is None else as_one_event(inner)
+            return _with(node, child=inner, condition=changed)
         case ast.Either(left, right):
             one, two = down(left, scopes=around), down(right, scopes=around)
-            return two if one is None else one if two is None else _with(node, left=one, right=two)
-        case ast.Sequence(ast.Sequence(left, ast.Without(absent), before) as both, right, after) if is_between(
-            before, after
-        ):
+            if one is not None and two is not None:
+                return _with(node, left=one, right=two)
+            left_over = two if one is None else one
+            return None if left_over is None else as_one_event(left_over)
+        case ast.Sequence(ast.Sequence(left, ast.Without(absent)) as both, right) if is_between(node):
             one, two, none = down(left, scopes=around), down(right, scopes=around), down(absent, scopes=(left,))
             if one is None or two is None or none is None:
                 return None

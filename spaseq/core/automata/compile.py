@@ -262,7 +262,7 @@ class _Builder:
         starts, edges = left.starts, left.edges
         waits: _Waits = {}
         waiting: list[_Edge] = []
-        for tail, head, begin in _gaps(left, right.starts):
+        for tail, head, begin in self._gaps(left, right.starts):
             wait, leaving = self._gap(node, begin, tail | head)
             waits.setdefault(tail, []).append(wait)
             waiting += leaving
@@ -280,6 +280,21 @@ class _Builder:
             preference = left.empty if prefers else Preference.EACH
             starts = _in_preference(preference, starts, right.starts)
         return _Part(starts, (*edges, *right.edges), empty)
+
+    def _gaps(self, left: _Part, starts: tuple[_Edge, ...]) -> Iterator[tuple[Border, Border, tuple[_Edge, ...]]]:
+        """The gaps between a part and what begins with `starts`: one for each border behind the part and each before
+        `starts`, with those that have it."""
+        begin: dict[Border, list[_Edge]] = {}
+        for e in starts:
+            begin.setdefault(e.head, []).append(e)
+        tails = dict.fromkeys(e.tail for e in (*left.starts, *left.edges) if e.target == ACCEPT)
+        if (number := len(tails) * len(begin)) > 1 << self._negated:
+            raise BudgetExceeded("negated_conditions", self._negated, (number - 1).bit_length(),
+                                 "alternatives with NOTs of their own at one place, or pairs of them",
+                                 "raise negated_conditions, or write fewer of them")  # fmt: skip
+        for tail in tails:
+            for head, some in begin.items():
+                yield tail, head, tuple(replace(e, head=frozenset()) for e in some)
 
     def _gap(self, node: Sequence, begin: tuple[_Edge, ...], border: Border) -> tuple[int, list[_Edge]]:
         """A state between the two parts of a sequence, as `_wait`; `border`: what must not come there, besides."""
@@ -415,7 +430,7 @@ class _Builder:
             rounds = tuple(replace(e, actions=again + e.actions) for e in rounds)
         waits: _Waits = {}
         waiting: list[_Edge] = []
-        for tail, head, begin in _gaps(child, rounds):
+        for tail, head, begin in self._gaps(child, rounds):
             atoms, never = _split(tail | head)
             if not never:
                 wait, leaving = self._wait(begin, node.skip, (*absent, *atoms))
@@ -477,17 +492,6 @@ def _text_of(pattern: Pattern) -> str:
         said = [(type(p).__name__, str(p)) for p in _in_order(pattern.predicates)]
         return f"{said} {sorted(pattern.variables)} {pattern.guard}"
     return f"{type(pattern).__name__}({', '.join(map(_text_of, children(pattern)))})"
-
-
-def _gaps(left: _Part, starts: tuple[_Edge, ...]) -> Iterator[tuple[Border, Border, tuple[_Edge, ...]]]:
-    """The gaps between a part and what begins with `starts`: one for each border behind the part and each before
-    `starts`, with those that have it."""
-    begin: dict[Border, list[_Edge]] = {}
-    for e in starts:
-        begin.setdefault(e.head, []).append(e)
-    for tail in dict.fromkeys(e.tail for e in (*left.starts, *left.edges) if e.target == ACCEPT):
-        for head, some in begin.items():
-            yield tail, head, tuple(replace(e, head=frozenset()) for e in some)
 
 
 def _choose(edge: _Edge, waits: _Waits, preference: Preference) -> _Edge:

@@ -216,7 +216,7 @@ class Bordered(Pattern):
     Nothing of `before` lies strictly between what precedes it and its first event, nothing of `behind` strictly
     between its last event and what follows. A sequence applies to its gap what both of its sides say, and an iteration
     what two of its rounds say. No event between the first and the last of `child`, and not taken by it, satisfies an
-    atom of `within`; these have no guards.
+    atom of `within`; these have no guards. An event that only a projected atom takes counts as passed over.
     """
 
     child: Pattern
