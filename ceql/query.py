@@ -113,7 +113,7 @@ class Query(protocols.Query):
     def timed_out(self) -> TimedOut:
         """The partial matches that time out: the steps that they wait for, and rows (`ceql.runtime.timed_out`).
 
-        Raises `UnsupportedFeature` for a query whose partial matches are not told, by name.
+        Raises `UnsupportedFeature` for a query that has no such steps, by name.
 
         >>> list(compile_query("SELECT * WHERE A AS x ; B AS y WITHIN 2 EVENTS").timed_out().run(
         ...     [{"type": "A"}, {"type": "C"}, {"type": "C"}, {"type": "B"}]))[0]["x"]

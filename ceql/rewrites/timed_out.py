@@ -1,10 +1,9 @@
 """The steps at which a partial match times out, each as a query.
 
-Let φ₁, …, φₙ be the parts of a sequence. A partial match timed out at step k if it is a match of the first k parts, and
-no event came behind it, inside its window, that φₖ₊₁ could begin with. That is the query `φ₁ ; … ; φₖ ; NOT β`, in
-which β is the first event of φₖ₊₁: a type with the conditions that are on this event and the k parts before it. A NOT
-between both parts is in β too, since its event ends the partial match. Behind `:` any event is β: it either goes on with
-the match or ends it.
+Let φ₁, …, φₙ be the parts of a sequence. A match of the first k parts timed out at step k if φₖ₊₁ could begin with no
+event behind it, inside its window. That is the query `φ₁ ; … ; φₖ ; NOT β`. Here β is the first event of φₖ₊₁: a type
+with the conditions that are on this event and the k parts before it. A NOT between both parts is in β too, since its
+event ends the partial match. Behind `:` any event is β: it either goes on with the match or ends it.
 
 A condition is on the first k parts if all of its variables are there. Other conditions are not decided yet, and left
 out. A step whose next part may be empty is left out: the step behind it has its partial matches.
@@ -56,10 +55,10 @@ class _Part:
 def timed_out_steps(query: ast.Query, text: str = "", source: str = "<query>") -> tuple[Step, ...]:
     """The steps of a checked query, in their order.
 
-    Raises `UnsupportedFeature` for a query whose steps are not told, by name; errors quote `text` and name `source`.
+    Raises `UnsupportedFeature` for a query that has no such steps, by name; errors quote `text` and name `source`.
     Cost: O(parts²), as each query repeats the parts before it.
     """
-    return _Steps(query, text, source).found()
+    return _Steps(query, text, source).steps()
 
 
 class _Steps:
@@ -71,46 +70,46 @@ class _Steps:
         self.tests: list[Test] = []
         self.parts: list[_Part] = []
 
-    def refused(self, what: str, node: ast.Node, hint: str = "") -> UnsupportedFeature:
+    def refusal(self, what: str, node: ast.Node, hint: str = "") -> UnsupportedFeature:
         return UnsupportedFeature(
-            f"partial matches that time out are not told for {what}",
+            f"partial matches that time out are not reported for {what}",
             text=self.text,
             span=node.span,
             source=self.source,
             hint=hint,
         )
 
-    def found(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[Step, ...]:
         self.refuse_clauses()
-        self.parts = list(self.split(self.unwrapped(self.query.where)))
+        self.parts = list(self.split(self.unwrap(self.query.where)))
         if len(self.parts) == 1:
             raise self.not_a_sequence(self.parts[0].formula)
         if len(self.parts) > _STEPS:
             what = f"a sequence of {len(self.parts)} parts; {_STEPS} is the most"
-            raise self.refused(what, self.query.where)
+            raise self.refusal(what, self.query.where)
         for part in self.parts:
             self.refuse_part(part.formula)
         self.refuse_conditions()
-        steps = tuple(self.step(k) for k in range(1, len(self.parts)) if not _may_be_empty(self.parts[k].formula))
-        if not steps:
-            raise self.refused("a formula of which one event is a match", self.query.where)
-        return steps
+        found = tuple(self.step(k) for k in range(1, len(self.parts)) if not _may_be_empty(self.parts[k].formula))
+        if not found:
+            raise self.refusal("a formula of which one event is a match", self.query.where)
+        return found
 
     def refuse_clauses(self) -> None:
         query, selection = self.query, self.query.selection
         if query.within is None:
-            raise self.refused("a query without WITHIN", query.where, "WITHIN says when their time is over")
+            raise self.refusal("a query without WITHIN", query.where, "WITHIN says when their time is over")
         if selection.strategy not in (None, ast.Strategy.ALL):
-            raise self.refused(f"SELECT {selection.strategy.value}", selection, "leave the strategy out for ALL")
+            raise self.refusal(f"SELECT {selection.strategy.value}", selection, "leave the strategy out for ALL")
         if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
             what = f"CONSUME BY {query.consume.policy.value}"
-            raise self.refused(what, query.consume, "a match takes partial matches away")
+            raise self.refusal(what, query.consume, "a match takes partial matches away")
         if query.after is not None:
-            raise self.refused("AFTER MATCH", query.after, "a match takes partial matches away")
+            raise self.refusal("AFTER MATCH", query.after, "a match takes partial matches away")
         if query.limit is not None:
-            raise self.refused("LIMIT", query.limit, "--limit N stops after N matches in all")
+            raise self.refusal("LIMIT", query.limit, "--limit N stops after N matches in all")
 
-    def unwrapped(self, node: ast.Formula) -> ast.Formula:
+    def unwrap(self, node: ast.Formula) -> ast.Formula:
         """The sequence below FILTER and AS, without the NOT at its end; takes note of conditions and names."""
         while True:
             match node:
@@ -119,7 +118,7 @@ class _Steps:
                     node = child
                 case ast.As(child, variable):
                     if variable.text in defined_names(child):
-                        raise self.refused("a name around a part with the same name", node, "give it another name")
+                        raise self.refusal("a name around a part with the same name", node, "give it another name")
                     self.names.append(variable)
                     node = child
                 case ast.Sequence(left, ast.Without(), Skip.ANY | Skip.NEXT):
@@ -142,60 +141,60 @@ class _Steps:
                     break
             node = left
         yield _Part(Skip.ANY, None, node)
-        for skip, absent, right in reversed(behind):
+        for skip, between, right in reversed(behind):
             first, *rest = self.split(right)
-            yield _Part(skip, absent, first.formula)
+            yield _Part(skip, between, first.formula)
             yield from rest
 
     def not_a_sequence(self, node: ast.Formula) -> UnsupportedFeature:
         match node:
             case ast.Either():
-                return self.refused("OR around the whole formula", node, "run its sides as two queries")
+                return self.refusal("OR around the whole formula", node, "run its sides as two queries")
             case ast.Conjunction():
-                return self.refused("AND(…)", node, "its events come in any order, so no step is the next")
+                return self.refusal("AND(…)", node, "its events come in any order, so no step is the next")
             case ast.Repeat():
-                return self.refused("a repetition of the whole formula", node, "they are told for a sequence, A ; B")
-        return self.refused("a formula of one event", node, "they are told for a sequence, A ; B")
+                return self.refusal("a repetition of the whole formula", node, "write a sequence, A ; B")
+        return self.refusal("a formula of one event", node, "write a sequence, A ; B")
 
     def refuse_part(self, node: ast.Formula) -> None:
         """Refuse a part that is not one event or a repetition of one: its partial matches would be inside of it."""
         for inner in walk(node):
             match inner:
                 case ast.Sequence():
-                    raise self.refused("a part of several events", inner, _APART)
+                    raise self.refusal("a part of several events", inner, _APART)
                 case ast.Conjunction():
-                    raise self.refused("AND(…)", inner, "its events come in any order, so no step is the next")
+                    raise self.refusal("AND(…)", inner, "its events come in any order, so no step is the next")
                 case ast.Repeat(_, low, _) if low > 1:
                     hint = "write the first rounds out: B ; B{1,2} for B{2,3}"
-                    raise self.refused(f"a repetition of at least {low} rounds", inner, hint)
+                    raise self.refusal(f"a repetition of at least {low} rounds", inner, hint)
 
     def refuse_conditions(self) -> None:
-        """Refuse conditions for which it is not told at each step if they are decided."""
+        """Refuse conditions that may be decided in part at a step."""
         defined = [defined_names(part.formula) for part in self.parts]
         for number, part in enumerate(self.parts):
             known = frozenset[str]().union(*defined[: number + 1], (name.text for name in self.names))
-            for node in walk(part.formula):
-                for test in conjuncts(as_test(node.condition)) if isinstance(node, ast.Filter) else ():
-                    if not _variables(test) <= known:
-                        hint = "write this condition in a FILTER around the whole formula"
-                        raise self.refused("a condition in a part on a later one", node.condition, hint)
+            for node in (n for n in walk(part.formula) if isinstance(n, ast.Filter)):
+                if not all(_variables(test) <= known for test in conjuncts(as_test(node.condition))):
+                    hint = "write this condition in a FILTER around the whole formula"
+                    raise self.refusal("a condition in a part on a later one", node.condition, hint)
         several = {v for a, one in enumerate(defined) for v in one if any(v in two for two in defined[a + 1 :])}
         several |= {name.text for name in self.names}
         for test in self.tests:
             named = _variables(test) & several
             if named and (len(_variables(test)) > 1 or not _is_plain(test)):
                 what = f"a condition that relates {min(named)}, which several parts take, to others"
-                raise self.refused(what, next(leaves(test)).condition, "give each part a name of its own: A AS x ; A AS y")
+                hint = "give each part a name of its own: A AS x ; A AS y"
+                raise self.refusal(what, next(leaves(test)).condition, hint)
 
     def step(self, k: int) -> Step:
         """Step `k`, at which the first k parts are there."""
         waited, last = self.parts[k], self.parts[k - 1].formula
         self.refuse_choice(k)
-        before = functools.reduce(_joined, self.parts[1:k], self.parts[0].formula)
+        before: ast.Formula = functools.reduce(_join, self.parts[1:k], self.parts[0].formula)
         for name in self.names:
             before = ast.As(before, name, span=last.span)
         here = defined_names(before)
-        ending = ast.Without(self.gone(waited, here), span=waited.formula.span)
+        ending = ast.Without(self.ending(waited, here), span=waited.formula.span)
         where: ast.Formula = ast.Sequence(before, ending, Skip.NEXT if waited.skip is Skip.NEXT else Skip.ANY)
         for test in self.tests:
             if _variables(test) <= here:
@@ -211,15 +210,15 @@ class _Steps:
         hint = "join it by ;, or name its rounds"
         for node in walk(last.formula):
             if isinstance(node, ast.Repeat) and node.skip is Skip.NEXT and node.high != 1:
-                raise self.refused("a repetition by -> with a part behind it", node, hint)
+                raise self.refusal("a repetition by -> with a part behind it", node, hint)
         if _may_be_empty(last.formula) and Skip.NEXT in (last.skip, self.parts[k].skip):
-            raise self.refused("a part beside -> that may be empty", last.formula, hint)
+            raise self.refusal("a part beside -> that may be empty", last.formula, hint)
 
-    def gone(self, waited: _Part, before: frozenset[str]) -> ast.Formula:
+    def ending(self, waited: _Part, before: frozenset[str]) -> ast.Formula:
         """The event that ends a partial match's waiting: one that its next part could begin with, or of the NOT."""
         if waited.skip is Skip.NONE:
             return ast.EventType(ast.EVERY, every=True)
-        event = self.first(waited.formula)
+        event: ast.Formula = self.first(waited.formula)
         for name in self.names:
             event = ast.As(event, name)
         own = defined_names(event)
@@ -232,9 +231,9 @@ class _Steps:
         later = own - defined_names(waited.absent) - before
         for node in walk(waited.absent):
             if isinstance(node, ast.Sequence | ast.Conjunction | ast.Repeat | ast.Without):
-                raise self.refused("a NOT of several events", waited.absent, "NOT (B ; C) is no end of a partial match")
+                raise self.refusal("a NOT of several events", waited.absent, "NOT (B ; C) is no end of a partial match")
             if isinstance(node, ast.Filter) and set(variables_of(node.condition)) & later:
-                raise self.refused("a NOT with a condition on the part behind it", node.condition)
+                raise self.refusal("a NOT with a condition on the part behind it", node.condition)
         return ast.Either(waited.absent, event)
 
     def first(self, node: ast.Formula) -> ast.Formula:
@@ -249,10 +248,10 @@ class _Steps:
                 return functools.reduce(lambda event, test: ast.Filter(event, write(test)), kept, self.first(child))
             case ast.Repeat(child):
                 if node.until is not None:
-                    raise self.refused("a repetition with UNTIL that is waited for", node)
+                    raise self.refusal("a repetition with UNTIL that is waited for", node)
                 return self.first(child)
             case ast.Without():
-                raise self.refused("an event that is described by NOT and waited for", node)
+                raise self.refusal("an event that is described by NOT and waited for", node)
         return node
 
     def is_decided(self, test: Test, part: ast.Formula) -> bool:
@@ -262,7 +261,7 @@ class _Steps:
         return not repeats or _is_plain(test)
 
 
-def _joined(before: ast.Formula, part: _Part) -> ast.Formula:
+def _join(before: ast.Formula, part: _Part) -> ast.Formula:
     if part.absent is not None:
         before = ast.Sequence(before, ast.Without(part.absent), part.skip)
     return ast.Sequence(before, part.formula, part.skip)

@@ -179,13 +179,13 @@ class Matches:
         self.counters.about(self._run)
         self._lacking = Lacking(self._query.tree) if wanted is None else None
         batches = self._check(stream)
-        return self._run, batches if self._watcher is None else self._watched(batches, self._watcher)
+        return self._run, batches if self._watcher is None else self._watch(batches, self._watcher)
 
     def watched_by(self, watcher: Callable[[EventBatch | None], None]) -> None:
         """Call `watcher` with each batch of events of the next use, and with None at their end."""
         self._watcher = watcher
 
-    def _watched(
+    def _watch(
         self, batches: Iterator[EventBatch], watcher: Callable[[EventBatch | None], None]
     ) -> Iterator[EventBatch]:
         for events in batches:

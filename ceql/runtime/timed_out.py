@@ -40,8 +40,8 @@ _PLACED: Final = ("start", "end", "positions")
 
 @dataclass(frozen=True, slots=True)
 class WaitingStep:
-    """A step that a partial match may wait for: the text of its part of the formula, and the query, in CEQL, whose
-    matches are the partial matches that timed out there."""
+    """A step that a partial match may wait for: the text of its part of the formula, and a query in CEQL. The matches
+    of this query are the partial matches that timed out there."""
 
     waiting_for: str
     query: str
@@ -51,7 +51,7 @@ class TimedOut:
     """The steps of a query at which partial matches time out. `columns` are those of the rows."""
 
     def __init__(self, query: CompiledQuery) -> None:
-        """Raises `UnsupportedFeature` for a query whose partial matches are not told."""
+        """Raises `UnsupportedFeature` for a query that has no such steps, by name."""
         self._query = query
         self.steps: tuple[WaitingStep, ...] = tuple(
             WaitingStep(step.waiting_for, print_query(step.query))
@@ -254,14 +254,14 @@ class TimedOutSession(Ending[dict[str, Any]]):
         """The rows of the partial matches whose windows these events close. Arguments: those of `Session.push`."""
         if type is not None and stream is not None:
             raise OptionError("a push has a stream or a type", "leave one of them out")
-        return self._told(lambda: self._feed.push(events, type if stream is None else stream))
+        return self._take(lambda: self._feed.push(events, type if stream is None else stream))
 
     def advance(self, now: int) -> list[dict[str, Any]]:
         """The rows of those that time out because no event before `now` (ns) will come any more."""
         now = nanoseconds_of(now)
-        return self._told(lambda: self._feed.advance(now), lambda: self._telling.wait_until(now))
+        return self._take(lambda: self._feed.advance(now), lambda: self._telling.wait_until(now))
 
-    def _told(
+    def _take(
         self, batches: Callable[[], Iterator[EventBatch]], behind: Callable[[], pa.Table] | None = None
     ) -> list[dict[str, Any]]:
         with self._use:
@@ -272,7 +272,7 @@ class TimedOutSession(Ending[dict[str, Any]]):
         return [row for table in tables for row in in_microseconds(table).to_pylist()]
 
     def _complete(self) -> list[dict[str, Any]]:
-        found = self._told(self._feed.finish, self._telling.close)
+        found = self._take(self._feed.finish, self._telling.close)
         self._leave()
         return found
 

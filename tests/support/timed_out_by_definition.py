@@ -1,8 +1,9 @@
 """The partial matches of a sequence that time out, by their definition, and random sequences to compare them on.
 
 A partial match of step k is a match of the first k parts, with the conditions whose variables are all there. It timed
-out if no event came behind it, inside the window that its first event opened, that the next part could begin with, that
-the NOT between forbids, or, behind `:`, any event. Nothing of the engine is used, nor its parser. Exponential.
+out if no event behind it, inside its window, ended its waiting. An event does that if the next part could begin with
+it, or the NOT between forbids it; behind `:` any event does. Nothing of the engine is used, nor its parser.
+Exponential.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ Row = tuple[str, int, int, dict[str, list[int]]]
 
 @dataclass(frozen=True)
 class Part:
-    """`types` joined by OR, as one event (`low` = `high` = 1), optional (0, 1) or repeated (1, None); `skip` joins it
-    to the part before, and `forbidden` is the type of the NOT between."""
+    """`types` joined by OR, as one event, optional (`low` = 0) or repeated (`high` is None). `skip` joins it to the
+    part before; `forbidden` is the type of the NOT between."""
 
     variable: str
     types: tuple[str, ...]
@@ -89,7 +90,7 @@ class Sequence:
         found: list[tuple[int, int, int, Taken]] = []
         for key in keys:
             own = [p for p, event in enumerate(events) if key is None or event["k"] == key]
-            for step, start, end, taken in self._found([events[p] for p in own]):
+            for step, start, end, taken in self._partial([events[p] for p in own]):
                 found.append((own[start], step, own[end], tuple(tuple(own[p] for p in ps) for ps in taken)))
         return [
             (self.parts[step].text, start, end,
@@ -97,7 +98,7 @@ class Sequence:
             for start, step, end, taken in sorted(set(found))
         ]  # fmt: skip
 
-    def _found(self, events: list[Event]) -> Iterator[tuple[int, int, int, Taken]]:
+    def _partial(self, events: list[Event]) -> Iterator[tuple[int, int, int, Taken]]:
         for step in range(1, len(self.parts)):
             following = self.parts[step]
             if following.low == 0:
@@ -174,7 +175,7 @@ class Sequence:
 
 
 def draw(random: Random) -> Sequence:
-    """A random sequence of two to four parts whose partial matches are told."""
+    """A random sequence of two to four parts that has steps."""
     parts: list[Part] = []
     for number in range(random.choice((2, 2, 3, 3, 4))):
         types = tuple(sorted(random.sample("ABC", random.choice((1, 1, 1, 2)))))
@@ -182,7 +183,9 @@ def draw(random: Random) -> Sequence:
         after_optional = bool(parts) and parts[-1].low == 0
         if after_optional and skip == "->":
             skip = ";"
-        forbidden = random.choice("XA") if skip != ":" and parts and not after_optional and random.random() < 0.3 else None
+        forbidden = (
+            random.choice("XA") if skip != ":" and parts and not after_optional and random.random() < 0.3 else None
+        )
         low, high, rounds = 1, None if random.random() < 0.25 else 1, random.choice((";", ":"))
         if parts and forbidden is None and skip != "->" and random.random() < 0.15:
             low, high = 0, 1
@@ -204,5 +207,7 @@ def draw_events(random: Random) -> list[Event]:
     now, events = 0, []
     for _ in range(random.randint(1, 9)):
         now += random.choice((0, 1, 1, 2, 4))
-        events.append({"type": random.choice("AABBCX"), "time": now, "x": random.randint(0, 4), "k": random.randint(0, 1)})
+        events.append(
+            {"type": random.choice("AABBCX"), "time": now, "x": random.randint(0, 4), "k": random.randint(0, 1)}
+        )
     return events
