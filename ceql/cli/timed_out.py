@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,7 +46,7 @@ def timed_out_beside(options: argparse.Namespace, query: Any, matches: Any) -> I
     form = MATCHES[chosen_format(MATCHES, None, options.timed_out, "table")]
     timed_out, unit = query.timed_out(), options.time_unit or "s"
     with tempfile.TemporaryFile() as file, opened(options.timed_out, form) as out:
-        spool = _Spool(timed_out.telling(matches.form_of_times()), timed_out.columns, file)
+        spool = _Spool(lambda: timed_out.telling(matches.form_of_times()), timed_out.columns, file)
         matches.watched_by(spool)
         yield
         spool.counters = matches.counters
@@ -65,11 +66,16 @@ class _Spool:
     shown = None
     counters: EventCounters
 
-    def __init__(self, telling: Telling, columns: tuple[str, ...], file: Any) -> None:
+    def __init__(self, begin: Callable[[], Telling], columns: tuple[str, ...], file: Any) -> None:
+        """`begin` is called once reading has begun, as the form of times is known from then on."""
         self.columns = columns
-        self._telling = telling
+        self._begin = begin
         self._file = file
         self._rows = 0
+
+    @functools.cached_property
+    def _telling(self) -> Telling:
+        return self._begin()
 
     def __call__(self, events: EventBatch | None) -> None:
         """Take the events that were read, None at their end."""

@@ -200,8 +200,8 @@ class TimedOutRows:
 
     def _tables(self) -> Iterator[pa.Table]:
         matches = self._matches
-        telling = self._timed_out.telling(matches.form_of_times())
         _, stream = matches.begin()
+        telling = self._timed_out.telling(matches.form_of_times())
         for events in stream:
             if len(table := telling.advance(events)):
                 yield table

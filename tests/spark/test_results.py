@@ -105,7 +105,7 @@ def _rows(table: Any) -> list[str]:
 
 
 _AGAIN = ("sliding", "keys not selected", "two graphs", "partly bound", "starting", "counted windows of keys")
-"""Slow, as quick cases have the same plan: "sliding and what comes behind", "keys", "knowledge" and "counted windows"."""
+"""Slow, as quick cases have the same plan: "sliding and what comes behind", "keys", "knowledge", "counted windows"."""
 _CASES = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if c.name in _AGAIN else []) for c in CASES]
 
 
