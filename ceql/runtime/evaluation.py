@@ -167,6 +167,13 @@ class Matches:
         self, wanted: Collection[str] | None = None, program: Program | None = None
     ) -> tuple[Run, Iterator[EventBatch]]:
         """A run of the query's program, or of another one made of it, and the events; only `wanted` attributes."""
+        run, stream = self.begin_as_it_comes(wanted, program)
+        return run, (batch for batch in stream if not isinstance(batch, int))
+
+    def begin_as_it_comes(
+        self, wanted: Collection[str] | None = None, program: Program | None = None
+    ) -> tuple[Run, Iterator[EventBatch | int]]:
+        """As `begin`, with the times of `spaseq.core.events.EventStream.as_it_comes` behind the first batch."""
         if self._used and any(_once(s) for s in self._sources.values()):
             raise OptionError("these events can be read only once", "call run again, with the events from their start")
         self._used = True
@@ -186,10 +193,11 @@ class Matches:
         self._watcher = watcher
 
     def _watch(
-        self, batches: Iterator[EventBatch], watcher: Callable[[EventBatch | None], None]
-    ) -> Iterator[EventBatch]:
+        self, batches: Iterator[EventBatch | int], watcher: Callable[[EventBatch | None], None]
+    ) -> Iterator[EventBatch | int]:
         for events in batches:
-            watcher(events)
+            if not isinstance(events, int):
+                watcher(events)
             yield events
         watcher(None)
 
@@ -233,10 +241,10 @@ class Matches:
         lacking = () if self._lacking is None else self._lacking.lines(self.counters.attributes)
         return (*self.counters.guesses, *unknown_attributes(self._query, self.counters), *lacking, *unlike)
 
-    def _check(self, stream: EventStream) -> Iterator[EventBatch]:
+    def _check(self, stream: EventStream) -> Iterator[EventBatch | int]:
         """The batches; before the first, the query is checked against the columns of the input."""
-        batches = iter(stream)
-        first = next(batches, None)
+        batches = stream.as_it_comes()
+        first = next((batch for batch in batches if not isinstance(batch, int)), None)
         for own in stream.schemas.values():
             self._types |= {field.name: value_type(field.type) for field in own}
         schema = infer(self._sources, stream.schemas)
@@ -246,7 +254,7 @@ class Matches:
             else:
                 check_types(self._query.tree, schema, self._query.text, self._query.source)
         for batch in () if first is None else chain((first,), batches):
-            if self._lacking is not None:
+            if self._lacking is not None and not isinstance(batch, int):
                 self._lacking.note(batch)
             yield batch
 
