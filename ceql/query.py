@@ -15,6 +15,7 @@ from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.ordered import OrderedMatches
 from ceql.runtime.session import Session, identity, open_session, opened, restore
 from ceql.runtime.thresholds import Threshold
+from ceql.runtime.timed_out import TimedOut
 from ceql.runtime.ways import are_valuations, ways_of
 from ceql.syntax import ast
 from spaseq.core import protocols
@@ -108,6 +109,17 @@ class Query(protocols.Query):
             return Alerts(self.compiled, threshold=threshold)
         expect_type("limits", limits, Limits, "spaseq.core.automata.rma.Limits(max_states=…)")
         return Alerts(self.compiled, limits, threshold)
+
+    def timed_out(self) -> TimedOut:
+        """The partial matches that time out: the steps that they wait for, and rows (`ceql.runtime.timed_out`).
+
+        Raises `UnsupportedFeature` for a query that has no such steps, by name.
+
+        >>> list(compile_query("SELECT * WHERE A AS x ; B AS y WITHIN 2 EVENTS").timed_out().run(
+        ...     [{"type": "A"}, {"type": "C"}, {"type": "C"}, {"type": "B"}]))[0]["x"]
+        [0]
+        """
+        return TimedOut(self.compiled)
 
     def run(
         self,

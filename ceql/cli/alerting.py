@@ -16,7 +16,17 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
 from spaseq.core.errors import OptionError
-from spaseq.tools.command import Format, accounted, add_results, bounded, chosen_format, opened, report
+from spaseq.tools.command import (
+    CLOCK_HELP,
+    Format,
+    accounted,
+    add_results,
+    bounded,
+    chosen_format,
+    clock_of,
+    opened,
+    report,
+)
 from spaseq.tools.command.colours import tell
 from spaseq.tools.command.frame import end_interrupted, held_back, warn
 from spaseq.tools.command.writers import Results
@@ -52,6 +62,7 @@ def add_alerts(commands: Any) -> None:
     )
     add_results(alert, ALERTS, "text", "events")
     alert.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
+    alert.add_argument("--clock", metavar="DURATION", help=CLOCK_HELP)
     alert.set_defaults(command=_alert)
     forecast = commands.add_parser(
         "forecast",
@@ -98,12 +109,13 @@ def _alert(options: argparse.Namespace) -> int:
 def _reading(options: argparse.Namespace) -> dict[str, Any]:
     """The arguments of reading events; with `--follow` the file is read as it grows."""
     reading = arguments.reading(options)
+    clock = clock_of(options)
     if options.follow:
         from spaseq.core.events import GrowingFile
 
         if not isinstance(reading["events"], str):
             raise OptionError("--follow reads one file as it grows", "--events FILE, once, and no --stream")
-        reading["events"] = GrowingFile(reading["events"])
+        reading["events"] = GrowingFile(reading["events"], clock=clock)
     return reading
 
 

@@ -71,7 +71,9 @@ def asked(options: argparse.Namespace) -> Any:
 
     named[0] = query_file(options.query)
     more = [options.schema, *getattr(options, "train", ())]
-    check_output(options.output, [name for name in (*named, *more) if name])
+    beside = getattr(options, "timed_out", None)
+    for output in (options.output,) if beside is None else (options.output, beside):
+        check_output(output, [name for name in (*named, *more) if name])
     return compiled(options)
 
 

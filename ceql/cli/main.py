@@ -13,6 +13,8 @@ from typing import Any, Final, NoReturn
 from ceql.cli.alerting import add_alerts
 from ceql.cli.arguments import EVALUATOR_HELP, add_events, asked, compiled, outcome, reading
 from ceql.cli.formats import MATCHES
+from ceql.cli.timed_out import HELP as TIMED_OUT_HELP
+from ceql.cli.timed_out import check_options, timed_out_beside
 from spaseq.tools.command import (
     accounted,
     add_demo,
@@ -57,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run a query over events and print its matches")
     _add_run(run)
     add_results(run, MATCHES, "table", "matches")
+    run.add_argument("--timed-out", metavar="FILE", help=TIMED_OUT_HELP)
     add_memory(run)
     run.set_defaults(command=_run)
     check = commands.add_parser("check", help="check a query: exit 0 if it can be run, 2 if not")
@@ -105,12 +108,14 @@ def _run(options: argparse.Namespace) -> int:
     from ceql.cli.rows import results_of
 
     form = chosen_format(MATCHES, options.format, options.output, "table")
+    check_options(options)
     query, matches = _find(options)
     results = results_of(matches, options.limit, options.time_unit or "s")
     try:
         with (
             bounded(query.settings),
             accounted(lambda: matches.counters.events, lambda: results.written, "matches"),
+            timed_out_beside(options, query, matches),
             opened(options.output, MATCHES[form]) as out,
         ):
             written = MATCHES[form].load()(results, out)

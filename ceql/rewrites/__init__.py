@@ -14,8 +14,9 @@ neither normal form. A condition on one variable becomes a predicate of the tran
 LP normal form by construction. A variable that is bound on both sides of a sequence holds the events of both.
 `pop_filters` may copy parts of the formula. This pays, because the conditions it moves would otherwise need registers.
 
-Another module:
+Other modules:
 
+* `timed_out`: The steps at which a partial match times out, each as a query of its own.
 * `never`: The condition that no event satisfies, which CEQL has no literal for.
 """
 

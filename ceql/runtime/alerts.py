@@ -116,18 +116,21 @@ class Alerts:
         return limited_steps(self._find(wanted, matches), self._query.settings)
 
     def _find(self, wanted: Collection[str] | None, matches: Matches) -> Iterator[tuple[EventBatch, np.ndarray]]:
-        run, stream = matches.begin(wanted, self.program)
+        run, stream = matches.begin_as_it_comes(wanted, self.program)
         self.counters, self._matches = matches.counters, matches
         self._reports = reports = Reports.of(self.threshold, self._query.settings)
         for batch, found in self._decisions(stream, run):
             yield batch, found if reports is None else _keep_reported(batch, found, reports)
 
-    def _decisions(self, stream: Iterable[EventBatch], run: Run) -> Iterator[tuple[EventBatch, np.ndarray]]:
+    def _decisions(self, stream: Iterable[EventBatch | int], run: Run) -> Iterator[tuple[EventBatch, np.ndarray]]:
         """Each batch with the events at which a match ends, once that is decided."""
         waiting: _Waiting = []
         for batch in self._read(stream, run, waiting):
-            waiting.append((batch, np.zeros(len(batch), bool)))
-            _enter(waiting, run.ends(batch))
+            if isinstance(batch, int):
+                _enter(waiting, run.ends_until(batch))
+            else:
+                waiting.append((batch, np.zeros(len(batch), bool)))
+                _enter(waiting, run.ends(batch))
             check()
             while waiting and (first := _decide(waiting[0][0], run)):
                 batch, found = waiting.pop(0)
@@ -138,7 +141,7 @@ class Alerts:
         _enter(waiting, run.ends(None))
         yield from waiting
 
-    def _read(self, stream: Iterable[EventBatch], run: Any, waiting: _Waiting) -> Iterator[EventBatch]:
+    def _read(self, stream: Iterable[EventBatch | int], run: Any, waiting: _Waiting) -> Iterator[EventBatch | int]:
         """The batches. If an interrupt comes while one is waited for, the answers that wait are counted."""
         self.held_back = None
         batches = iter(stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Unpack
@@ -69,6 +69,7 @@ class Matches:
         self._lacking: Lacking | None = None
         self._used = False
         self._times: Times | None = None
+        self._watcher: Callable[[EventBatch | None], None] | None = None
         self._types: dict[str, pa.DataType] = {}
         self.counters: EventCounters = EventCounters()
 
@@ -87,7 +88,7 @@ class Matches:
     def _tables(self) -> Iterator[MatchTable]:
         run, stream = self.begin()
         bindings = self._query.bindings(self._valuations, self._schema)
-        computing = self._query.computing(self._form_of_times(), self._schema)
+        computing = self._query.computing(self.form_of_times(), self._schema)
         for events in stream:
             for matches, history in run.advance(events):
                 yield MatchTable.of(matches, history, bindings, computing)
@@ -125,7 +126,7 @@ class Matches:
     def empty(self) -> pa.Table:
         """The table of no matches, of the columns that are known without any."""
         if self._query.selected is not None:
-            types = self._query.selected.types(self._types, self._form_of_times().type)
+            types = self._query.selected.types(self._types, self.form_of_times().type)
             return pa.schema([(field.name, flat_type(field.type)) for field in types]).empty_table()
         return empty_table(self.counters.iso_times, self.shown)
 
@@ -135,7 +136,8 @@ class Matches:
         found._times = Times(lambda: iso, unit)
         return found
 
-    def _form_of_times(self) -> Times:
+    def form_of_times(self) -> Times:
+        """The form in which SELECT has the times of events."""
         counters = self.counters
         return self._times or Times(lambda: counters.iso_times, self._options.unit)
 
@@ -165,16 +167,39 @@ class Matches:
         self, wanted: Collection[str] | None = None, program: Program | None = None
     ) -> tuple[Run, Iterator[EventBatch]]:
         """A run of the query's program, or of another one made of it, and the events; only `wanted` attributes."""
+        run, stream = self.begin_as_it_comes(wanted, program)
+        return run, (batch for batch in stream if not isinstance(batch, int))
+
+    def begin_as_it_comes(
+        self, wanted: Collection[str] | None = None, program: Program | None = None
+    ) -> tuple[Run, Iterator[EventBatch | int]]:
+        """As `begin`, with the times of `spaseq.core.events.EventStream.as_it_comes` behind the first batch."""
         if self._used and any(_once(s) for s in self._sources.values()):
             raise OptionError("these events can be read only once", "call run again, with the events from their start")
         self._used = True
+        if self._watcher is not None:
+            wanted = None
         stream = EventStream(self._sources, self._options, wanted, self._query.timed, self._query.named_types)
         self.counters = stream.counters
         self._run = Run(self._query.lowered, program or self._query.program(self._valuations))
         self._run.counters = self.counters
         self.counters.about(self._run)
         self._lacking = Lacking(self._query.tree) if wanted is None else None
-        return self._run, self._check(stream)
+        batches = self._check(stream)
+        return self._run, batches if self._watcher is None else self._watch(batches, self._watcher)
+
+    def watched_by(self, watcher: Callable[[EventBatch | None], None]) -> None:
+        """Call `watcher` with each batch of events of the next use, and with None at their end."""
+        self._watcher = watcher
+
+    def _watch(
+        self, batches: Iterator[EventBatch | int], watcher: Callable[[EventBatch | None], None]
+    ) -> Iterator[EventBatch | int]:
+        for events in batches:
+            if not isinstance(events, int):
+                watcher(events)
+            yield events
+        watcher(None)
 
     def explain(self) -> str:
         """The evaluator of the events so far, and its counts."""
@@ -216,10 +241,10 @@ class Matches:
         lacking = () if self._lacking is None else self._lacking.lines(self.counters.attributes)
         return (*self.counters.guesses, *unknown_attributes(self._query, self.counters), *lacking, *unlike)
 
-    def _check(self, stream: EventStream) -> Iterator[EventBatch]:
+    def _check(self, stream: EventStream) -> Iterator[EventBatch | int]:
         """The batches; before the first, the query is checked against the columns of the input."""
-        batches = iter(stream)
-        first = next(batches, None)
+        batches = stream.as_it_comes()
+        first = next((batch for batch in batches if not isinstance(batch, int)), None)
         for own in stream.schemas.values():
             self._types |= {field.name: value_type(field.type) for field in own}
         schema = infer(self._sources, stream.schemas)
@@ -229,7 +254,7 @@ class Matches:
             else:
                 check_types(self._query.tree, schema, self._query.text, self._query.source)
         for batch in () if first is None else chain((first,), batches):
-            if self._lacking is not None:
+            if self._lacking is not None and not isinstance(batch, int):
                 self._lacking.note(batch)
             yield batch
 

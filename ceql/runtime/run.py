@@ -94,8 +94,7 @@ class Run(Recognition):
             parts = list(self._closed())
         else:
             parts = [found for part in self._parts(events) for found in self.evaluator.stream(self.batch(part))]
-        ends = np.concatenate([matches.end for matches in parts]) if parts else np.zeros(0, np.int64)
-        return ends if np.all(ends[1:] > ends[:-1]) else apart(ends)
+        return _ends_of(parts)
 
     @property
     def undecided(self) -> int | None:
@@ -104,10 +103,16 @@ class Run(Recognition):
 
     def wait_until(self, now: int) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that wait for nothing but the time `now` (ns), before which no event will come any more."""
+        yield from self._about(self._due(now), at_once=True)
+
+    def ends_until(self, now: int) -> np.ndarray:
+        """As `ends`, of the matches that wait for nothing but the time `now` (ns)."""
+        return _ends_of(list(self._due(now)))
+
+    def _due(self, now: int) -> Iterator[MatchBatch]:
         self.hush(now)
-        if self.lowered.around.absent is None or self.lowered.window_attribute is not None:
-            return
-        yield from self._about(self.evaluator.advance(now), at_once=True)
+        if self.lowered.around.absent is not None and self.lowered.window_attribute is None:
+            yield from self.evaluator.advance(now)
 
     def close(self, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:
         """The matches that the end of the stream completes, with the events about them. `at_once`: as of `advance`."""
@@ -155,3 +160,9 @@ class Run(Recognition):
             position, coordinate = self.reached
             expect(type(position) is int and type(coordinate) in (int, float), "a place in the stream")
         self.past.restore(state["history"], state["lasts"])
+
+
+def _ends_of(parts: list[MatchBatch]) -> np.ndarray:
+    """The ends of matches: int64, ascending, each once."""
+    ends = np.concatenate([matches.end for matches in parts]) if parts else np.zeros(0, np.int64)
+    return ends if np.all(ends[1:] > ends[:-1]) else apart(ends)

@@ -124,7 +124,7 @@ def _unmet(progress: Progress, counters: EventCounters) -> Iterator[str]:
                 hint = did_you_mean(kind.name, counters.seen.kinds)
                 yield f"no event has the type {kind.name}{hint and f'; {hint}'}"
         elif kinds:
-            yield f"no event is {_told(step)}{_hint(conditions)}"
+            yield f"no event is {_words_of(step)}{_hint(conditions)}"
 
 
 def _stuck(query: CompiledQuery, progress: Progress) -> str:
@@ -132,10 +132,10 @@ def _stuck(query: CompiledQuery, progress: Progress) -> str:
     limits += ["its window"] * query.lowered.window.is_bounded
     limits += ["the keys of its partition"] * bool(query.lowered.partition)
     limits += ["what must not come"] * (not query.lowered.around.is_empty)
-    return stuck(progress, "part of the query", "its order", limits, _told)
+    return stuck(progress, "part of the query", "its order", limits, _words_of)
 
 
-def _told(step: Iterable[Predicate]) -> str:
+def _words_of(step: Iterable[Predicate]) -> str:
     """A step in the words of the query."""
     kinds = sorted(p.name for p in step if isinstance(p, TypeIs))
     streams = sorted(p.name for p in step if isinstance(p, StreamIs))

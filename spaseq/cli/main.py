@@ -20,6 +20,7 @@ from spaseq.tools.command import (
     accounted,
     bounded,
     chosen_format,
+    clock_of,
     compiled_query,
     note,
     opened,
@@ -154,7 +155,11 @@ def _matches(options: argparse.Namespace, query: Query, *, keep_events: bool = F
         query = without_time_limit(query)  # which the command itself looks at
         matches = found(session, query, streams, knowledge, counted, options.quarantine or "", **words)
         return matches, _OnSpark(counted, query, list(streams.values()), words["options"])
-    local = (query.follow if options.follow else query.run)(streams, knowledge, keep_events=keep_events, **words)
+    words["keep_events"] = keep_events
+    if options.follow:
+        followed = query.follow(streams, knowledge, clock=clock_of(options), **words)
+        return followed, followed
+    local = query.run(streams, knowledge, **words)
     return local, local
 
 
@@ -184,6 +189,8 @@ def _refuse(options: argparse.Namespace) -> None:
         raise OptionError("--knowledge-rows needs --engine spark", "the local engine has all knowledge in memory")
     if options.spark and options.engine != "spark":
         raise OptionError("--spark needs --engine spark", "leave out --spark")
+    if clock_of(options) is not None and options.engine == "spark":
+        raise OptionError("--clock is of the local engine", "on Spark a silent stream goes on by idle")
     if options.plan is not None and (options.engine != "spark" or options.follow):
         raise OptionError("--plan is of a batch with --engine spark", "leave out --plan")
 

@@ -9,6 +9,7 @@ from typing import Any
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.knowledge import add_knowledge
 from spaseq.tools.command import (
+    CLOCK_HELP,
     add_demo,
     add_explain,
     add_memory,
@@ -76,6 +77,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
                         help="lines '<iri> <path> N': streams whose events are N triples each")  # fmt: skip
     _add_knowledge(inputs)
     inputs.add_argument("--follow", action="store_true", help="go on as files grow and folders get files, until Ctrl-C")
+    inputs.add_argument("--clock", metavar="DURATION", help=CLOCK_HELP)
     events = parser.add_argument_group("events and time")
     events.add_argument("--event-by", metavar="graph|subject|size:N", help="what makes an event")
     add_times(events, "predicate", "prov:generatedAtTime of named graphs")

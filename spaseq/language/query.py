@@ -12,6 +12,8 @@ from spaseq.core import protocols
 from spaseq.core.automata import CEA
 from spaseq.core.engine import Settings
 from spaseq.core.errors import OptionError, expect_count, expect_type
+from spaseq.core.events.growing import clock_length
+from spaseq.core.events.options import Duration
 from spaseq.gpm import Knowledge
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.compiled import CompiledQuery
@@ -131,12 +133,15 @@ class Query(protocols.Query):
         keep_events: bool = True,
         entailment: str | None = None,
         reference: bool = False,
+        clock: Duration | None = None,
         **words: str | None,
     ) -> FollowedMatches:
         """The matches over streams that go on: files that grow, folders that get files, standard input.
 
         The arguments are those of `run`; a path may be a folder. With time from arrival the clock counts, not
-        `interval`.
+        `interval`. If events state their times, `clock="2s"` lets time go on while nothing comes, by the machine's
+        clock, so much behind it: absences are then known as their windows close. An event that takes longer from its
+        time to here is late.
         """
 
         def open_session(settled: StreamOptions) -> Session:
@@ -146,7 +151,7 @@ class Query(protocols.Query):
 
         query = self.compiled
         chosen, sources = query.reading(options, words), stream_sources(query.checked, streams)
-        followed = Followed(sources, chosen)
+        followed = Followed(sources, chosen, clock=None if clock is None else clock_length(clock))
         read = Input(sources, chosen, followed.options)
         return FollowedMatches(followed, open_session, query.checked, read)
 

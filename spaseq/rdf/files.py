@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import glob
 import gzip
-import select
 import sys
 import zlib
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 import pyoxigraph
 import zstandard
@@ -129,14 +128,6 @@ def _open(path: str) -> Iterator[bytes]:
     else:
         with cast(BufferedReader, open_file(path)) as file:
             yield from unzstd(_pieces(file)) if path.endswith(".zst") else _pieces(file)
-
-
-def readable(file: Any, seconds: float = 0.0) -> bool:
-    """True if input from a pipe, or its end, can be read within so many seconds. True for files that never wait."""
-    try:
-        return bool(select.select([file], [], [], seconds)[0])
-    except (OSError, TypeError, ValueError):
-        return True
 
 
 class _Readable(Protocol):

@@ -79,9 +79,10 @@ def test_groups_as_partitions(spark: Any, tmp_path: Path) -> None:
     assert len({row["g"] for row in found}) > 1
 
 
-@pytest.mark.parametrize("way", ["driver", "joins", "graphframes"])
+@pytest.mark.parametrize("way", ["driver", pytest.param("joins", marks=pytest.mark.slow), "graphframes"])
 def test_groups_are_knowledge(way: str, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the local engine's, with nothing but the triples that the query asks for."""
+    """As the local engine's, with nothing but the triples that the query asks for. By joins is slow, as are the other
+    tests of components by joins: they take a job for each round."""
     if way == "graphframes" and not has_graphframes(spark):
         installed(monkeypatch)
     roads = [(_node(i), NEXT, _node(i + 1)) for i in range(9) if i % 4 != 3] + [(_node(1), NEXT, '"end"')]

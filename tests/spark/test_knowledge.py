@@ -99,7 +99,8 @@ def test_explain_says_how_it_is_joined(folder: Path, spark: Any) -> None:
 
 
 @pytest.mark.parametrize(("rows", "threshold", "join"), [
-    (1000, "10MB", "BroadcastHashJoin"), (2, "10MB", "SortMergeJoin"), (1000, "-1", "SortMergeJoin")
+    (1000, "10MB", "BroadcastHashJoin"), (2, "10MB", "SortMergeJoin"),
+    pytest.param(1000, "-1", "SortMergeJoin", marks=pytest.mark.slow),  # sorting both sides is quick above
 ])  # fmt: skip
 def test_files_are_joined_by_spark(rows: int, threshold: str, join: str, folder: Path, spark: Any) -> None:
     query = spaseq.compile(_FILTERED.query())

@@ -73,9 +73,14 @@ def test_subjects_are_events(spark: Any, tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("<urn:a> <urn:b> .", "no statement of N-Quads: <urn:a> <urn:b> ."),
-        (f'<urn:g> <{AT}> "2" <urn:g> .\n<urn:g> <{AT}> "3" <urn:g> .', "'2 and 3' is not a time"),
+        pytest.param(
+            f'<urn:g> <{AT}> "2" <urn:g> .\n<urn:g> <{AT}> "3" <urn:g> .',
+            "'2 and 3' is not a time",
+            marks=pytest.mark.slow,  # as what has no time
+        ),
         ("<urn:a> <urn:b> <urn:c> <urn:g> .", "has no time"),
-        ('<urn:a> <urn:b> "\\q" <urn:g1> .', "the row is"),
+        # As what is no statement.
+        pytest.param('<urn:a> <urn:b> "\\q" <urn:g1> .', "the row is", marks=pytest.mark.slow),
     ],
 )
 def test_what_is_wrong_is_an_error_of_the_query(line: str, said: str, spark: Any) -> None:

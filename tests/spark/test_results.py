@@ -104,7 +104,12 @@ def _rows(table: Any) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True) for row in table.to_pylist())
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+_AGAIN = ("sliding", "keys not selected", "two graphs", "partly bound", "starting", "counted windows of keys")
+"""Slow, as quick cases have the same plan: "sliding and what comes behind", "keys", "knowledge", "counted windows"."""
+_CASES = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if c.name in _AGAIN else []) for c in CASES]
+
+
+@pytest.mark.parametrize("case", _CASES)
 def test_random_streams_have_the_same_matches(case: Case, folder: Path, spark: Any) -> None:
     query = spaseq.compile(case.query())
     streams = _streams(case, folder)
@@ -144,7 +149,9 @@ def test_clauses_over_a_window(clauses: tuple[str, str, str], folder: Path, spar
         assert found.to_pylist() == expected.to_pylist()
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 7])
+@pytest.mark.parametrize(
+    "partitions", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(7, marks=pytest.mark.slow)]
+)
 def test_the_smart_grid_example(partitions: int, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(GRID)
     query = spaseq.compile((GRID / "query.rq").read_text("utf-8"))

@@ -55,7 +55,7 @@ def _every(first: int) -> list[Any]:
     return [pytest.param(*p, marks=[] if i < first else [pytest.mark.slow]) for i, p in enumerate(pairs)]
 
 
-@pytest.mark.parametrize(("sequence", "window"), _every(2))
+@pytest.mark.parametrize(("sequence", "window"), _every(1))
 def test_in_micro_batches(sequence: str, window: str, tmp_path: Path) -> None:
     streams = _files(tmp_path, sequence)
     for query in _cases(window, sequence):

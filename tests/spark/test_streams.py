@@ -93,6 +93,12 @@ def test_what_goes_wrong_in_a_stream_is_said_on_the_driver(tmp_path: Path, spark
     with pytest.raises(EventError, match=r"goes back in time.*1970-01-01T00:00:03Z comes after") as late:
         _run(HEAT, spark, {"S": str(tmp_path / "late.nq")}, {}, tmp_path / "a")
     assert late.value.record == 4
+
+
+@pytest.mark.slow
+def test_what_is_wrong_in_a_stream_is_named_dropped_or_put_aside(tmp_path: Path, spark: Any) -> None:
+    """Slow, as it starts three streams: batches drop and put aside in `test_failures`, messages in `test_messages`."""
+    (tmp_path / "late.nq").write_text(_reading(0, 9, 10) + _reading(1, 3, 12))
     running = _run(HEAT, spark, {"S": str(tmp_path / "late.nq")}, {}, tmp_path / "b", late="drop")
     assert progress(running)["late"] == 1
     (tmp_path / "bad.nq").write_text(_reading(0, 1, 10) + "nonsense\n" + _reading(1, 3, 12))
@@ -105,8 +111,10 @@ def test_what_goes_wrong_in_a_stream_is_said_on_the_driver(tmp_path: Path, spark
     assert len(_read(spark, tmp_path / "d" / "out", ("x", "y"))) == 1
 
 
+@pytest.mark.slow
 def test_files_that_go_and_come_between_restarts(tmp_path: Path, spark: Any) -> None:
-    """One that was read may go; one in front, and one that goes before its last event was read, is an error."""
+    """One that was read may go; one in front, and one that goes before its last event was read, is an error. Slow, as
+    `test_feed` has all of these cases without Spark."""
     streams = {"S": str(tmp_path / "*.nq")}
     reading = Reading(growing=True)
     (tmp_path / "2.nq").write_text(_reading(0, 1, 10))

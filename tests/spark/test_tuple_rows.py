@@ -64,7 +64,12 @@ def _plain(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(repr({name: value(one) for name, one in row.items()}) for row in rows)
 
 
-@pytest.mark.parametrize("text", QUERIES, ids=["keys", "slices", "positions", "absence"])
+# The rows of an absence are quick in `test_sql`, which has the same plan.
+_QUERIES = [pytest.param(text, id=name, marks=[pytest.mark.slow] if name == "absence" else [])
+            for name, text in zip(("keys", "slices", "positions", "absence"), QUERIES, strict=True)]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", _QUERIES)
 @pytest.mark.parametrize("cut", ["auto", "one"])
 def test_rows_are_those_of_the_local_engine(spark: SparkSession, text: str, cut: str) -> None:
     events = _events(3, 150)

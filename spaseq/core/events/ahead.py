@@ -41,6 +41,26 @@ def ahead(make: Callable[[], Iterator[T]], depth: int = _DEPTH) -> Iterator[T]:
             yield item[0]
 
 
+def ahead_or_none(make: Callable[[], Iterator[T]], seconds: float, waits: Callable[[], bool]) -> Iterator[T | None]:
+    """The items of `make()` as `ahead` gives them, and None for every `seconds` in which it `waits` and none comes.
+
+    `make()` calls `spaseq.core.watch.check` where it waits, which ends its thread.
+    """
+
+    def items() -> Iterator[T]:
+        yield from make()
+
+    with Crew[T, None]([items()], None, None, threads=1) as crew:
+        while True:
+            while not crew.is_ready(0, seconds):
+                if waits() and not crew.is_ready(0, 0.0):  # in this order: what is read now comes behind
+                    yield None
+            item = crew.take(0)
+            if item is None:
+                return
+            yield item[0]
+
+
 class _Item:
     """An item of a source, and the `work` of its line. `claimed`: a thread is working on it, or has done so. `done`:
     the result is there, or an error."""
@@ -130,6 +150,12 @@ class Crew(Generic[T, R]):
     def take(self, place: int) -> tuple[T, R] | None:
         """The next item of a source and the result of the work on it; None at the end."""
         return self._take(self._lines[place])
+
+    def is_ready(self, place: int, seconds: float) -> bool:
+        """True once `take` need not wait; False if it must after so many seconds."""
+        line = self._lines[place]
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(line.items and line.items[0].done), seconds)
 
     def mapped(self, work: Callable[[Any], Any], source: Iterator[Any]) -> Iterator[Any]:
         """`map` over another `source`, for a source of this crew to read from.

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+import select
+import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BufferedReader
 from stat import S_ISREG
-from typing import IO, Final, cast
+from typing import IO, Any, Final, cast
 
 from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.options import Duration, length_of
+from spaseq.core.events.time import format_time
+from spaseq.core.watch import check
 
 _HEAD: Final = 4096
 _CHUNK: Final = 1 << 20
+PAUSE: Final = 0.02
+"""Seconds between two looks at a file while the clock goes on."""
+_LEAST: Final = 50_000_000
 _TEXTS: Final = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 
 
@@ -22,10 +30,15 @@ class GrowingFile:
 
     The present contents are read first, then every `poll` seconds the new ones; a line counts once it is whole. A file
     has no end, standard input ends when it is closed. Raises `OptionError` if the format cannot be read as it grows.
+
+    `clock` (ns): while nothing comes, the time of the stream goes on by the machine's clock, so much behind it. None:
+    only events say the time. `idle`: set while the reader waits, so what came has been given on.
     """
 
     path: str
     poll: float = 0.2
+    clock: int | None = None
+    idle: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.path != "-" and not self.path.lower().endswith(_TEXTS):
@@ -38,6 +51,19 @@ class GrowingFile:
     def name(self) -> str:
         """The name in errors."""
         return "<stdin>" if self.path == "-" else self.path
+
+    @property
+    def pause(self) -> float:
+        """The seconds between two looks at what has come."""
+        return self.poll if self.clock is None else min(self.poll, PAUSE)
+
+
+def readable(file: Any, seconds: float = 0.0) -> bool:
+    """True if input from a pipe, or its end, can be read within so many seconds. True for files that never wait."""
+    try:
+        return bool(select.select([file], [], [], seconds)[0])
+    except (OSError, TypeError, ValueError):
+        return True
 
 
 class Watched:
@@ -91,13 +117,53 @@ class GrowingBytes:
     def read(self, size: int = -1) -> bytes:
         """The lines that have come, however long they are; waits for one. Empty at the end of standard input."""
         while True:
+            if self._source.clock is not None:  # a thread reads, which must end where it waits
+                check()
+                if not readable(self._file):
+                    self._source.idle.set()
+                    if not readable(self._file, self._source.pause):
+                        continue
             piece = cast(BufferedReader, self._file).read1(_CHUNK)
             if self._watched is not None:
                 self._watched.check(piece)
+            if piece:
+                self._source.idle.clear()
             self._rest += piece
             cut = self._rest.rfind(b"\n") + 1 if piece else 0
             if cut or (not piece and self._source.path == "-"):
                 lines, self._rest = (self._rest[:cut], self._rest[cut:]) if cut else (self._rest, b"")
                 return lines
             if not piece:
-                time.sleep(self._source.poll)
+                self._source.idle.set()
+                time.sleep(self._source.pause)
+
+
+_RUNNING: Final = 946_684_800 * 10**9
+"""The year 2000: times before it are of no clock that runs."""
+
+
+def clock_length(given: Duration) -> int:
+    """The nanoseconds that a clock is behind. `OptionError` for less than events take to be seen."""
+    clock = length_of("clock", given)
+    if clock < _LEAST:
+        raise OptionError(f"a clock {given} behind: events would be late as they come", f"{_LEAST // 10**6}ms or more")
+    return clock
+
+
+LATE_BY_CLOCK: Final = ("goes back in time, behind the clock", "a longer --clock waits for it")
+"""Of an event before the time that a silent stream has come to: what it does, and what helps."""
+
+
+def time_by_clock(behind: int, last: int, column: str | None) -> int:
+    """The time (ns since 1970) that a silent stream has come to: that of this machine, `behind` earlier.
+
+    `last` is the greatest time of its events, `column` that of their times. Raises `OptionError` if these are not times
+    of a clock.
+    """
+    if column is None:
+        hint = "--time COLUMN names the column of times; events that are counted have no clock"
+        raise OptionError("the events have no times for the clock to go on from", hint)
+    if last < _RUNNING:
+        hint = "they are dates, or numbers since 1970 in the unit of --time-unit; leave --clock out for others"
+        raise OptionError(f"the clock goes on, and {column} is not of it: {format_time(last)}", hint)
+    return time.time_ns() - behind

@@ -24,8 +24,9 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.core.errors import OptionError
+from spaseq.core.events.ahead import ahead_or_none
 from spaseq.core.events.batch import EventBatch, encode_texts
-from spaseq.core.events.growing import GrowingFile
+from spaseq.core.events.growing import LATE_BY_CLOCK, GrowingFile, time_by_clock
 from spaseq.core.events.mixed import has_odd_items, of_known_items
 from spaseq.core.events.options import EventOptions
 from spaseq.core.events.readers import common_schema, held_tables, named_tables, source_name, tables
@@ -99,9 +100,10 @@ class _Orderer:
         whole = part if self.pending is None else _join([self.pending, part], source)
         return self._take(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
 
-    def advance(self, now: int) -> Part | None:
-        """The events before `now`, of which no more will come: later ones are too late."""
-        self.reorder.advance(now)
+    def advance(self, now: int, *said: str) -> Part | None:
+        """The events before `now`, of which no more will come: later ones are too late; `said` of one, as of
+        `Arrivals.advance`."""
+        self.reorder.advance(now, *said)
         return None if self.pending is None else self._take(self.pending, self.reorder.push(self.pending.times))
 
     def _take(self, part: Part, found: Released) -> Part:
@@ -158,14 +160,25 @@ class EventStream:
         """Of the first table of each stream; complete when the first batch is given out."""
 
     def __iter__(self) -> Iterator[EventBatch]:
+        return (batch for batch in self.as_it_comes() if not isinstance(batch, int))
+
+    def as_it_comes(self) -> Iterator[EventBatch | int]:
+        """The batches, and between them, while a `GrowingFile` with a clock is silent, the times (ns) before which no
+        event will come any more. An event before such a time that comes all the same is late."""
         position = 0
         for name, source in self._sources.items():
             self._clocks[name] = TimestampAssigner(
                 self._options, source_name(source), self._timed, partial(self._head, source), self._clocks, self._types
             )
-        parts = [self._order(name) for name in self._names]
-        stream = _merge(parts, self._names) if len(parts) > 1 else ((p, None) for p in parts[0])
+        stream: Iterator[tuple[Part | int, np.ndarray | None]]
+        if len(self._names) > 1:
+            stream = _merge([self._order(name) for name in self._names], self._names)
+        else:
+            stream = ((part, None) for part in self._order_as_it_comes(self._names[0]))
         for part, codes in stream:
+            if isinstance(part, int):
+                yield part
+                continue
             if not position:
                 check_columns(self._form)
             if len(part):
@@ -177,10 +190,22 @@ class EventStream:
         check_columns(self._form)
 
     def _order(self, name: str) -> Iterator[Part]:
+        return (part for part in self._order_as_it_comes(name) if not isinstance(part, int))
+
+    def _order_as_it_comes(self, name: str) -> Iterator[Part | int]:
+        """The events of a stream, in order, with the times of `as_it_comes`."""
         source, clock = self._sources[name], self._clocks[name]
         orderer = _Orderer(self._options, source_name(source))
         try:
-            for file, read in self._tables(source, clock):
+            for piece in self._read(source, clock):
+                if piece is None:
+                    if clock.records:
+                        now = time_by_clock(source.clock, orderer.reorder.high, clock.column)
+                        due = orderer.advance(now, *LATE_BY_CLOCK)
+                        yield from () if due is None else (due,)
+                        yield now
+                    continue
+                file, read = piece
                 table = _with_items(read)
                 self.schemas.setdefault(name, table.schema)
                 clock.enter(file)
@@ -197,6 +222,12 @@ class EventStream:
         last = orderer.finish()
         if last is not None:
             yield last
+
+    def _read(self, source: Any, clock: TimestampAssigner) -> Iterator[tuple[str, pa.Table] | None]:
+        """As `_tables`; None while a source with a clock is silent."""
+        if isinstance(source, GrowingFile) and source.clock is not None:
+            return ahead_or_none(lambda: self._tables(source, clock), source.pause, source.idle.is_set)
+        return self._tables(source, clock)
 
     def _tables(self, source: Any, clock: TimestampAssigner) -> Iterator[tuple[str, pa.Table]]:
         """The tables of a source; once the first has said which column its times are in, with the values of that."""

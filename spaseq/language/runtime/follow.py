@@ -19,8 +19,8 @@ class FollowedMatches:
     """Matches as their streams go on: iterating blocks until there is one. Can be iterated once.
 
     With time from arrival the clock runs on while nothing comes, so windows close and absences are reported by it. With
-    stated times an instant is complete when an event of a later time comes. Ends as `spaseq.rdf.Followed` ends, or
-    behind the first match if the query is an ASK.
+    stated times it does so if `followed` has a clock; else an instant is complete when an event of a later time comes.
+    Ends as `spaseq.rdf.Followed` ends, or behind the first match if the query is an ASK.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class FollowedMatches:
         return limited_steps(self._find(), self._session.recogniser.program.settings)
 
     def _find(self) -> Iterator[Match]:
-        by_clock = self._followed.options.time == ARRIVAL
+        by_clock = self._followed.options.time == ARRIVAL or self._followed.clock is not None
         for batches in self._followed.batches(self._session.recogniser.wanted):
             check()
             self._pushing = True

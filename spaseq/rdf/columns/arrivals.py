@@ -54,6 +54,17 @@ class ArrivedBatches:
             self._count += 1
         return self._release(self._arrivals.end, found), error
 
+    @property
+    def high(self) -> int:
+        """The greatest time of an event (ns); `NEVER` before the first."""
+        return self._arrivals.high
+
+    def advance(self, now: int, *said: str) -> list[GraphBatch]:
+        """The waiting events before `now` (ns), as `push` gives them. One before it that comes later is late; `said` of
+        it, as of `spaseq.core.events.reorder.Arrivals.advance`."""
+        self._arrivals.advance(now, *said)
+        return self._release(self._arrivals.end, [])
+
     def close(self) -> list[GraphBatch]:
         """The waiting events, as `push` gives them: the streams end."""
         return self._release(None, [])

@@ -150,6 +150,25 @@ class Drafting:
         at[a.NEXT_ROW] = self.rows if code == a.DONE else at[a.NEXT_ROW]
         return None if code == a.DONE else self._error(code)
 
+    @property
+    def is_open(self) -> bool:
+        """True if an event has begun that a pause may end: not one of a number of statements."""
+        by = self._options.event_by
+        return bool(self._at[a.CLOSED] < self._at[a.DRAFTS]) and by is not None and by.kind != "size"
+
+    def end_events(self) -> EventError | None:
+        """Nothing has come for a while, and all rows have been fed: so the last event has ended."""
+        code = self._close()
+        return None if code == a.DONE else self._error(code)
+
+    def _close(self) -> int:
+        """Ends the events that have begun. The kernel's code."""
+        at, code, told = self._at, a.DONE, self._rules()
+        said, _ = self._by_term(told)
+        while code == a.DONE and at[a.CLOSED] < at[a.DRAFTS]:
+            code = attempt(a.close, told, self.drafts, said, at)
+        return code
+
     def end_file(self) -> EventError | None:
         """The file ends, all its rows have been fed: so does the last event."""
         at, options = self._at, self._options
@@ -162,10 +181,7 @@ class Drafting:
                 if error is not None:
                     return error
             else:
-                told = self._rules()
-                said, _ = self._by_term(told)
-                while code == a.DONE and at[a.CLOSED] < at[a.DRAFTS]:
-                    code = attempt(a.close, told, self.drafts, said, at)
+                code = self._close()
         elif by.kind == "graph" and self._file_rows and not at[a.NUMBER]:
             return no_named_graph(self.files[-1])
         if code != a.DONE:

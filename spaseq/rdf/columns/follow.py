@@ -13,6 +13,7 @@ replaced while it is read, is an EventError.
 from __future__ import annotations
 
 import heapq
+import math
 import os
 import sys
 import threading
@@ -28,13 +29,14 @@ from typing import Final, Literal, cast
 
 import numpy as np
 
-from spaseq.core.errors import EventError, SpaseqError
+from spaseq.core.errors import EventError, OptionError, SpaseqError
 from spaseq.core.events import Seen
-from spaseq.core.events.growing import Watched
+from spaseq.core.events.growing import LATE_BY_CLOCK, PAUSE, Watched, readable, time_by_clock
+from spaseq.core.events.reorder import NEVER
 from spaseq.core.integers import in_order
 from spaseq.rdf.columns.arrivals import ArrivedBatches
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
-from spaseq.rdf.files import COMPRESSED, STDIN, byte_chunks, expand_files, format_of, readable
+from spaseq.rdf.files import COMPRESSED, STDIN, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.streams import StreamSource, settle
@@ -53,17 +55,27 @@ class Followed:
     None stands for every `poll` seconds in which nothing comes. With time from arrival, an event gets the clock's time
     (ns since the epoch) when it comes out here. `now` is the clock at the last such moment, and never goes back.
     Otherwise events are put in order within the lateness, over all streams; a later one is an EventError or dropped and
-    counted. `there`: the files at the start, for all of which `options` are settled. Ends when all streams have ended,
-    which only standard input and compressed files do; `stop` ends it too.
+    counted. With a `clock` (ns), while nothing comes, `now` is that of the machine, so much behind it, and the events
+    before it come out. An event that gets no statement for half of that time has ended. `there`: the files at the
+    start, for all of which `options` are settled. Ends when all streams have ended, which only standard input and
+    compressed files do; `stop` ends it too.
     """
 
-    def __init__(self, sources: Sequence[StreamSource], options: StreamOptions, *, poll: float = 0.2) -> None:
+    def __init__(
+        self, sources: Sequence[StreamSource], options: StreamOptions, *, poll: float = 0.2, clock: int | None = None
+    ) -> None:
         self.there: list[StreamSource] = [replace(source, files=_there(source.files)) for source in sources]
         self.options: StreamOptions = settle(options, self.there)
+        if clock is not None:
+            poll = min(poll, PAUSE)
+            if self.options.time == ARRIVAL:
+                raise OptionError("the clock goes on by itself where it gives the times", "leave --clock out")
         self._poll = poll
+        self.clock: int | None = clock
         self._stopped = threading.Event()
         self._news = threading.Condition()
-        self._readers = [_Reader(source, self.options, poll, self._stopped, self._news) for source in sources]
+        pause = None if clock is None else clock / 2e9
+        self._readers = [_Reader(source, self.options, poll, self._stopped, self._news, pause) for source in sources]
         self._late = Counters()
         self._order = ArrivedBatches(self.options)
         self.now = 0
@@ -138,6 +150,10 @@ class Followed:
         order = self._order
         for arrived in self._arrived():
             if arrived is None:
+                if self.clock is not None and order.high > NEVER and self._is_idle():
+                    self.now = max(self.now, time_by_clock(self.clock, order.high, "their time"))
+                    if due := order.advance(self.now, *LATE_BY_CLOCK):
+                        yield due
                 yield None
                 continue
             found, error = order.push(arrived, _merge(arrived) if len(self._readers) > 1 else None)
@@ -160,6 +176,11 @@ class Followed:
                     if self._news.wait(self._poll):
                         continue
             yield arrived or None
+
+    def _is_idle(self) -> bool:
+        """True if no stream has given anything that has not been taken."""
+        with self._news:
+            return not any(reader.pending or reader.held for reader in self._readers)
 
     def _take(self) -> list[GraphBatch]:
         readers = self._readers
@@ -198,7 +219,8 @@ def _highs(times: np.ndarray, before: int | None = None) -> np.ndarray:
 
 
 class _Reader(threading.Thread):
-    """Reads one stream. `silent`: there is nothing to read right now, and all that was read is in `held`.
+    """Reads one stream. `silent`: there is nothing to read right now, and all that was read is in `held`. `pending`:
+    what was read last may not be there yet.
 
     The data of both threads (`held`, `silent`, `ended`, `error`) is read and changed within `news`.
     """
@@ -210,6 +232,7 @@ class _Reader(threading.Thread):
         poll: float,
         stopped: threading.Event,
         news: threading.Condition,
+        pause: float | None,
     ) -> None:
         super().__init__(name=f"stream {source.iri}", daemon=True)
         self.counters = Counters()
@@ -227,6 +250,10 @@ class _Reader(threading.Thread):
         self._begun: set[str] = set()  # of the files that are there
         self._file: BufferedReader | None = None  # a file that grows, or a pipe
         self._grows = False
+        self._pause = pause
+        self._read_at = 0.0
+        self._paused = False
+        self.pending = True
 
     @property
     def reached(self) -> int:
@@ -258,6 +285,7 @@ class _Reader(threading.Thread):
         finally:
             with self._news:
                 self.ended = self.silent = True
+                self.pending = False
                 self._news.notify_all()
 
     def _read(self) -> None:
@@ -266,7 +294,8 @@ class _Reader(threading.Thread):
         files = ColumnFiles(self._source, self._options, self.counters, self.wanted, _LIMITS, ordered=False)
         for path in self._paths():
             lines = format_of(path, self._options.format).lines
-            for batch in files.read(path, self._chunks(path, lines), last=False, has_more=self._has_more):
+            chunks = self._chunks(path, lines)
+            for batch in files.read(path, chunks, last=False, has_more=self._has_more, has_paused=self._has_paused):
                 self._put(batch)
 
     def _put(self, batch: GraphBatch) -> None:
@@ -295,6 +324,18 @@ class _Reader(threading.Thread):
         # a moment, while nobody asks for what has been read: then the next batch is more than a piece
         return readable(file, _MOMENT if self.held else 0.0)
 
+    def _has_paused(self) -> bool:
+        """True right behind an empty chunk."""
+        paused, self._paused = self._paused, False
+        return paused
+
+    def _pauses(self) -> Iterator[bytes]:
+        """An empty chunk, once nothing has come for the pause that ends an event."""
+        if self._pause is not None and time.monotonic() - self._read_at >= self._pause:
+            self._paused, self._read_at = True, math.inf
+            yield b""
+            self.pending = False
+
     # -- files
 
     def _paths(self) -> Iterator[str]:
@@ -312,10 +353,12 @@ class _Reader(threading.Thread):
                     )
                 self._begun.add(path)
                 last[folder] = name
+                self.pending = True
                 yield path
             elif not any(Path(file).is_dir() for file in self._source.files):
                 return
             else:
+                self.pending = False
                 self._wait()
 
     def _next(self) -> str | None:
@@ -332,7 +375,7 @@ class _Reader(threading.Thread):
         try:
             if path == STDIN:
                 self._file = cast(BufferedReader, sys.stdin.buffer)
-                yield from self._pipe(self._file)
+                yield from self._pipe(self._file, lines)
             elif not lines or path.endswith(COMPRESSED):
                 self._say(silent=False)
                 yield from byte_chunks(path)
@@ -341,11 +384,15 @@ class _Reader(threading.Thread):
         finally:
             self._file, self._grows = None, False
 
-    def _pipe(self, file: BufferedReader) -> Iterator[bytes]:
+    def _pipe(self, file: BufferedReader, lines: bool) -> Iterator[bytes]:
         while not self._stopped.is_set():
             self._say(silent=not readable(file))
+            if lines and self._pause is not None and not readable(file, self._poll):
+                yield from self._pauses()
+                continue
             piece = file.read1(_CHUNK)
             self._say(silent=False)
+            self._read_at, self.pending = time.monotonic(), True
             if not piece:
                 return
             yield piece
@@ -365,11 +412,13 @@ class _Reader(threading.Thread):
                     watched.check(piece)
                     if piece:
                         self._say(silent=False)
+                        self._read_at, self.pending = time.monotonic(), True
                         yield piece
                     elif self._next() is not None:  # so nothing more is written to this one
                         return
                     else:
                         self._wait()
+                        yield from self._pauses()
         except OSError as error:
             raise EventError(f"cannot read: {error.strerror or error}", source=path) from error
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from spaseq.core.errors import EventError
 from spaseq.core.events.ahead import Ahead
+from spaseq.core.events.growing import readable
 from spaseq.core.events.places import is_elsewhere
 from spaseq.rdf.columns.dictionary import Dictionary, key_given, wanted_keys
 from spaseq.rdf.columns.drafts import Drafting, no_drafts
@@ -21,7 +22,7 @@ from spaseq.rdf.columns.model import BatchLimits, GraphBatch
 from spaseq.rdf.columns.ordering import Ordering, gathered_batch, wanted_range
 from spaseq.rdf.columns.parts import Part, parts_of
 from spaseq.rdf.columns.scanner import Scanner, whole_lines
-from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of, readable
+from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters
 from spaseq.rdf.options import ARRIVAL, StreamOptions
 from spaseq.rdf.statements import Document, unmark
@@ -128,12 +129,14 @@ class ColumnFiles:
         last: bool,
         line: int = 1,
         has_more: Callable[[], bool] | None = None,
+        has_paused: Callable[[], bool] | None = None,
     ) -> Iterator[GraphBatch]:
         """The batches of the next file, or of a part of one that begins with the line number `line`. `last`: no other
         follows, so nothing has to wait for its order.
 
         `has_more`: true if another chunk, or the end, can be read at once; by default always of a file, and of a pipe
-        if something stands in it. Before a wait, the input read becomes a batch.
+        if something stands in it. Before a wait, the input read becomes a batch. `has_paused`: true if the last chunk,
+        which is empty, says that nothing has come for so long that the last event has ended; by default never.
         """
         drafting = self._drafting
         more = partial(_has_more, path) if has_more is None else has_more
@@ -157,10 +160,15 @@ class ColumnFiles:
                 ended = True
             except EventError as error:
                 ended, failure = True, error
-            if not (ended or waits or self._is_time(more, by_parts)):
+            paused = has_paused is not None and has_paused()
+            if not (ended or waits or paused or self._is_time(more, by_parts)):
                 continue
             limits = self._limits_for(self._scanner.count - drafting.rows, by_parts)
-            problem = drafting.feed() or failure or (drafting.end_file() if ended else None)
+            problem = drafting.feed() or failure
+            if problem is None and ended:
+                problem = drafting.end_file()
+            elif problem is None and paused and drafting.is_open:
+                problem = drafting.end_events()
             made, late = self._ordering.batches(limits, at_end=ended and last and problem is None)
             yield from made
             if late or problem:

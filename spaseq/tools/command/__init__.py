@@ -28,6 +28,7 @@ from spaseq.tools.command.frame import (
     warn,
 )
 from spaseq.tools.command.options import (
+    CLOCK_HELP,
     add_explain,
     add_memory,
     add_plot,
@@ -35,6 +36,7 @@ from spaseq.tools.command.options import (
     add_results,
     add_text_form,
     add_times,
+    clock_of,
     command_parser,
     text_form_of,
     times_of,
@@ -43,7 +45,7 @@ from spaseq.tools.command.outputs import opened
 from spaseq.tools.command.process import run_command
 from spaseq.tools.command.table import Table
 
-__all__ = ["Format", "Table", "accounted", "add_demo", "add_explain", "add_memory", "add_plot", "add_query",
-           "add_results", "add_text_form", "add_times", "bounded", "chosen_format", "command_parser",
-           "compiled_query", "note", "opened", "query_file", "query_text", "remarks", "report",
+__all__ = ["CLOCK_HELP", "Format", "Table", "accounted", "add_demo", "add_explain", "add_memory", "add_plot",
+           "add_query", "add_results", "add_text_form", "add_times", "bounded", "chosen_format", "clock_of",
+           "command_parser", "compiled_query", "note", "opened", "query_file", "query_text", "remarks", "report",
            "run_command", "run_main", "text_form_of", "times_of", "warn"]  # fmt: skip

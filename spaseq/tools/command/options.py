@@ -136,6 +136,24 @@ def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default
     results.add_argument("--limit", type=count, metavar="N", help=f"stop after N {what}")
 
 
+CLOCK_HELP: Final = (
+    "with --follow: while nothing comes, time goes on by this machine's clock, so much behind it. An absence is known "
+    "as its window closes; an event that takes longer from its time to here is late"
+)
+
+
+def clock_of(options: argparse.Namespace) -> int | None:
+    """The nanoseconds of --clock; None if it is not given. `OptionError` without --follow."""
+    given = getattr(options, "clock", None)
+    if given is None:
+        return None
+    if not options.follow:
+        raise OptionError("--clock without --follow: the events of files have times of their own", "add --follow")
+    from spaseq.core.events.growing import clock_length
+
+    return clock_length(given)
+
+
 def add_memory(parser: argparse.ArgumentParser) -> None:
     """Adds --memory, for which `counters.memory.told()` is noted behind the run."""
     parser.add_argument("--memory", action="store_true",

@@ -66,15 +66,18 @@ def trades(seed: int, first: int, count: int) -> list[dict[str, Any]]:
             for t in times]  # fmt: skip
 
 
-def test_tuples_as_json_into_a_topic(spark: Any, broker: Broker, tmp_path: Path) -> None:
-    """The broker is killed between two starts of the query, and messages that are no trades are put aside."""
+@pytest.mark.parametrize("turns", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_tuples_as_json_into_a_topic(turns: int, spark: Any, broker: Broker, tmp_path: Path) -> None:
+    """Messages that are no trades are put aside. Before a second start of the query the broker is killed, which is
+    slow."""
+    trades_in, found_in, dead_in = (f"{name}-{turns}" for name in ("trades", "found", "dead"))
     query = ceql.compile(TEXT)
     every: list[dict[str, Any]] = []
     bad = ["{", '{"time": "noon", "type": "BUY"}', '{"type": "BUY"}']
     raw = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", broker.servers)
-        .option("subscribe", "trades")
+        .option("subscribe", trades_in)
         .option("startingOffsets", "earliest")
         .load()
     )
@@ -83,31 +86,31 @@ def test_tuples_as_json_into_a_topic(spark: Any, broker: Broker, tmp_path: Path)
     def run() -> dict[str, int]:
         running = spaseq.spark.start_tuples(
             query, tuples, checkpoint=str(tmp_path / "state"), tasks=2, available_now=True, malformed="drop",
-            events=True, format="kafka", output="found", sink={"kafka.bootstrap.servers": broker.servers},
+            events=True, format="kafka", output=found_in, sink={"kafka.bootstrap.servers": broker.servers},
         )  # fmt: skip
         spaseq.spark.wait(running)
         return spaseq.spark.progress(running)
 
-    make(spark, broker, "found", "dead")
-    for turn in range(2):
+    make(spark, broker, found_in, dead_in)
+    for turn in range(turns):
         part = trades(turn, 100 * turn, 60)
         every += part
         ends = [{"time": 100 * turn + 50, "type": "END", "name": name} for name in "abc"]
         every += ends
         sent = [(row["name"], json.dumps(row)) for row in (*part, *ends)]
-        send(spark, broker, "trades", [*sent[:30], *(("a", text) for text in bad), *sent[30:]])
+        send(spark, broker, trades_in, [*sent[:30], *(("a", text) for text in bad), *sent[30:]])
         told = run()
-        if turn == 0:
+        if turn + 1 < turns:
             broker.kill()
             broker.start()
-    assert told["malformed"] == 2 * len(bad)
-    found = [json.loads(row.value) for row in received(spark, broker, "found").selectExpr("string(value)").collect()]
+    assert told["malformed"] == turns * len(bad)
+    found = [json.loads(row.value) for row in received(spark, broker, found_in).selectExpr("string(value)").collect()]
     names = ("time", "type", "name", "price")
     table = pa.table({name: [row.get(name) for row in every] for name in names})
     expected = [[dict(e) for e in match.events] for match in query.run(table)]
     shown = [[{name: e.get(name) for name in names} for e in row["events"]] for row in found]
     assert sorted(map(str, shown)) == sorted(str([{n: e.get(n) for n in names} for e in m]) for m in expected) != []
-    keys = [row.key for row in received(spark, broker, "found").select("key").collect()]
+    keys = [row.key for row in received(spark, broker, found_in).select("key").collect()]
     assert len(set(map(bytes, keys))) == len(found)
 
     dead = spaseq.spark.dead_letters(raw, schema=FIELDS)
@@ -116,14 +119,14 @@ def test_tuples_as_json_into_a_topic(spark: Any, broker: Broker, tmp_path: Path)
     writing = (
         letters.writeStream.format("kafka")
         .option("kafka.bootstrap.servers", broker.servers)
-        .option("topic", "dead")
+        .option("topic", dead_in)
         .option("checkpointLocation", str(tmp_path / "dead"))
         .trigger(availableNow=True)
         .start()
     )
     assert spaseq.spark.wait(writing)
-    put = [row.value for row in received(spark, broker, "dead").selectExpr("string(value)").collect()]
-    assert sorted(put) == sorted(2 * bad)
+    put = [row.value for row in received(spark, broker, dead_in).selectExpr("string(value)").collect()]
+    assert sorted(put) == sorted(turns * bad)
 
 
 @pytest.mark.slow
