@@ -212,7 +212,7 @@ class _Lowering:
                 none_of = NoneOf(frozenset(a.predicates for a in alternatives))
                 return Part(algebra.Atom(frozenset((none_of,)), frozenset(("#other",))), frozenset())
             case ast.Conjunction((first_child, *rest)):
-                return self.conjunction(first_child, rest, node.span)
+                return self.conjunction(first_child, rest)
         raise InternalError(f"no pattern for {type(node).__name__}")
 
     def rounds(self, node: ast.Repeat) -> Part:
@@ -245,12 +245,10 @@ class _Lowering:
         pattern = algebra.repeat(part.pattern, low, high, node.skip, preference, until)
         return dataclasses.replace(part, pattern=pattern)
 
-    def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula], span: Span) -> Part:
+    def conjunction(self, first: ast.Formula, rest: Iterable[ast.Formula]) -> Part:
         part = self.one_of_several(first)
         for child in rest:
             other = self.one_of_several(child)
-            # The automaton of a conjunction has a state for every pair of states.
-            self.refuse_large((size(part.pattern) + 2) * (size(other.pattern) + 2), "conjunctions", span)
             part = self.joined(algebra.And(part.pattern, other.pattern), part, other)
         return part
 
@@ -606,6 +604,8 @@ class _Lowering:
     def with_rounds(self, part: Part) -> Part:
         """The whole formula under its conditions that read earlier events."""
         pattern = part.pattern
+        if not self.before:
+            return part
         both = [n for n in walk(pattern) if isinstance(n, algebra.And) and skips_till_next(n)]
         for guard, span in self.before.items():
             for node in both:

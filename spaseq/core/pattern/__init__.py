@@ -22,6 +22,7 @@ from spaseq.core.pattern.nodes import (
     Atom,
     Batch,
     Correlate,
+    Excluding,
     Filter,
     Iterate,
     NoneOf,
@@ -33,6 +34,7 @@ from spaseq.core.pattern.nodes import (
     Project,
     Sequence,
     Skip,
+    are_exclusive,
     skips_till_next,
 )
 from spaseq.core.pattern.push_filters import push_filters
@@ -46,6 +48,7 @@ __all__ = [
     "Atom",
     "Batch",
     "Correlate",
+    "Excluding",
     "Filter",
     "Iterate",
     "NoneOf",
@@ -58,6 +61,7 @@ __all__ = [
     "Sequence",
     "Skip",
     "all_shown",
+    "are_exclusive",
     "balance",
     "push_filters",
     "repeat",
