@@ -41,6 +41,7 @@ from spaseq.core.pattern import (
     are_exclusive,
     push_filters,
 )
+from spaseq.core.trees import fold
 
 _PASS = 1 << 30
 """The rank of the loop that passes over an event which nothing else takes, before ranks are numbered."""
@@ -182,7 +183,7 @@ class _Builder:
             case Sequence():
                 return self._sequence(pattern, self.build(pattern.left), self.build(pattern.right))
             case And(left, right):
-                self._expect_products(_least_product(pattern))
+                self._expect_products(_least_products(pattern))
                 return self._both(self.build(left), self.build(right))
             case Iterate():
                 return self._iterate(pattern, self.build(pattern.child))
@@ -430,22 +431,25 @@ class _Builder:
                                  "for all else raise conjunction_transitions, or write fewer parts")  # fmt: skip
 
 
-def _least_product(pattern: And) -> int:
-    """The number of transitions that a conjunction of n parts has at least: n 2ⁿ⁻¹ + 2ⁿ - 2, of at most 50 parts.
+def _least_products(pattern: And) -> int:
+    """The number of transitions that are made for a conjunction at least, with those for conjunctions of some of its
+    parts: n 2ⁿ⁻¹ + 2ⁿ - 2 for n parts (for 50, if they are more).
 
     Behind some of the parts, each other part may start, and any event may be passed over. AND of events of different
     types has no more.
     """
-    parts, todo = 0, [pattern.left, pattern.right]
-    while todo:
-        match todo.pop():
-            case And(left, right):
-                todo += (left, right)
-            case As(child) | Filter(child) | Correlate(child) | Project(child):
-                todo.append(child)
-            case _:
-                parts = min(parts + 1, 50)  # more would be a number that no one can read
-    return parts * 2 ** (parts - 1) + 2**parts - 2
+
+    def count(node: Pattern, below: list[tuple[int, int]]) -> tuple[int, int]:
+        """The parts, and the transitions."""
+        match node:
+            case And():
+                parts = min(below[0][0] + below[1][0], 50)  # more would be a number that no one can read
+                return parts, below[0][1] + below[1][1] + parts * 2 ** (parts - 1) + 2**parts - 2
+            case As() | Filter() | Correlate() | Project():
+                return below[0]
+        return 1, 0
+
+    return fold(pattern, count)[1]
 
 
 def _choose(edge: _Edge, wait: int, preference: Preference) -> _Edge:

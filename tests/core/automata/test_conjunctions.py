@@ -13,7 +13,7 @@ import pytest
 from spaseq.core.automata import CEA, compile_pattern
 from spaseq.core.engine import Evaluator, Settings, Window, compile_program
 from spaseq.core.errors import BudgetExceeded, OptionError
-from spaseq.core.pattern import And, Atom, NoneOf, Optional, Pattern, Predicate, Sequence, Skip, are_exclusive
+from spaseq.core.pattern import And, Atom, NoneOf, Optional, Pattern, Predicate, Sequence, Skip, are_exclusive, repeat
 from tests.core.engine.test_against_oracle import as_list
 from tests.support.engine_patterns import HasType, Less, Rows, random_rows
 
@@ -105,7 +105,7 @@ def test_the_budget_counts_what_is_made() -> None:
     for n in (30, 400):
         with pytest.raises(BudgetExceeded, match="conjunction_transitions"):
             compile_program(parts(n), settings=Settings(conjunction_transitions=1_000_000))
-    long = functools.reduce(lambda left, right: Sequence(left, right, Skip.ANY), [one(HasType("A"), "a")] * 100)
+    long = repeat(one(HasType("A"), "a"), 100, 100)
     with pytest.raises(BudgetExceeded, match="conjunction_transitions"):
         compile_pattern(And(long, long))
     with pytest.raises(OptionError):

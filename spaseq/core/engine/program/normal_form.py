@@ -204,7 +204,7 @@ class _Normal:
                 return self._check_number(self.of(left, frozenset()) + self.of(right, frozenset()))
             case And(left, right):
                 return self._product(left, right, _both)
-            case Sequence(left, right, skip, absent, again, never, watched):
+            case Sequence(left, right, skip, again=again, never=never):
                 if never is not None:
                     raise _refusal("NOT of more than one event")
                 if skip is Skip.NEXT:
