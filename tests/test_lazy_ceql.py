@@ -22,13 +22,15 @@ from spaseq.core.engine.choice.auto import AutoEvaluator
 from spaseq.core.engine.choice.cost import estimate
 from spaseq.core.engine.lazy import LazyEvaluator, plan_of
 from spaseq.core.engine.program.normal_form import Branch
-from spaseq.core.errors import UnsupportedFeature
+from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from spaseq.core.events import EventFeed, EventOptions
+from spaseq.core.trees import walk
 from tests.support import harness, oracle
 from tests.support.snapshots import rewritten
 from tests.support.strategies import (
     NUMERIC,
     CeqlCase,
+    absence_case,
     ceql_case,
     ceql_toml,
     draw_condition,
@@ -207,6 +209,19 @@ def parts_of(branch: Branch) -> Iterator[str]:
             yield "absence in rounds"
 
 
+def test_conditions_of_a_negation_on_later_events() -> None:
+    watched = 0
+    for seed in range(3 * SAMPLE):
+        case = plain(absence_case(random.Random(seed)))
+        try:
+            parts = list(walk(ceql.compile(case.text).pattern))
+        except (UnsupportedFeature, BudgetExceeded):
+            continue
+        assert not difference(case, seed), (seed, case)
+        watched += any(getattr(part, "watched", ()) for part in parts)
+    assert watched > SAMPLE / 2
+
+
 @pytest.mark.random
 @pytest.mark.parametrize("block", range(50))
 def test_full(block: int) -> None:
@@ -253,6 +268,11 @@ NARY = [
     "(A AS x ; B AS y){2,3} FILTER x.a <= y.a",
     "AND(A AS x, A AS y) FILTER x.a < y.b",
     "(A AS x ; NOT B ; C AS y) ; NOT D",
+    "A AS x ; NOT (B AS n FILTER n.a < y.b) ; C AS y ; D",  # [Lazy] Pattern 4
+    "A AS x ; NOT (B AS n FILTER n.a < z.b) ; (C AS y ; D AS z) FILTER x.a <= z.a",
+    "(A AS x ; NOT (B AS n FILTER n.a < y.b AND n.b != x.a) ; C AS y)+ ; D AS z",
+    "A AS x ; NOT (B AS n FILTER n.a < y.b OR n.b = x.a) ; (C AS y OR D AS y)",
+    "AND(A AS x ; NOT (B AS n FILTER n.a <= y.b) ; C AS y, D AS z) FILTER z.a != x.a",
 ]
 
 

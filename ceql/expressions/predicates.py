@@ -27,6 +27,10 @@ class TypeIs:
 
     name: str
 
+    def excludes(self, other: object) -> bool:
+        """True for another type: an event has one (`spaseq.core.pattern.Excluding`)."""
+        return isinstance(other, TypeIs) and other.name != self.name
+
     def evaluate(self, batch: _HasEvents) -> np.ndarray:
         types = batch.events.types
         if types is None:
@@ -42,6 +46,10 @@ class StreamIs:
     """The event came on this stream."""
 
     name: str
+
+    def excludes(self, other: object) -> bool:
+        """True for another stream: an event comes on one."""
+        return isinstance(other, StreamIs) and other.name != self.name
 
     def evaluate(self, batch: _HasEvents) -> np.ndarray:
         events = batch.events

@@ -256,8 +256,6 @@ class _Lowering(Borders):
         part = self.one_of_several(first)
         for child in rest:
             other = self.one_of_several(child)
-            # The automaton of a conjunction has a state for every pair of states.
-            self.refuse_large((size(part.pattern) + 2) * (size(other.pattern) + 2), "conjunctions", node.span)
             part = self.joined(algebra.And(part.pattern, other.pattern), part, other)
         absent = [a for c in node.parts if isinstance(c, ast.Without) for a in self.absent(c, None)]
         if not absent:
@@ -523,6 +521,8 @@ class _Lowering(Borders):
     def with_rounds(self, part: Part) -> Part:
         """The whole formula under its conditions that read earlier events."""
         pattern = part.pattern
+        if not self.before:
+            return part
         both = [n for n in walk(pattern) if isinstance(n, algebra.And) and skips_till_next(n)]
         for guard, span in self.before.items():
             for node in both:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from spaseq.core.pattern import (
-    And,
     As,
     Atom,
     Iterate,
@@ -20,17 +19,9 @@ _Range = tuple[int, float]
 
 
 def size(pattern: Pattern) -> int:
-    """An estimate of the states of a pattern's automaton: one for each atom; for a conjunction, one for each pair."""
-    return fold(pattern, _size)
-
-
-def _size(pattern: Pattern, below: list[int]) -> int:
-    match pattern:
-        case Atom():
-            return 1
-        case And():
-            return (below[0] + 2) * (below[1] + 2)
-    return sum(below)
+    """The number of atoms of a pattern. Its automaton has about as many states, but for conjunctions, which have a
+    budget of their own (`spaseq.core.automata.compile_pattern`)."""
+    return fold(pattern, lambda node, below: 1 if isinstance(node, Atom) else sum(below))
 
 
 def taken(pattern: Pattern, variable: str) -> tuple[int, float]:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ceql.semantics.filters import Test, as_test, conjuncts, leaves, write
-from ceql.semantics.scopes import defined_names, is_between
+from ceql.semantics.scopes import defined_names, is_between, without_border
 from ceql.semantics.selection import column_name
 from ceql.syntax import ast
 from ceql.syntax.printer import print_formula
@@ -108,6 +108,12 @@ class _Steps:
             raise self.refusal("AFTER MATCH", query.after, "a match takes partial matches away")
         if query.limit is not None:
             raise self.refusal("LIMIT", query.limit, "--limit N stops after N matches in all")
+        bordered = without_border(query.where)
+        for node in bordered.before:
+            raise self.refusal("NOT in front of all parts", node)
+        for inner in walk(bordered.formula):
+            if isinstance(inner, ast.Without) and inner.duration is not None:
+                raise self.refusal("NOT … FOR between two parts", inner)
 
     def unwrap(self, node: ast.Formula) -> ast.Formula:
         """The sequence below FILTER and AS, without the NOT at its end; takes note of conditions and names."""
@@ -131,9 +137,7 @@ class _Steps:
         behind: list[tuple[Skip, ast.Formula | None, ast.Formula]] = []
         while True:
             match node:
-                case ast.Sequence(ast.Sequence(left, ast.Without(absent), before), right, skip) if is_between(
-                    before, skip
-                ):
+                case ast.Sequence(ast.Sequence(left, ast.Without(absent)), right, skip) if is_between(node):
                     behind.append((skip, absent, right))
                 case ast.Sequence(left, right, skip):
                     behind.append((skip, None, right))

@@ -68,7 +68,7 @@ class CompiledQuery(compiled.CompiledQuery):
         self.shown: Shown = Shown.of(self.tree)
         self.selected: Selected | None = Selected(self.tree) if self.tree.selection.columns else None
         self.valuations: bool = lists_attributes(self.tree)
-        self.automaton = self.program().cea
+        self.program()  # its errors are those of the query
 
     def program(self, valuations: bool | None = None) -> Program:
         """The automaton with its window and budgets. It reports complex events, or valuations (by default as the query
@@ -173,8 +173,8 @@ class CompiledQuery(compiled.CompiledQuery):
     @property
     def growth(self) -> tuple[str, ...]:
         """The causes, in words, for which the memory of a run grows for ever."""
-        if self.rewritten.unsatisfiable or (self.automaton.states == 1 and not self.lowered.partition):
-            return ()  # no run lives on behind its first event
+        if self.rewritten.unsatisfiable or not (self.program().keeps_runs or self.lowered.partition):
+            return ()
         both = (self.lowered.registers, self.lowered.against_registers)
         guards = [guard for registers in both if registers is not None for guard in registers.guards]
         found = (a for guard in guards for a in attributes_of(guard.condition))

@@ -232,7 +232,7 @@ def identity(query: CompiledQuery) -> Identity:
         "query": print_query(query.tree),
         "settings": f"evaluator={settings.evaluator}, negated_conditions={settings.negated_conditions}, "
         f"forget_keys_after={settings.forget_keys_after}",
-        "automaton": program.cea.describe() + ("" if program.against is None else program.against.cea.describe()),
+        "automaton": program.describe() + ("" if program.against is None else program.against.describe()),
         **query.own.identity(query.functions),
     }
 

@@ -27,7 +27,6 @@ class CompiledQuery:
     """
 
     pattern: Pattern
-    automaton: CEA
     within: str
     own: ClassVar[OwnFunctions]
 
@@ -53,6 +52,12 @@ class CompiledQuery:
     def program(self) -> Program:
         """The automaton with its window and budgets, as the engine runs it."""
         raise NotImplementedError
+
+    @property
+    def automaton(self) -> CEA:
+        """The automaton. Raises `BudgetExceeded` (`conjunction_transitions`) if it is too large and only a lazy
+        evaluator runs the query."""
+        return self.program().cea
 
     @property
     def functions(self) -> tuple[str, ...]:

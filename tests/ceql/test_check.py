@@ -202,7 +202,7 @@ def test_what_grows_too_large_says_how_large() -> None:
             "SELECT * WHERE A{2000}",
             "written out without repetitions this is 2,000 events long, and repeated_events is 1,000",
         ),
-        ("SELECT * WHERE AND(A{40}, A{40})", "written out without conjunctions this is 1,764 events long"),
+        ("SELECT * WHERE AND(A{600}, B){2}", "written out without repetitions this is 1,202 events long"),
     ):
         with pytest.raises(UnsupportedFeature) as caught:
             ceql.compile(text)

@@ -20,6 +20,9 @@ class HasType:
     def evaluate(self, batch: Rows) -> np.ndarray:
         return batch.types == self.name
 
+    def excludes(self, other: object) -> bool:
+        return isinstance(other, HasType) and other.name != self.name
+
 
 @dataclass(frozen=True)
 class Less:

@@ -425,7 +425,7 @@ KINDS = {
     ),
     "absences": _ceql(
         _absence, oracle.evaluate,
-        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
+        frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "alerts", "pushed alerts"}),
     ),
     "totals": _ceql(
         drawn_totals.totals_case, oracle.evaluate,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import assert_never
 
@@ -39,10 +40,11 @@ from spaseq.core.pattern import (
     Project,
     Sequence,
     Skip,
+    are_exclusive,
     balance,
     push_filters,
 )
-from spaseq.core.trees import children
+from spaseq.core.trees import children, fold
 
 _PASS = 1 << 30
 """The rank of the loop that passes over an event which nothing else takes, before ranks are numbered."""
@@ -104,16 +106,20 @@ def compile_pattern(
     negated: int = 8,
     shown: frozenset[str] | None = None,
     first: Predicate | None = None,
+    products: int = 30_000,
 ) -> CEA:
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
     ([CEL] §4). With `valuations`, the label of a transition stands for the variables that take its event; if `shown` is
     given, only for those of them. Valuations that differ in other variables alone are then one. `first` holds of the
-    events that a match may begin with. The size is linear in the pattern, with `strict` three times as large. Raises
-    `BudgetExceeded` (`negated_conditions`) if more than `negated` alternatives under one negation have guards.
+    events that a match may begin with. The size is linear in the pattern, with `strict` three times as large, but for
+    conjunctions: their automata are products.
+
+    Raises `BudgetExceeded` of `negated_conditions` if more than `negated` alternatives under one negation have guards,
+    and of `conjunction_transitions` if conjunctions have more than `products` transitions together.
     """
-    builder = _Builder(negated)
+    builder = _Builder(negated, products)
     part = builder.settle(builder.build(push_filters(pattern)))
     starts = _without_ranks(part.starts)
     if first is not None:
@@ -159,9 +165,10 @@ class _Builder:
     predicates; None if conditions on a run's registers decide that.
     """
 
-    def __init__(self, negated: int) -> None:
+    def __init__(self, negated: int, products: int) -> None:
         self._states = INITIAL
         self._negated = negated
+        self._products, self._made = products, 0
         self._ends: dict[int, frozenset[frozenset[Predicate]] | None] = {}
 
     def _state(self) -> int:
@@ -191,6 +198,7 @@ class _Builder:
             case Sequence():
                 return self._sequence(pattern, self.build(pattern.left), self.build(pattern.right))
             case And(left, right):
+                self._expect_products(_least_products(pattern))
                 return self._both(self.build(left), self.build(right))
             case Iterate():
                 return self._iterate(pattern, self.build(pattern.child))
@@ -444,7 +452,9 @@ class _Builder:
         return _Part(starts, edges, child.empty)
 
     def _both(self, left: _Part, right: _Part) -> _Part:
-        """The product of two automata, whose runs may start and end at different events and may share events."""
+        """The product of two automata, whose runs may start and end at different events and may share events, except
+        events that their predicates exclude. n parts of one event each: 2ⁿ states, and n 2ⁿ⁻¹ edges if the types of
+        their events differ, else up to 3ⁿ."""
         left, right = (_with_few_ranks(self.settle(side)) for side in (left, right))
         ranks = 1 + max((e.rank for e in right.edges), default=0)
         first: tuple[int, int] = (_BEFORE, _BEFORE)
@@ -452,13 +462,19 @@ class _Builder:
         starts: list[_Edge] = []
         edges: list[_Edge] = []
         todo = [first]
+        moves = _side_moves(left), _side_moves(right)
+        exclusive = cache(are_exclusive)
         while todo:
             pair = todo.pop()
-            for a in _side_moves(left, pair[0]):
-                for b in _side_moves(right, pair[1]):
+            for a in moves[0][pair[0]]:
+                for b in moves[1][pair[1]]:
                     target = (a.target, b.target)
                     if target == first:
                         continue  # neither part starts here, and a run begins with the first event of one
+                    if exclusive(a.predicates, b.predicates):
+                        continue
+                    self._made += 1
+                    self._expect_products(0)
                     if target != (_AFTER, _AFTER) and target not in numbers:
                         numbers[target] = self._state()
                         todo.append(target)
@@ -477,6 +493,34 @@ class _Builder:
             edges += side.edges
         empty = left.empty if right.empty is not None else None
         return _Part(tuple(starts), tuple(edges), empty)
+
+    def _expect_products(self, more: int) -> None:
+        """Raises `BudgetExceeded` if the conjunctions have too many transitions with so many `more`."""
+        if self._made + more > self._products:
+            raise BudgetExceeded("conjunction_transitions", self._products, self._made + more, "transitions of AND",
+                                 "evaluators 'auto' and 'chain' list the matches of SELECT ALL without an automaton; "
+                                 "for all else raise conjunction_transitions, or write fewer parts")  # fmt: skip
+
+
+def _least_products(pattern: And) -> int:
+    """The number of transitions that are made for a conjunction at least, with those for conjunctions of some of its
+    parts: n 2ⁿ⁻¹ + 2ⁿ - 2 for n parts (for 50, if they are more).
+
+    Behind some of the parts, each other part may start, and any event may be passed over. AND of events of different
+    types has no more.
+    """
+
+    def count(node: Pattern, below: list[tuple[int, int]]) -> tuple[int, int]:
+        """The parts, and the transitions."""
+        match node:
+            case And():
+                parts = min(below[0][0] + below[1][0], 50)  # more would be a number that no one can read
+                return parts, below[0][1] + below[1][1] + parts * 2 ** (parts - 1) + 2**parts - 2
+            case As() | Filter() | Correlate() | Project():
+                return below[0]
+        return 1, 0
+
+    return fold(pattern, count)[1]
 
 
 def _split(border: Border) -> tuple[list[Atom], list[Pattern]]:
@@ -537,14 +581,13 @@ _BEFORE, _AFTER = -2, -3
 """The state of a side of a conjunction that has not started, and of one that has ended."""
 
 
-def _side_moves(part: _Part, state: int) -> list[_Edge]:
-    """The edges of one side of a conjunction in `state`; if it has not started or has ended, it may pass over any
+def _side_moves(part: _Part) -> dict[int, list[_Edge]]:
+    """The edges of one side of a conjunction by their state; if it has not started or has ended, it may pass over any
     event."""
-    idle = [_Edge(frozenset(), frozenset(), state)] if state in (_BEFORE, _AFTER) else []
-    if state == _AFTER:
-        return idle
-    edges = part.starts if state == _BEFORE else [e for e in part.edges if e.source == state]
-    return idle + [replace(e, target=_AFTER) if e.target == ACCEPT else e for e in edges]
+    moves = {state: [_Edge(frozenset(), frozenset(), state)] for state in (_BEFORE, _AFTER)}
+    for state, e in (*((_BEFORE, e) for e in part.starts), *((e.source, e) for e in part.edges)):
+        moves.setdefault(state, []).append(replace(e, target=_AFTER) if e.target == ACCEPT else e)
+    return moves
 
 
 def _loops(skip: Skip, absent: tuple[Atom, ...], watched: tuple[Atom, ...], limit: int) -> list[_Edge]:
@@ -626,9 +669,12 @@ def _merge_alike(transitions: list[Transition]) -> list[Transition]:
 def _in_order_of_reach(transitions: list[Transition]) -> list[Transition]:
     """The same automaton with its states numbered breadth first, so that people can follow it."""
     numbers, todo = {ACCEPT: ACCEPT, INITIAL: INITIAL}, [INITIAL]
+    targets: dict[int, list[int]] = {}
+    for t in transitions:
+        targets.setdefault(t.source, []).append(t.target)
     for state in todo:
-        for t in transitions:
-            if t.source == state and t.target not in numbers:
-                numbers[t.target] = len(numbers) - 1
-                todo.append(t.target)
+        for target in targets.get(state, ()):
+            if target not in numbers:
+                numbers[target] = len(numbers) - 1
+                todo.append(target)
     return [replace(t, source=numbers[t.source], target=numbers[t.target]) for t in transitions]

@@ -23,7 +23,7 @@ def open_evaluator(program: Program, state: dict[str, Any] | None = None) -> Any
         from spaseq.core.engine.runs.evaluator import Evaluator
 
         return Evaluator(program) if state is None else Evaluator.restore(program, state)
-    if program.settings.evaluator == "auto":
+    if program.evaluator == "auto":
         from spaseq.core.engine.choice.auto import AutoEvaluator
 
         return AutoEvaluator(program) if state is None else AutoEvaluator.restore(program, state)
@@ -31,7 +31,7 @@ def open_evaluator(program: Program, state: dict[str, Any] | None = None) -> Any
 
     if state is not None:
         return LazyEvaluator.restore(program, plan, state)
-    return LazyEvaluator(program, plan, tree=program.settings.evaluator == "tree")
+    return LazyEvaluator(program, plan, tree=program.evaluator == "tree")
 
 
 def explain_evaluator(evaluator: AnyEvaluator) -> str:
@@ -40,7 +40,6 @@ def explain_evaluator(evaluator: AnyEvaluator) -> str:
     if explain is not None:
         return str(explain())
     program = evaluator.program
-    why = f" ({program.lazy})" if isinstance(program.lazy, str) else ""
-    name = "compact" if why or not isinstance(program.lazy, LazyPlan) else program.settings.evaluator
+    why = f" ({program.why})" if program.why else ""
     counts = [f"  {key}: {value:,}" for key, value in evaluator.statistics.items()]
-    return "\n".join([f"evaluator: {name}{why}", *counts])
+    return "\n".join([f"evaluator: {program.evaluator}{why}", *counts])

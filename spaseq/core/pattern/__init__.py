@@ -26,6 +26,7 @@ from spaseq.core.pattern.nodes import (
     Batch,
     Bordered,
     Correlate,
+    Excluding,
     Filter,
     Iterate,
     NoneOf,
@@ -37,6 +38,7 @@ from spaseq.core.pattern.nodes import (
     Project,
     Sequence,
     Skip,
+    are_exclusive,
     skips_till_next,
 )
 from spaseq.core.pattern.push_filters import push_filters
@@ -54,6 +56,7 @@ __all__ = [
     "Bordered",
     "Borders",
     "Correlate",
+    "Excluding",
     "Filter",
     "Iterate",
     "NoneOf",
@@ -66,6 +69,7 @@ __all__ = [
     "Sequence",
     "Skip",
     "all_shown",
+    "are_exclusive",
     "balance",
     "borders",
     "push_filters",

@@ -13,7 +13,7 @@ Conditions are opaque here and given by the front end:
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,12 +43,35 @@ class Batch(Protocol):
 
 
 class Predicate(Protocol):
-    """A condition on a single event. Hashable; equal predicates must have the same meaning, they are evaluated once."""
+    """A condition on a single event. Hashable; equal predicates must have the same meaning, they are evaluated once.
+
+    It may also say which others it excludes (`Excluding`).
+    """
 
     def evaluate(self, batch: Any) -> np.ndarray:
         """The truth of the predicate for each event of `batch`: bool (n,), False for NULL."""
 
     def __hash__(self) -> int: ...
+
+
+class Excluding(Protocol):
+    """A predicate that knows some of those which no event satisfies together with it."""
+
+    def excludes(self, other: Any) -> bool:
+        """True if no event can satisfy both this predicate and `other`; False if that is unknown. Says the same of two
+        predicates whichever is asked, or only one of them knows."""
+
+
+def are_exclusive(first: Iterable[Predicate], second: Iterable[Predicate]) -> bool:
+    """True if no event satisfies all of `first` and all of `second`, as far as one predicate of each says so
+    (`Excluding`). O(len(first) len(second))."""
+    others = tuple(second)
+    return any(_excludes(one, other) or _excludes(other, one) for one in first for other in others)
+
+
+def _excludes(one: Predicate, other: Predicate) -> bool:
+    excludes: Callable[[Any], bool] | None = getattr(one, "excludes", None)  # isinstance of a protocol is slow
+    return excludes is not None and excludes(other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +85,10 @@ class NoneOf:
     def __str__(self) -> str:
         shown = sorted(" & ".join(sorted(map(str, a))) or "true" for a in self.alternatives)
         return f"none of ({'; '.join(shown)})"
+
+    def excludes(self, other: Any) -> bool:
+        """True for a predicate that is one of the alternatives by itself (`Excluding`)."""
+        return frozenset((other,)) in self.alternatives
 
     def evaluate(self, batch: Any) -> np.ndarray:
         """The truth of the predicate for each event of `batch`: bool (n,)."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from spaseq.core import compiled
+from spaseq.core.automata import CEA
 from spaseq.core.engine import Choice, Program, Window, compile_program
 from spaseq.core.errors import EventError, QuerySemanticsError, named_query
 from spaseq.core.events.time import parse_time
@@ -53,7 +54,11 @@ class CompiledQuery(compiled.CompiledQuery):
         within = self.checked.tree.within
         self.within = "" if within is None or within.by_events else print_within(within)
         self._program = self.program()
-        self.automaton = self._program.cea
+
+    @property
+    def automaton(self) -> CEA:
+        """The automaton of the query, compiled once."""
+        return self._program.cea
 
     def _check_start(self) -> None:
         within = self.checked.tree.within

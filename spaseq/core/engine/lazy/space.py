@@ -300,7 +300,7 @@ class Space:
                 choices = [self._sources(some, leaves, since) for _, leaves in alternative.test.variables]
                 for choice in itertools.product(*choices):
                     self._narrow(matched, alternative.test, choice, alternative.mark, strays)
-                ok[rows[matched]] = False
+                ok[rows[~matched if alternative.clears else matched]] = False
         return ok
 
     def _whole(self, partial: Partial, test: Test, since: int) -> np.ndarray:

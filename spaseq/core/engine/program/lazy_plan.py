@@ -21,6 +21,12 @@ class LazyPlan:
     strict: bool
     guarded: bool
 
+    def describe(self) -> str:
+        """The leaves of each branch, a line each, as text that is the same in every process."""
+        leaves = ((n, leaf) for n, branch in enumerate(self.branches, 1) for leaf in branch.all_leaves())
+        return "\n".join(f"branch {n}, event {leaf.number}: {' & '.join(sorted(map(str, leaf.predicates))) or 'any'}"
+                         for n, leaf in leaves)  # fmt: skip
+
 
 def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -> LazyPlan:
     """The plan of a pattern. Raises `UnsupportedFeature`, with its name, if lazy evaluation cannot give its matches."""
@@ -43,10 +49,11 @@ def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -
 
 def planned(
     evaluator: str, pattern: Pattern, *, strict: bool, choice: Choice, registers: Any, valuations: bool,
-    timed: bool = False,
+    timed: bool = False, alone: bool = False,
 ) -> LazyPlan | str | None:  # fmt: skip
     """The plan for `Settings.evaluator`: None for the compact structure; a plan; or, for "auto", the reason why there
-    is none. `timed`: something must not come for a time of its own.
+    is none. `timed`: something must not come for a time of its own. `alone`: True if only a lazy evaluator can run the
+    pattern.
 
     Raises `UnsupportedFeature` if "chain" or "tree" is required and impossible.
     """
@@ -70,7 +77,7 @@ def planned(
         if evaluator == "auto":
             return error.problem
         raise
-    if evaluator == "auto" and not plan.guarded:
+    if evaluator == "auto" and not plan.guarded and not alone:
         return "without conditions over several events, runs share the compact structure, which nothing beats"
     return plan
 

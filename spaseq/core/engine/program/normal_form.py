@@ -76,11 +76,15 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One kind of event that must not come: `predicates` hold, and `test`, in which it is `mark`, for all choices."""
+    """One kind of event that must not come: `predicates` hold, and `test`, in which it is `mark`, for all choices.
+
+    With `clears`, the test says the opposite: an event for which it holds for all choices may come ([Lazy] Pattern 4).
+    """
 
     predicates: frozenset[Predicate]
     mark: str
     test: Test | None
+    clears: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,16 +205,14 @@ class _Normal:
                 return self._check_number(self.of(left, frozenset()) + self.of(right, frozenset()))
             case And(left, right):
                 return self._product(left, right, _both)
-            case Sequence(left, right, skip, absent, again, never, watched):
+            case Sequence(left, right, skip, again=again, never=never):
                 if never is not None:
                     raise _refusal("NOT of more than one event")
-                if watched:
-                    raise _refusal("NOT with conditions on later events")
                 if skip is Skip.NEXT:
                     raise _refusal("skip-till-next (CEQL's '->', SPAseq's ';')")
                 if again is not None:
                     raise _refusal("rounds that free variables (SPAseq's '{l,m}')")
-                return self._product(left, right, lambda a, b: self._join(a, b, skip, absent, around))
+                return self._product(left, right, lambda a, b: self._join(a, b, pattern, around))
             case Bordered():
                 raise _refusal("NOT at the border of a part, or in AND")
             case Optional():
@@ -252,29 +254,33 @@ class _Normal:
             found.append(branch if test is None else dataclasses.replace(branch, tests=(*branch.tests, test)))
         return found
 
-    def _join(
-        self, left: Branch, right: Branch, skip: Skip, absent: tuple[Atom, ...], around: frozenset[Hashable]
-    ) -> Branch:
+    def _join(self, left: Branch, right: Branch, node: Sequence, around: frozenset[Hashable]) -> Branch:
         both = _both(left, right)
         before = both.before | frozenset(itertools.product(left.nodes, right.nodes))
         adjacent, absences = both.adjacent, both.absences
-        if skip is Skip.NONE:
+        if node.skip is Skip.NONE:
             adjacent += (Adjacent(left.last, right.first),)
-        elif absent:
-            alternatives = tuple(self._alternative(atom, left, around) for atom in absent)
-            absences += (Absence(left.last, right.first, alternatives),)
+        else:
+            found = [self._alternative(atom, left, around) for atom in node.absent]
+            watched = (self._alternative(atom, both, around, clears=True) for atom in node.watched)
+            found += [a for a in watched if a.test is not None]  # one of its variables is empty: any event may come
+            if found:
+                absences += (Absence(left.last, right.first, tuple(found)),)
         return dataclasses.replace(both, before=before, adjacent=adjacent, absences=absences)
 
-    def _alternative(self, atom: Atom, left: Branch, around: frozenset[Hashable]) -> Alternative:
+    def _alternative(
+        self, atom: Atom, branch: Branch, around: frozenset[Hashable], clears: bool = False
+    ) -> Alternative:
+        """The alternative of an atom, whose guard is on events of `branch`."""
         if atom.guard is None:
             return Alternative(atom.predicates, "", None)
         if atom.guard not in around or self._kind_of(atom.guard) != "tuples" or len(atom.variables) != 1:
             raise _refusal(f"this condition of what must be absent: {atom.guard}")
         (mark,) = atom.variables
-        known = frozenset(v for leaf in left.all_leaves() for v in leaf.variables)
+        known = frozenset(v for leaf in branch.all_leaves() for v in leaf.variables)
         over = frozenset(v for v in self._variables_of(atom.guard) if v != mark)
-        test = _test(left, over & known, atom.guard, "tuples") if over <= known else None
-        return Alternative(atom.predicates, mark, test)  # no test: one of its variables is empty
+        test = _test(branch, over & known, atom.guard, "tuples") if over <= known else None
+        return Alternative(atom.predicates, mark, test, clears)  # no test: one of its variables is empty
 
     def _variables_of(self, guard: Hashable) -> frozenset[str]:
         return getattr(guard, "variables")  # noqa: B009 - a guard of kind "tuples" has them

@@ -12,16 +12,20 @@ from spaseq.core.engine.program.register_ops import MOST, Codes
 from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.simpler import cheaper_choice
 from spaseq.core.engine.program.window import Window
-from spaseq.core.errors import InternalError
+from spaseq.core.errors import BudgetExceeded, InternalError, UnsupportedFeature
 from spaseq.core.pattern import Pattern
 from spaseq.core.watch import memory_of_machine
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An automaton with its window, the meaning of its guards, and budgets. Never changes; pickles if its parts do."""
+    """An automaton with its window, the meaning of its guards, and budgets. Never changes; pickles if its parts do.
 
-    cea: CEA
+    `automaton` is the error instead if the automaton is too large (`conjunction_transitions`). Then `lazy` is a plan,
+    which needs none.
+    """
+
+    automaton: CEA | BudgetExceeded
     window: Window
     choice: Choice
     registers: Registers | None
@@ -35,6 +39,40 @@ class Program:
     """The selection that `choice` stands for and the reason for it, if it is not the one that was asked for."""
     hides_labels: bool = False
     """True if the automaton's labels only tell the events of the variable of `Choice.after`: matches have none."""
+
+    @property
+    def cea(self) -> CEA:
+        """The automaton. Raises `BudgetExceeded` if it is too large to be built."""
+        if isinstance(self.automaton, BudgetExceeded):
+            raise self.automaton.with_traceback(None)
+        return self.automaton
+
+    @property
+    def evaluator(self) -> str:
+        """The evaluator that the settings ask for; "compact" for "auto" if there is no plan, and "chain" if there is no
+        automaton."""
+        if not isinstance(self.lazy, LazyPlan):
+            return "compact"
+        no_choice = self.settings.evaluator == "auto" and not isinstance(self.automaton, CEA)
+        return "chain" if no_choice else self.settings.evaluator
+
+    @property
+    def why(self) -> str:
+        """The reason for which "auto" does not choose between the evaluators; empty if it does, or is not asked."""
+        if isinstance(self.lazy, str):
+            return self.lazy
+        chosen = self.settings.evaluator == "auto" and self.evaluator == "chain"
+        return f"no automaton: {str(self.automaton).splitlines()[0]}" if chosen else ""
+
+    @property
+    def keeps_runs(self) -> bool:
+        """True if runs live on behind their first event."""
+        return not isinstance(self.automaton, CEA) or self.automaton.states > 1
+
+    def describe(self) -> str:
+        """The automaton as text, or the plan of the lazy evaluators if there is no automaton."""
+        return self.cea.describe() if not isinstance(self.lazy, LazyPlan) or isinstance(self.automaton, CEA) else (
+            self.lazy.describe())  # fmt: skip
 
     @property
     def ends_by_key(self) -> bool:
@@ -55,11 +93,13 @@ class Program:
     @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
         """The sets of variables that `MatchBatch.labels` number; None if matches are not valuations."""
-        return None if self.hides_labels else self.cea.labels
+        return None if self.hides_labels or not isinstance(self.automaton, CEA) else self.automaton.labels
 
     def explain(self, per_second: int | None = None) -> str:
         """The automaton and how it is run, as text. `per_second`: how many units of the window's size a second has."""
-        if self.cea.has_registers and codes_of(self) is not None:
+        if not isinstance(self.automaton, CEA):
+            how = "lazy: rare events first, frequent ones from a buffer"
+        elif self.cea.has_registers and codes_of(self) is not None:
             how = "registers: conditions are tests of codes, and the kernel moves (states, codes held)"
         elif self.cea.has_registers:
             how = "registers: the structure hangs off sets of (state, register row), worked out event by event"
@@ -81,11 +121,10 @@ class Program:
         if self.choice.limit is not None:
             chosen.append(f"limit: {self.choice.limit} per event")
         if self.lazy is not None:
-            reason = f" ({self.lazy})" if isinstance(self.lazy, str) else ""
-            chosen.append(f"evaluator: {'compact' if reason else self.settings.evaluator}{reason}")
+            chosen.append(f"evaluator: {self.evaluator}" + (f" ({self.why})" if self.why else ""))
         arena, output = self.settings.arena_bytes, self.settings.output_bytes
         budgets = f"budgets: arena_bytes {arena:,}, output_bytes {output:,}, of {memory_of_machine():,} bytes of memory"
-        automaton = self.cea.describe(say_action)
+        automaton = self.cea.describe(say_action) if isinstance(self.automaton, CEA) else self.describe()
         return "\n".join([automaton, f"window: {window}", *chosen, f"evaluation: {how}", budgets])
 
 
@@ -171,14 +210,36 @@ def compile_program(
     hides_labels = choice.after is not None and choice.after.on_variable and not valuations
     if hides_labels and choice.after is not None:
         shown = frozenset((choice.after.variable,))
-    cea = compile_pattern(
-        pattern, strict=strict, valuations=valuations or hides_labels, negated=settings.negated_conditions, shown=shown,
-        first=around.quiet,
-    )  # fmt: skip
-    lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
-                   valuations=valuations, timed=around.is_timed)  # fmt: skip
+    try:
+        automaton: CEA | BudgetExceeded = compile_pattern(
+            pattern, strict=strict, valuations=valuations or hides_labels, negated=settings.negated_conditions,
+            shown=shown, first=around.quiet, products=settings.conjunction_transitions,
+        )  # fmt: skip
+    except BudgetExceeded as error:
+        if error.setting != "conjunction_transitions":
+            raise
+        automaton = error
+    try:
+        lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
+                       valuations=valuations, timed=around.is_timed,
+                       alone=not isinstance(automaton, CEA))  # fmt: skip
+    except UnsupportedFeature as refused:
+        if isinstance(automaton, CEA):
+            raise
+        lazy = refused.problem
     if against is not None and settings.evaluator == "auto":
         lazy = "what must not come at the end has conditions on what came before"
-    choice = simplify(choice, cea)
-    choice, asked = cheaper_choice(cea, choice)
-    return Program(cea, window, choice, registers, settings, around, lazy, against, asked, hides_labels)
+    asked = ""
+    if isinstance(automaton, CEA):
+        choice, asked = cheaper_choice(automaton, simplify(choice, automaton))
+    elif not isinstance(lazy, LazyPlan):
+        raise _with_reason(automaton, lazy) from None
+    return Program(automaton, window, choice, registers, settings, around, lazy, against, asked, hides_labels)
+
+
+def _with_reason(error: BudgetExceeded, reason: str | None) -> BudgetExceeded:
+    """The error with the reason for which no lazy evaluator takes the pattern instead, if one was asked for."""
+    if reason is None:
+        return error
+    hint = f"{reason}; raise {error.setting}, or write fewer parts"
+    return BudgetExceeded(error.setting, error.limit, error.used, error.unit, hint)

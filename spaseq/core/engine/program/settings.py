@@ -147,6 +147,9 @@ class Settings:
     and these multiply."""
     repeated_events: int = 1_000
     """The number of events that a pattern may have once bounded repetition is written out."""
+    conjunction_transitions: int = 30_000
+    """Transitions that are made for the conjunctions of a pattern. AND of n parts of one event each makes about n 2^n
+    if the types of their events differ, else up to 3^n and half as many again. Lazy evaluators need none."""
     filter_alternatives: int = 256
     """Alternatives that the ORs of a FILTER may stand for: each is a part of the automaton."""
     rewrite_size: int = 2_000
