@@ -17,7 +17,7 @@ Modules:
 from __future__ import annotations
 
 from spaseq.core.pattern.balanced import balance
-from spaseq.core.pattern.borders import Border, Borders, borders
+from spaseq.core.pattern.borders import Border, Borders, KnownBorders, borders
 from spaseq.core.pattern.nodes import (
     Absent,
     And,
@@ -56,6 +56,7 @@ __all__ = [
     "Correlate",
     "Filter",
     "Iterate",
+    "KnownBorders",
     "NoneOf",
     "Optional",
     "Or",
