@@ -37,6 +37,7 @@ class Absences:
         self.places: dict[Absent, Span] = {}
         self.owed: dict[Absent, Alternative] = {}
         self.decided: set[Absent] = set()  # those of which a sequence has the conditions
+        self._known: algebra.KnownBorders = {}
 
     def unsupported(self, what: str, span: Span, hint: str = "") -> UnsupportedFeature:
         return UnsupportedFeature(
@@ -209,7 +210,7 @@ class Absences:
         has no clear meaning."""
         if not self.places:
             return []
-        behind, before = algebra.borders(first.pattern).behind, algebra.borders(second.pattern).before
+        behind, before = self.borders(first.pattern).behind, self.borders(second.pattern).before
         found = self.in_order(frozenset[Absent]().union(*behind, *before))
         for absent in found:
             if absent.skip not in (None, skip):
@@ -223,6 +224,10 @@ class Absences:
                     "NOT in some of the alternatives of a step joined by ->", self.places[absent], "join it by ;"
                 )
         return [absent for absent in found if absent in self.owed]
+
+    def borders(self, pattern: Pattern) -> algebra.Borders:
+        """The borders of a part of the query, each computed once."""
+        return algebra.borders(pattern, self._known)
 
     def in_order(self, absences: Iterable[Absent]) -> list[Absent]:
         """The NOTs in the order of the text."""

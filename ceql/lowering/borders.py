@@ -30,7 +30,7 @@ class Borders(Absences):
         None if all may. `ending`: the NOT at the end."""
         if not self.places:
             return None, None
-        found = algebra.borders(part.pattern)
+        found = self.borders(part.pattern)
         before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
         if before:
             self.refuse_choice("NOT at the start", self.places[before[0]], query, _IN_FRONT)

@@ -266,7 +266,7 @@ class _Lowering(Borders):
 
     def one_of_several(self, child: ast.Formula) -> Part:
         part = self.formula(child)
-        found = algebra.borders(part.pattern)
+        found = self.borders(part.pattern)
         for absent in frozenset[algebra.Absent]().union(*found.before, *found.behind):
             hint = "as a part of the AND, NOT says that nothing of it comes before, between or behind: AND(A, NOT B, C)"
             raise self.unsupported("NOT at the border of a part of AND", self.places[absent], hint)
@@ -395,7 +395,7 @@ class _Lowering(Borders):
             raise self.unsupported("NOT of a NOT", node.span, "(NOT B) AS n is one event, not a B")
         part = self.formula(node)
         for absent in self.in_order(
-            frozenset[Absent]().union(*algebra.borders(part.pattern).before, *algebra.borders(part.pattern).behind)
+            frozenset[Absent]().union(*self.borders(part.pattern).before, *self.borders(part.pattern).behind)
         ):
             raise self.unsupported("NOT at the border of what must not come", self.places[absent])
         if part.pending or any(getattr(inner, "guard", None) is not None for inner in walk(part.pattern)):

@@ -17,7 +17,7 @@ Modules:
 from __future__ import annotations
 
 from spaseq.core.pattern.balanced import balance
-from spaseq.core.pattern.borders import Border, Borders, borders
+from spaseq.core.pattern.borders import Border, Borders, KnownBorders, borders
 from spaseq.core.pattern.nodes import (
     Absent,
     And,
@@ -59,6 +59,7 @@ __all__ = [
     "Excluding",
     "Filter",
     "Iterate",
+    "KnownBorders",
     "NoneOf",
     "Optional",
     "Or",

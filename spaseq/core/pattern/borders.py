@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spaseq.core.pattern.nodes import Absent, And, Atom, Bordered, Optional, Or, Pattern, Sequence
-from spaseq.core.trees import fold
+from spaseq.core.trees import children, fold
 
 Border = frozenset[Absent]
 """All that must not come at one border of a match."""
@@ -23,9 +23,23 @@ class Borders:
     empty: bool = False
 
 
-def borders(pattern: Pattern) -> Borders:
-    """The borders of a pattern's matches, several if its alternatives differ. O(size of the pattern * borders)."""
-    return fold(pattern, _borders)
+KnownBorders = dict[int, tuple[Pattern, Borders]]
+"""Nodes, which stay alive, by their `id`, with their borders."""
+
+
+def borders(pattern: Pattern, known: KnownBorders | None = None) -> Borders:
+    """The borders of a pattern's matches, several if its alternatives differ. O(size of the pattern * borders).
+
+    `known` is for calls about patterns with parts in common: each adds its nodes, and looks at no node twice.
+    """
+    found: KnownBorders = {} if known is None else known
+
+    def combine(node: Pattern, below: list[Borders]) -> Borders:
+        if id(node) not in found:
+            found[id(node)] = node, _borders(node, below)
+        return found[id(node)][1]
+
+    return fold(pattern, combine, lambda node: () if id(node) in found else children(node))
 
 
 def _borders(node: Pattern, below: list[Borders]) -> Borders:
