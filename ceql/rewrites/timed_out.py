@@ -5,6 +5,9 @@ event behind it, inside its window. That is the query `φ₁ ; … ; φₖ ; NOT
 with the conditions that are on this event and the k parts before it. A NOT between both parts is in β too, since its
 event ends the partial match. Behind `:` any event is β: it either goes on with the match or ends it.
 
+In `A -> B->+ -> C` a run waits for another B and for C, and C ends its rounds. So the step of C is
+`A -> B->+ UNTIL C -> NOT (B OR C)`.
+
 A condition is on the first k parts if all of its variables are there. Other conditions are not decided yet, and left
 out. A step whose next part may be empty is left out: the step behind it has its partial matches.
 
@@ -27,7 +30,7 @@ from ceql.syntax import ast
 from ceql.syntax.printer import print_formula
 from ceql.syntax.walk import is_plain, variables_of
 from spaseq.core.errors import UnsupportedFeature
-from spaseq.core.pattern import Skip
+from spaseq.core.pattern import Preference, Skip
 from spaseq.core.trees import walk
 
 _STEPS: Final = 64
@@ -177,10 +180,10 @@ class _Steps:
         defined = [defined_names(part.formula) for part in self.parts]
         for number, part in enumerate(self.parts):
             known = frozenset[str]().union(*defined[: number + 1], (name.text for name in self.names))
-            for node in (n for n in walk(part.formula) if isinstance(n, ast.Filter)):
-                if not all(_variables(test) <= known for test in conjuncts(as_test(node.condition))):
+            for test in _tests_in(part.formula):
+                if not _variables(test) <= known:
                     hint = "write this condition in a FILTER around the whole formula"
-                    raise self.refusal("a condition in a part on a later one", node.condition, hint)
+                    raise self.refusal("a condition in a part on a later one", next(leaves(test)).condition, hint)
         several = {v for a, one in enumerate(defined) for v in one if any(v in two for two in defined[a + 1 :])}
         several |= {name.text for name in self.names}
         for test in self.tests:
@@ -193,12 +196,18 @@ class _Steps:
     def step(self, k: int) -> Step:
         """Step `k`, at which the first k parts are there."""
         waited, last = self.parts[k], self.parts[k - 1].formula
-        self.refuse_choice(k)
-        before: ast.Formula = functools.reduce(_join, self.parts[1:k], self.parts[0].formula)
+        loop = self.loop_that_chooses(k)
+        parts = [part.formula for part in self.parts[:k]]
+        here = frozenset[str]().union(*map(defined_names, parts), (name.text for name in self.names))
+        event = self.ending(waited, here)
+        if loop is not None:
+            parts[-1] = self.until(last, loop, event)
+            event = ast.Either(self.with_conditions(self.first(last), last, here), event)
+        first, *rest = (dataclasses.replace(self.parts[i], formula=parts[i]) for i in range(k))
+        before: ast.Formula = functools.reduce(_join, rest, first.formula)
         for name in self.names:
             before = ast.As(before, name, span=last.span)
-        here = defined_names(before)
-        ending = ast.Without(self.ending(waited, here), span=waited.formula.span)
+        ending = ast.Without(event, span=waited.formula.span)
         where: ast.Formula = ast.Sequence(before, ending, Skip.NEXT if waited.skip is Skip.NEXT else Skip.ANY)
         for test in self.tests:
             if _variables(test) <= here:
@@ -208,28 +217,58 @@ class _Steps:
             dataclasses.replace(self.query, selection=_selection(self.query.selection, here), where=where),
         )
 
-    def refuse_choice(self, k: int) -> None:
-        """Refuse a part before the step at which runs choose between a round and what follows."""
-        last = self.parts[k - 1]
-        hint = "join it by ;, or name its rounds"
-        for node in walk(last.formula):
-            if isinstance(node, ast.Repeat) and node.skip is Skip.NEXT and node.high != 1:
-                raise self.refusal("a repetition by -> with a part behind it", node, hint)
-        if _may_be_empty(last.formula) and Skip.NEXT in (last.skip, self.parts[k].skip):
+    def loop_that_chooses(self, k: int) -> ast.Repeat | None:
+        """The repetition before the step at which runs choose between a round and what follows, as `B->+ -> C`; None if
+        there is none. Refuses one that has no query: it is without a bound, and joined to one event by `->`."""
+        last, waited = self.parts[k - 1], self.parts[k]
+        hint = "φ->+ -> ψ has steps; others are joined by ;"
+        if _may_be_empty(last.formula) and Skip.NEXT in (last.skip, waited.skip):
             raise self.refusal("a part beside -> that may be empty", last.formula, hint)
+        loops = [node for node in walk(last.formula) if isinstance(node, ast.Repeat)]
+        loop = next((node for node in loops if node.skip is Skip.NEXT and node.high != 1), None)
+        if loop is None:
+            return None
+        inner = last.formula
+        while isinstance(inner, ast.As):
+            inner = inner.child
+        plain = loop is inner and len(loops) == 1 and loop.high is None and loop.until is None
+        if not plain or waited.skip is not Skip.NEXT or waited.absent is not None or loop.preference is Preference.EACH:
+            raise self.refusal("such a repetition by -> with a part behind it", loop, hint)
+        own = defined_names(last.formula)
+        for test in (*self.tests, *_tests_in(last.formula)):
+            if not _is_plain(test) and _variables(test) & own:
+                what = "a repetition by -> under a condition on its rounds, with a part behind it"
+                raise self.refusal(what, next(leaves(test)).condition, hint)
+        return loop
+
+    def until(self, part: ast.Formula, loop: ast.Repeat, event: ast.Formula) -> ast.Formula:
+        """The part with a repetition that ends, as a run's does, with the event that goes on with what follows. Both
+        are events of different types: UNTIL excludes its events from the first round, too."""
+        kinds = [{node.name for node in walk(side) if isinstance(node, ast.EventType)} for side in (loop.child, event)]
+        if kinds[0] & kinds[1] or ast.EVERY in kinds[0] | kinds[1]:
+            what = "a repetition by -> of events that may be those of the part behind it"
+            raise self.refusal(what, loop, "they need different types")
+        own = defined_names(event)
+        for test in _tests_in(event):
+            if not _variables(test) <= own:
+                what = "a repetition by -> before a part with a condition on other parts"
+                raise self.refusal(what, next(leaves(test)).condition)
+
+        names: list[ast.As] = []
+        while isinstance(part, ast.As):
+            names.append(part)
+            part = part.child
+        ended: ast.Formula = dataclasses.replace(loop, until=ast.Without(event))
+        for name in reversed(names):
+            ended = dataclasses.replace(name, child=ended)
+        return ended
 
     def ending(self, waited: _Part, before: frozenset[str]) -> ast.Formula:
         """The event that ends a partial match's waiting: one that its next part could begin with, or of the NOT."""
         if waited.skip is Skip.NONE:
             return ast.EventType(ast.EVERY, every=True)
-        event: ast.Formula = self.first(waited.formula)
-        for name in self.names:
-            event = ast.As(event, name)
+        event = self.with_conditions(self.first(waited.formula), waited.formula, before)
         own = defined_names(event)
-        for test in self.tests:
-            variables = _variables(test)
-            if variables & own and variables <= before | own and self.is_decided(test, waited.formula):
-                event = ast.Filter(event, write(test))
         if waited.absent is None:
             return event
         later = own - defined_names(waited.absent) - before
@@ -239,6 +278,17 @@ class _Steps:
             if isinstance(node, ast.Filter) and set(variables_of(node.condition)) & later:
                 raise self.refusal("a NOT with a condition on the part behind it", node.condition)
         return ast.Either(waited.absent, event)
+
+    def with_conditions(self, event: ast.Formula, part: ast.Formula, before: frozenset[str]) -> ast.Formula:
+        """The first event of a part, under the conditions on it and on the parts before."""
+        for name in self.names:
+            event = ast.As(event, name)
+        own = defined_names(event)
+        for test in self.tests:
+            variables = _variables(test)
+            if variables & own and variables <= before | own and self.is_decided(test, part):
+                event = ast.Filter(event, write(test))
+        return event
 
     def first(self, node: ast.Formula) -> ast.Formula:
         """The first event of a part."""
@@ -280,6 +330,12 @@ def _may_be_empty(node: ast.Formula) -> bool:
         case ast.Either(left, right):
             return _may_be_empty(left) or _may_be_empty(right)
     return False
+
+
+def _tests_in(node: ast.Formula) -> list[Test]:
+    """The conditions of the FILTERs in a formula."""
+    filters = (inner for inner in walk(node) if isinstance(inner, ast.Filter))
+    return [test for inner in filters for test in conjuncts(as_test(inner.condition))]
 
 
 def _variables(test: Test) -> frozenset[str]:

@@ -106,9 +106,10 @@ def test_a_memory_limit_ends_a_query(folder: Path, language: str, capsys: pytest
     assert "stopped at memory_limit, which is 1,000,000 bytes" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("form", ["jsonl", "count"])
+@pytest.mark.parametrize("form", ["jsonl", pytest.param("count", marks=pytest.mark.slow)])
 def test_a_system_without_memory_is_no_bug(folder: Path, form: str) -> None:
-    """Matches wait for the end of the stream, as it has no window: as many as there are sets of its A."""
+    """Matches wait for the end of the stream, as it has no window: as many as there are sets of its A. Counting them is
+    slow: they wait in the same way."""
     text = "SELECT * WHERE A+ AS a ; C AS c ; NOT (B AS n FILTER n.v > a.v AND n.v > c.v)"
     lines = [f'{{"type": "{kind}", "v": {number % 3}}}\n' for number, kind in enumerate("AACB" * 60)]
     (folder / "many.jsonl").write_text("".join(lines))

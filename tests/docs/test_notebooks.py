@@ -13,7 +13,13 @@ def test_there_is_one_for_each_use_case() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["card-fraud", "smart-grid", "stock", "traffic", "vessels"]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+_QUICK = ("smart-grid", "stock")
+"""One of each language; the others take five seconds each, mostly for a kernel of Jupyter, and go the same way."""
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem, marks=[] if p.stem in _QUICK else pytest.mark.slow) for p in NOTEBOOKS]
+)
 def test_every_cell_shows_what_the_file_has(path: Path) -> None:
     assert path.stat().st_size < 300_000
     before, again = read(path), executed(path)

@@ -32,12 +32,18 @@ class Part:
     low: int = 1
     high: int | None = 1
     rounds: str = ";"
+    reluctant: str = ""
+
+    @property
+    def chooses(self) -> bool:
+        """True if a run chooses between a round and the part behind."""
+        return self.high is None and self.rounds == "->"
 
     @property
     def text(self) -> str:
         one = " OR ".join(self.types)
         one = one if len(self.types) == 1 else f"({one})"
-        loop = "?" if self.low == 0 else "" if self.high == 1 else ":+" if self.rounds == ":" else "+"
+        loop = "?" if self.low == 0 else "" if self.high == 1 else f"{self.rounds.removeprefix(';')}+{self.reluctant}"
         return f"{one}{loop} AS {self.variable}"
 
 
@@ -139,8 +145,17 @@ class Sequence:
             yield ()
             return
         part = self.parts[count - 1]
+        if count > 1 and self.parts[count - 2].chooses:
+            for before in self._ways(events, count - 2):
+                for ps, end in self._runs(events, count - 2, before):
+                    if end is not None:
+                        yield (*before, ps, (end,))
+            return
         for before in self._ways(events, count - 1):
             if not self._holds(events, before):
+                continue
+            if part.chooses:
+                yield from ((*before, ps) for ps, end in self._runs(events, count - 1, before) if end is None)
                 continue
             last = max((p for ps in before for p in ps), default=-1)
             for ps in self._rounds(events, part, before, last):
@@ -164,6 +179,37 @@ class Sequence:
             yield (first,)
             if part.high is None:
                 yield from self._more(events, part, (first,), fits)
+
+    def _runs(self, events: list[Event], number: int, before: Taken) -> Iterator[tuple[tuple[int, ...], int | None]]:
+        """The runs through a repetition that chooses, as far as the window reaches: the rounds that each took, and the
+        event of the part behind, None if none came."""
+        part, following = self.parts[number], self.parts[number + 1]
+        places = [p for ps in before for p in ps]
+        last = max(places, default=-1)
+        firsts = [p for p in range(last + 1, len(events)) if self._fits(events, part, before, (p,))]
+        if places and part.skip == "->":
+            firsts = firsts[:1]
+        elif places and part.skip == ":":
+            firsts = [p for p in firsts if p == last + 1]
+        for first in firsts:
+            if any(event["type"] == part.forbidden for event in events[last + 1 : first]):
+                continue
+            start, end = min([*places, first]), None
+            taken: tuple[int, ...] = (first,)
+            for place in range(first + 1, len(events)):
+                if not self._inside(events, start, place):
+                    break
+                again = self._fits(events, part, before, (*taken, place))
+                on = self._fits(events, following, (*before, taken), (place,))
+                if on and (part.reluctant or not again):
+                    end = place
+                    break
+                if again:
+                    taken = (*taken, place)
+            yield taken, end
+
+    def _fits(self, events: list[Event], part: Part, before: Taken, taken: tuple[int, ...]) -> bool:
+        return events[taken[-1]]["type"] in part.types and self._holds(events, (*before, taken))
 
     def _more(
         self, events: list[Event], part: Part, taken: tuple[int, ...], fits: Callable[[int], bool]
@@ -191,7 +237,16 @@ def draw(random: Random) -> Sequence:
             low, high = 0, 1
         if skip == "->":
             high = 1
-        parts.append(Part(f"v{number}", types, skip, forbidden, low, high, rounds))
+        arrow = bool(parts) and parts[-1].chooses
+        if arrow:
+            skip, forbidden, low, high = "->", None, 1, 1
+            types = tuple(sorted(set("ABC") - set(parts[-1].types)))
+        elif low == 1 and random.random() < 0.2 and (not parts or types != ("A", "B", "C")):
+            high, rounds = None, "->"
+        reluctant = "?" if rounds == "->" and random.random() < 0.5 else ""
+        parts.append(Part(f"v{number}", types, skip, forbidden, low, high, rounds, reluctant))
+    if parts[-1].chooses:
+        parts.append(Part("end_", tuple(sorted(set("ABC") - set(parts[-1].types))), "->"))
     if all(part.low == 0 for part in parts[1:]):
         parts.append(Part("end_", ("C",)))
     conditions = []
