@@ -436,8 +436,8 @@ class _Builder:
 def _least_products(pattern: And) -> int:
     """The least number of transitions that a conjunction makes, with those of smaller conjunctions inside it.
 
-    A conjunction of n parts makes n 2ⁿ⁻¹ + 2ⁿ - 2 itself; more than 50 parts count as 50. Behind some of the parts, each
-    other part may start, and any event may be passed over. AND of events of different types makes no more.
+    A conjunction of n parts makes n 2ⁿ⁻¹ + 2ⁿ - 2 itself; more than 50 parts count as 50. Behind some of the parts,
+    each other part may start, and any event may be passed over. AND of events of different types makes no more.
     """
 
     def count(node: Pattern, below: list[tuple[int, int]]) -> tuple[int, int]:
