@@ -2,8 +2,8 @@
 
 Claim: the automaton of AND of n events of different types has 2^n states, so the compact structure ends at eleven. A
 chain takes one leaf after another, so its states are linear in n ([Lazy] §4.2). An event costs a chain about the same
-for each n, as long as matches are few. The parts are alone in a window of 1.5 n events, which has about one match; or
-of one id (a key); or every second pair has an order of prices.
+for each n, as long as matches are few. A window has 1.5 n events and about one match. One query has the parts alone,
+one gives them the same id, which is a key, and one has an order of prices.
 
 `python -m benchmarks.lazy.conjunctions` writes results/DATE-lazy-conjunctions.csv. Seed of the streams: 7.
 """
@@ -45,7 +45,7 @@ def of_one_id(n: int) -> str:
     return f"{_formula(n)} FILTER {equal} WITHIN 1000000 [time]"
 
 
-def ordered(n: int) -> str:
+def price_order(n: int) -> str:
     """The first price of each pair of parts is below the second."""
     below = " AND ".join(f"t{i}.price < t{i + 1}.price" for i in range(0, n - 1, 2))
     return f"{_formula(n)} FILTER {below} WITHIN {n + n // 2} EVENTS"
@@ -55,7 +55,7 @@ def _formula(n: int) -> str:
     return f"SELECT * WHERE AND({', '.join(f'T{i} AS t{i}' for i in range(n))})"
 
 
-QUERIES: dict[str, Callable[[int], str]] = {"alone": alone, "of one id": of_one_id, "ordered prices": ordered}
+QUERIES: dict[str, Callable[[int], str]] = {"alone": alone, "of one id": of_one_id, "ordered prices": price_order}
 
 
 def events(n: int, count: int) -> pa.Table:
@@ -76,7 +76,7 @@ def measure(name: str, n: int, evaluator: str) -> list[object] | None:
     text = QUERIES[name](n)
     try:
         seconds, query = min(
-            (_timed(lambda: ceql.compile(text, settings=Settings(evaluator=evaluator))) for _ in range(RUNS)),
+            (_time(lambda: ceql.compile(text, settings=Settings(evaluator=evaluator))) for _ in range(RUNS)),
             key=lambda found: found[0],
         )
     except BudgetExceeded as error:
@@ -85,7 +85,7 @@ def measure(name: str, n: int, evaluator: str) -> list[object] | None:
     guarded = name == "ordered prices" and evaluator == "compact" and n > 5
     count = SLOW if guarded else EVENTS
     table = events(n, count)
-    found = [_timed(lambda: sum(1 for _ in query.run(table))) for _ in range(RUNS)]
+    found = [_time(lambda: sum(1 for _ in query.run(table))) for _ in range(RUNS)]
     assert len({matches for _, matches in found}) == 1
     each, matches = min(found)[0] / count * 1e6, found[0][1]
     size = _size(query)
@@ -102,7 +102,7 @@ def _size(query: ceql.Query) -> tuple[object, object]:
         return "", ""
 
 
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
+def _time(work: Callable[[], T]) -> tuple[float, T]:
     """Processor time and the result."""
     start = time.process_time()
     result = work()

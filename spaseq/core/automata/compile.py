@@ -452,9 +452,11 @@ class _Builder:
         return _Part(starts, edges, child.empty)
 
     def _both(self, left: _Part, right: _Part) -> _Part:
-        """The product of two automata, whose runs may start and end at different events and may share events, except
-        events that their predicates exclude. n parts of one event each: 2ⁿ states, and n 2ⁿ⁻¹ edges if the types of
-        their events differ, else up to 3ⁿ."""
+        """The product of two automata, whose runs may start and end at different events and may share events.
+
+        No edge is made for an event that predicates exclude. So n parts of one event each make 2ⁿ states and, if the
+        types of their events differ, about n 2ⁿ⁻¹ edges. If they may share events, they make up to 3ⁿ edges.
+        """
         left, right = (_with_few_ranks(self.settle(side)) for side in (left, right))
         ranks = 1 + max((e.rank for e in right.edges), default=0)
         first: tuple[int, int] = (_BEFORE, _BEFORE)
@@ -503,11 +505,10 @@ class _Builder:
 
 
 def _least_products(pattern: And) -> int:
-    """The number of transitions that are made for a conjunction at least, with those for conjunctions of some of its
-    parts: n 2ⁿ⁻¹ + 2ⁿ - 2 for n parts (for 50, if they are more).
+    """The least number of transitions that a conjunction makes, with those of smaller conjunctions inside it.
 
-    Behind some of the parts, each other part may start, and any event may be passed over. AND of events of different
-    types has no more.
+    A conjunction of n parts makes n 2ⁿ⁻¹ + 2ⁿ - 2 itself; more than 50 parts count as 50. Behind some of the parts,
+    each other part may start, and any event may be passed over. AND of events of different types makes no more.
     """
 
     def count(node: Pattern, below: list[tuple[int, int]]) -> tuple[int, int]:
