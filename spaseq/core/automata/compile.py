@@ -337,7 +337,7 @@ class _Builder:
         states: dict[tuple[_Way, ...], int] = {}
 
         def ahead(e: _Edge) -> Iterator[_Edge]:
-            for wait in waits[e.tail]:
+            for wait in waits.get(e.tail, ()):
                 if e.has_ways:
                     ways = (*e.before, (wait, e.exits + actions), *e.after)
                     yield replace(e, target=self._choice(ways, states), before=(), after=(), exits=())
