@@ -34,8 +34,10 @@ def _run(spark: Any, place: Path, streams: dict[str, str], query: Any = HEAT, **
     wait(start(query, spark, streams, checkpoint=str(place / "state"), **words))
 
 
+@pytest.mark.slow
 def test_a_checkpoint_says_what_it_is_of(tmp_path: Path, spark: Any) -> None:
-    """The same streams, options and settings; lateness, limits, budgets and tasks may change."""
+    """The same streams, options and settings; lateness, limits, budgets and tasks may change. Slow, as that of tuples
+    below says it in the same way, with one start less."""
     for name in ("a", "b"):
         (tmp_path / f"{name}.nq").write_text(_reading(0, 1, 10) + _reading(1, 3, 12))
     streams = {"S": str(tmp_path / "a.nq")}
