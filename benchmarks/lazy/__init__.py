@@ -2,6 +2,7 @@
 
 * `bars`: One-minute bars of NASDAQ stocks as the stream of `benchmarks.lazy.experiments`: real prices at real rates.
 * `choice`: Is `auto` near the best evaluator? Each workload with every evaluator, in processor time per event.
+* `conjunctions`: AND of 4 to 20 parts: the size of the automaton, the time to compile, the processor time of an event.
 * `counts`: The work of the lazy evaluators for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.
 * `experiments`: [Lazy]'s experiments (§8): sequences, conjunctions, negation, iteration and disjunction of correlated
   stocks.

@@ -1,8 +1,10 @@
 """The work of the lazy evaluators for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.
 
 `python -m benchmarks.lazy.counts` counts peak instances, predicate evaluations and memory operations (instances made
-and dropped, events buffered and forgotten) per event. Then it compares `auto` with every evaluator
-(`benchmarks/lazy/choice.py`), and writes results/DATE-lazy-counts.csv and DATE-lazy-choice.csv.
+and dropped, events buffered and forgotten) per event, and the most bytes of buffers and waiting instances at the end of
+a batch. Then it compares `auto` with every evaluator
+(`benchmarks/lazy/choice.py`), and writes results/DATE-lazy-counts.csv and DATE-lazy-choice.csv. With names, as in
+`python -m benchmarks.lazy.counts NSEQ SEQ3`, it only counts the patterns that begin so.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import csv
 import datetime
 import itertools
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +27,11 @@ from spaseq.core.engine.lazy.space import Trace
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Of one evaluation; all but the first two per event."""
+    """Of one evaluation; `evaluations` and `operations` per event."""
 
     matches: int
     peak: int
+    peak_bytes: int
     evaluations: float
     operations: float
 
@@ -36,12 +40,15 @@ def count(experiment: Experiment, way: str, prices: Prices) -> Counts:
     """Run and count."""
     evaluator = experiment.open(way, trace=True)
     assert isinstance(evaluator, LazyEvaluator)
-    matches = sum(evaluator.count(batch) for batch in batches(prices))
+    matches = peak_bytes = 0
+    for batch in batches(prices):
+        matches += evaluator.count(batch)
+        peak_bytes = max(peak_bytes, evaluator.statistics["lazy_bytes"])
     found, events = evaluator.statistics, len(prices)
     buffered = 0 if way == "eager" else found["buffer_insertions"]
     assert evaluator.trace is not None
     peak = peak_of(evaluator.trace, kept_times(evaluator, prices), experiment.minutes * 60)
-    return Counts(matches, peak, found["predicate_evaluations"] / events,
+    return Counts(matches, peak, peak_bytes, found["predicate_evaluations"] / events,
                   2 * (found["instances_made"] + buffered) / events)  # fmt: skip
 
 
@@ -67,17 +74,21 @@ def peak_of(trace: Trace, times: np.ndarray, window: float) -> int:
     return int((np.cumsum(change) + np.maximum(passing, 0)).max())
 
 
-def main() -> None:
-    """Print and keep the counts."""
+def main(names: tuple[str, ...]) -> None:
+    """Print and keep the counts, of the patterns that begin with one of `names`, or of all."""
     plain, (drift, moving) = stream(MINUTES), drifting(3 * MINUTES)
     path = RESULTS / f"{datetime.date.today().isoformat()}-lazy-counts.csv"
     with path.open("w", newline="") as file:
         out = csv.writer(file)
         out.writerow(["pattern", "window_min", "way", "matches", "peak_instances", "evaluations_per_event",
-                      "memory_operations_per_event"])  # fmt: skip
+                      "memory_operations_per_event", "peak_bytes"])  # fmt: skip
         for window in WINDOWS:
             for e in experiments(window):
-                table(e, plain, out)
+                if e.name.startswith(names or ("",)):
+                    table(e, plain, out)
+        if names:
+            print(f"-> {path}")
+            return
         for e in ratios(WINDOWS[1]):
             table(e, plain, out)
         orders = tuple(f"chain {''.join(order)}" for order in itertools.permutations("012"))
@@ -102,9 +113,11 @@ def table(e: Experiment, prices: Prices, out: object, ways: tuple[str, ...] = ("
                                                (base.operations, c.operations))]  # fmt: skip
         print(f"{e.name:20} {e.minutes:4.1f} min {way:9} {c.matches:>9,} matches"
               f" {c.peak:>8,} instances (1/{fewer[0]:5.1f}) {c.evaluations:10.2f} evaluations (1/{fewer[1]:6.1f})"
-              f" {c.operations:8.2f} operations (1/{fewer[2]:5.1f})", flush=True)  # fmt: skip
-        out.writerow([e.name, e.minutes, way, c.matches, c.peak, f"{c.evaluations:.3f}", f"{c.operations:.3f}"])  # type: ignore[attr-defined]
+              f" {c.operations:8.2f} operations (1/{fewer[2]:5.1f})"
+              f" {c.peak_bytes / 1e6:6.2f} MB", flush=True)  # fmt: skip
+        row = [e.name, e.minutes, way, c.matches, c.peak, f"{c.evaluations:.3f}", f"{c.operations:.3f}", c.peak_bytes]
+        out.writerow(row)  # type: ignore[attr-defined]
 
 
 if __name__ == "__main__":
-    main()
+    main(tuple(sys.argv[1:]))

@@ -468,8 +468,8 @@ class _Builder:
         exclusive = cache(are_exclusive)
         while todo:
             pair = todo.pop()
-            for a in moves[0][pair[0]]:
-                for b in moves[1][pair[1]]:
+            for a in moves[0].get(pair[0], ()):  # no edge may leave a state of a conjunction inside
+                for b in moves[1].get(pair[1], ()):
                     target = (a.target, b.target)
                     if target == first:
                         continue  # neither part starts here, and a run begins with the first event of one
