@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import pytest
@@ -26,6 +27,10 @@ FOREIGN: Final = {
     "from every e1=Stock[price > 10] -> e2=Stock[price > e1.price] within 5 min\n"
     "select e1.price as p insert into Out;": "Siddhi",
     "define stream S (a int);\nfrom every e1=S -> e2=S select e1.a insert into Out;": "Siddhi",
+    "from e1=A -> not B[id == e1.id] for 1 sec select e1.id insert into Out;": "Siddhi",
+    'Pattern.<Event>begin("a").where(x).notFollowedBy("b").within(Time.seconds(10));': "Flink CEP",
+    'val p = Pattern.begin("a").where(x).next("b")': "Flink CEP",
+    'begin("a").where(alarm).followedBy("b")': "Flink CEP",
     'sequence by user with maxspan=1m\n  [process where name == "cmd.exe"]\n  [any where true]': "EQL",
     'process where process.name == "cmd.exe"': "EQL",
 }
@@ -44,6 +49,32 @@ def test_the_hint_names_the_language(language: Any, text: str) -> None:
         language.compile(text)
     home = "SPAseq (spaseq run)" if "SPARQL" in FOREIGN[text] or "RSP" in FOREIGN[text] else "CEQL (ceql run)"
     assert caught.value.hint.startswith(f"this looks like {FOREIGN[text]}; the nearest in {home} is SELECT")
+
+
+@pytest.mark.parametrize("text", [text for text, name in FOREIGN.items() if name not in ("C-SPARQL", "RSP-QL")])
+def test_the_nearest_spelling_is_a_query(text: str) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        ceql.compile(text)
+    (spelling,) = re.findall(r"is (SELECT .*) \(docs/same\.md", caught.value.hint)
+    ceql.compile(spelling)
+
+
+@pytest.mark.parametrize(
+    ("text", "absence"),
+    [
+        ("every a=A -> (timer:interval(10 sec) and not B)", True),
+        ("from A -> e2=B select 1 as x", False),
+        ("from e1=A -> not B for 1 sec select e1.id insert into Out;", True),
+        ("PATTERN SEQ(Shelf a, !(Counter b), Exit c)", True),
+        ('Pattern.begin("a").notNext("b").next("c")', True),
+        ('Pattern.begin("a").next("b")', False),
+        ("every notice=A -> b=B", False),
+    ],
+)
+def test_the_nearest_spelling_has_an_absence_if_the_query_has_one(text: str, absence: bool) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        ceql.compile(text)
+    assert ("NOT (B AS b FILTER b.id = a.id) FOR 10 SECONDS" in caught.value.hint) is absence
 
 
 @pytest.mark.parametrize(("language", "text"), OURS)

@@ -21,6 +21,8 @@ _CEQL: Final = "CEQL (ceql run)"
 _SPASEQ: Final = "SPAseq (spaseq run)"
 _WINDOWED: Final = "SELECT ?x WITHIN 10 SECONDS FROM STREAM S <iri> WHERE { SEQ (A ; B) DEFINE GPM A ON S { … } … }"
 _SEQUENCE: Final = "SELECT * WHERE A AS a ; B AS b FILTER a.id = b.id WITHIN 10 SECONDS"
+_ABSENCE: Final = "SELECT * WHERE A AS a ; NOT (B AS b FILTER b.id = a.id) FOR 10 SECONDS"
+_ABSENT: Final = re.compile(r"\bNOT(?:FOLLOWEDBY|NEXT)?\b|!\s*\(", re.IGNORECASE)
 _FOREIGN: Final = tuple(
     (re.compile(pattern, re.IGNORECASE | re.VERBOSE), name, home, spelling)
     for pattern, name, home, spelling in (
@@ -46,6 +48,12 @@ _FOREIGN: Final = tuple(
             _SEQUENCE,
         ),
         (
+            r"\A [^;]* \b PATTERN \s* \. \s* (?:<[^<>]*> \s*)? BEGIN \b | \A \s* \.? BEGIN \s* \(",
+            "Flink CEP",
+            _CEQL,
+            _SEQUENCE,
+        ),
+        (
             r"\A \s* (?:SEQUENCE|SAMPLE) \b [^\[]* \[ | \A \s* (?!SELECT\b) \w+ \s+ WHERE\b",
             "EQL",
             _CEQL,
@@ -67,6 +75,8 @@ def foreign_hint(text: str) -> str:
     """A hint if a text that does not parse is a query of another language; else nothing."""
     for pattern, name, home, spelling in _FOREIGN:
         if pattern.search(text):
+            if spelling == _SEQUENCE and _ABSENT.search(text):
+                spelling = _ABSENCE
             return f"this looks like {name}; the nearest in {home} is {spelling} (docs/same.md compares the languages)"
     return ""
 

@@ -23,3 +23,21 @@ def test_message(text: str) -> None:
         ceql.compile(text)
     assert str(caught.value) == CATALOGUE[text]
     assert caught.value.span is not None and caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "A -> NOT B FOR 10 SECONDS",
+        "A -> NOT B FOR 10 SECONDS -> C",
+        "A ; NOT (A OR B) FOR 10 SECONDS",
+        "A -> NOT B -> C",
+        "NOT B ; A",
+        "A ; NOT B",
+        "A : NOT B",
+        "B{2,5} ; B{2,} ; B{,5} ; B{5}",
+        "(A FILTER A[price > 3])",
+    ],
+)
+def test_the_forms_that_hints_name_for_absences_are_queries(formula: str) -> None:
+    assert ceql.compile(f"SELECT * WHERE {formula}").text
