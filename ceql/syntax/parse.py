@@ -27,6 +27,7 @@ from spaseq.core.errors import InternalError, QuerySyntaxError, Span
 from spaseq.core.events.time import duration_nanoseconds
 from spaseq.core.pattern import Preference, Skip
 from spaseq.core.text import WholeWords, check_characters
+from spaseq.core.trees import children, fold
 
 _LINE_END: Final = re.compile("\n")
 _CONSTANT: Final = re.compile(
@@ -598,10 +599,12 @@ def _unquote(literal: str) -> str:
 
 
 def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.Sequence:
-    """`left`, then `right`: `A ; NOT B ; NOT C` is `A ; NOT (B OR C)`, and `A ; (NOT B ; C)` is `A ; NOT B ; C`.
-    `NOT B ; NOT C ; D` is `NOT (B OR C) ; D`."""
+    """`left`, then `right`: `A ; NOT B ; NOT C` is `A ; NOT (B OR C)`, `NOT B ; NOT C ; D` is `NOT (B OR C) ; D`, and if A
+    takes an event, `A ; (NOT B ; C)` is `A ; NOT B ; C`."""
     match left, right:
-        case _, ast.Sequence(first, _, joined) if joined is skip is not Skip.NONE and _begins_absent(first, skip):
+        case _, ast.Sequence(first, _, joined) if (
+            joined is skip is not Skip.NONE and _begins_absent(first, skip) and not fold(left, _may_be_empty)
+        ):
             absent, rest = _without_first(right, skip)
             return _then(_then(left, absent, skip, left.span.to(absent.span)), rest, skip, span)
         case ast.Sequence(first, ast.Without(one, None) as not_one, joined), ast.Without(two, None) if (
@@ -615,6 +618,18 @@ def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.
             either = ast.Either(one, two, span=one.span.to(two.span))
             return ast.Sequence(ast.Without(either, span=not_one.span.to(not_two.span)), right, skip, span=span)
     return ast.Sequence(left, right, skip, span=span)
+
+
+def _may_be_empty(node: ast.Formula, below: list[bool]) -> bool:
+    """True if a formula may take no event; `below`: the same of its children."""
+    match node:
+        case ast.Either():
+            return any(below)
+        case ast.Repeat(_, low):
+            return low == 0 or below[0]
+        case ast.EventType() | ast.Without():
+            return False
+    return all(empty for part, empty in zip(children(node), below, strict=True) if not isinstance(part, ast.Without))
 
 
 def _without_first(node: ast.Formula, skip: Skip) -> tuple[ast.Formula, ast.Formula]:

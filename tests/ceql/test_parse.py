@@ -55,6 +55,7 @@ def test_formulas(text: str, tree: ast.Formula) -> None:
         ("A ; NOT B ; NOT C ; D", "A ; NOT (B OR C) ; D"),
         ("A ; NOT B ; NOT C", "A ; NOT (B OR C)"),
         ("A ; (NOT B ; C)", "A ; NOT B ; C"),
+        ("(A? ; B) ; (NOT B ; C)", "A? ; B ; NOT B ; C"),
         ("A ; (NOT B ; NOT C ; D ; E) ; F", "A ; NOT (B OR C) ; (D ; E) ; F"),
         ("NOT B ; NOT C ; D", "NOT (B OR C) ; D"),
         ("A -> (NOT B -> C)", "A -> NOT B -> C"),

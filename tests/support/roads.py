@@ -579,7 +579,7 @@ _NO_LAZY = {
     "the lazy evaluators do not take iterations that skip till the next match.*": 2,
     "the lazy evaluators do not take skip-till-next.*": 93,
     "the lazy evaluators do not take repetitions with UNTIL": 2,
-    "the lazy evaluators do not take optional parts": 6,
+    "the lazy evaluators do not take optional parts": 7,
     "the lazy evaluators do not take NOT of more than one event": 3,
     "the lazy evaluators do not take NOT at the border of a part, or in AND": 27,
 }
