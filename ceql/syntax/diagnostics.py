@@ -74,7 +74,6 @@ _WORD_HINTS: Final[dict[str, str]] = {
     "EVERY": _EVERY,
     "HAVING": "conditions are a FILTER after the formula; those on groups of rows are for a table: DuckDB, pandas",
     "UNTIL": "UNTIL stands behind a loop: B+ UNTIL C",
-    "FOR": "FOR stands behind a NOT: A ; NOT B FOR 10 SECONDS",
     "EVENT": "a window over events is WITHIN 100 EVENTS",
     "FILTER": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
     "WHERE": "the order is SELECT … FROM … WHERE … FILTER … PARTITION BY … WITHIN …",
