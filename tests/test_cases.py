@@ -28,6 +28,10 @@ SPARK_SHARE = 29
 """Jobs of Spark take seconds."""
 
 
+MAIN_ROADS = {"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}
+"""On these the cases of peers' suites are in every run. They repeat forms that other cases have on all roads."""
+
+
 def _each(wanted: Callable[[Case], bool]) -> pytest.MarkDecorator:
     cases = [case for case in CASES if wanted(case)]
     return pytest.mark.parametrize("case", cases, ids=[case.place for case in cases])
@@ -78,11 +82,12 @@ def test_spaseq_by_definition(case: Case) -> None:
 
 def _rides(wanted: Callable[[Road], bool]) -> pytest.MarkDecorator:
     """Every case on every road of its language; on Spark's one of `SPARK_SHARE`, and the others in the slow run, as all
-    streams, of which `tests/spark` has its own."""
+    streams, of which `tests/spark` has its own. Cases of peers' suites on `MAIN_ROADS`, else in the slow run."""
     params: list[Any] = []
     for number, case in enumerate(ASKED):
         for road in filter(wanted, roads.roads(case)):
             slow = road.spark and (number % SPARK_SHARE or road.name == "spark stream")
+            slow = slow or (case.place.startswith("peers_") and road.name not in MAIN_ROADS)
             marks = [pytest.mark.slow] if slow else []
             params.append(pytest.param(case, road, id=f"{road.name}: {case.place}", marks=marks))
     return pytest.mark.parametrize(("case", "road"), params)
