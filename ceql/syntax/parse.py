@@ -599,8 +599,8 @@ def _unquote(literal: str) -> str:
 
 
 def _then(left: ast.Formula, right: ast.Formula, skip: Skip, span: Span) -> ast.Sequence:
-    """`left`, then `right`: `A ; NOT B ; NOT C` is `A ; NOT (B OR C)`, `NOT B ; NOT C ; D` is `NOT (B OR C) ; D`, and if A
-    takes an event, `A ; (NOT B ; C)` is `A ; NOT B ; C`."""
+    """`left`, then `right`. `A ; NOT B ; NOT C` is `A ; NOT (B OR C)`, and `NOT B ; NOT C ; D` is `NOT (B OR C) ; D`.
+    If A takes an event, `A ; (NOT B ; C)` is `A ; NOT B ; C`."""
     match left, right:
         case _, ast.Sequence(first, _, joined) if (
             joined is skip is not Skip.NONE and _begins_absent(first, skip) and not fold(left, _may_be_empty)
