@@ -1,10 +1,10 @@
 """The work of the lazy evaluators for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.
 
 `python -m benchmarks.lazy.counts` counts peak instances, predicate evaluations and memory operations (instances made
-and dropped, events buffered and forgotten) per event, and the most bytes of buffers and waiting instances at the end of
-a batch. Then it compares `auto` with every evaluator
-(`benchmarks/lazy/choice.py`), and writes results/DATE-lazy-counts.csv and DATE-lazy-choice.csv. With names, as in
-`python -m benchmarks.lazy.counts NSEQ SEQ3`, it only counts the patterns that begin so.
+and dropped, events buffered and forgotten) per event. The peak of bytes, of buffers and waiting instances, is that at
+the ends of batches. Then it compares `auto` with every evaluator (`benchmarks/lazy/choice.py`), and writes
+results/DATE-lazy-counts.csv and DATE-lazy-choice.csv. With names, as in `python -m benchmarks.lazy.counts NSEQ SEQ3`,
+it only counts the patterns that begin so.
 """
 
 from __future__ import annotations
