@@ -104,7 +104,6 @@ def test_errors_name_the_thing_and_the_place(text: str) -> None:
         ("SELECT * WHERE NOT A ; B ; C LIMIT 2", "NOT at the start with LIMIT", "NOT A"),
         ("SELECT * WHERE NOT (A FILTER A.p > b.p) ; B AS b", "later events in a NOT at the start", "A.p > b.p"),
         ("SELECT * WHERE NOT (A ; B) ; C", "NOT of more than one event", "A ; B"),
-        ("SELECT * WHERE NOT A FOR 1 SECOND", "no part in front of it or behind it", "NOT A FOR 1 SECOND"),
         ("SELECT * WHERE AND(A, NOT B FOR 1 SECOND)", "NOT … FOR at the border of a part", "NOT B FOR 1 SECOND"),
         ("SELECT * WHERE A ; NOT B FOR 1 SECOND ; NOT C ; D", "at the border of a part", "NOT B FOR 1 SECOND"),
         ("SELECT * WHERE A+ ; NOT B FOR 1 SECOND ; C", "behind a loop or AND", "NOT B FOR 1 SECOND"),
