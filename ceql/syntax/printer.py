@@ -14,7 +14,7 @@ from spaseq.core.pattern import Preference, Skip
 
 _PLAIN: Final = re.compile(r"[^\W\d]\w*")
 _RESERVED: Final = re.compile(
-    "after|all|and|any|as|between|by|case|consume|else|end|events?|false|filter|first|from|ilike|in|is|last|like|limit"
+    "after|all|and|any|as|between|by|case|consume|else|end|events?|false|filter|first|for|from|ilike|in|is|last|like|limit"
     "|match|max|next|no|none|not|null|or|partition|past|range|row|select|skip|strict|then|to|true|until|when|where"
     "|within",
     re.IGNORECASE,
@@ -131,6 +131,7 @@ def _formula_text(node: ast.Formula) -> tuple[str, int]:
             return f"{_formula(child, 4)} AS {_name(variable.text)}", 4
         case ast.Repeat(child, low, high, skip, preference, until):
             sign, choice = _rounds(low, high, skip), _CHOICES[preference]
+            sign = "{0,1}" if sign == "?" and until is not None else sign  # UNTIL stands behind a loop
             # A "?" behind a loop is its choice.
             inside = 5 if sign == "?" and isinstance(child, ast.Repeat) else 4
             ending = "" if until is None else f" UNTIL {_formula(until.child, 5)}"

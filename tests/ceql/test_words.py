@@ -45,6 +45,7 @@ QUERIES = (
     "SELECT * WHERE A AS x FILTER x [ CASE WHEN n = 1 THEN 2 ELSE 3 END = 2 ]",
     "SELECT FIRST * WHERE A AFTER MATCH NO SKIP",
     "SELECT * WHERE A -> B ->+ UNTIL ( C ) -> D ? ALL",
+    "SELECT * WHERE A ; NOT B FOR 10 SECONDS ; C",
     "SELECT * WHERE A AFTER MATCH SKIP PAST LAST ROW LIMIT 4",
     "SELECT * WHERE A AS x AFTER MATCH SKIP TO FIRST x",
     "SELECT all , any , last FROM next WHERE max ; strict ; day FILTER last [ none_ = 1 ]",

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import numpy as np
+
 from spaseq.core.automata.cea import ACCEPT, INITIAL, Take, Transition
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.settings import Registers
@@ -43,6 +45,7 @@ class Ways:
     def __init__(self, program: Program, registers: Registers | None) -> None:
         cea = program.cea
         self._predicates = cea.predicates
+        self._quiet = program.around.quiet
         self._labels = cea.labels
         self._out = [[(sum(1 << p for p in t.predicates), t) for t in out] for out in cea.transitions]
         self._registers: Registers = registers_of(program) if registers is None else registers
@@ -57,7 +60,9 @@ class Ways:
         """Of each row the predicates that hold of it."""
         truths = [0] * len(batch)
         for place, predicate in enumerate(self._predicates):
-            for row in predicate.evaluate(batch).nonzero()[0].tolist():
+            # There was silence in front of a match, or it would be none.
+            holds = np.ones(len(batch), bool) if predicate == self._quiet else predicate.evaluate(batch)
+            for row in holds.nonzero()[0].tolist():
                 truths[row] |= 1 << place
         return truths
 
