@@ -679,7 +679,7 @@ def _formula(formula: Formula) -> tuple[int, str]:
         case Rounds(child, low, high, join, preference, until):
             sign = "?" if (low, high, join) == (0, 1, ";") else ("" if join == ";" else join) + _rounds(low, high)
             choice = {"reluctant": "?", "each": " ALL"}.get(preference, "")
-            if preference == "each" and join != "->" and sign != "?":
+            if preference == "each" and join != "->" and (low, high) != (0, 1):
                 choice = ""
             ending = "" if until is None else f" UNTIL ({print_formula(until)})"
             least = _ATOM if sign == "?" and isinstance(child, Rounds | Plus | Repeat) else _POSTFIX
