@@ -28,7 +28,7 @@ SPARK_SHARE = 29
 """Jobs of Spark take seconds."""
 
 
-MAIN_ROADS = {"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}
+MAIN_ROADS = {"batch", "one by one", "snapshot"}
 """On these the cases of peers' suites are in every run. They repeat forms that other cases have on all roads."""
 
 
