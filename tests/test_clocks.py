@@ -321,3 +321,19 @@ def test_a_graph_without_a_time_has_its_candidates_named(folder: Path) -> None:
     with pytest.raises(EventError) as told:
         spaseq.compile(GRAPHS.format("WITHIN 10 SECONDS")).run({"S": "g.nq"}).count()
     assert f'time="{AT}" takes them from that predicate' in told.value.hint
+
+
+@pytest.mark.parametrize(
+    "formula", ["A ; NOT B FOR 3 SECONDS", "NOT B FOR 3 SECONDS ; A", "A ; NOT B FOR 3 SECONDS ; C"]
+)
+def test_an_absence_for_a_time_needs_times(formula: str) -> None:
+    """As WITHIN 3 SECONDS does: they are not counted in silence, and a guess is told."""
+    query = ceql.compile(f"SELECT * WHERE {formula}")
+    with pytest.raises(OptionError, match="NOT B FOR 3 SECONDS needs the times of the events"):
+        query.run([{"type": "A", "v": 1}]).count()
+    with pytest.raises(OptionError, match="needs the times"):
+        query.open().push([{"type": "A", "v": 1}])
+    matches = query.run([{"type": "A", "time": 1}, {"type": "C", "time": 9}])
+    assert matches.count() == 1
+    assert matches.notes[0].startswith("times are read from the column time, as seconds")
+    assert query.run([{"type": "A"}, {"type": "C"}], time_from="arrival", interval="5s").count() == 1

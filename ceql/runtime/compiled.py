@@ -32,7 +32,7 @@ from ceql.semantics.streams import with_streams
 from ceql.semantics.types import check_types
 from ceql.syntax import ast
 from ceql.syntax.parse import parse
-from ceql.syntax.printer import print_query, print_within
+from ceql.syntax.printer import print_formula, print_query, print_within
 from ceql.syntax.walk import attributes_of, calls_of
 from spaseq.core import compiled
 from spaseq.core.engine import Program, Settings, Window, compile_program
@@ -41,6 +41,7 @@ from spaseq.core.events import EVENT_TIME
 from spaseq.core.events.options import type_name
 from spaseq.core.events.time import format_duration
 from spaseq.core.slips import closest, did_you_mean
+from spaseq.core.trees import walk
 
 
 class CompiledQuery(compiled.CompiledQuery):
@@ -62,8 +63,7 @@ class CompiledQuery(compiled.CompiledQuery):
         self.rewritten: Rewritten = rewrite(with_rounds(self.tree), settings.rewrite_size, most)
         self.lowered: Lowered = lower(self.rewritten.query, self.text, self.source, self.settings)
         self._expect_keys(self.lowered.partition)
-        within = self.rewritten.query.within
-        self.within = f"WITHIN {print_within(within)}" if isinstance(within, ast.WithinTime) else ""
+        self.within = _clause_with_a_time(self.tree)
         self.pattern = self.lowered.pattern
         self.shown: Shown = Shown.of(self.tree)
         self.selected: Selected | None = Selected(self.tree) if self.tree.selection.columns else None
@@ -336,6 +336,14 @@ class CompiledQuery(compiled.CompiledQuery):
         for name, span in self.rewritten.unsafe:
             place = f"{span.line}:{span.column}"
             yield f"{name} is bound again at {place}: it holds the events of both (not safe, [CEL])"
+
+
+def _clause_with_a_time(query: ast.Query) -> str:
+    """WITHIN, or the first NOT … FOR, as text; empty if neither names a time."""
+    if isinstance(query.within, ast.WithinTime):
+        return f"WITHIN {print_within(query.within)}"
+    lasting = (n for n in walk(query.where) if isinstance(n, ast.Without) and n.duration is not None)
+    return next(map(print_formula, lasting), "")
 
 
 def _explain_around(lowered: Lowered) -> Iterator[str]:

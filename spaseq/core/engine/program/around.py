@@ -33,7 +33,7 @@ class Quiet:
     duration: Window
 
     def __str__(self) -> str:
-        return f"quiet ({self.none})"
+        return f"{self.none} in the {self.duration.size / 1e9:,.12g} s before it"
 
     def evaluate(self, batch: Any) -> np.ndarray:
         raise InternalError("silence is not known from one batch alone: `Silence.of`")

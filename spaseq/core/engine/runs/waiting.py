@@ -43,9 +43,8 @@ class WaitingOnes:
     def add(self, matches: MatchBatch, key: int, low: int, high: int) -> None:
         """Matches that were just completed in partition `key`, at the first live start `low`, and must start before
         `high`."""
-        if (
-            self._roots is not None and not self._by_end
-        ):  # with their own first starts they are not looked at before one of these is due
+        if self._roots is not None and not self._by_end:
+            # With their own first starts they are not looked at before one of these is due.
             starts = matches.start.tolist()
             rows = list(zip(matches.positions.tolist(), starts, starts, matches.end.tolist(), strict=True))
             matches = replace(matches, start=np.array(self._roots.nodes.next_starts_of_few(rows), np.int64))
