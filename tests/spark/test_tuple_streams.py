@@ -181,8 +181,16 @@ WINDOWS = {
 }
 
 
-@pytest.mark.parametrize("formula", ["A; B", "A; NOT B"], ids=["match", "absence"])
-@pytest.mark.parametrize("window", list(WINDOWS))
+ABSENCES = ["A; C; NOT B FOR 30 SECONDS", "NOT B FOR 30 SECONDS; A; C", "NOT B; A; C"]
+
+
+@pytest.mark.parametrize(
+    ("window", "formula"),
+    [
+        *((window, formula) for window in WINDOWS for formula in ("A; B", "A; NOT B")),
+        *(("time", formula) for formula in ABSENCES),
+    ],
+)
 def test_the_state_does_not_grow_with_the_stream(window: str, formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It holds what is left of two batches and a window; keys that come no more are forgotten."""
     monkeypatch.setattr(Past, "worth", 1_000)
