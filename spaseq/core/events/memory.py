@@ -28,8 +28,8 @@ from spaseq.core.events.timestamps import INDEX
 EVENTS: Final = "<events>"
 """The name in errors of events that come from no file."""
 _ROWS: Final = 1 << 18
-"""Rows at a time. PERF: 10 million rows of a table take 3.1 s and 750 MB beside it as a whole, 1.5 s and 115 MB in parts.
-Of a lazy frame, a dataset or a relation they take 2.0 to 2.5 s, and 215 to 600 MB in all."""
+"""Rows at a time. PERF: 10 million rows of a table take 3.1 s and 750 MB beside it as a whole, 1.5 s and 115 MB in
+parts. Of a lazy frame, a dataset or a relation they take 2.0 to 2.5 s, and 215 to 600 MB in all."""
 _SURROGATE_HINT: Final = "\\ud800 to \\udfff stand for a character only in pairs, the first one below \\udc00"
 _TYPE: Final = "type"
 _RECORDS: Final = ("__dataclass_fields__", "__attrs_attrs__", "__struct_fields__", "model_fields")
