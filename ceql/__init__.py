@@ -24,7 +24,7 @@ Rooms, each of which imports only from those before it:
 * `runtime`: A query, compiled and evaluated.
 * `cli`: The `ceql` command.
 
-`query` is the interface over all of them.
+`query` is the interface over all of them, and `network` has queries that read the matches of others.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from spaseq.core.lazy_names import loader
 from spaseq.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from ceql.network import Network
     from ceql.operators.own import register_function
     from ceql.query import Match, Matches, Query, Session, match
     from ceql.query import Session as Stream
@@ -60,6 +61,7 @@ __all__ = [
     "LimitReached",
     "Match",
     "Matches",
+    "Network",
     "OptionError",
     "Query",
     "QueryError",
@@ -96,6 +98,7 @@ def compile(text: str, *, source: str = "<query>", settings: Settings | None = N
 __getattr__, __dir__ = loader(
     __name__,
     {
+        "ceql.network": ("Network",),
         "ceql.operators.own": ("register_function",),
         "ceql.query": ("Match", "Matches", "Query", "Session", "Stream", "match"),
         "ceql.semantics.schemas": ("Schema",),

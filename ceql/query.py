@@ -207,7 +207,7 @@ class Query(protocols.Query):
 
     def in_order(self, names: tuple[str, ...], options: EventOptions, *, iso: bool) -> OrderedMatches:
         """The matches over events that the caller has put in order, as rows that stand for themselves."""
-        return OrderedMatches(self.compiled, names, options, iso)
+        return OrderedMatches(self.compiled, names, options, lambda: iso)
 
     @property
     def identity(self) -> Mapping[str, str]:
