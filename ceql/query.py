@@ -6,7 +6,7 @@ A `Query` never changes; `Matches` are lazy, one pass over the events per use; a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack
 
 from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
@@ -30,17 +30,31 @@ __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
 Stream = Session  # the name that it had before both languages showed one face
 
 
-def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
+class Written(Protocol):
+    """An object that stands for the text of a query, as those of `ceql.builder` do."""
+
+    def __ceql__(self) -> str:
+        """The text."""
+
+
+def text_of(query: str | Written) -> str:
+    """The text of a query that is one, or stands for one. Anything else is given back: `CompiledQuery` refuses it."""
+    written = getattr(type(query), "__ceql__", None)
+    return query if written is None else written(query)  # type: ignore[return-value]
+
+
+def compile_query(text: str | Written, source: str = "<query>", settings: Settings | None = None) -> Query:
     """A query, parsed, checked and compiled.
 
-    Args: `text` in CEQL; `source` is its name in errors; `settings` are the budgets of the engine. Raises:
-    `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
+    Args: `text` in CEQL, or a value that stands for it; `source` is its name in errors; `settings` are the budgets of
+    the engine. Raises: `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a
+    hint.
 
     >>> compile_query("SELECT * WHERE A AS x ; B AS y WITHIN 10 EVENTS").run(
     ...     [{"type": "A"}, {"type": "C"}, {"type": "B"}]).count()
     1
     """
-    return Query(CompiledQuery(text, source, settings))
+    return Query(CompiledQuery(text_of(text), source, settings))
 
 
 class Query(protocols.Query):

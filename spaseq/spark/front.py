@@ -52,7 +52,7 @@ def match(
     with `match_start` and `match_end`, in the form of the input's times.
 
     Args:
-        query: what `ceql.compile` or `spaseq.compile` gives, or its text.
+        query: what `ceql.compile` or `spaseq.compile` gives, its text, or a pattern of `ceql.event`, `ceql.seq` ….
         kb: of a query over graphs, the background knowledge, as for `run`. Its answers are worked out when the
             transformation is applied, which runs jobs if it is on Spark.
         partitions: how many tasks find matches. By default as many as a stage of the session has
@@ -170,9 +170,10 @@ def explain_match(query: TupleQuery | Query | str, *, cut: str = "auto") -> str:
 
 def query_of(query: Any) -> TupleQuery | Query:
     """The query. Raises `OptionError` for what is none, and the errors of the language for a text."""
-    if isinstance(query, str):
+    built = hasattr(type(query), "__ceql__")  # by `ceql.builder`
+    if built or isinstance(query, str):
         found: TupleQuery | Query = (
-            compile_query(query) if _GRAPHS.search(query) else import_module("ceql").compile(query)
+            compile_query(query) if not built and _GRAPHS.search(query) else import_module("ceql").compile(query)
         )
         return found
     if isinstance(query, Query) or (hasattr(query, "window_attribute") and hasattr(query, "stream_names")):
