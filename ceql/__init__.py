@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ceql.builder.clauses import PatternQuery
     from ceql.builder.patterns import Event, Pattern, adjacent, all_of, any_of, event, no, seq, steps
     from ceql.builder.reading import parse, pattern
-    from ceql.builder.values import Condition, Value, Variable, fn, key, match_end, match_start, when
+    from ceql.builder.values import Condition, Value, Variable, fn, key, lit, match_end, match_start, when
     from ceql.operators.own import register_function
     from ceql.query import Match, Matches, Query, Session, Written
     from ceql.query import Session as Stream
@@ -88,6 +88,7 @@ __all__ = [
     "event",
     "fn",
     "key",
+    "lit",
     "match_end",
     "match_start",
     "no",
@@ -131,7 +132,17 @@ __getattr__, __dir__ = loader(
             "steps",
         ),
         "ceql.builder.reading": ("parse", "pattern"),
-        "ceql.builder.values": ("Condition", "Value", "Variable", "fn", "key", "match_end", "match_start", "when"),
+        "ceql.builder.values": (
+            "Condition",
+            "Value",
+            "Variable",
+            "fn",
+            "key",
+            "lit",
+            "match_end",
+            "match_start",
+            "when",
+        ),
         "ceql.operators.own": ("register_function",),
         "ceql.query": ("Match", "Matches", "Query", "Session", "Stream"),
         "ceql.semantics.schemas": ("Schema",),

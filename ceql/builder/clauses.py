@@ -177,8 +177,8 @@ class PatternQuery(Clauses):
 def _word(what: str, given: Any, words: dict[str, Any]) -> Any:
     if isinstance(given, str) and given.strip().lower().replace(" ", "_") in words:
         return words[given.strip().lower().replace(" ", "_")]
-    hint = did_you_mean(str(given), words) or f"one of {', '.join(words)}"
-    raise OptionError(f"{what}({given!r})", hint)
+    hint = did_you_mean(str(given), words)
+    raise OptionError(f"{what} takes one of {', '.join(words)}, and this is {given!r}", hint)
 
 
 def _selected(shown: Any) -> ast.Selected:

@@ -19,6 +19,7 @@ import numpy as np
 from ceql.syntax import ast
 from spaseq.core.errors import OptionError
 from spaseq.core.events.options import length_of
+from spaseq.core.events.time import parse_duration
 
 Constant = int | float | str | bool | Decimal | datetime.date | datetime.timedelta
 """The types of constants; a datetime is a date, too. Numbers of numpy are taken as well."""
@@ -108,7 +109,7 @@ def duration(what: str, given: Any) -> int:
     if not isinstance(given, str | datetime.timedelta):
         hint = "write '10s', '1h 30m' or a timedelta"
         raise OptionError(f"{what} is a duration, and this is {article(given)}", hint)
-    length = length_of(what, given)
+    length = length_of(what, given) if isinstance(given, datetime.timedelta) else parse_duration(given)
     if length < 0:
         raise OptionError(f"{what} {given} is below 0", "a duration is 0 or more")
     return length

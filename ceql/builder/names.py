@@ -37,6 +37,11 @@ def is_mark(name: str) -> bool:
     return "\0" in name
 
 
+def is_automatic(name: str) -> bool:
+    """True for the mark of an event without a name that its user chose."""
+    return _AUTOMATIC in name
+
+
 def show_expression(node: E) -> E:
     """An expression with names for marks, to be looked at: it may name variables of a formula that is not there."""
     return _rename(node, _names(ast.EventType(ast.EVERY, every=True), list(variables_of(node))))

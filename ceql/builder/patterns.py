@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ceql.builder.clauses import Clauses
 from ceql.builder.constants import article, check_name, duration
-from ceql.builder.names import is_mark, new_mark, show_formula
-from ceql.builder.values import Condition, Named, Value, Variable, all_true
+from ceql.builder.names import is_automatic, is_mark, new_mark, show_formula
+from ceql.builder.values import Condition, Named, Value, Variable, all_true, variable_of
 from ceql.semantics.scopes import defined_names
 from ceql.syntax import ast
 from ceql.syntax.printer import print_formula
@@ -48,12 +48,18 @@ class Pattern(Clauses):
         """FILTER: the part, if all conditions are true. They may name events of other parts."""
         return Pattern(ast.Filter(self._formula, all_true(conditions)))
 
-    def alias(self, name: str) -> Event:
-        """The part as a variable of that name, `AS`: its events are read as `x.price`, as those of an event are."""
+    def alias(self, name: str | Variable) -> Event:
+        """The part as a variable of that name, `AS`: its events are read as `x.price`, as those of an event are.
+
+        Given another event instead of a name, the variable of that one holds the events of this part, too.
+        """
         child = self._formula
-        if isinstance(child, ast.As) and is_mark(child.variable.text):
+        if isinstance(child, ast.As) and is_automatic(child.variable.text):
             child = child.child
-        mark = new_mark(check_name("the name of a variable", name), chosen=True)
+        if isinstance(name, Variable):
+            mark = variable_of(name)
+        else:
+            mark = new_mark(check_name("the name of a variable", name), chosen=True)
         return Event(ast.As(child, ast.Name(mark)), mark)
 
     # Loops
@@ -84,7 +90,8 @@ class Pattern(Clauses):
             )
         if least < 0 or (high is not None and high < max(least, 1)):
             hint = "the greatest number is 1 or more, and not below the least; times(3, None) has no greatest"
-            raise OptionError(f"times({least}, {high}) allows no number of rounds", hint)
+            given = least if isinstance(most, EllipsisType) else f"{least}, {high}"
+            raise OptionError(f"times({given}) allows no number of rounds", hint)
         skip, preference = _option("by", by, _JOINS), _option("choose", choose, _CHOICES)
         ending = None if until is None else ast.Without(formula_of(until, "until"))
         return Pattern(ast.Repeat(self._formula, least, high, skip, preference, ending))
@@ -223,4 +230,5 @@ def _join(function: str, parts: tuple[Pattern, ...], skip: Skip) -> Pattern:
 def _option(what: str, given: Any, words: dict[str, Any]) -> Any:
     if isinstance(given, str) and given in words:
         return words[given]
-    raise OptionError(f"{what}={given!r}", did_you_mean(str(given), words) or f"one of {', '.join(words)}")
+    hint = did_you_mean(str(given), words)
+    raise OptionError(f"{what}={given!r} is none of {', '.join(words)}", hint)

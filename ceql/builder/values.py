@@ -20,7 +20,7 @@ from spaseq.core.slips import did_you_mean
 
 _NO_TRUTH: Final = (
     "a condition is true or false of events, not now: join conditions with & | ~, each in parentheses, "
-    "and write x.price.between(1, 5) for 1 <= x.price <= 5"
+    "and write x.price.between(1, 5) for 1 <= x.price <= 5, x.price.is_in([1, 2]) for `in`"
 )
 _PARENTHESES: Final = "each comparison beside & and | stands in parentheses: (x.price > 3) & (y.price < 5)"
 
@@ -61,8 +61,7 @@ class Operators:
         return _compute("%", other, self)
 
     def __neg__(self) -> Value:
-        node = self.node
-        return Value(ast.Number(-node.value) if isinstance(node, ast.Number) else ast.Negate(node))
+        return Value(ast.Negate(self.node))
 
     def __pos__(self) -> Value:
         return Value(self.node)
@@ -491,6 +490,11 @@ class Choice(Value):
 def when(condition: Value | Condition) -> When:
     """A choice: `when(f.price > 9).then("dear").otherwise("cheap")` is `CASE WHEN … THEN … ELSE … END`."""
     return When(ast.Case((), ()), condition_of(condition).node)
+
+
+def lit(constant: Constant | None) -> Value:
+    """A constant as a value: `lit(1) + 1`. Beside a value, in `then` and in `select` constants need no `lit`."""
+    return Value(ast.Null() if constant is None else node_of(constant, "a constant"))
 
 
 def key(name: str) -> Value:
