@@ -51,10 +51,11 @@ if TYPE_CHECKING:
     from ceql.builder.reading import parse, pattern
     from ceql.builder.values import Condition, Value, Variable, fn, key, lit, match_end, match_start, when
     from ceql.operators.own import register_function
-    from ceql.query import Match, Matches, Query, Session, Written
+    from ceql.query import Match, Matches, Query, Session
     from ceql.query import Session as Stream
     from ceql.semantics.schemas import Schema
     from spaseq.core.engine import Settings
+    from spaseq.core.protocols import Written
 
 __all__ = [
     "BudgetExceeded",

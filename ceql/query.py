@@ -6,7 +6,7 @@ A `Query` never changes; `Matches` are lazy, one pass over the events per use; a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, Unpack
+from typing import Any, Unpack
 
 from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
@@ -24,23 +24,16 @@ from spaseq.core.automata.rma import Limits
 from spaseq.core.engine import Settings
 from spaseq.core.errors import expect_type
 from spaseq.core.events import EventOptions, TupleWords
+from spaseq.core.protocols import Written
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
 
 Stream = Session  # the name that it had before both languages showed one face
 
 
-class Written(Protocol):
-    """An object that stands for the text of a query, as those of `ceql.builder` do."""
-
-    def __ceql__(self) -> str:
-        """The text."""
-
-
 def text_of(query: str | Written) -> str:
     """The text of a query that is one, or stands for one. Anything else is given back: `CompiledQuery` refuses it."""
-    written = getattr(type(query), "__ceql__", None)
-    return query if written is None else written(query)  # type: ignore[return-value]
+    return query.__ceql__() if isinstance(query, Written) else query
 
 
 def compile_query(text: str | Written, source: str = "<query>", settings: Settings | None = None) -> Query:

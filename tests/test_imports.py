@@ -56,7 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     "gpm": _LANGUAGE | {"rdf", "text", "measure"},
     "text": {"errors"},
     "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure", "sessions", "compiled", "protocols"},
-    "spark": _LANGUAGE | {"rdf", "gpm", "language", "words"},
+    "spark": _LANGUAGE | {"rdf", "gpm", "language", "words", "protocols"},
     "command": {"errors", "engine", "events", "measure", "slips", "start", "version", "watch", "words"},
     "version": set(),
     "lazy_names": set(),

@@ -5,20 +5,18 @@ from __future__ import annotations
 import datetime
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from ceql.builder.constants import article, check_name, constant, duration
 from ceql.builder.names import resolve
 from ceql.builder.values import Condition, Constant, Listing, Value, Variable, all_true, node_of, variable_of
+from ceql.query import Matches, Query, compile_query
 from ceql.syntax import ast
 from ceql.syntax.printer import print_query
 from spaseq.core.after import AfterText
+from spaseq.core.engine import Settings
 from spaseq.core.errors import OptionError, expect_count, named_query
 from spaseq.core.slips import did_you_mean
-
-if TYPE_CHECKING:
-    from ceql.query import Matches, Query
-    from spaseq.core.engine import Settings
 
 NO_TRUTH: Final = "a pattern is neither true nor false: q.run(events) gives matches, and these are true if there is one"
 _AFTER: Final = {rule.name.lower(): rule for rule in AfterText}
@@ -68,7 +66,7 @@ class Clauses(ABC):
         if not shown and not columns:
             raise OptionError("select shows one thing or more", "select(None) shows no events, only the interval")
         if not columns and all(isinstance(each, Variable | Listing) for each in shown):
-            return self._with(selection=ast.Selection(chosen, tuple(map(_selected, shown))))
+            return self._with(selection=ast.Selection(chosen, tuple(map(_selected_item, shown))))
         found = (*map(_column, shown), *(_column(value, name) for name, value in columns.items()))
         return self._with(selection=ast.Selection(chosen, None, found))
 
@@ -145,8 +143,6 @@ class Clauses(ABC):
 
     def compile(self, *, source: str = "<query>", settings: Settings | None = None) -> Query:
         """`ceql.compile` of this query."""
-        from ceql.query import compile_query
-
         return compile_query(self, source, settings)
 
     def run(self, events: Any = None, **words: Any) -> Matches:
@@ -181,7 +177,7 @@ def _word(what: str, given: Any, words: dict[str, Any]) -> Any:
     raise OptionError(f"{what} takes one of {', '.join(words)}, and this is {given!r}", hint)
 
 
-def _selected(shown: Any) -> ast.Selected:
+def _selected_item(shown: Any) -> ast.Selected:
     if isinstance(shown, Listing):
         return ast.Selected(shown.variable, tuple(map(ast.Name, shown.attributes)))
     return ast.Selected(variable_of(shown))

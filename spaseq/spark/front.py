@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.core.events.options import Duration
+from spaseq.core.protocols import Written
 from spaseq.language.query import Query, compile_query
 from spaseq.spark.session.versions import check_pyspark
 from spaseq.spark.tuples.match import batch_rows, check_tasks, kind_name, refuse_form
@@ -32,7 +33,7 @@ class MatchWords(TupleWords, total=False):
 
 
 def match(
-    query: TupleQuery | Query | str,
+    query: TupleQuery | Query | Written | str,
     *,
     kb: Any = None,
     partitions: int | None = None,
@@ -156,7 +157,7 @@ _INSTEAD: Final = {
 }
 
 
-def explain_match(query: TupleQuery | Query | str, *, cut: str = "auto") -> str:
+def explain_match(query: TupleQuery | Query | Written | str, *, cut: str = "auto") -> str:
     """The division of the work by `match`, as far as the query alone says. A line each."""
     compiled = query_of(query)
     if not isinstance(compiled, Query):
@@ -170,7 +171,7 @@ def explain_match(query: TupleQuery | Query | str, *, cut: str = "auto") -> str:
 
 def query_of(query: Any) -> TupleQuery | Query:
     """The query. Raises `OptionError` for what is none, and the errors of the language for a text."""
-    built = hasattr(type(query), "__ceql__")  # by `ceql.builder`
+    built = isinstance(query, Written)
     if built or isinstance(query, str):
         found: TupleQuery | Query = (
             compile_query(query) if not built and _GRAPHS.search(query) else import_module("ceql").compile(query)

@@ -17,7 +17,7 @@ from ceql.semantics.check import event_types
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_formula
 from tests.support import drawn_functions, harness
-from tests.support.built import NotOffered, built, plain
+from tests.support.built import NotOffered, build, plain
 from tests.support.drawn_earlier import earlier_case, earlier_steps_case
 from tests.support.drawn_steps import steps_case
 from tests.support.drawn_totals import steps_with_totals_case, totals_case
@@ -60,7 +60,7 @@ def _one(text: str, outcomes: Counter[str]) -> ceql.PatternQuery | None:
     assert parse(str(ceql.parse(text))) == tree, text
     assert parse(str(ceql.pattern(print_formula(tree.where)))).where == tree.where
     try:
-        query = built(tree)
+        query = build(tree)
     except NotOffered as why:
         outcomes[str(why).partition(":")[0]] += 1
         return None

@@ -37,12 +37,12 @@ def plain(query: ast.Query) -> ast.Query:
     """The tree with `x.v > 3` for `x[v > 3]`: both mean the same, and the builder writes the first."""
 
     def change(node: ast.Formula) -> ast.Formula:
-        return dataclasses.replace(node, condition=_dotted(node.condition)) if isinstance(node, ast.Filter) else node
+        return dataclasses.replace(node, condition=_with_dots(node.condition)) if isinstance(node, ast.Filter) else node
 
     return dataclasses.replace(query, where=mapped(query.where, change))
 
 
-def _dotted(condition: ast.Condition) -> ast.Condition:
+def _with_dots(condition: ast.Condition) -> ast.Condition:
     def change(part: ast.Expression) -> ast.Expression | None:
         match part:
             case ast.Holds(ast.Name(variable), inner):
@@ -52,7 +52,7 @@ def _dotted(condition: ast.Condition) -> ast.Condition:
     return replace(condition, change)
 
 
-def built(query: ast.Query) -> ceql.PatternQuery:
+def build(query: ast.Query) -> ceql.PatternQuery:
     """The query of the builder. Raises `NotOffered` for what it has not: the variables `s>R` of streams."""
     return _Calls(plain(query)).query()
 
