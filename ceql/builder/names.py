@@ -100,8 +100,10 @@ def _list_selected(query: ast.Query) -> Iterator[str]:
 
 
 def _owners(node: ast.Formula) -> tuple[dict[str, ast.Formula], dict[str, set[str]], set[str]]:
-    """The marks of a formula in their order, each with what it is of; the marks under which each event type is, "" for
-    none; and the names of AS that are no marks."""
+    """The marks of a formula in their order, each with its part; the marks around each event type; other names of AS.
+
+    The mark around a type that is under none is "".
+    """
     marks: dict[str, ast.Formula] = {}
     types: dict[str, set[str]] = {}
     given: set[str] = set()
