@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Final, TypeVar
 
 from ceql.syntax import ast
-from ceql.syntax.walk import variables_of, with_variables
+from ceql.syntax.walk import parts, replace
 from spaseq.core.errors import OptionError
 from spaseq.core.trees import children, mapped, walk
 
@@ -44,7 +44,7 @@ def is_automatic(name: str) -> bool:
 
 def show_expression(node: E) -> E:
     """An expression with names for marks, to be looked at: it may name variables of a formula that is not there."""
-    return _rename(node, _names(ast.EventType(ast.EVERY, every=True), list(variables_of(node))))
+    return _rename(node, _names(ast.EventType(ast.EVERY, every=True), list(_list_variables(node))))
 
 
 def show_formula(node: ast.Formula) -> ast.Formula:
@@ -81,19 +81,20 @@ def resolve(query: ast.Query, *, strict: bool) -> ast.Query:
 
 
 def _wish(mark: str) -> str:
+    """The name that a mark would like; a name as it is."""
     return mark.partition("\0")[0]
 
 
 def _list_mentions(node: ast.Formula) -> list[str]:
     """The variables that the conditions of a formula name."""
     found = (part.condition for part in walk(node) if isinstance(part, ast.Filter))
-    return [name for condition in found for name in variables_of(condition)]
+    return [name for condition in found for name in _list_variables(condition)]
 
 
 def _list_selected(query: ast.Query) -> Iterator[str]:
     """The variables that the clauses of a query name."""
     for column in query.selection.columns:
-        yield from variables_of(column.expression)
+        yield from _list_variables(column.expression)
     yield from (item.variable for item in query.selection.items or ())
     if query.after is not None and query.after.variable is not None:
         yield query.after.variable.text
@@ -166,8 +167,26 @@ def _check(formula: ast.Formula, mentions: list[str]) -> None:
             raise OptionError(f"the query names an event, {wish}, that is no part of its pattern", hint)
 
 
+def _list_variables(node: ast.Expression) -> Iterator[str]:
+    """The variables that an expression names, those in front of brackets among them."""
+    for part in parts(node):
+        match part:
+            case ast.Variable(name) | ast.Attribute(_, str(name)) | ast.Holds(ast.Name(name)):
+                yield name
+
+
 def _rename(node: E, names: dict[str, str]) -> E:
-    return with_variables(node, lambda name: None if name is None else names.get(name, name))
+    def change(part: ast.Expression) -> ast.Expression | None:
+        match part:
+            case ast.Variable(name):
+                return ast.Variable(names.get(name, name))
+            case ast.Attribute(attribute, str(name)):
+                return ast.Attribute(attribute, names.get(name, name))
+            case ast.Holds(ast.Name(name), condition):
+                return ast.Holds(ast.Name(names.get(name, name)), _rename(condition, names))
+        return None
+
+    return replace(node, change)
 
 
 def _with_names(formula: ast.Formula, names: dict[str, str]) -> ast.Formula:

@@ -15,6 +15,7 @@ from ceql.builder.names import show_expression
 from ceql.operators.functions import FUNCTIONS
 from ceql.syntax import ast
 from ceql.syntax.printer import print_expression
+from ceql.syntax.walk import parts, with_variables
 from spaseq.core.errors import OptionError
 from spaseq.core.slips import did_you_mean
 
@@ -388,6 +389,18 @@ class Variable:
     def count(self) -> Value:
         """The number of events that it took."""
         return Value(ast.Call("COUNT", (ast.Variable(self._variable),)))
+
+    def each(self, *conditions: Condition | Value) -> Condition:
+        """True if each event of the variable satisfies the conditions, `b[v < 1 OR v > 3]`.
+
+        Without `each`, an OR around a loop is of two conditions on all events: `b.v < 1` for all, or `b.v > 3` for all.
+        """
+        inner = all_true(conditions)
+        if any(isinstance(part, ast.Holds | ast.Variable) for part in parts(inner)):
+            raise OptionError("each within each, or the count of events within it", "b.count() > 2 stands outside")
+        own = self._variable
+        bare = with_variables(inner, lambda name: None if name == own else name)
+        return Condition(ast.Holds(ast.Name(own), bare))
 
     def prev(self, back: int = 1) -> Earlier:
         """The event that it took before the one at hand, or `back` events before: `f.price < f.prev().price`."""

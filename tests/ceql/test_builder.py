@@ -241,6 +241,8 @@ def test_times_are_compared_in_utc() -> None:
         (A.v.first() + A.v.last() + A.v.count() + A.v.count_distinct() + A.count() > 0,
          "FIRST(A.v) + LAST(A.v) + COUNT(A.v) + COUNT(DISTINCT A.v) + COUNT(A) > 0"),
         (A.v < A.prev().v, "A.v < PREV(A.v)"),
+        (A.each((A.v < 1) | (A.v > A.prev().v), A["w w"] == 3) & (B.v > 1),
+         "A[(v < 1 OR v > PREV(v)) AND `w w` = 3] AND B.v > 1"),
         (A["v"] < A.prev(3)["w w"], "A.v < PREV(A.`w w`, 3)"),
         (A.v < A[0].v, "A.v < A[0].v"),
         (A["count"] + A["limit"] > 1, "A.count + A.`limit` > 1"),
@@ -255,6 +257,20 @@ def test_expressions(condition: ceql.Condition, text: str) -> None:
     query = seq(A, B).where(condition)
     assert formula(query) == f"A ; B FILTER {text}"
     assert parse_text(str(query)) == query.tree
+
+
+def test_an_or_of_each_event_is_not_an_or_of_all() -> None:
+    events = [{"type": "A", "v": 0}, {"type": "A", "v": 9}]
+    part = A.times(2)
+    assert [m.positions for m in part.where(A.each((A.v < 1) | (A.v > 3))).run(events)] == [(0, 1)]
+    assert [m.positions for m in part.where((A.v < 1) | (A.v > 3)).run(events)] == []
+
+
+def test_names_before_brackets() -> None:
+    x, y = event("A"), event("A")
+    assert formula(seq(x, y).where(y.each(y.v > x.v))) == "A AS A1 ; A AS A2 FILTER A2[v > A1.v]"
+    with pytest.raises(ceql.OptionError, match="one object is one event"):
+        A.where(B.each(B.v > 1)).compile()
 
 
 def test_functions_of_users() -> None:
@@ -471,6 +487,9 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: a[1], ceql.OptionError, "f[0].price"),
     (lambda: a[""], ceql.OptionError, "one character or more"),
     (lambda: a.prev(17), ceql.OptionError, "from 1 to 16"),
+    (lambda: a.each(a.count() > 1), ceql.OptionError, "stands outside"),
+    (lambda: a.each(a.each(a.v > 1)), ceql.OptionError, "each within each"),
+    (lambda: a.each(), ceql.OptionError, "one condition or more"),
     (lambda: to.fn.lowr(a.v), ceql.OptionError, "did you mean fn.lower"),
     (lambda: to.fn.prev(a.v), ceql.OptionError, "x.prev().price"),
     (lambda: to.event(5), ceql.OptionError, "this is an int"),

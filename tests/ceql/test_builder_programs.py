@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import ceql
@@ -70,7 +70,7 @@ def test_v_shape() -> None:
         for start in range(len(prices)):
             for end in range(start + 5, len(prices) + 1):
                 part = prices[start:end]
-                signs = [(b > a) - (b < a) for a, b in zip(part, part[1:], strict=False)]
+                signs = [(b > a) - (b < a) for a, b in pairwise(part)]
                 runs = [(sign, len(list(same))) for sign, same in groupby(signs)]
                 if [sign for sign, _ in runs] == [-1, 1] and min(length for _, length in runs) >= 2:
                     expected.append((part[0], min(part), part[-1], len(part)))
@@ -129,7 +129,7 @@ def test_orders_without_payment() -> None:
 
 
 def test_rising_temperature() -> None:
-    """A temperature that rises three times in a row, in two rooms; the events have no types, and no two matches overlap."""
+    """A temperature that rises three times in a row, in two rooms. Events have no types; no two matches overlap."""
     rng = random.Random(5)
     readings: Events = [
         {"room": rng.choice(("hall", "attic")), "degrees": rng.randint(15, 30), "time": second} for second in range(200)

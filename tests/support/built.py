@@ -13,7 +13,7 @@ import ceql
 from ceql.semantics.check import formulas
 from ceql.syntax import ast
 from ceql.syntax.printer import print_formula
-from ceql.syntax.walk import replace, variables_of, with_variables
+from ceql.syntax.walk import replace, with_variables
 from spaseq.core.pattern import Preference, Skip
 from spaseq.core.trees import mapped
 
@@ -34,27 +34,28 @@ class NotOffered(Exception):
 
 
 def plain(query: ast.Query) -> ast.Query:
-    """The tree with `x.v > 3` for `x[v > 3]`: both mean the same, and the builder writes the first."""
+    """The tree with `x[v > 3]` for `x[x.v > 3]`: both mean the same, and the builder writes the first."""
 
-    def change(node: ast.Formula) -> ast.Formula:
-        return dataclasses.replace(node, condition=_with_dots(node.condition)) if isinstance(node, ast.Filter) else node
-
-    return dataclasses.replace(query, where=mapped(query.where, change))
-
-
-def _with_dots(condition: ast.Condition) -> ast.Condition:
     def change(part: ast.Expression) -> ast.Expression | None:
         match part:
-            case ast.Holds(ast.Name(variable), inner):
-                return with_variables(inner, lambda name: variable if name is None else name)
+            case ast.Holds(ast.Name(own), inner):
+                bare = with_variables(inner, lambda name: None if name == own else name)
+                return dataclasses.replace(part, condition=bare)
         return None
 
-    return replace(condition, change)
+    def each(node: ast.Formula) -> ast.Formula:
+        return (
+            dataclasses.replace(node, condition=replace(node.condition, change))
+            if isinstance(node, ast.Filter)
+            else node
+        )
+
+    return dataclasses.replace(query, where=mapped(query.where, each))
 
 
 def build(query: ast.Query) -> ceql.PatternQuery:
     """The query of the builder. Raises `NotOffered` for what it has not: the variables `s>R` of streams."""
-    return _Calls(plain(query)).query()
+    return _Calls(query).query()
 
 
 class _Calls:
@@ -68,7 +69,6 @@ class _Calls:
             if isinstance(node, ast.As)
         }
         under = {id(node.child) for node in nodes if isinstance(node, ast.As)}
-        mentioned = {name for node in nodes if isinstance(node, ast.Filter) for name in variables_of(node.condition)}
         self.raw = set()
         """Types whose variable has events of several parts of the builder, or is not the type's: from a text."""
         self.events: dict[str, ceql.Event] = {}
@@ -83,8 +83,6 @@ class _Calls:
                 self.events[name] = ceql.event(name, stream=None if stream is None else stream.text)
         if clash := self.aliases.keys() & {node.name for node in types}:
             raise NotOffered(f"variables that are types: {clash}")
-        if any(">" in name for name in mentioned):
-            raise NotOffered("variables of streams")
 
     def query(self) -> ceql.PatternQuery:
         tree = self.tree
@@ -125,7 +123,7 @@ class _Calls:
             return self.events[name]
         if name in self.raw:
             return ceql.pattern(print_formula(ast.EventType(name, every=name == "ANY"))).variable(name)
-        raise NotOffered(f"the variable {name}")
+        raise NotOffered(f"variables of streams: {name}" if ">" in name else f"unknown variables: {name}")
 
     def item(self, item: ast.Selected) -> Any:
         variable = self.variable(item.variable)
@@ -197,6 +195,9 @@ class _Calls:
                 return value(child).is_in([item.value for item in items if isinstance(item, ast.CONSTANTS)])
             case ast.InRange(child, low, high):
                 return value(child).between(*(None if side is None else value(side) for side in (low, high)))
+            case ast.Holds(ast.Name(name), inner):
+                variable = self.variable(name)
+                return variable.each(down(with_variables(inner, lambda other: name if other is None else other)))
             case ast.Compare("=", ast.Call("MEMBER", (child, listed)), ast.Truth(True)):
                 return value(child).is_in(value(listed))
             case ast.Compare("=", ast.Call(name, (child, listed)), ast.Truth(True)) if " A" in name:
