@@ -43,7 +43,8 @@ class Clauses(ABC):
             return print_query(self.tree)
 
     def __str__(self) -> str:
-        return print_query(resolve(self.__tree__(), strict=False))
+        with named_query("<query>"):
+            return print_query(resolve(self.__tree__(), strict=False))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(NO_TRUTH)
@@ -52,7 +53,7 @@ class Clauses(ABC):
         return PatternQuery(replace(self.__tree__(), **clauses))
 
     def select(
-        self, *shown: Variable | Listing | Value | Condition | None, **columns: Value | Condition | Constant
+        self, /, *shown: Variable | Listing | Value | Condition | None, **columns: Value | Condition | Constant
     ) -> PatternQuery:
         """The result: the events of variables, or a column for each value.
 
@@ -189,6 +190,6 @@ def _column(value: Any, name: str | None = None) -> ast.Column:
     if isinstance(value, Clauses) or (name is None and not isinstance(value, Value | Condition)):
         hint = "select(user=f.user, failures=f.count()), or key('user') for a key of over"
         raise OptionError(f"select takes values, and this is {article(value)}", hint)
-    title = name if name is not None else value.name
-    node = value.node if isinstance(value, Condition) else ast.Null() if value is None else node_of(value, "a column")
+    title = name if name is not None else value.column_name
+    node = value.tree if isinstance(value, Condition) else ast.Null() if value is None else node_of(value, "a column")
     return ast.Column(node, None if title is None else ast.Name(check_name("the name of a column", title)))

@@ -135,8 +135,8 @@ def _names(formula: ast.Formula, mentions: list[str]) -> dict[str, str]:
         if mark in chosen:
             continue
         wish, part = _wish(mark), marks.get(mark)
-        alone = isinstance(part, ast.EventType) and types[part.name] == {mark} and part.name not in taken
-        if isinstance(part, ast.EventType) and alone and not (part.every and mark in mentions):
+        named = isinstance(part, ast.EventType) and (mark not in mentions if part.every else part.name == wish)
+        if isinstance(part, ast.EventType) and named and types[part.name] == {mark} and part.name not in taken:
             names[mark] = part.name
         else:
             groups.setdefault(wish, []).append(mark)

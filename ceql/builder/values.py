@@ -29,7 +29,7 @@ _PARENTHESES: Final = "each comparison beside & and | stands in parentheses: (x.
 class Operators:
     """The operators of values."""
 
-    node: ast.Expression
+    tree: ast.Expression
 
     def __add__(self, other: Value | Constant) -> Value:
         return _compute("+", self, other)
@@ -62,10 +62,10 @@ class Operators:
         return _compute("%", other, self)
 
     def __neg__(self) -> Value:
-        return Value(ast.Negate(self.node))
+        return Value(ast.Negate(self.tree))
 
     def __pos__(self) -> Value:
-        return Value(self.node)
+        return Value(self.tree)
 
     def __eq__(self, other: Value | Constant | Elements) -> Condition:  # type: ignore[override]
         return _compare("=", self, other)
@@ -112,9 +112,17 @@ class Operators:
 
         def __call__(self, *arguments, **words):
             methods = {name for kind in Variable.__subclasses__() for name in dir(kind) if not name.startswith("_")}
-            name = self.node.name if isinstance(self.node, ast.Attribute) else ""
+            name = self.tree.name if isinstance(self.tree, ast.Attribute) else ""
             hint = did_you_mean(name, methods) or f"the methods of an event are {', '.join(sorted(methods))}"
             raise TypeError(f"{self} is a value, and no method\nhint: {hint}")
+
+        def __getattr__(self, name):
+            _refuse_hidden(name)
+            methods = [each for each in dir(Value) if not each.startswith("_")]
+            hint = (
+                did_you_mean(name, methods) or "an attribute of an event with a dot in its name is event['user.name']"
+            )
+            raise AttributeError(f"{self} is a value, and has no {name}\nhint: {hint}")
 
         def __iter__(self):
             raise TypeError("a value is one of each event: x.price.collect() is the list of those of a match")
@@ -125,35 +133,35 @@ class Value(Operators):
     """An expression: an attribute of an event, or something computed of attributes.
 
     Operators are `+ - * / %`, the comparisons, and `& | ~` between conditions. Constants are numbers, texts, truth
-    values, datetimes, dates and timedeltas. `node` is its syntax tree.
+    values, datetimes, dates and timedeltas. `tree` is its syntax tree.
     """
 
-    node: ast.Expression
-    name: str | None = None
+    tree: ast.Expression
+    column_name: str | None = None
     """The name of the column that it is in SELECT, by `alias`."""
 
     def __str__(self) -> str:
-        return print_expression(show_expression(self.node))
+        return print_expression(show_expression(self.tree))
 
     def __repr__(self) -> str:
         return f"<Value {self}>"
 
     def alias(self, name: str) -> Value:
         """The same as a column of that name, for `select`."""
-        return Value(self.node, check_name("the name of a column", name))
+        return Value(self.tree, check_name("the name of a column", name))
 
     # Conditions
 
     def is_in(self, values: Any) -> Condition:
         """True for one of the constants of a list, `IN {…}`, or for an element of an attribute that is a list."""
         if isinstance(values, Value):
-            return _true(ast.Call("MEMBER", (self.node, values.node)))
+            return _true(ast.Call("MEMBER", (self.tree, values.tree)))
         members = [node_of(element, "an element of is_in") for element in elements(values)]
         if not members:
             raise OptionError("is_in takes a list of one constant or more", "leave the condition out")
         if all(isinstance(member, ast.CONSTANTS) for member in members):
-            return Condition(ast.In(self.node, tuple(members)))
-        same: list[ast.Condition] = [ast.Compare("=", self.node, member) for member in members]
+            return Condition(ast.In(self.tree, tuple(members)))
+        same: list[ast.Condition] = [ast.Compare("=", self.tree, member) for member in members]
         return Condition(_join(ast.Or, same))
 
     def not_in(self, values: Any) -> Condition:
@@ -167,33 +175,33 @@ class Value(Operators):
             raise OptionError("between has no bounds", "x.price.between(1, 5), or between(1, None)")
         if (least is None or most is None) and not isinstance(least or most, ast.CONSTANTS):
             return self >= Value(least) if least is not None else self <= as_value(high)
-        return Condition(ast.InRange(self.node, least, most))
+        return Condition(ast.InRange(self.tree, least, most))
 
     def like(self, regex: str) -> Condition:
         """True if the whole text matches a regular expression (RE2): `.*` is any text, and `%` is no wildcard."""
-        return Condition(ast.Like(self.node, check_text("a regular expression", regex)))
+        return Condition(ast.Like(self.tree, check_text("a regular expression", regex)))
 
     def ilike(self, regex: str) -> Condition:
         """The same as `like`, without telling capitals from other letters."""
-        return Condition(ast.Like(self.node, "(?i)" + check_text("a regular expression", regex)))
+        return Condition(ast.Like(self.tree, "(?i)" + check_text("a regular expression", regex)))
 
     def is_null(self) -> Condition:
         """True if the event lacks the attribute, or the value is not known."""
-        return Condition(ast.IsNull(self.node))
+        return Condition(ast.IsNull(self.tree))
 
     def is_not_null(self) -> Condition:
         """The negation of `is_null`."""
-        return Condition(ast.Not(ast.IsNull(self.node)))
+        return Condition(ast.Not(ast.IsNull(self.tree)))
 
     # Lists
 
     def any(self) -> Elements:
         """Any element of an attribute that is a list: `x.item == y.basket.any()`."""
-        return Elements(self.node, "ANY")
+        return Elements(self.tree, "ANY")
 
     def all(self) -> Elements:
         """All elements of an attribute that is a list: `x.price > y.prices.all()`."""
-        return Elements(self.node, "ALL")
+        return Elements(self.tree, "ALL")
 
     # Kinds
 
@@ -213,7 +221,7 @@ class Value(Operators):
 
     def count_distinct(self) -> Value:
         """The number of different values."""
-        return Value(ast.Call("COUNT DISTINCT", (self.node,)))
+        return Value(ast.Call("COUNT DISTINCT", (self.tree,)))
 
     def sum(self) -> Value:
         """The sum over all events that the variable took."""
@@ -256,31 +264,31 @@ class Value(Operators):
 class Condition:
     """True, false or unknown of events: `f.price > 3`. Conditions are joined by `&`, `|` and `~`.
 
-    `node` is its syntax tree. As a column of `select` it is TRUE, FALSE or NULL.
+    `tree` is its syntax tree. As a column of `select` it is TRUE, FALSE or NULL.
     """
 
-    node: ast.Condition
-    name: str | None = None
+    tree: ast.Condition
+    column_name: str | None = None
     """The name of the column that it is in SELECT, by `alias`."""
 
     def __str__(self) -> str:
-        return print_expression(show_expression(self.node))
+        return print_expression(show_expression(self.tree))
 
     def __repr__(self) -> str:
         return f"<Condition {self}>"
 
     def alias(self, name: str) -> Condition:
         """The same as a column of that name, for `select`."""
-        return Condition(self.node, check_name("the name of a column", name))
+        return Condition(self.tree, check_name("the name of a column", name))
 
     def __and__(self, other: Value | Condition) -> Condition:
-        return Condition(ast.And(self.node, condition_of(other).node))
+        return Condition(ast.And(self.tree, condition_of(other).tree))
 
     def __or__(self, other: Value | Condition) -> Condition:
-        return Condition(ast.Or(self.node, condition_of(other).node))
+        return Condition(ast.Or(self.tree, condition_of(other).tree))
 
     def __invert__(self) -> Condition:
-        return Condition(ast.Not(self.node))
+        return Condition(ast.Not(self.tree))
 
     def __bool__(self) -> NoReturn:
         raise TypeError(_NO_TRUTH)
@@ -303,11 +311,11 @@ class Condition:
 class Elements:
     """The elements of a list, any or all of them: one side of a comparison."""
 
-    node: ast.Expression
+    tree: ast.Expression
     quantifier: str
 
     def __repr__(self) -> str:
-        return f"<{self.quantifier} of {Value(self.node)}>"
+        return f"<{self.quantifier} of {Value(self.tree)}>"
 
     if not TYPE_CHECKING:
         __hash__ = object.__hash__
@@ -490,19 +498,19 @@ class Choice(Value):
 
     def when(self, condition: Value | Condition) -> When:
         """One more condition, for what none before is true of."""
-        assert isinstance(self.node, ast.Case)
-        return When(self.node, condition_of(condition).node)
+        assert isinstance(self.tree, ast.Case)
+        return When(self.tree, condition_of(condition).tree)
 
     def otherwise(self, result: Value | Constant | None) -> Value:
         """The result if no condition is true."""
-        assert isinstance(self.node, ast.Case)
+        assert isinstance(self.tree, ast.Case)
         found = ast.Null() if result is None else node_of(result, "the result of otherwise")
-        return Value(replace(self.node, otherwise=found))
+        return Value(replace(self.tree, otherwise=found))
 
 
 def when(condition: Value | Condition) -> When:
     """A choice: `when(f.price > 9).then("dear").otherwise("cheap")` is `CASE WHEN … THEN … ELSE … END`."""
-    return When(ast.Case((), ()), condition_of(condition).node)
+    return When(ast.Case((), ()), condition_of(condition).tree)
 
 
 def lit(constant: Constant | None) -> Value:
@@ -531,7 +539,7 @@ def as_value(given: Any) -> Value:
 def node_of(given: Any, what: str) -> ast.Expression:
     """The tree of a value or a constant. `OptionError` for anything else; `what` says what it was given as."""
     if isinstance(given, Value):
-        return given.node
+        return given.tree
     found = constant(given)
     if found is not None:
         return found
@@ -544,6 +552,8 @@ def node_of(given: Any, what: str) -> ast.Expression:
         hint = "name the attribute that is meant: x.price"
     elif isinstance(given, list | tuple | set | frozenset):
         hint = "x.price.is_in([1, 2]) is true for one of them"
+    elif callable(given) and not isinstance(given, type):
+        hint = "a method is called: x.count(); an attribute of its name is x['count']"
     raise OptionError(f"{what} is a value, and this is {'None' if given is None else article(given)}", hint)
 
 
@@ -553,7 +563,7 @@ def condition_of(given: Any) -> Condition:
     if isinstance(given, Condition):
         return given
     if isinstance(given, Value):
-        node = given.node
+        node = given.tree
         if isinstance(node, ast.Attribute | ast.Earlier | ast.Case | ast.Call):
             return _true(node)
         raise OptionError(f"{given} is a value, and a condition is needed here", f"compare it: ({given}) > 3")
@@ -579,7 +589,7 @@ def all_true(conditions: tuple[Any, ...]) -> ast.Condition:
     """The conditions joined by AND. `OptionError` for none."""
     if not conditions:
         raise OptionError("where takes one condition or more", "where(x.price > 3, y.price < 5)")
-    return _join(ast.And, [condition_of(each).node for each in conditions])
+    return _join(ast.And, [condition_of(each).tree for each in conditions])
 
 
 def _compute(symbol: str, left: Any, right: Any) -> Value:
@@ -589,6 +599,6 @@ def _compute(symbol: str, left: Any, right: Any) -> Value:
 
 def _compare(symbol: str, left: Any, right: Any) -> Condition:
     if isinstance(right, Elements):
-        return _true(ast.Call(f"{symbol} {right.quantifier}", (left.node, right.node)))
+        return _true(ast.Call(f"{symbol} {right.quantifier}", (left.tree, right.tree)))
     what = f"one side of {symbol}"
     return Condition(ast.Compare(symbol, node_of(left, what), node_of(right, what)))

@@ -138,6 +138,9 @@ def test_alias() -> None:
     assert formula(seq(x, C).where(x.v == C.v)) == "(A OR B) AS x ; C FILTER x.v = C.v"
     assert formula(A.alias("A")) == "A"
     assert formula(seq(A, B.alias(A)).where(A.v > 1)) == "A ; B AS A FILTER A.v > 1"
+    assert formula(seq(B.alias(A), A).where(A.v > 1)) == "B AS A1 ; A AS A1 FILTER A1.v > 1"
+    assert formula(A.where(A.v > 1).alias("x")) == "(A FILTER A.v > 1) AS x"
+    assert formula(seq(A, A.alias("x"))) == "A AS A1 ; A AS x"
     assert formula(seq(x, C.alias(x))) == "(A OR B) AS x ; C AS x"
 
 
@@ -462,6 +465,9 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: list(a.v), TypeError, "collect"),
     (lambda: "v" in a, TypeError, "is_in"),
     (lambda: a.tmies(3), TypeError, "did you mean times"),
+    (lambda: a.user.name, AttributeError, "A.user is a value, and has no name"),
+    (lambda: a.v.summ(), AttributeError, "did you mean sum"),
+    (lambda: a.select(n=a.count), ceql.OptionError, "x.count()"),
     (lambda: a < b, TypeError, "a.price < b.price"),
     (lambda: a & b, TypeError, "all_of(a, b)"),
     (lambda: a(3), TypeError, "times(3)"),
