@@ -64,6 +64,8 @@ def constant(given: Any) -> ast.Expression | None:
             return ast.Truth(given)
         case str():
             return ast.Text(check_text("a text", str(given)))
+        case datetime.date() if given != given:  # pandas' NaT
+            return None
         case datetime.datetime():
             moment = given.replace(tzinfo=datetime.UTC) if given.tzinfo is None else given.astimezone(datetime.UTC)
             return _moment(moment.isoformat().replace("+00:00", "Z"))
@@ -82,7 +84,7 @@ def _moment(text: str) -> ast.Call:
 
 
 def _number(given: Any) -> int | float:
-    if not math.isfinite(given):
+    if not (given.is_finite() if isinstance(given, Decimal) else math.isfinite(given)):
         raise OptionError(f"{given} is no number in a query", "x.price.is_null() is true if there is none")
     if isinstance(given, numbers.Integral) or (isinstance(given, Decimal) and given == given.to_integral_value()):
         whole = int(given)
@@ -97,8 +99,8 @@ def elements(given: Any) -> list[Any]:
     if isinstance(given, set | frozenset):
         return sorted(given, key=lambda element: (type(element).__name__, element))
     for method in ("to_pylist", "tolist", "to_list"):
-        if hasattr(given, method):
-            return list(getattr(given, method)())
+        if hasattr(type(given), method) and isinstance(found := getattr(given, method)(), list):
+            return found
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise OptionError(f"is_in takes a list, and this is {article(given)}", "x.name.is_in(['ann', 'bob'])")
     return list(given)

@@ -111,7 +111,7 @@ class Pattern(Clauses):
     def variable(self, name: str) -> Variable:
         """The variable of that name in a pattern that was a text: `pattern("A AS x ; B").variable("x").price`."""
         known = sorted(each for each in defined_names(self._formula) if not is_mark(each) and ">" not in each)
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             hint = did_you_mean(str(name), known) or f"its variables are {', '.join(known)}"
             raise OptionError(f"the pattern has no variable {name}", hint)
         return Named(name)

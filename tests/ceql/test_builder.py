@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ceql
@@ -479,6 +480,11 @@ WRONG: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: a.v == "a\nb", ceql.OptionError, "U+000A"),
     (lambda: a.v == float("nan"), ceql.OptionError, "is no number"),
     (lambda: a.v == Decimal("inf"), ceql.OptionError, "is no number"),
+    (lambda: a.v == Decimal("sNaN"), ceql.OptionError, "is no number"),
+    (lambda: a.v == pd.NaT, ceql.OptionError, "this is a NaTType"),
+    (lambda: a.v == np.datetime64("NaT"), ceql.OptionError, "this is a datetime64"),
+    (lambda: a.v.is_in(np.int64(3)), ceql.OptionError, "is_in takes a list"),
+    (lambda: a.v.is_in(a.prev()), ceql.OptionError, "is_in takes a list"),
     (lambda: a.v == 2**63, ceql.OptionError, "too large"),
     (lambda: a.where(a == b), ceql.OptionError, "x.id == y.id"),
     (lambda: a.where(), ceql.OptionError, "one condition or more"),
