@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import ceql
 from tests.support.fences import ROOT, Fence, Folder, fences, run
 
 PAGE, REFERENCE = ROOT / "docs" / "ceql" / "builder.md", ROOT / "docs" / "ceql" / "reference.md"
@@ -33,6 +34,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
 def test_the_page_has_as_many_queries_as_the_reference() -> None:
     assert len(_texts()) == len(_answered()) > 80
+
+
+def test_the_page_names_every_method() -> None:
+    text = PAGE.read_text("utf-8")
+    listed = text.partition("The methods of an event are ")[2].partition(".\n")[0]
+    assert re.findall(r"`(\w+)`", listed) == sorted(name for name in dir(ceql.Event) if not name.startswith("_"))
+    for owner in (ceql.Value, ceql.Condition):
+        missing = [name for name in vars(owner) if not name.startswith("_") and name not in text]
+        assert missing in ([], ["column_name"]), missing
 
 
 @pytest.mark.parametrize(
