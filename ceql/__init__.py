@@ -7,8 +7,9 @@
 [(0, 2)]
 
 `compile` checks a query and gives a `Query`; its `run` takes files, frames, tables or dicts and gives lazy `Matches`;
-its `open` gives a `Session` to push events to. The interface is that of `spaseq` (`spaseq.core.protocols`), errors
-included. `Stream` is the former name of `Session`, for one release more.
+its `open` gives a `Session` to push events to. `match` gives rows of matches, in a frame of the kind that came in. The
+interface is that of `spaseq` (`spaseq.core.protocols`), errors included. `Stream` is the former name of `Session`, for
+one release more.
 
 Rooms, each of which imports only from those before it:
 
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from ceql.builder.reading import parse, pattern
     from ceql.builder.values import Condition, Value, Variable, fn, key, lit, match_end, match_start, when
     from ceql.operators.own import register_function
-    from ceql.query import Match, Matches, Query, Session
+    from ceql.query import Match, Matches, Query, Session, match
     from ceql.query import Session as Stream
     from ceql.semantics.schemas import Schema
     from spaseq.core.engine import Settings
@@ -90,6 +91,7 @@ __all__ = [
     "fn",
     "key",
     "lit",
+    "match",
     "match_end",
     "match_start",
     "no",
@@ -145,7 +147,7 @@ __getattr__, __dir__ = loader(
             "when",
         ),
         "ceql.operators.own": ("register_function",),
-        "ceql.query": ("Match", "Matches", "Query", "Session", "Stream"),
+        "ceql.query": ("Match", "Matches", "Query", "Session", "Stream", "match"),
         "ceql.semantics.schemas": ("Schema",),
         "spaseq.core.engine": ("Settings",),
     },

@@ -431,6 +431,8 @@ def test_compile_has_the_text() -> None:
     assert query.text == "SELECT *\nWHERE A ; B\nWITHIN 1 MINUTES" and query.source == "mine"
     assert query.settings.live_runs == 10
     assert seq(A, B).compile(source="mine").source == "mine"
+    rows = ceql.match([{"type": "A", "v": 1}, {"type": "B", "v": 5}], seq(A, B).select(rise=B.v - A.v))
+    assert rows == [{"rise": 4}]
     with query.open() as session:
         assert [m.positions for m in session.push([{"type": "A", "time": 0}, {"type": "B", "time": 1}])] == [(0, 1)]
 
