@@ -44,6 +44,24 @@ def tuples(text: str) -> int:
     return matches.count()
 
 
+def built() -> ceql.PatternQuery:
+    """CEQL as values of Python."""
+    f, ok, other = ceql.event("fail"), ceql.event("login", stream="S"), ceql.event().alias("other")
+    price: ceql.Value = f.price + 1 - f["price of it"] * f.prev().price / f[0].price
+    level: ceql.Value = ceql.when(f.price > 3).then("high").otherwise(None)
+    near: ceql.Condition = (price > 3) & ~ceql.fn.lower(f.name).like("a.*") | (f.price == ok.prices.any())
+    parts: list[ceql.Pattern] = [f.times(3, None), ceql.no(other), ceql.any_of(ok, ceql.pattern("A ; B"))]
+    pattern = ceql.seq(ceql.steps(*parts), ceql.adjacent(f.where(near), ceql.all_of(ok, other)))
+    event: ceql.Event = f
+    variable: ceql.Variable = ceql.pattern("A AS a").variable("a")
+    query = pattern.over("user", ["shop", "id"]).within("1m").keep("max").within(events=3)
+    print(ceql.parse("SELECT * WHERE A").tree, event.count(), variable.price, query.run([]).count())
+    print(ceql.compile(pattern).text, query.select(f, ok[["price"]]), f == ok, f.price == 3)
+    return query.select(
+        f.price.alias("p"), level=level, user=ceql.key("user"), one=ceql.lit(1), took=ceql.match_end - ceql.match_start
+    )
+
+
 def graphs(text: str) -> int:
     """SPAseq."""
     spaseq.register_function("urn:fn#twice", lambda term: term + term, replace=True)
