@@ -89,7 +89,7 @@ $(STAMP): pyproject.toml | check-python
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "make: cannot create $(VENV); on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(PIP) --upgrade 'pip>=25.1'
-	@PYTHONWARNINGS=ignore $(PIP) --editable '.[connect,lsp,owl,studio]' --group dev
+	@PYTHONWARNINGS=ignore $(PIP) --editable '.[connect,live,lsp,owl,studio]' --group dev
 	@touch $@
 
 check-python:

@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,11 @@ from spaseq.core.events.readers import common_schema
 from spaseq.core.events.timestamps import Part
 from spaseq.core.snapshot import Identity, expect, unseal
 from spaseq.core.watch import limited_steps
+
+if TYPE_CHECKING:
+    from spaseq.core.events.options import Duration
+    from spaseq.live.evaluation import Alive
+    from spaseq.live.states import Saving, State
 
 _KINDS: Final = (INSTANTS, DURATIONS)
 Found = tuple[str, Match]
@@ -165,6 +170,18 @@ class Network:
             return unseal(state, self.identity, _KINDS, self._go_on)
         options = dataclasses.replace(EventOptions.parse(**reading), by_type=types is not None)
         return NetworkSession(self, ("",) if types is None else tuple(types), options)
+
+    def alive(
+        self, source: Any, *, state: State = None, clock: Duration | None = None, save: Saving = None,
+        every: Duration = "10s", types: Iterable[str] | None = None, **reading: Unpack[TupleWords],
+    ) -> Alive[Found]:  # fmt: skip
+        """The matches over a source, asynchronously: pairs of a query's name and a match. As of `Query.alive`."""
+        from spaseq.live.evaluation import Alive
+
+        return Alive(
+            lambda blob: self.open(blob, types=types, **reading), source, words=("type",), state=state, clock=clock,
+            save=save, every=every,
+        )  # fmt: skip
 
     def _go_on(self, contents: dict[str, Any]) -> NetworkSession:
         session = NetworkSession(self, tuple(contents["names"]), EventOptions(**contents["options"]))
@@ -410,6 +427,11 @@ class NetworkSession(Pushing[Found]):
         """The counts of the events pushed so far."""
         return self._feed.counters
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The assumptions about the events pushed so far that no option stated, a line each."""
+        return tuple(dict.fromkeys(line for clock in self._feed.clocks.values() for line in clock.guessed))
+
     def push(self, events: Any, *, type: str | None = None) -> list[Found]:
         """The matches that these events complete, with the names of their queries, in order."""
         with self._use:
@@ -421,6 +443,9 @@ class NetworkSession(Pushing[Found]):
 
     def _wait_until(self, now: int) -> list[Found]:
         return self._evaluate(self._feed.advance(now)) + self._evaluation.wait_until(now)
+
+    def _reached(self) -> tuple[int | None, str | None]:
+        return self._feed.orderer.reorder.reached, self._feed.time_column
 
     def _finish(self) -> list[Found]:
         found = self._evaluate(self._feed.finish())

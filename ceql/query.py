@@ -6,7 +6,7 @@ A `Query` never changes; `Matches` are lazy, one pass over the events per use; a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
@@ -25,6 +25,11 @@ from spaseq.core.engine import Settings
 from spaseq.core.errors import expect_type
 from spaseq.core.events import EventOptions, TupleWords, frame_like
 from spaseq.core.protocols import Written
+
+if TYPE_CHECKING:
+    from spaseq.core.events.options import Duration
+    from spaseq.live.evaluation import Alive
+    from spaseq.live.states import Saving, State
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query", "match"]
 
@@ -211,6 +216,42 @@ class Query(protocols.Query):
         return open_session(
             self.compiled, streams=streams, types=types, valuations=valuations, schema=schema, **reading
         )
+
+    def alive(
+        self,
+        source: Any,
+        *,
+        state: State = None,
+        clock: Duration | None = None,
+        save: Saving = None,
+        every: Duration = "10s",
+        streams: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+        valuations: bool = False,
+        schema: Any = None,
+        **reading: Unpack[TupleWords],
+    ) -> Alive[Match]:
+        """The matches over a source, as they are found: `async for match in query.alive(source)`.
+
+        Args:
+            source: an asynchronous iterator of batches (a dict, a list of dicts, a table or a frame), or
+                of `spaseq.live.Delivery`, which has positions; an `asyncio.Queue`, or an iterable of batches.
+                `spaseq.live` has sources of files and servers.
+            state: the place to go on from: what `snapshot()` of the result gave, or the path of a file of that, which
+                need not be there yet. The source goes to the position that it covers.
+            clock: if nothing comes, time goes on by the machine's clock, so much behind it, as of `follow`.
+            save: the path of a file, or a function, that keeps a state. Then the source may forget what it covers.
+            every: the time between two saves. They are made between batches, once the matches so far were taken.
+
+        The others are those of `open`. Matches are given at least once: the page *Live evaluation* has the guarantee.
+        Raises `OptionError` for what is no source, and for a state that this source cannot go to.
+        """
+        from spaseq.live.evaluation import Alive
+
+        def open_session(blob: bytes | None) -> Session:
+            return self.open(blob, streams=streams, types=types, valuations=valuations, schema=schema, **reading)
+
+        return Alive(open_session, source, words=("stream", "type"), state=state, clock=clock, save=save, every=every)
 
     def in_order(self, names: tuple[str, ...], options: EventOptions, *, iso: bool) -> OrderedMatches:
         """The matches over events that the caller has put in order, as rows that stand for themselves."""

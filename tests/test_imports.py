@@ -69,8 +69,9 @@ ALLOWED: dict[str, set[str]] = {
     "rdf": _LANGUAGE | {"measure"},
     "gpm": _LANGUAGE | {"rdf", "text", "measure"},
     "text": {"errors"},
+    "live": _LANGUAGE | {"rdf", "measure", "lazy_names"},
     "language": _LANGUAGE
-    | {"rdf", "gpm", "text", "steps", "measure", "sessions", "collected", "compiled", "protocols"},
+    | {"live", "rdf", "gpm", "text", "steps", "measure", "sessions", "collected", "compiled", "protocols"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language", "words", "protocols"},
     "command": {"errors", "engine", "events", "files", "measure", "slips", "start", "version", "watch", "words"},
     "version": set(),
@@ -87,6 +88,7 @@ CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
     "after", "comparisons", "trees", "compiled", "own_functions", "protocols", "slips", "kinds", "files", "collected",
+    "live",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.
@@ -105,6 +107,11 @@ CONFINED: dict[str, set[str]] = {
     "pygls": {"lsp"},
     "starlette": {"studio"},
     "uvicorn": {"studio"},
+    "aiokafka": {"live"},
+    "aiomqtt": {"live"},
+    "httpx": {"live"},
+    "redis": {"live"},
+    "websockets": {"live"},
 }
 
 

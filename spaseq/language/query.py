@@ -6,7 +6,7 @@ A `Query` never changes; `Matches` are lazy, one pass over the events per use; a
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spaseq.core import protocols
 from spaseq.core.automata import CEA
@@ -25,6 +25,10 @@ from spaseq.language.runtime.session import Session
 from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import Followed, StreamOptions, term_of
+
+if TYPE_CHECKING:
+    from spaseq.live.evaluation import Alive
+    from spaseq.live.states import Saving, State
 
 
 def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
@@ -176,3 +180,40 @@ class Query(protocols.Query):
         if state is not None:
             session.restore(state)
         return session
+
+    def alive(
+        self,
+        source: Any,
+        *,
+        state: State = None,
+        clock: Duration | None = None,
+        save: Saving = None,
+        every: Duration = "10s",
+        kb: Knowledge | MappingABC[str, Any] | None = None,
+        options: StreamOptions | None = None,
+        keep_events: bool = True,
+        entailment: str | None = None,
+        **words: Any,
+    ) -> Alive[Match]:
+        """The matches over a source, as they are found: `async for match in query.alive(source)`.
+
+        Args:
+            source: an asynchronous iterator of batches (a `GraphEvent` or a list of them), or
+                of `spaseq.live.Delivery`, which has positions; an `asyncio.Queue`, or an iterable of batches.
+                `spaseq.live` has sources of files and servers.
+            state: the place to go on from: what `snapshot()` of the result gave, or the path of a file of that, which
+                need not be there yet. The source goes to the position that it covers.
+            clock: if nothing comes, time goes on by the machine's clock, so much behind it, as of `follow`.
+            save: the path of a file, or a function, that keeps a state. Then the source may forget what it covers.
+            every: the time between two saves. They are made between batches, once the matches so far were taken.
+
+        The others are those of `open`. Matches are given at least once: the page *Live evaluation* has the guarantee.
+        Raises `OptionError` for what is no source, and for a state that this source cannot go to.
+        """
+        from spaseq.live.evaluation import Alive
+
+        def open_session(blob: bytes | None) -> Session:
+            return self.open(blob, kb=kb, options=options, keep_events=keep_events, entailment=entailment, **words)
+
+        once = self.compiled.checked.clauses.ask
+        return Alive(open_session, source, once=once, state=state, clock=clock, save=save, every=every)

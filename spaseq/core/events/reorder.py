@@ -67,6 +67,11 @@ class Arrivals:
         self._counted: Literal["", "event"] = counted
         self._reason, self._hint = _ADVANCED, ""
 
+    @property
+    def reached(self) -> int | None:
+        """The greatest time that came (ns); None before the first event."""
+        return None if self.high == NEVER else self.high
+
     def judge(
         self,
         times: np.ndarray,

@@ -175,6 +175,9 @@ class Session(Pushing[Match]):
         self._reorder.advance(now)
         return [*self._push_due(now), *self.recogniser.advance(now)]
 
+    def _reached(self) -> tuple[int | None, str | None]:
+        return self._reorder.reached, "their time"
+
     def _finish(self) -> list[Match]:
         self._leave()
         return [*self._push_due(None), *self.recogniser.close()]

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from spaseq.core.errors import OptionError
+from spaseq.core.events.growing import time_by_clock
 from spaseq.core.events.time import nanoseconds_of
 from spaseq.core.snapshot import Kind, seal
 from spaseq.core.watch import InUse
@@ -116,6 +117,16 @@ class Session(Ending[_T]):
             self._saved = None
             return self._wait_until(now)
 
+    def advance_by_clock(self, behind: int) -> list[_T]:
+        """The matches that complete because the machine's clock goes on while nothing comes: `advance` to its time,
+        `behind` ns earlier. None before the first event. `OptionError` if the events have no times of a clock."""
+        with self._use:
+            self._check_open()
+            last, column = self._reached()
+        if last is None:
+            return []
+        return self.advance(time_by_clock(behind, last, column))
+
     def snapshot(self) -> bytes:
         """The state of the evaluation, for `Query.open`. `OptionError` for values that no snapshot holds."""
         blob = seal(self._identity(), self.contents(), self._KINDS)
@@ -150,6 +161,10 @@ class Session(Ending[_T]):
     @abstractmethod
     def _wait_until(self, now: int) -> list[_T]:
         """The matches that complete because no event before `now` (ns) will come any more."""
+
+    @abstractmethod
+    def _reached(self) -> tuple[int | None, str | None]:
+        """The greatest time of the events, None before the first, and the column or predicate that times are in."""
 
     @abstractmethod
     def _finish(self) -> list[_T]:
