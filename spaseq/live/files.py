@@ -17,7 +17,8 @@ from spaseq.live.payloads import ID, Decode, OnBad, events_of, json_bytes, json_
 
 _PAUSE: Final = 0.02
 _HEAD: Final = 4096
-_PIECE: Final = 1 << 18
+_PIECE: Final = 1 << 16
+"""Bytes of a batch. States are taken between batches, so a small one loses less work with a crash."""
 _LONGEST: Final = 1 << 26
 """Bytes of a line."""
 
