@@ -18,7 +18,7 @@ def logins(count: int, seed: int = 1) -> Iterator[dict[str, Any]]:
     milliseconds = 1_780_000_000_000
     for _ in range(count):
         milliseconds += pick.randrange(100)
-        kind = "fail" if pick.random() < 0.3 else "login"
+        kind = "fail" if pick.random() < 0.2 else "login"
         address = f"10.0.{pick.randrange(4)}.{pick.randrange(250)}"
         yield {"type": kind, "user": f"u{pick.randrange(400)}", "ip": address, "time": milliseconds / 1000}
 

@@ -11,15 +11,26 @@ program makes of matches. docs/live.md is the guide.
 * `several`: Several sources as one.
 * `names`: Stable names of matches, by which a sink knows those that it has.
 * `payloads`: The events of messages: JSON Lines.
-* `graphs`: The graphs of messages: Turtle, N-Quads and the other syntaxes of RDF.
+* `documents`: The graphs of messages: Turtle, N-Quads and the other syntaxes of RDF.
 * `files`: A log in a file as a source, a file of JSON Lines as a sink.
-* `waiting`: Times between attempts, for the sources of servers.
+* `waiting`: Attempts to reach a server again, and the error for a client that is not installed.
 
 Each of the others belongs to an extra of this package, whose client it imports: `websocket`, `redis`, `mqtt`, `kafka`,
 `sse`.
 """
 
+from typing import TYPE_CHECKING
+
 from spaseq.core.lazy_names import loader
+
+if TYPE_CHECKING:
+    from spaseq.live.delivery import Delivery, Sink, Source
+    from spaseq.live.documents import graphs
+    from spaseq.live.evaluation import Alive
+    from spaseq.live.files import FileSink, LogSource
+    from spaseq.live.names import match_id
+    from spaseq.live.payloads import json_lines
+    from spaseq.live.several import Several
 
 __all__ = [
     "Alive",
@@ -40,7 +51,7 @@ __getattr__, __dir__ = loader(
         "spaseq.live.delivery": ("Delivery", "Sink", "Source"),
         "spaseq.live.evaluation": ("Alive",),
         "spaseq.live.files": ("FileSink", "LogSource"),
-        "spaseq.live.graphs": ("graphs",),
+        "spaseq.live.documents": ("graphs",),
         "spaseq.live.names": ("match_id",),
         "spaseq.live.payloads": ("json_lines",),
         "spaseq.live.several": ("Several",),

@@ -108,14 +108,16 @@ class LogSource:
 class FileSink:
     """A file of JSON Lines, a record a line, which knows ids: a record whose id is in the file is dropped.
 
-    Each record is on the disk when `send` returns. A line that a crash left unfinished is removed when the file is
-    opened. `known`: the latest ids that are held, 100 bytes each.
+    Each record is on the disk when `send` returns, which takes milliseconds; without `sync` the system has it, so
+    it is safe from a crash of the process, not of the machine. A line that a crash left unfinished is removed when the
+    file is opened. `known`: the latest ids that are held, 100 bytes each.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, known: int = 1_000_000) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, sync: bool = True, known: int = 1_000_000) -> None:
         """Opens the file, which is made if it is not there. `OSError` if that is impossible."""
         self._ids: dict[str, None] = {}
         self._known = known
+        self._sync = sync
         path = Path(path)
         whole = 0
         with suppress(FileNotFoundError), path.open("rb") as lines:
@@ -135,7 +137,8 @@ class FileSink:
             return
         self._file.write(json_bytes(record if id is None else {**record, ID: id}) + b"\n")
         self._file.flush()
-        os.fsync(self._file.fileno())
+        if self._sync:
+            os.fsync(self._file.fileno())
         self._remember(id)
 
     def _remember(self, id: Any) -> None:

@@ -96,13 +96,15 @@ class KafkaSource:
     async def _assign(self, consumer: Any) -> list[Any]:
         """The partitions, each at its place. `EventError` for a topic that is not there, or has lost messages that the
         state does not cover."""
-        partitions = []
+        there = await consumer.topics()
         for topic in self._topics:
-            await consumer.topics()  # the metadata of what is there now
-            numbers = consumer.partitions_for_topic(topic)
-            if not numbers:
+            if topic not in there:
                 raise EventError("there is no such topic", source=topic, hint="make it, with its partitions, first")
-            partitions += [TopicPartition(topic, number) for number in sorted(numbers)]
+        firsts = [TopicPartition(topic, 0) for topic in self._topics]
+        consumer.assign(firsts)
+        await consumer.end_offsets(firsts)  # behind this the client knows the partitions of the topics
+        numbers = {topic: sorted(consumer.partitions_for_topic(topic) or ()) for topic in self._topics}
+        partitions = [TopicPartition(topic, number) for topic in self._topics for number in numbers[topic]]
         consumer.assign(partitions)
         first = await consumer.beginning_offsets(partitions)
         last = await consumer.end_offsets(partitions)
