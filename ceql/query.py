@@ -1,4 +1,4 @@
-"""The library's face: `compile` a query, `run` it over events, or `open` it and push.
+"""The library's face: `compile` a query, `run` it over events, `follow` those that come, or `open` it and push.
 
 A `Query` never changes; `Matches` are lazy, one pass over the events per use; a `Session` is an evaluation in progress.
 """
@@ -12,6 +12,7 @@ from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
+from ceql.runtime.follow import FollowedMatches, follow
 from ceql.runtime.ordered import OrderedMatches
 from ceql.runtime.session import Session, identity, open_session, opened, restore
 from ceql.runtime.thresholds import Threshold
@@ -24,6 +25,7 @@ from spaseq.core.automata.rma import Limits
 from spaseq.core.engine import Settings
 from spaseq.core.errors import expect_type
 from spaseq.core.events import EventOptions, TupleWords
+from spaseq.core.events.options import Duration
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
 
@@ -164,6 +166,31 @@ class Query(protocols.Query):
         return matches_of(
             self.compiled, events, streams=streams, types=types, valuations=valuations, schema=schema, **reading
         )
+
+    def follow(
+        self,
+        events: Any = None,
+        *,
+        streams: Mapping[str, Any] | None = None,
+        types: Mapping[str, Any] | None = None,
+        clock: Duration | None = None,
+        valuations: bool = False,
+        schema: Any = None,
+        **reading: Unpack[TupleWords],
+    ) -> FollowedMatches:
+        """The matches over a stream that goes on: the matches of `run` over all of it, each as it is found.
+
+        `events` is the path of a CSV, TSV or JSON Lines file that grows, a folder into which files are moved, or `-`
+        for standard input. `streams` or `types` may have one such path instead. The other arguments are those of `run`.
+        If
+        events have times, `clock="2s"` lets time go on while nothing comes, by the machine's clock, so much behind it:
+        absences are then known as their windows close. An event that takes longer from its time to here is late.
+        Raises `OptionError` for what cannot grow, and for several paths.
+        """
+        return follow(
+            self.compiled, events, streams=streams, types=types, clock=clock, valuations=valuations, schema=schema,
+            **reading,
+        )  # fmt: skip
 
     def open(
         self,

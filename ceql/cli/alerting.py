@@ -17,13 +17,11 @@ from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
 from spaseq.core.errors import OptionError
 from spaseq.tools.command import (
-    CLOCK_HELP,
     Format,
     accounted,
     add_results,
     bounded,
     chosen_format,
-    clock_of,
     opened,
     report,
 )
@@ -38,9 +36,6 @@ if TYPE_CHECKING:
     from spaseq.core.events import EventBatch
     from spaseq.core.forecast import Evaluation, Forecasts
 
-_FOLLOW_HELP: Final = (
-    "go on as the file grows, until Ctrl-C: one .csv, .tsv or .jsonl file, or - for standard input line by line"
-)
 Line = dict[str, Any]
 
 
@@ -61,8 +56,7 @@ def add_alerts(commands: Any) -> None:
         "--realert", metavar="DURATION", help="none so soon after one that was reported (default: the timeframe)"
     )
     add_results(alert, ALERTS, "text", "events")
-    alert.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
-    alert.add_argument("--clock", metavar="DURATION", help=CLOCK_HELP)
+    arguments.add_growing(alert)
     alert.set_defaults(command=_alert)
     forecast = commands.add_parser(
         "forecast",
@@ -88,7 +82,7 @@ def add_alerts(commands: Any) -> None:
     )
     add_results(forecast, FORECASTS, "text", "events")
     forecast.add_argument("--evaluate", action="store_true", help="say afterwards, on standard error, how good it was")
-    forecast.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
+    arguments.add_growing(forecast)
     forecast.set_defaults(command=_forecast)
 
 
@@ -97,26 +91,13 @@ def _alert(options: argparse.Namespace) -> int:
     query = arguments.asked(options)
     alerts = query.alerts(at_least=options.at_least, timeframe=options.timeframe, realert=options.realert)
     keys = () if alerts.threshold is None else tuple(f"key.{name}" for name in alerts.threshold.names)
-    lines = _alerts(alerts, options, _reading(options), keys)
+    lines = _alerts(alerts, options, arguments.growing(options), keys)
     found = _Found(lines, options.limit, ("position", "time", "type", *keys), _alert_text)
     interrupted, written = _write(options, query, alerts, found, ALERTS[form])
     if interrupted:
         warn(held_back(alerts.held_back))
     report(alerts, arguments.outcome(query, None if options.limit == 0 else written))
     return interrupted
-
-
-def _reading(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of reading events; with `--follow` the file is read as it grows."""
-    reading = arguments.reading(options)
-    clock = clock_of(options)
-    if options.follow:
-        from spaseq.core.events import GrowingFile
-
-        if not isinstance(reading["events"], str):
-            raise OptionError("--follow reads one file as it grows", "--events FILE, once, and no --stream")
-        reading["events"] = GrowingFile(reading["events"], clock=clock)
-    return reading
 
 
 def _write(options: argparse.Namespace, query: Any, alerts: Alerts, found: _Found, form: Format) -> tuple[int, int]:
@@ -174,7 +155,7 @@ def _forecast(options: argparse.Namespace) -> int:
         raise OptionError("--horizon counts events", "1 or more")
     if options.follow and options.evaluate:
         raise OptionError("--evaluate with --follow: forecasts are judged at the end", "leave one of them out")
-    reading = _reading(options)
+    reading = arguments.growing(options)
     if (options.stream and len(options.stream) > 1) or reading["types"] is not None:
         raise OptionError("forecasts are of one stream of events", "--events FILE, past ones with --train FILE")
     form = chosen_format(FORECASTS, options.format, options.output, "text", live=options.follow)

@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from spaseq.core.errors import OptionError
 from spaseq.tools.command import (
+    add_follow,
     add_query,
     add_text_form,
     add_times,
+    clock_of,
     compiled_query,
     query_file,
     text_form_of,
@@ -90,6 +92,28 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "schema": options.schema,
         **times_of(options),
     }
+
+
+def add_growing(run: argparse.ArgumentParser) -> None:
+    """Adds the options for events that go on."""
+    add_follow(run, "one .csv, .tsv or .jsonl file, a folder that gets files, or - for standard input line by line")
+
+
+def growing(options: argparse.Namespace) -> dict[str, Any]:
+    """As `reading`; with `--follow` the file is read as it grows."""
+    found = reading(options)
+    clock = clock_of(options)
+    if options.follow:
+        from ceql.runtime.follow import growing_source, one_source
+
+        for word in ("streams", "types"):
+            if found[word] is not None:
+                if len(found[word]) > 1:
+                    raise one_source()
+                found[word] = {name: growing_source(file, clock) for name, file in found[word].items()}
+        if found["events"] is not None:
+            found["events"] = growing_source(found["events"], clock)
+    return found
 
 
 def _events(options: argparse.Namespace) -> Any:

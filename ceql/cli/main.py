@@ -8,14 +8,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ceql.cli.alerting import add_alerts
-from ceql.cli.arguments import EVALUATOR_HELP, add_events, asked, compiled, outcome, reading
+from ceql.cli.arguments import EVALUATOR_HELP, add_events, add_growing, asked, compiled, growing, outcome, reading
 from ceql.cli.formats import MATCHES
 from ceql.cli.timed_out import HELP as TIMED_OUT_HELP
 from ceql.cli.timed_out import check_options, timed_out_beside
 from spaseq.tools.command import (
+    Format,
     accounted,
     add_demo,
     add_explain,
@@ -31,10 +32,15 @@ from spaseq.tools.command import (
     report,
     run_command,
     run_main,
+    warn,
 )
 from spaseq.tools.command.colours import say, tell
+from spaseq.tools.command.frame import end_interrupted, held_back
 from spaseq.tools.command.lines import write_whole_lines
 from spaseq.tools.studio.options import add_studio
+
+if TYPE_CHECKING:
+    from ceql.cli.output import FoundMatches
 
 _VALUATIONS_HELP: Final = (
     "report which variable took which events, and their attributes: columns v and v.attribute for each variable v "
@@ -60,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(run)
     add_results(run, MATCHES, "table", "matches")
     run.add_argument("--timed-out", metavar="FILE", help=TIMED_OUT_HELP)
+    add_growing(run)
     add_memory(run)
     run.set_defaults(command=_run)
     check = commands.add_parser("check", help="check a query: exit 0 if it can be run, 2 if not")
@@ -97,7 +104,8 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _plot(options: argparse.Namespace) -> int:
-    query, matches = _find(options)
+    query = asked(options)
+    matches = query.run(**reading(options), valuations=options.valuations)
     timeline = matches.timeline(options.limit)
     timeline.save(options.output)
     report(matches, outcome(query, len(timeline.spans)))
@@ -107,31 +115,40 @@ def _plot(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from ceql.cli.rows import results_of
 
-    form = chosen_format(MATCHES, options.format, options.output, "table")
+    default = "jsonl" if options.follow else "table"
+    form = chosen_format(MATCHES, options.format, options.output, default, live=options.follow)
     check_options(options)
-    query, matches = _find(options)
-    results = results_of(matches, options.limit, options.time_unit or "s")
+    query = asked(options)
+    begin = query.follow if options.follow else query.run
+    matches = begin(**growing(options), valuations=options.valuations)
+    results = results_of(matches, options.limit, options.time_unit or "s", live=options.follow)
+    code, written = 0, 0
     try:
-        with (
-            bounded(query.settings),
-            accounted(lambda: matches.counters.events, lambda: results.written, "matches"),
-            timed_out_beside(options, query, matches),
-            opened(options.output, MATCHES[form]) as out,
-        ):
-            written = MATCHES[form].load()(results, out)
+        written = _write(options, query, matches, results, MATCHES[form])
+    except KeyboardInterrupt as error:
+        if not options.follow:
+            raise
+        code, written = end_interrupted(error), results.written
+        warn(held_back(matches.held_back()))
     finally:
         if options.memory:
             note(matches.counters.memory.told())
     if options.explain:
         tell(matches.explain())
     report(matches, outcome(query, None if options.limit == 0 else written))
-    return 0
+    return code
 
 
-def _find(options: argparse.Namespace) -> tuple[Any, Any]:
-    """The query and its matches, which are computed when they are iterated over."""
-    query = asked(options)
-    return query, query.run(**reading(options), valuations=options.valuations)
+def _write(options: argparse.Namespace, query: Any, matches: Any, results: FoundMatches, form: Format) -> int:
+    """Writes what the options ask for; the number of matches."""
+    with (
+        bounded(query.settings),
+        accounted(lambda: matches.counters.events, lambda: results.written, "matches"),
+        timed_out_beside(options, query, matches),
+        opened(options.output, form) as out,
+    ):
+        results.out = out
+        return int(form.load()(results, out))
 
 
 if __name__ == "__main__":

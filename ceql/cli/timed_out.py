@@ -33,6 +33,9 @@ def check_options(options: argparse.Namespace) -> None:
         return
     if options.limit is not None:
         raise OptionError("--timed-out with --limit: then not all events are read", "leave one of them out")
+    if options.follow:
+        hint = "query.timed_out().open() gives its rows as events are pushed"
+        raise OptionError("--timed-out with --follow: its rows are written at the end of the events", hint)
     if options.timed_out == "-" or options.timed_out == options.output:
         raise OptionError("--timed-out is written to a file of its own", "--timed-out FILE.csv")
 

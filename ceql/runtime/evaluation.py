@@ -43,6 +43,23 @@ def matches_of(
 
     Raises `OptionError` for events that cannot be used, `QuerySemanticsError` if the query does not fit the schema.
     """
+    return Matches(
+        query,
+        *asked_of(query, events, streams=streams, types=types, valuations=valuations, schema=schema, **reading),
+    )
+
+
+def asked_of(
+    query: CompiledQuery,
+    events: Any,
+    *,
+    streams: Mapping[str, Any] | None,
+    types: Mapping[str, Any] | None,
+    valuations: bool,
+    schema: Any,
+    **reading: Unpack[TupleWords],
+) -> tuple[dict[str, Any], EventOptions, bool, Schema | None]:
+    """The sources by stream, the options, if valuations are shown, and the schema, of the arguments of `matches_of`."""
     declared = query.declared(schema)
     expect_type("valuations", valuations, bool, "it is True or False")
     options = EventOptions.parse(**reading)
@@ -50,7 +67,7 @@ def matches_of(
         options = replace(options, by_type=True)
     sources = query.sources(events, streams, types)
     query.check_given(options.typed_by(tuple(sources)))
-    return Matches(query, sources, options, valuations or query.valuations, declared)
+    return sources, options, valuations or query.valuations, declared
 
 
 class Matches:

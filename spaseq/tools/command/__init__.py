@@ -28,8 +28,8 @@ from spaseq.tools.command.frame import (
     warn,
 )
 from spaseq.tools.command.options import (
-    CLOCK_HELP,
     add_explain,
+    add_follow,
     add_memory,
     add_plot,
     add_query,
@@ -45,7 +45,7 @@ from spaseq.tools.command.outputs import opened
 from spaseq.tools.command.process import run_command
 from spaseq.tools.command.table import Table
 
-__all__ = ["CLOCK_HELP", "Format", "Table", "accounted", "add_demo", "add_explain", "add_memory", "add_plot",
+__all__ = ["Format", "Table", "accounted", "add_demo", "add_explain", "add_follow", "add_memory", "add_plot",
            "add_query", "add_results", "add_text_form", "add_times", "bounded", "chosen_format", "clock_of",
            "command_parser", "compiled_query", "note", "opened", "query_file", "query_text", "remarks", "report",
            "run_command", "run_main", "text_form_of", "times_of", "warn"]  # fmt: skip

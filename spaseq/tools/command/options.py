@@ -136,15 +136,19 @@ def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default
     results.add_argument("--limit", type=count, metavar="N", help=f"stop after N {what}")
 
 
-CLOCK_HELP: Final = (
-    "with --follow: while nothing comes, time goes on by this machine's clock, so much behind it. An absence is known "
-    "as its window closes; an event that takes longer from its time to here is late"
-)
+def add_follow(parser: Any, what: str) -> None:
+    """Adds --follow and --clock, which `clock_of` reads. `what` is the noun for the input that goes on."""
+    parser.add_argument("--follow", action="store_true", help=f"go on as the input grows, until Ctrl-C: {what}")
+    parser.add_argument(
+        "--clock", metavar="DURATION",
+        help="with --follow: while nothing comes, time goes on by this machine's clock, so much behind it. An absence "
+             "is known as its window closes; an event that takes longer from its time to here is late",
+    )  # fmt: skip
 
 
 def clock_of(options: argparse.Namespace) -> int | None:
     """The nanoseconds of --clock; None if it is not given. `OptionError` without --follow."""
-    given = getattr(options, "clock", None)
+    given = options.clock
     if given is None:
         return None
     if not options.follow:

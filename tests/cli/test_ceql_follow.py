@@ -1,0 +1,354 @@
+"""`ceql run --follow`: files that grow, folders that get files, pipes, the clock, and Ctrl-C."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import ceql
+from ceql.cli.main import main
+from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events import growing
+from tests.support import harness
+
+PATIENCE = 300.0
+"""Seconds after which what should come is given up: enough to compile all kernels on a busy machine."""
+PAIRS = "SELECT * WHERE A AS x ; B AS y FILTER x.v <= y.v PARTITION BY [user] WITHIN 6 SECONDS"
+ROWS = (
+    "SELECT user, x.v AS first, y.v AS then, y.note AS note WHERE A AS x ; B AS y PARTITION BY [user] WITHIN 6 SECONDS"
+)
+ABSENT = "SELECT * WHERE A AS x ; NOT B PARTITION BY [user] WITHIN 3 SECONDS"
+LOOPS = "SELECT x[v], y[note] WHERE A AS x -> (B AS y)->+ -> C WITHIN 8 SECONDS"
+QUERIES = {"pairs": PAIRS, "rows": ROWS, "absence": ABSENT, "loops": LOOPS}
+
+
+def _events(rng: random.Random, count: int) -> list[dict[str, Any]]:
+    found, at = [], 0
+    for number in range(count):
+        at += rng.choice((0, 0, 1, 1, 2))
+        event = {"type": rng.choice("ABC"), "time": at, "user": rng.choice(("ann", "bob", None))}
+        event |= {
+            "v": rng.choice((0, 1, 2.5, None)) if number > 1 else 1,
+            "note": rng.choice(("a, b", "NULL", "", None)),
+        }
+        found.append(event)
+    return found
+
+
+def _text(events: list[dict[str, Any]], form: str) -> str:
+    if form == "jsonl":
+        return "".join(json.dumps({k: v for k, v in event.items() if v is not None}) + "\n" for event in events)
+    sign = {"csv": ",", "tsv": "\t"}[form]
+    lines = [sign.join(events[0])]
+    for event in events:
+        lines.append(sign.join(_field(value) for value in event.values()))
+    return "\n".join(lines) + "\n"
+
+
+def _field(value: Any) -> str:
+    return "" if value is None else f'"{value}"' if isinstance(value, str) and value != "ann" else str(value)
+
+
+class _Pieces:
+    """Standard input that comes in pieces."""
+
+    def __init__(self, text: bytes, rng: random.Random) -> None:
+        size = rng.choice((3, 20, 200, 2_000))
+        cuts = sorted({0, len(text), *(rng.randrange(len(text)) for _ in range(len(text) // size))})
+        self._pieces = [text[a:b] for a, b in pairwise(cuts)]
+
+    @property
+    def buffer(self) -> _Pieces:
+        return self
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._pieces.pop(0) if self._pieces else b""
+
+
+def _shown(text: str, form: str) -> list[Any]:
+    """The results as values: 1 and 1.0 are one."""
+    if form == "jsonl":
+        return [json.loads(line, parse_int=float) for line in text.splitlines()]
+    rows = list(csv.reader(io.StringIO(text), delimiter="," if form == "csv" else "\t"))
+    return [[_number(cell) for cell in row] for row in rows]
+
+
+def _ordered(result: Any) -> str:
+    return json.dumps(result, sort_keys=True)
+
+
+def _number(cell: str) -> Any:
+    """A number, or a list of numbers; else the text."""
+    try:
+        return json.loads(cell, parse_int=float)
+    except ValueError:
+        return cell
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_whatever_comes_together_it_is_the_run_over_the_whole(
+    query: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(f"{query} {form}")
+    for _ in range(12):
+        path = tmp_path / f"events.{form}"
+        path.write_text(_text(_events(rng, rng.randrange(2, 60)), form))
+        shown = rng.choice(("csv", "tsv", "jsonl"))
+        words = ["run", query, "--events", str(path), "--format", shown]
+        assert main(words) == 0
+        whole = _shown(capsys.readouterr().out, shown)
+        monkeypatch.setattr(sys, "stdin", _Pieces(path.read_bytes(), rng))
+        assert main(["run", query, "--events", "-", "--follow", "--format", shown]) == 0
+        found = _shown(capsys.readouterr().out, shown)
+        assert found[:1] == whole[:1] or shown == "jsonl"
+        assert sorted(map(_ordered, found)) == sorted(map(_ordered, whole))
+        if query is not ABSENT:  # those of windows that close together come by starts, if they come by ends together
+            assert found == whole
+
+
+class _Command:
+    """The command as a process, and the lines it prints, each with the time at which it came."""
+
+    def __init__(self, *words: str, cwd: Path) -> None:
+        command = [sys.executable, "-m", "ceql", "run", *words, "--follow"]
+        self.process = subprocess.Popen(
+            command, cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=harness.hear_interrupts,
+        )  # fmt: skip
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def expect(self, *lines: str) -> None:
+        """Wait for these lines, which are all so far."""
+        deadline = time.monotonic() + PATIENCE
+        while len(self.lines) < len(lines):
+            assert time.monotonic() < deadline and self.process.poll() is None, self.end()
+            time.sleep(0.01)
+        assert self.lines == [*lines]
+
+    def end(self, number: int = signal.SIGKILL) -> tuple[int, str]:
+        """Its exit code, and what it said."""
+        self.process.send_signal(number)
+        code = self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        assert self.process.stderr is not None
+        return code, self.process.stderr.read()
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Iterator[Callable[..., _Command]]:
+    begun: list[_Command] = []
+
+    def start(*words: str) -> _Command:
+        begun.append(_Command(*words, cwd=tmp_path))
+        return begun[-1]
+
+    yield start
+    for command in begun:
+        if command.process.poll() is None:
+            command.end()
+
+
+def _append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+SUMS = "SELECT x.v AS a, y.v + 1 AS b WHERE A AS x : B AS y"
+
+
+@pytest.mark.parametrize(
+    ("form", "head", "rows"),
+    [
+        ("csv", ["a,b"], ["1,3", "5,7"]),
+        ("tsv", ["a\tb"], ["1\t3", "5\t7"]),
+        ("jsonl", [], ['{"a": 1, "b": 3}', '{"a": 5, "b": 7}']),
+        ("table", [], ["a  b", "-  -", "1  3", "5  7"]),
+    ],
+)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_each_match_is_out_before_the_next_event(
+    form: str, head: list[str], rows: list[str], number: int, tmp_path: Path, begin: Callable[..., _Command]
+) -> None:
+    """A signal ends it; what was found is counted, and what waits for its window is named."""
+    path = tmp_path / "log.csv"
+    path.write_text("type,v\nA,1\n")
+    command = begin(SUMS, "--events", "log.csv", "--format", form)
+    command.expect(*head)
+    _append(path, "B,2\nA,")
+    first = rows[:-1]
+    command.expect(*head, *first)
+    _append(path, "5\nB,6\n")
+    command.expect(*head, *rows)
+    time.sleep(0.3)  # until it waits
+    code, said = command.end(number)
+    assert command.lines == [*head, *rows]
+    assert code == (130 if number == signal.SIGINT else 143)
+    assert said.splitlines()[0].endswith(": 4 events read, 2 matches written")
+
+
+def test_a_pipe_ends_it_and_standard_input_needs_no_name(tmp_path: Path, begin: Callable[..., _Command]) -> None:
+    command = begin(SUMS, "--events", "-", "--format", "csv")
+    assert command.process.stdin is not None
+    command.process.stdin.write('{"type": "A", "v": 1}\n{"type": "B", "v": 2}\n')
+    command.process.stdin.flush()
+    command.expect("a,b", "1,3")
+    command.process.stdin.write('{"type": "A", "v": 7}\n{"type": "B", "v": 9}')
+    command.process.stdin.close()
+    assert command.process.wait(PATIENCE) == 0
+    command.expect("a,b", "1,3", "7,10")
+
+
+def test_what_waits_for_its_window_is_told(tmp_path: Path, begin: Callable[..., _Command]) -> None:
+    (tmp_path / "log.csv").write_text("type,time\nA,1\nA,2\n")
+    command = begin("SELECT * WHERE A ; NOT B WITHIN 10 SECONDS", "--events", "log.csv", "--format", "csv")
+    command.expect("start,end,positions,start_time,end_time")
+    time.sleep(1)
+    code, said = command.end(signal.SIGINT)
+    assert code == 130
+    assert "2 events read, 0 matches written" in said
+    assert "2 matches are not written: what comes next decides about them" in said
+
+
+def test_a_folder_gets_files_of_every_form(tmp_path: Path, begin: Callable[..., _Command]) -> None:
+    """In the order of their names, each with a head of its own; one that may grow ends as the next is there."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "1.csv").write_text("type,v\nA,1\n")
+    (folder / "notes.md").write_text("no events")
+    (folder / ".2.csv").write_text("half of a fi")
+    command = begin(SUMS, "--events", "in", "--format", "csv")
+    command.expect("a,b")
+
+    def move(name: str, write: Callable[[Path], Any]) -> None:
+        write(tmp_path / name)
+        (tmp_path / name).rename(folder / name)
+
+    move("2.jsonl", lambda path: path.write_text('{"v": 2, "type": "B"}\n{"v": 3, "type": "A"}'))
+    command.expect("a,b", "1,3")
+    table = pa.table({"type": ["B", "A"], "v": [4, 5]})
+    move("3.parquet", lambda path: pq.write_table(table, path))
+    command.expect("a,b", "1,3", "3,5")
+    move("4.tsv", lambda path: path.write_text("v\ttype\n6\tB\n7\tA\n"))
+    command.expect("a,b", "1,3", "3,5", "5,7")
+    _append(folder / "4.tsv", "8\tB\n")
+    command.expect("a,b", "1,3", "3,5", "5,7", "7,9")
+    (folder / "4.tsv").unlink()
+    move("3.csv", lambda path: path.write_text("type,v\n"))
+    code = command.process.wait(PATIENCE)
+    assert command.process.stderr is not None
+    assert code == 3 and "appeared in front of 4.tsv" in command.process.stderr.read()
+
+
+def test_the_clock_closes_windows(tmp_path: Path, begin: Callable[..., _Command]) -> None:
+    """An absence is known as its window closes, and a query over an attribute that is not the time as well."""
+    now = time.time()
+    (tmp_path / "log.csv").write_text(f"type,time\nA,{now}\n")
+    words = ("--events", "log.csv", "--clock", "200ms", "--format", "csv", "--time-unit", "s")
+    command = begin("SELECT MATCH_START AS at WHERE A ; NOT B WITHIN 300 MILLISECONDS", *words)
+    deadline = time.monotonic() + PATIENCE
+    while len(command.lines) < 2:
+        assert time.monotonic() < deadline and command.process.poll() is None, command.end()
+        time.sleep(0.01)
+    assert command.lines[0] == "at" and abs(float(command.lines[1]) - now) < 1e-3
+
+
+def test_the_limit_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "log.csv").write_text("type,v\nA,1\nB,2\nA,3\nB,4\n")
+    assert main(["run", SUMS, "--events", str(tmp_path / "log.csv"), "--follow", "--limit", "1"]) == 0
+    assert capsys.readouterr().out == '{"a": 1, "b": 3}\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--events", "a.parquet", "--follow"], "a.parquet: only text can be read as it grows"),
+        (["--events", "a.arrow", "--follow"], "a.arrow: only text can be read as it grows"),
+        (["--events", "a.csv.gz", "--follow"], "a.csv.gz: only text can be read as it grows"),
+        (["--events", "a.csv", "--events", "b.csv", "--follow"], "--follow reads one file as it grows"),
+        (["--events", "A=a.csv", "--events", "B=b.csv", "--follow"], "--follow reads one file as it grows"),
+        (["--stream", "S=a.csv", "--stream", "T=b.csv", "--follow"], "--follow reads one file as it grows"),
+        (["--events", "a.csv", "--clock", "2s"], "--clock without --follow"),
+        (["--events", "a.csv", "--follow", "--clock", "1ms"], "a clock 1ms behind"),
+        (["--events", "a.csv", "--follow", "--format", "json"], "--format json with --follow"),
+        (["--events", "a.csv", "--follow", "--format", "count"], "--format count with --follow"),
+        (["--events", "a.csv", "--follow", "--output", "found.parquet"], "--format parquet with --follow"),
+        (["--events", "a.csv", "--follow", "--timed-out", "late.csv"], "--timed-out with --follow"),
+    ],
+)
+def test_what_cannot_be_followed(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", SUMS, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_library_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("type,v\nA,1\n")
+    pieces = iter(["B,2\n", "A,3\n"])
+
+    def sleep(seconds: float) -> None:
+        _append(path, next(pieces, "B,4\n"))
+
+    monkeypatch.setattr(growing.time, "sleep", sleep)
+    query = ceql.compile(SUMS)
+    matches = query.follow(path)
+    assert next(iter(matches)).row == {"a": 1, "b": 3}
+    with pytest.raises(OptionError, match="read once"):
+        next(iter(matches))
+    assert query.follow(str(path)).count(2) == 2
+    assert query.follow(streams={"S": path}).count(1) == 1
+    with pytest.raises(OptionError, match="neither true nor false"):
+        bool(query.follow(path))
+    with pytest.raises(OptionError, match="is no file that grows"):
+        query.follow([{"type": "A"}])
+    with pytest.raises(OptionError, match="reads one file"):
+        query.follow([path, path])
+    with pytest.raises(OptionError, match="reads one file"):
+        query.follow(types={"A": path, "B": path})
+    with pytest.raises(EventError, match="no such file"):
+        next(iter(query.follow(tmp_path / "none.csv")))
+    assert "none is shown" in query.follow(path)._repr_html_()
+
+
+def test_what_came_before_the_next_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that is added to a file between the last look at it and the look for the next file is not lost."""
+    (tmp_path / "1.csv").write_text("type,v\nA,1\n")
+    look = growing.InTurn.upcoming
+    looks = iter(range(1_000))
+
+    def upcoming(files: growing.InTurn) -> str | None:
+        if next(looks) == 2:
+            _append(tmp_path / "1.csv", "B,2")
+            (tmp_path / "2.csv").write_text("type,v\nA,3\nB,4\n")
+        return look(files)
+
+    monkeypatch.setattr(growing.InTurn, "upcoming", upcoming)
+    found = [match.row for match in _first(ceql.compile(SUMS).follow(tmp_path), 2)]
+    assert found == [{"a": 1, "b": 3}, {"a": 3, "b": 5}]
+
+
+def _first(matches: Any, count: int) -> Iterator[Any]:
+    """The first so many matches; no more are waited for."""
+    return islice(matches, count)
