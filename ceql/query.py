@@ -158,6 +158,7 @@ class Query(protocols.Query):
         * `interval`: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
         * `lateness`: the most that time may go back.
         * `late`: "error" or "drop", for events that go back further.
+        * `on_late`: a function that is called with each one that is dropped, as a `LateEvent`.
         * `delimiter`, `decimal`, `quote`: signs of CSV files; guessed if not given, and said in `Matches.notes`.
         * `encoding`: of CSV and JSON Lines; UTF-8 if not given. `time_format`: of texts that are times, as of
           `datetime.strptime`; ISO 8601 if not given.
@@ -205,12 +206,13 @@ class Query(protocols.Query):
         """An evaluation that events are pushed to. From a snapshot, it goes on at its place, with its options.
 
         `streams` are the names of the streams, if the query has no FROM with them. `types` are those that pushes name:
-        `push(events, type="fail")`. The other arguments are those of `run`. A snapshot of anything else is an
-        `OptionError`. It holds plain data and runs no code; its matches are as trustworthy as its author.
+        `push(events, type="fail")`. The other arguments are those of `run`; of these, `on_late` goes with a
+        snapshot, too. A snapshot of anything else is an `OptionError`. It holds plain data and runs no code; its
+        matches are as trustworthy as its author.
         """
         if state is not None:
             self.compiled.declared(schema)
-            return opened(self.compiled, state)
+            return opened(self.compiled, state, reading.get("on_late"))
         return open_session(
             self.compiled, streams=streams, types=types, valuations=valuations, schema=schema, **reading
         )

@@ -89,11 +89,16 @@ def add_alerts(commands: Any) -> None:
 def _alert(options: argparse.Namespace) -> int:
     form = chosen_format(ALERTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
+    with arguments.late_rows(options):
+        return _alert_query(options, query, ALERTS[form])
+
+
+def _alert_query(options: argparse.Namespace, query: Any, form: Format) -> int:
     alerts = query.alerts(at_least=options.at_least, timeframe=options.timeframe, realert=options.realert)
     keys = () if alerts.threshold is None else tuple(f"key.{name}" for name in alerts.threshold.names)
     lines = _alerts(alerts, options, arguments.growing(options), keys)
     found = _Found(lines, options.limit, ("position", "time", "type", *keys), _alert_text)
-    interrupted, written = _write(options, query, alerts, found, ALERTS[form])
+    interrupted, written = _write(options, query, alerts, found, form)
     if interrupted:
         warn(held_back(alerts.held_back))
     report(alerts, arguments.outcome(query, None if options.limit == 0 else written))
@@ -146,21 +151,25 @@ _OF_ALL: Final = ("position", "time", "type")
 
 
 def _forecast(options: argparse.Namespace) -> int:
-    from spaseq.core.automata.rma import SingleRun
-    from spaseq.core.forecast import Forecaster, learn
-
     if not 0 < options.threshold <= 1:
         raise OptionError("--threshold is a probability", "more than 0, at most 1")
     if options.horizon < 1:
         raise OptionError("--horizon counts events", "1 or more")
     if options.follow and options.evaluate:
         raise OptionError("--evaluate with --follow: forecasts are judged at the end", "leave one of them out")
-    reading = arguments.growing(options)
-    if (options.stream and len(options.stream) > 1) or reading["types"] is not None:
+    if (options.stream and len(options.stream) > 1) or arguments.growing(options)["types"] is not None:
         raise OptionError("forecasts are of one stream of events", "--events FILE, past ones with --train FILE")
     form = chosen_format(FORECASTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
-    alerts = query.alerts()
+    with arguments.late_rows(options):
+        return _forecast_query(options, query, FORECASTS[form])
+
+
+def _forecast_query(options: argparse.Namespace, query: Any, form: Format) -> int:
+    from spaseq.core.automata.rma import SingleRun
+    from spaseq.core.forecast import Forecaster, learn
+
+    reading, alerts = arguments.growing(options), query.alerts()
     past = arguments.reading(options)
     past |= {"events": options.train[0] if len(options.train) == 1 else options.train, "streams": None}
     with bounded(query.settings):
@@ -170,7 +179,7 @@ def _forecast(options: argparse.Namespace) -> int:
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
     found = _Found(_forecasts(alerts, forecaster, options, reading, seen), options.limit, names, _forecast_text)
-    interrupted, _ = _write(options, query, alerts, found, FORECASTS[form])
+    interrupted, _ = _write(options, query, alerts, found, form)
     if options.evaluate:
         tell(str(_evaluation(seen)))
     report(alerts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from glob import glob
 from itertools import chain
@@ -16,6 +17,8 @@ from spaseq.tools.command import (
     add_times,
     clock_of,
     compiled_query,
+    late_beside,
+    late_file,
     query_file,
     text_form_of,
     times_of,
@@ -73,8 +76,8 @@ def asked(options: argparse.Namespace) -> Any:
 
     named[0] = query_file(options.query)
     more = [options.schema, *getattr(options, "train", ())]
-    beside = getattr(options, "timed_out", None)
-    for output in (options.output,) if beside is None else (options.output, beside):
+    beside = [name for name in (getattr(options, "timed_out", None), late_file(options)) if name is not None]
+    for output in (options.output, *beside):
         check_output(output, [name for name in (*named, *more) if name])
     return compiled(options)
 
@@ -158,6 +161,13 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
             raise OptionError(f"--stream {given}: this is not NAME=FILE", "for example --stream S=events.csv")
         streams.setdefault(name, []).extend(f for f in files.split(",") if f)
     return {name: one_or_all(files) for name, files in streams.items()}
+
+
+def late_rows(options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """As `late_beside`, of events with attributes."""
+    from ceql.cli.output import as_json
+
+    return late_beside(options, as_json)
 
 
 def outcome(query: Any, written: int | None) -> int | None:

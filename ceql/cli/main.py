@@ -11,7 +11,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ceql.cli.alerting import add_alerts
-from ceql.cli.arguments import EVALUATOR_HELP, add_events, add_growing, asked, compiled, growing, outcome, reading
+from ceql.cli.arguments import (
+    EVALUATOR_HELP,
+    add_events,
+    add_growing,
+    asked,
+    compiled,
+    growing,
+    late_rows,
+    outcome,
+    reading,
+)
 from ceql.cli.formats import MATCHES
 from ceql.cli.timed_out import HELP as TIMED_OUT_HELP
 from ceql.cli.timed_out import check_options, timed_out_beside
@@ -105,26 +115,32 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _plot(options: argparse.Namespace) -> int:
     query = asked(options)
-    matches = query.run(**reading(options), valuations=options.valuations)
-    timeline = matches.timeline(options.limit)
+    with late_rows(options):
+        matches = query.run(**reading(options), valuations=options.valuations)
+        timeline = matches.timeline(options.limit)
     timeline.save(options.output)
     report(matches, outcome(query, len(timeline.spans)))
     return 0
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ceql.cli.rows import results_of
-
     default = "jsonl" if options.follow else "table"
     form = chosen_format(MATCHES, options.format, options.output, default, live=options.follow)
     check_options(options)
     query = asked(options)
+    with late_rows(options):
+        return _run_query(options, query, MATCHES[form])
+
+
+def _run_query(options: argparse.Namespace, query: Any, form: Format) -> int:
+    from ceql.cli.rows import results_of
+
     begin = query.follow if options.follow else query.run
     matches = begin(**growing(options), valuations=options.valuations)
     results = results_of(matches, options.limit, options.time_unit or "s", live=options.follow)
     code, written = 0, 0
     try:
-        written = _write(options, query, matches, results, MATCHES[form])
+        written = _write(options, query, matches, results, form)
     except KeyboardInterrupt as error:
         if not options.follow:
             raise

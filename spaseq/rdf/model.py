@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 from rdflib import Literal
 
 from spaseq.core.errors import OptionError
+from spaseq.core.events.options import LateEvent
 from spaseq.core.events.time import nanoseconds_of
 from spaseq.core.held import Tells
 from spaseq.rdf.given import NODES, are_plain, iri_of, term_of, triples_of
@@ -73,6 +74,11 @@ class GraphEvent:
         keys = tuple(tuple(term_key(term) for term in triple) for triple in self.triples)
         graph = None if self.graph is None else term_key(self.graph)
         return _rebuild_event, (self.stream, self.time, keys, graph, self.source, self.record)
+
+
+def late_event(event: GraphEvent, behind: int) -> LateEvent:
+    """An event that came too late, so many ns behind its stream."""
+    return LateEvent(event, event.time, behind, event.stream, event.source, event.record)
 
 
 def _rebuild_event(

@@ -25,10 +25,10 @@ import pyarrow as pa
 
 from spaseq.core.errors import OptionError
 from spaseq.core.events.ahead import ahead_or_none
-from spaseq.core.events.batch import EventBatch, encode_texts
+from spaseq.core.events.batch import EventBatch, encode_texts, event_of
 from spaseq.core.events.growing import LATE_BY_CLOCK, GrowingFile, time_by_clock
 from spaseq.core.events.mixed import has_odd_items, of_known_items
-from spaseq.core.events.options import EventOptions
+from spaseq.core.events.options import EventOptions, LateEvent
 from spaseq.core.events.readers import common_schema, held_tables, named_tables, source_name, tables
 from spaseq.core.events.reorder import Released, Reorderer
 from spaseq.core.events.seen import Seen
@@ -87,8 +87,9 @@ class EventCounters(Tells):
 class _Orderer:
     """The events of one stream, in order of time by `reorder`; `pending` are those that it holds back."""
 
-    def __init__(self, options: EventOptions, source: str) -> None:
+    def __init__(self, options: EventOptions, source: str, names: tuple[str, ...]) -> None:
         self.source = source
+        self._names = names
         self.reorder = Reorderer(options, counted="event")
         self.pending: Part | None = None
 
@@ -98,7 +99,15 @@ class _Orderer:
         `source`, `first`: the file of the events, and the number there of the first; of the stream if not given."""
         source, first = source or self.source, first or self.reorder.seen + 1
         whole = part if self.pending is None else _join([self.pending, part], source)
-        return self._take(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
+        held = self.reorder.held
+        found = self._take(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
+        if self.reorder.on_late is not None:
+            for row, behind in self.reorder.take_late():
+                late = event_of(whole.table, held + row)
+                name = self._names[late.pop(_STREAM, 0)]
+                time = int(whole.times[held + row])
+                self.reorder.on_late(LateEvent(late, time, behind, name, source, first + row))
+        return found
 
     def advance(self, now: int, *said: str) -> Part | None:
         """The events before `now`, of which no more will come: later ones are too late; `said` of one, as of
@@ -147,6 +156,8 @@ class EventStream:
         timed: str = "",
         types: Collection[str] | None = None,
     ) -> None:
+        if options.on_late is not None:
+            wanted = None  # late events are given whole
         self._wanted = None if wanted is None else {*wanted, *read_by(options)}
         self.counters: EventCounters = EventCounters()
         self._options = options
@@ -195,7 +206,7 @@ class EventStream:
     def _order_as_it_comes(self, name: str) -> Iterator[Part | int]:
         """The events of a stream, in order, with the times of `as_it_comes`."""
         source, clock = self._sources[name], self._clocks[name]
-        orderer = _Orderer(self._options, source_name(source))
+        orderer = _Orderer(self._options, source_name(source), (name,))
         try:
             for piece in self._read(source, clock):
                 if piece is None:
@@ -346,7 +357,7 @@ class EventFeed:
         self.clocks: dict[str, TimestampAssigner] = {}
         for name in names:
             self.clocks[name] = TimestampAssigner(options, name or "<events>", timed, clocks=self.clocks, types=types)
-        self.orderer: _Orderer = _Orderer(options, "<events>")
+        self.orderer: _Orderer = _Orderer(options, "<events>", names)
         self.position: int = 0
 
     def push(self, source: Any, stream: str | None = None) -> Iterator[EventBatch]:

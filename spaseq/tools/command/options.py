@@ -97,12 +97,20 @@ def add_times(events: Any, holder: str, default: str) -> None:
     events.add_argument("--time-unit", metavar="s|ms|us|ns", help="unit of times that are numbers (s)")
     events.add_argument("--interval", metavar="DURATION", help="time between two events that are counted (1ms)")
     events.add_argument("--lateness", default="0s", metavar="DURATION", help="how late an event may come (0s)")
-    events.add_argument("--late", default="error", metavar="drop|error", help="what to do with later ones (error)")
+    events.add_argument(
+        "--late", default="error", metavar="drop|error|FILE",
+        help="what to do with later ones; or drop them and write them to this file (.jsonl, .csv, .tsv), with "
+             "how late each was (error)",
+    )  # fmt: skip
 
 
 def times_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The values given for the words of `add_times`."""
-    return {word: getattr(options, word) for word in ("time", "time_from", "time_unit", "interval", "lateness", "late")}
+    """The values given for the words of `add_times`; within `late.late_beside`, of a file of late events."""
+    found = {
+        word: getattr(options, word) for word in ("time", "time_from", "time_unit", "interval", "lateness", "late")
+    }
+    on_late = getattr(options, "on_late", None)
+    return found if on_late is None else {**found, "late": "drop", "on_late": on_late}
 
 
 def add_text_form(texts: Any) -> None:
