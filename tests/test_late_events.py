@@ -313,7 +313,7 @@ def test_spark_refuses_the_function() -> None:
 
     for query in (TUPLES, GRAPHS):
         with pytest.raises(OptionError, match="on_late is of the local engine"):
-            match(query, on_late=print)  # type: ignore[call-arg]
+            match(query, on_late=print)
 
 
 def test_what_a_growing_file_brings_too_late(tmp_path: Path) -> None:

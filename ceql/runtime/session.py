@@ -63,6 +63,11 @@ class Session(Pushing[Match]):
         self._quick: Singles | None = None
 
     @property
+    def input(self) -> tuple[tuple[str, ...], EventOptions]:
+        """The names of the streams, and the options for reading them."""
+        return self._names, self._options
+
+    @property
     def undecided(self) -> int | None:
         """The first event at which it is not decided yet if a match ends; None if there is none."""
         return self._run.undecided if self._singles is None else self._singles.undecided
@@ -176,7 +181,7 @@ class Session(Pushing[Match]):
         self._to_batches()
         return {
             "names": self._names,
-            "options": _options_to_keep(self._options),
+            "options": options_to_keep(self._options),
             "valuations": self._valuations,
             "feed": self._feed.snapshot(),
             "run": self._run.snapshot(),
@@ -238,7 +243,7 @@ def identity(query: CompiledQuery) -> Identity:
     }
 
 
-def _options_to_keep(options: EventOptions) -> dict[str, Any]:
+def options_to_keep(options: EventOptions) -> dict[str, Any]:
     """The options that a snapshot has."""
     kept = dataclasses.asdict(replace(options, on_late=None))
     del kept["on_late"]
@@ -257,7 +262,12 @@ def restore(query: CompiledQuery, state: dict[str, Any], on_late: OnLate | None 
     stream._feed.restore(state["feed"])
     stream._run.restore(state["run"])
     stream._run.counters = stream._feed.counters
-    last, past = stream._run.evaluator.last_position, stream._run.past.blocks
-    expect(last is None or last < stream._feed.position, "the last event is in front of the next")
-    expect(not past or past[-1].positions[-1] + 1 == stream._feed.position, "the events up to here")
+    expect_place(stream._run, stream._feed)
     return stream
+
+
+def expect_place(run: Run, feed: EventFeed) -> None:
+    """Check that a run that was restored is at the place of its feed."""
+    last, past = run.evaluator.last_position, run.past.blocks
+    expect(last is None or last < feed.position, "the last event is in front of the next")
+    expect(not past or past[-1].positions[-1] + 1 == feed.position, "the events up to here")
