@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 from rdflib import Literal
@@ -22,8 +23,8 @@ _FAR: Final = 1 << 63
 class GraphEvent:
     """An RDF graph with a timestamp ([SPAseq] Definition 1).
 
-    `stream` is the IRI of its stream, `time` nanoseconds since the epoch, `triples` the graph: a set, kept in the order
-    of the source. `graph` is the graph's name if it has one. `source` and `record` are, for messages, the file and the
+    `stream` is the IRI of its stream, `time` nanoseconds since the epoch. It may be given as a datetime. `triples` is
+    the graph: a set, kept in the order of the source. `graph` is the graph's name if it has one. `source` and `record` are, for messages, the file and the
     line (from 1) where it begins. Blank nodes belong to one event alone: no two events of one run share one.
 
     Terms are those of rdflib; those of pyoxigraph are taken and become rdflib's. `triples` may be any iterable of
@@ -40,7 +41,7 @@ class GraphEvent:
     if TYPE_CHECKING:  # the accepted arguments, besides the types of the fields
 
         def __init__(
-            self, stream: str, time: SupportsIndex, triples: Iterable[Any], graph: object = None,
+            self, stream: str, time: SupportsIndex | datetime, triples: Iterable[Any], graph: object = None,
             source: str = "<events>", record: int = 0,
         ) -> None: ...  # fmt: skip
 
