@@ -24,8 +24,9 @@ class GraphEvent:
     """An RDF graph with a timestamp ([SPAseq] Definition 1).
 
     `stream` is the IRI of its stream, `time` nanoseconds since the epoch. It may be given as a datetime. `triples` is
-    the graph: a set, kept in the order of the source. `graph` is the graph's name if it has one. `source` and `record` are, for messages, the file and the
-    line (from 1) where it begins. Blank nodes belong to one event alone: no two events of one run share one.
+    the graph: a set, kept in the order of the source. `graph` is the graph's name if it has one. `source` and `record`
+    are, for messages, the file and the line (from 1) where it begins. Blank nodes belong to one event alone: no two
+    events of one run share one.
 
     Terms are those of rdflib; those of pyoxigraph are taken and become rdflib's. `triples` may be any iterable of
     triples, as a graph of either library. Raises `OptionError` for anything else.
