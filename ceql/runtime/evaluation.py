@@ -86,7 +86,7 @@ class Matches:
         self._lacking: Lacking | None = None
         self._used = False
         self._times: Times | None = None
-        self._watcher: Callable[[EventBatch | None], None] | None = None
+        self._watcher: Callable[[EventBatch | int | None], None] | None = None
         self._types: dict[str, pa.DataType] = {}
         self.counters: EventCounters = EventCounters()
 
@@ -205,16 +205,16 @@ class Matches:
         batches = self._check(stream)
         return self._run, batches if self._watcher is None else self._watch(batches, self._watcher)
 
-    def watched_by(self, watcher: Callable[[EventBatch | None], None]) -> None:
-        """Call `watcher` with each batch of events of the next use, and with None at their end."""
+    def watched_by(self, watcher: Callable[[EventBatch | int | None], None]) -> None:
+        """Call `watcher` with each batch of events of the next use, with the times (ns) of `begin_as_it_comes` between
+        them, and with None at their end."""
         self._watcher = watcher
 
     def _watch(
-        self, batches: Iterator[EventBatch | int], watcher: Callable[[EventBatch | None], None]
+        self, batches: Iterator[EventBatch | int], watcher: Callable[[EventBatch | int | None], None]
     ) -> Iterator[EventBatch | int]:
         for events in batches:
-            if not isinstance(events, int):
-                watcher(events)
+            watcher(events)
             yield events
         watcher(None)
 

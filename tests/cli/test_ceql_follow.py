@@ -275,6 +275,42 @@ def test_the_clock_closes_windows(tmp_path: Path, begin: Callable[..., _Command]
     assert command.lines[0] == "at" and abs(float(command.lines[1]) - now) < 1e-3
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_what_times_out_is_written_as_it_happens(form: str, tmp_path: Path, begin: Callable[..., _Command]) -> None:
+    """Beside the matches, by events and by the clock; the same rows as over the whole."""
+    now = int(time.time())
+    path, late = tmp_path / "log.csv", tmp_path / f"late.{form}"
+    path.write_text(f"type,time,v\nA,{now - 9},1\nA,{now - 8},2\nB,{now - 7},3\n")
+    query = "SELECT a.v AS v, b.v AS w WHERE A AS a ; B AS b ; C AS c WITHIN 2 SECONDS"
+    words = (query, "--events", "log.csv", "--timed-out", late.name, "--format", "csv")
+    command = begin(*words, "--clock", "500ms")
+    rows = _wait_for_rows(late, form, 2, command)
+    assert [row[-2:] for row in rows] == [[1, 3], [2, 3]]
+    _append(path, f"A,{time.time():.3f},7\n")
+    rows = _wait_for_rows(late, form, 3, command)  # by the clock
+    assert rows[2][-2:] == [7, None]
+    command.end(signal.SIGINT)
+    whole = tmp_path / f"whole.{form}"
+    assert (
+        main(["run", query, "--events", str(path), "--timed-out", str(whole), "--output", str(tmp_path / "m.csv")]) == 0
+    )
+    assert late.read_text() == whole.read_text()
+
+
+def _wait_for_rows(path: Path, form: str, count: int, command: _Command) -> list[list[Any]]:
+    deadline = time.monotonic() + PATIENCE
+    rows: list[list[Any]] = []
+    while len(rows) < count:
+        assert time.monotonic() < deadline and command.process.poll() is None, command.end()
+        time.sleep(0.02)
+        text = path.read_text() if path.exists() else ""
+        found = _shown(text, form)
+        rows = [list(row.values()) for row in found] if form == "jsonl" else [
+            [None if cell == "" else cell for cell in row] for row in found[1:]
+        ]  # fmt: skip
+    return rows
+
+
 def test_the_limit_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "log.csv").write_text("type,v\nA,1\nB,2\nA,3\nB,4\n")
     assert main(["run", SUMS, "--events", str(tmp_path / "log.csv"), "--follow", "--limit", "1"]) == 0
@@ -295,7 +331,7 @@ def test_the_limit_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (["--events", "a.csv", "--follow", "--format", "json"], "--format json with --follow"),
         (["--events", "a.csv", "--follow", "--format", "count"], "--format count with --follow"),
         (["--events", "a.csv", "--follow", "--output", "found.parquet"], "--format parquet with --follow"),
-        (["--events", "a.csv", "--follow", "--timed-out", "late.csv"], "--timed-out with --follow"),
+        (["--events", "a.csv", "--follow", "--timed-out", "late.parquet"], "--format parquet with --follow"),
     ],
 )
 def test_what_cannot_be_followed(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
