@@ -99,7 +99,7 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
 
 def add_growing(run: argparse.ArgumentParser) -> None:
     """Adds the options for events that go on."""
-    add_follow(run, "one .csv, .tsv or .jsonl file, a folder that gets files, or - for standard input line by line")
+    add_follow(run, "a .csv, .tsv or .jsonl file, a folder that gets files, or - for standard input, for each stream")
 
 
 def growing(options: argparse.Namespace) -> dict[str, Any]:
@@ -107,12 +107,10 @@ def growing(options: argparse.Namespace) -> dict[str, Any]:
     found = reading(options)
     clock = clock_of(options)
     if options.follow:
-        from ceql.runtime.follow import growing_source, one_source
+        from ceql.runtime.follow import growing_source
 
         for word in ("streams", "types"):
             if found[word] is not None:
-                if len(found[word]) > 1:
-                    raise one_source()
                 found[word] = {name: growing_source(file, clock) for name, file in found[word].items()}
         if found["events"] is not None:
             found["events"] = growing_source(found["events"], clock)

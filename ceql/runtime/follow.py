@@ -21,7 +21,7 @@ class FollowedMatches(Matches):
     """Matches as their stream goes on: iterating blocks until there is one. Can be iterated once.
 
     Each match comes with the event that completes it; one that waits for its window comes with an event behind that, or
-    by the clock. The stream has an end only if it is standard input.
+    by the clock. A stream has an end only if it is standard input.
     """
 
     _left: int | None = 0
@@ -94,8 +94,6 @@ def follow(
     )
     behind = None if clock is None else clock_length(clock)
     growing = {name: growing_source(source, behind) for name, source in sources.items()}
-    if len(growing) > 1:
-        raise one_source()
     return FollowedMatches(query, growing, options, shows, declared)
 
 
@@ -104,14 +102,9 @@ def growing_source(source: Any, clock: int | None) -> GrowingFile:
     if isinstance(source, GrowingFile):
         return source
     if isinstance(source, list | tuple) and all(isinstance(path, str | os.PathLike) for path in source):
-        raise one_source()
+        hint = "a folder may get several, in the order of their names; streams, and types, are read side by side"
+        raise OptionError("one file is followed, or one for each stream", hint)
     if not isinstance(source, str | os.PathLike):
         problem = f"a {type(source).__name__} is no file that grows"
         raise OptionError(problem, "give a path, a folder or -; open() takes events that are pushed")
     return GrowingFile(os.fspath(source), clock=clock)
-
-
-def one_source() -> OptionError:
-    """The error for several files or streams."""
-    hint = "one file, folder, or - for standard input; --events FILE, once, and one --stream at most"
-    return OptionError("--follow reads one file as it grows", hint)

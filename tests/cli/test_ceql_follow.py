@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from pathlib import Path
@@ -323,9 +324,8 @@ def test_the_limit_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (["--events", "a.parquet", "--follow"], "a.parquet: only text can be read as it grows"),
         (["--events", "a.arrow", "--follow"], "a.arrow: only text can be read as it grows"),
         (["--events", "a.csv.gz", "--follow"], "a.csv.gz: only text can be read as it grows"),
-        (["--events", "a.csv", "--events", "b.csv", "--follow"], "--follow reads one file as it grows"),
-        (["--events", "A=a.csv", "--events", "B=b.csv", "--follow"], "--follow reads one file as it grows"),
-        (["--stream", "S=a.csv", "--stream", "T=b.csv", "--follow"], "--follow reads one file as it grows"),
+        (["--events", "a.csv", "--events", "b.csv", "--follow"], "one file is followed, or one for each stream"),
+        (["--stream", "S=a.csv,b.csv", "--follow"], "one file is followed, or one for each stream"),
         (["--events", "a.csv", "--clock", "2s"], "--clock without --follow"),
         (["--events", "a.csv", "--follow", "--clock", "1ms"], "a clock 1ms behind"),
         (["--events", "a.csv", "--follow", "--format", "json"], "--format json with --follow"),
@@ -359,10 +359,8 @@ def test_the_library_follows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         bool(query.follow(path))
     with pytest.raises(OptionError, match="is no file that grows"):
         query.follow([{"type": "A"}])
-    with pytest.raises(OptionError, match="reads one file"):
+    with pytest.raises(OptionError, match="one file is followed"):
         query.follow([path, path])
-    with pytest.raises(OptionError, match="reads one file"):
-        query.follow(types={"A": path, "B": path})
     with pytest.raises(EventError, match="no such file"):
         next(iter(query.follow(tmp_path / "none.csv")))
     assert "none is shown" in query.follow(path)._repr_html_()
@@ -388,3 +386,132 @@ def test_what_came_before_the_next_file_is_read(tmp_path: Path, monkeypatch: pyt
 def _first(matches: Any, count: int) -> Iterator[Any]:
     """The first so many matches; no more are waited for."""
     return islice(matches, count)
+
+
+# -- several streams
+
+JOINED = "SELECT x.id AS x, y.id AS y, z.id AS z FROM S, T, U WHERE S>A AS x ; T>B AS y ; U>C AS z WITHIN 6 SECONDS"
+FAR = 5_000
+"""A time behind all others, at which every stream has an event: what waits for its order comes out."""
+
+
+def _streams(rng: random.Random, jitter: int) -> dict[str, list[str]]:
+    """Lines of CSV of each stream; times go back by up to so much. No two streams have equal times: with a lateness
+    these come in the order of arrival."""
+    found = {}
+    for place, (name, kind) in enumerate(zip("STU", "ABC", strict=True)):
+        at, lines = 0, []
+        for number in range(rng.randrange(25)):
+            at += rng.choice((0, 1, 1, 2))
+            lines.append(f"{kind},{max(0, at - rng.randrange(jitter + 1)) + place / 4},{number}\n")
+        found[name] = ["type,time,id\n", *lines, f"X,{FAR},0\n"]
+    return found
+
+
+def _write(folder: Path, streams: dict[str, list[str]], rng: random.Random | None = None) -> None:
+    """The lines, all or, at random, some behind those that were written before."""
+    for name, lines in streams.items():
+        count = len(lines) if rng is None else rng.randrange(len(lines) + 1)
+        _append(folder / f"{name}.csv", "".join(lines[:count]))
+        del lines[:count]
+
+
+@pytest.mark.parametrize("jitter", [0, 3])
+def test_streams_that_are_there_are_merged_by_time(jitter: int, tmp_path: Path) -> None:
+    query = ceql.compile(JOINED)
+    for seed in range(6):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        _write(folder, _streams(random.Random(seed), jitter))
+        paths = {name: str(folder / f"{name}.csv") for name in "STU"}
+        whole = [match.row for match in query.run(streams=paths, lateness=f"{jitter}s")]
+        followed = query.follow(streams=paths, lateness=f"{jitter}s", late="drop")
+        found = [match.row for match in _first(followed, len(whole))]
+        assert found == whole and followed.counters.late == 0
+    assert not [thread for thread in threading.enumerate() if thread.name == "spaseq ahead"]
+
+
+def test_streams_that_grow_wait_for_no_silent_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a lateness beyond the whole span, the order in which they come is immaterial."""
+    query, looks, sleep = ceql.compile(JOINED), Counter[int](), time.sleep
+
+    def look_again(seconds: float) -> None:
+        looks[threading.get_ident()] += 1
+        sleep(0.01)
+
+    def wait_until_all_is_read() -> None:
+        """Each reader has looked twice and found nothing."""
+        before, deadline = Counter(looks), time.monotonic() + PATIENCE
+        while sum(looks[thread] > before[thread] + 1 for thread in list(looks)) < 3:
+            assert time.monotonic() < deadline
+            sleep(0.01)
+
+    for seed in range(4):
+        rng = random.Random(seed)
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        streams, paths = _streams(rng, 3), {name: str(folder / f"{name}.csv") for name in "STU"}
+        _write(folder, {name: list(lines) for name, lines in streams.items()})
+        whole = [match.row for match in query.run(streams=paths, lateness="9s")]
+        for path in folder.iterdir():
+            path.unlink()
+            path.touch()
+        last = {name: [lines.pop()] for name, lines in streams.items()}
+        found: list[Any] = []
+        followed = query.follow(streams=paths, lateness=f"{FAR - 1000}s")
+
+        def take(followed: Any = followed, found: list[Any] = found, count: int = len(whole)) -> None:
+            found += [match.row for match in _first(followed, count)]
+
+        with monkeypatch.context() as patch:
+            looks.clear()
+            patch.setattr(growing.time, "sleep", look_again)
+            taking = threading.Thread(target=take)
+            taking.start()
+            while any(streams.values()):
+                _write(folder, streams, rng)
+                sleep(rng.choice((0.0, 0.02, 0.1)))
+            if whole:
+                wait_until_all_is_read()
+            _write(folder, last)
+            taking.join(PATIENCE)
+        assert not taking.is_alive() and found == whole
+
+
+def test_a_late_stream_is_late(tmp_path: Path, begin: Callable[..., _Command]) -> None:
+    """As a process: matches come though one stream is silent; what comes behind them is an error, or dropped."""
+    (tmp_path / "a.csv").write_text("time,v\n1,1\n5,2\n")
+    (tmp_path / "b.jsonl").write_text('{"time": 6, "v": 3}\n')
+    query = "SELECT x.v AS v, y.v AS w WHERE A AS x : B AS y"
+    words = (query, "--events", "A=a.csv", "--events", "B=b.jsonl", "--format", "csv")
+    dropping, failing = begin(*words, "--late", "late.csv"), begin(*words)
+    for command in (dropping, failing):
+        command.expect("v,w", "2,3")
+    _append(tmp_path / "a.csv", "3,4\n8,5\n")
+    _append(tmp_path / "b.jsonl", '{"time": 9, "v": 6}\n')
+    dropping.expect("v,w", "2,3", "5,6")
+    code = failing.process.wait(PATIENCE)
+    assert failing.process.stderr is not None
+    said = failing.process.stderr.read()
+    assert code == 3 and "a.csv, event 3: the stream goes back in time by 3 s" in said and "(b.jsonl, event 1)" in said
+    code, said = dropping.end(signal.SIGINT)
+    assert code == 130 and "A, B: 1 event came too late and was dropped" in said
+    late = (tmp_path / "late.csv").read_text().splitlines()[1:]
+    assert late == ['PT3S,3,A,a.csv,3,"{""time"": 3, ""v"": 4}"']
+
+
+def test_streams_by_the_clock(tmp_path: Path, begin: Callable[..., _Command]) -> None:
+    now = int(time.time())
+    for name in "AB":
+        (tmp_path / f"{name}.csv").write_text("time\n" + (f"{now}\n" if name == "A" else ""))
+    command = begin("SELECT 1 AS n WHERE A ; NOT B WITHIN 1 SECOND", "--events", "A=A.csv", "--events", "B=B.csv",
+                    "--clock", "100ms", "--format", "csv")  # fmt: skip
+    command.expect("n", "1")
+
+
+def test_streams_without_times_have_no_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "AB":
+        (tmp_path / f"{name}.csv").write_text("v\n1\n")
+    files = [word for name in "AB" for word in ("--events", f"{name}={tmp_path / name}.csv")]
+    assert main(["run", "SELECT * WHERE A ; B", *files, "--follow"]) == 2
+    assert "streams that go on have no common order" in capsys.readouterr().err

@@ -1,4 +1,5 @@
-"""Files of text that grow, read as lines are added; folders that get files; and standard input as it comes."""
+"""Files of text that grow, read as lines are added; folders that get files; standard input as it comes; and several of
+these as one stream."""
 
 from __future__ import annotations
 
@@ -6,16 +7,21 @@ import os
 import select
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
 from typing import IO, Any, Final, cast
 
+import numpy as np
+import pyarrow as pa
+
 from spaseq.core.errors import EventError, OptionError
+from spaseq.core.events.ahead import Crew
 from spaseq.core.events.options import Duration, length_of
 from spaseq.core.events.time import format_time
+from spaseq.core.events.timestamps import Part
 from spaseq.core.watch import check
 
 _HEAD: Final = 4096
@@ -37,12 +43,14 @@ class GrowingFile:
     as it grows.
 
     `clock` (ns): while nothing comes, the time of the stream goes on by the machine's clock, so much behind it. None:
-    only events say the time. `idle`: set while the reader waits, so what came has been given on.
+    only events say the time. `apart`: a thread of its own reads it, which must end if it waits. `idle`: set while the
+    reader waits, so what came has been given on.
     """
 
     path: str
     poll: float = 0.2
     clock: int | None = None
+    apart: bool = False
     idle: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -186,7 +194,7 @@ class GrowingBytes:
         """The lines that have come, however long they are; waits for one. Empty at the end of standard input, and of a
         file of a folder."""
         while True:
-            if self._source.clock is not None:  # a thread reads, which must end where it waits
+            if self._source.clock is not None or self._source.apart:  # a thread reads, which must end where it waits
                 check()
                 if not readable(self._file):
                     self._source.idle.set()
@@ -208,6 +216,95 @@ class GrowingBytes:
                 self._over = True  # nothing is written to it any more: what came meanwhile is read, and it ends
             elif not piece:
                 self._source.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Some events of the stream at `place`, as they came. `file` and `records` (int64) are their places there."""
+
+    part: Part
+    place: int
+    file: str
+    records: np.ndarray
+
+    @property
+    def highs(self) -> np.ndarray:
+        """The greatest time up to each event, int64: in a merge one that goes back comes out right behind."""
+        found: np.ndarray = np.maximum.accumulate(self.part.times)
+        return found
+
+    def between(self, start: int, end: int) -> Arrived:
+        """Some of them."""
+        return Arrived(self.part.between(start, end), self.place, self.file, self.records[start:end])
+
+
+class Arriving:
+    """The events of several streams that go on, as they come: lists of those that may be merged now, and None for every
+    `pause` (s) in which nothing comes.
+
+    While a stream has something to read, the others wait for it up to the greatest time that it has come to; a silent
+    stream does not hold up the others. `crew` reads the streams, `idle` is set while one is silent, and `made` gives
+    the events of a table of the stream at a place. Ends when all streams have ended.
+    """
+
+    def __init__(
+        self,
+        crew: Crew[tuple[str, pa.Table], None],
+        idle: Sequence[threading.Event],
+        pause: float,
+        made: Callable[[int, str, pa.Table], Arrived | None],
+    ) -> None:
+        self._crew = crew
+        self._idle = idle
+        self._pause = pause
+        self._made = made
+        self._waiting: dict[int, Arrived] = {}
+        self._open = set(range(len(idle)))
+
+    def __iter__(self) -> Iterator[list[Arrived] | None]:
+        while self._open or self._waiting:
+            check()
+            if not all([self._is_settled(place) for place in sorted(self._open)]):
+                self._crew.wait(PAUSE)  # what one of them reads may come before what is there
+            elif self._waiting:
+                yield self._take()
+            elif self._open:
+                self._crew.wait(self._pause)
+                yield None
+
+    def _is_settled(self, place: int) -> bool:
+        """True if an event of the stream is there, or none will come now."""
+        while place in self._open and place not in self._waiting:
+            silent = self._idle[place].is_set()
+            if not self._crew.is_ready(place, 0.0):  # in this order: what is read now comes behind
+                return silent
+            item = self._crew.take(place)
+            if item is None:
+                self._open.discard(place)
+            elif (arrived := self._made(place, *item[0])) is not None:
+                self._waiting[place] = arrived
+        return True
+
+    def _take(self) -> list[Arrived]:
+        """The events that none of a stream with more to read can precede."""
+        reached = [(int(self._waiting[place].highs[-1]), place) for place in self._waiting if self._has_more(place)]
+        if not reached:
+            taken, self._waiting = self._waiting, {}
+            return [taken[place] for place in sorted(taken)]
+        until, last = min(reached)
+        found = []
+        for place in sorted(self._waiting):
+            one = self._waiting.pop(place)
+            cut = int(np.searchsorted(one.highs, until, "right" if place <= last else "left"))
+            if cut:
+                found.append(one.between(0, cut))
+            if cut < len(one.part):
+                self._waiting[place] = one.between(cut, len(one.part))
+        return found
+
+    def _has_more(self, place: int) -> bool:
+        silent = self._idle[place].is_set()
+        return place in self._open and (self._crew.is_ready(place, 0.0) or not silent)
 
 
 _RUNNING: Final = 946_684_800 * 10**9
