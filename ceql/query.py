@@ -182,8 +182,8 @@ class Query(protocols.Query):
         """The matches over a stream that goes on: the matches of `run` over all of it, each as it is found.
 
         `events` is the path of a CSV, TSV or JSON Lines file that grows, a folder into which files are moved, or `-`
-        for standard input. `streams` or `types` have such a path for each instead: what is there is merged by time,
-        and then a silent stream does not hold up the others. The other arguments are those of `run`. If
+        for standard input. `streams` or `types` have such a path for each instead. What is there is merged by time;
+        then a silent stream does not hold up the others. The other arguments are those of `run`. If
         events have times, `clock="2s"` lets time go on while nothing comes, by the machine's clock, so much behind it:
         absences are then known as their windows close. An event that takes longer from its time to here is late.
         Raises `OptionError` for what cannot grow.

@@ -282,15 +282,15 @@ class TimedOutSession(Pushing[dict[str, Any]]):
             return self._advance(self._feed.push(events, type if stream is None else stream))
 
     def _advance(self, batches: Iterator[EventBatch]) -> list[dict[str, Any]]:
-        return [row for events in batches for row in _listed(self._telling.advance(events))]
+        return [row for events in batches for row in _rows_of(self._telling.advance(events))]
 
     def _wait_until(self, now: int) -> list[dict[str, Any]]:
-        return self._advance(self._feed.advance(now)) + _listed(self._telling.wait_until(now))
+        return self._advance(self._feed.advance(now)) + _rows_of(self._telling.wait_until(now))
 
     def _finish(self) -> list[dict[str, Any]]:
         found = self._advance(self._feed.finish())
         self._leave()
-        return found + _listed(self._telling.close())
+        return found + _rows_of(self._telling.close())
 
     @property
     def _taken(self) -> int:
@@ -321,7 +321,7 @@ class TimedOutSession(Pushing[dict[str, Any]]):
         return session
 
 
-def _listed(table: pa.Table) -> list[dict[str, Any]]:
+def _rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a table."""
     rows: list[dict[str, Any]] = in_microseconds(table).to_pylist()
     return rows

@@ -199,7 +199,7 @@ def test_snapshots() -> None:
 def test_snapshots_of_others_are_refused() -> None:
     query = compile_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 10 SECONDS")
     state = query.timed_out().open().snapshot()
-    others = {
+    others: dict[str, Any] = {
         "query": compile_query("SELECT * WHERE A ; C PARTITION BY [k] WITHIN 10 SECONDS").timed_out(),
         "rows": query,
         "settings": compile_query(query.text, settings=Settings(forget_keys_after=5)).timed_out(),

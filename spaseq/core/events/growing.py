@@ -239,12 +239,12 @@ class Arrived:
 
 
 class Arriving:
-    """The events of several streams that go on, as they come: lists of those that may be merged now, and None for every
-    `pause` (s) in which nothing comes.
+    """The events of several streams that go on, as they come: lists of those that may be merged now.
 
-    While a stream has something to read, the others wait for it up to the greatest time that it has come to; a silent
-    stream does not hold up the others. `crew` reads the streams, `idle` is set while one is silent, and `made` gives
-    the events of a table of the stream at a place. Ends when all streams have ended.
+    None stands for every `pause` (s) in which nothing comes. A stream with something to read holds up the others: they
+    give their events up to the greatest time that it has come to. A silent stream does not. `crew` reads the streams,
+    `idle` is set while one is silent, and `made` gives the events of a table of the stream at a place. Ends when all
+    streams have ended.
     """
 
     def __init__(

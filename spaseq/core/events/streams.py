@@ -143,8 +143,8 @@ def _place(source: str, first: int, row: int) -> Place:
 
 
 def _as_arrived(taken: list[Arrived], names: tuple[str, ...]) -> tuple[Part, Callable[[int], Place]]:
-    """The events of several streams in the order in which they come if the earliest of their next ones always does;
-    with the codes of their streams, and the place of each."""
+    """The events of several streams, with the codes of these, and the place of each. The earliest of the streams' next
+    events always comes first."""
     whole = _join([one.part for one in taken], ", ".join(names))
     order = in_order(np.concatenate([one.highs for one in taken]))
     codes = np.concatenate([np.full(len(one.part), one.place, np.int32) for one in taken])[order]
@@ -154,7 +154,7 @@ def _as_arrived(taken: list[Arrived], names: tuple[str, ...]) -> tuple[Part, Cal
     return Part(table, whole.times[order]), lambda row: (taken[which[row]].file, int(records[row]))
 
 
-def _coded(part: Part) -> tuple[Part, np.ndarray]:
+def _split_codes(part: Part) -> tuple[Part, np.ndarray]:
     """The events, and the codes of their streams."""
     codes = np.asarray(part.table[_STREAM].combine_chunks())
     return Part(part.table.drop_columns([_STREAM]), part.times), codes
@@ -279,20 +279,20 @@ class EventStream:
                         if sources[0].clock is not None and orderer.reorder.high > NEVER:
                             now = time_by_clock(sources[0].clock, orderer.reorder.high, clocks[0].column)
                             due = orderer.advance(now, *LATE_BY_CLOCK)
-                            yield from () if due is None else (_coded(due),)
+                            yield from () if due is None else (_split_codes(due),)
                             yield now, None
                         continue
                     part, where = _as_arrived(taken, names)
                     ready = orderer.push(part, where)
                     for clock in clocks:
                         self._note(", ".join(names), clock, orderer)
-                    yield _coded(ready)
+                    yield _split_codes(ready)
         except KeyboardInterrupt:
             self.counters.waiting += 0 if orderer.pending is None else len(orderer.pending)
             raise
         last = orderer.finish()
         if last is not None:
-            yield _coded(last)
+            yield _split_codes(last)
 
     def _timed_part(self, place: int, file: str, read: pa.Table) -> Arrived | None:
         """The events of a table of the stream at `place`; None if there are none."""
@@ -506,7 +506,7 @@ class EventFeed:
             return
         codes = None
         if len(self._names) > 1:
-            part, codes = _coded(part)
+            part, codes = _split_codes(part)
         yield _batch(part, codes, self.position, self._names, self._options, self.counters)
         self.position += len(part)  # not of events that were refused
         self.counters.events += len(part)
