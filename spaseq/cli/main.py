@@ -174,7 +174,7 @@ def _matches(options: argparse.Namespace, query: Query, *, keep_events: bool = F
 
 def _check_output(options: argparse.Namespace, query: Query) -> None:
     from spaseq.cli.inputs import knowledge_files, stream_files
-    from spaseq.core.events.beside import check_output
+    from spaseq.core.files.beside import check_output
 
     streams = stream_files(query, options.stream, options.streams)
     known = chain.from_iterable(knowledge_files(query, options.kb).values())
