@@ -43,7 +43,8 @@ def test_each_match_has_the_name_of_its_query(folder: Path, capsys: pytest.Captu
     rows = [json.loads(line) for line in out.splitlines()]
     assert code == 0 and [row["query"] for row in rows] == ["burst", "burst", "burst", "again"]
     assert rows[0]["took"] == "PT1S" and rows[3] == {
-        "query": "again", "user": "ann", "took": "PT5S", "match_start": "2026-01-01T00:00:01Z", "match_end": "2026-01-01T00:00:05Z",
+        "query": "again", "user": "ann", "took": "PT5S",
+        "match_start": "2026-01-01T00:00:01Z", "match_end": "2026-01-01T00:00:05Z",
     }  # fmt: skip
     assert json.loads(_run(capsys, "--format", "json")[1]) == rows
     assert (
