@@ -20,6 +20,7 @@ SHARE = {
     "spaseq": 40,
     "spaseq after": 40,
     "groups": 40,
+    "unordered": 40,
     "long ceql": 24,
     "long spaseq": 12,
     "rounds": 24,

@@ -1,4 +1,4 @@
-"""Random SPAseq queries with AFTER MATCH or FIRST, and with sequences in parentheses."""
+"""Random SPAseq queries with AFTER MATCH or FIRST, with sequences in parentheses, and with AND."""
 
 from __future__ import annotations
 
@@ -60,6 +60,48 @@ def groups_case(rng: random.Random) -> SpaseqCase:
             return case
 
 
+def unordered_case(rng: random.Random) -> SpaseqCase:
+    """A query with AND: alone, between other elements, under suffixes, and in alternatives."""
+    while True:
+        base = strategies.spaseq_case(rng)
+        names = [name for name, _ in base.gpms]
+        if len(names) < 2:
+            continue
+        elements = [_beside(rng, names) for _ in range(rng.choice((0, 0, 1, 1, 2, 3)))]
+        elements.insert(rng.randint(0, len(elements)), _around_parts(rng, names))
+        sequence = elements[0] + "".join(f" {rng.choice(',;:;')} {element}" for element in elements[1:])
+        case = replace(base, sequence=sequence)
+        if rng.random() < 0.2 and not strategies.ends_with_negation(sequence):
+            case = with_after(rng, case)
+        if _is_taken(case):
+            return case
+
+
+def _beside(rng: random.Random, names: list[str]) -> str:
+    return rng.choice(names) + rng.choice(("", "", "", "", "+", "?", "!", "!"))
+
+
+def _around_parts(rng: random.Random, names: list[str]) -> str:
+    """An AND, with something around it at times."""
+    parts = rng.sample(names, min(len(names), rng.choice((2, 2, 2, 3, 3, 4))))
+    if rng.random() < 0.1:
+        parts.append(rng.choice(parts))
+    if rng.random() < 0.3:
+        place, pair = rng.randrange(len(parts)), rng.sample(names, 2)
+        parts[place] = f"{pair[0]} {rng.choice('&|')} {pair[1]}"
+    both = f"AND({', '.join(parts)})"
+    if len(parts) > 2 and rng.random() < 0.2:
+        both = f"AND({parts[0]}, AND({', '.join(parts[1:])}))"
+    kind = rng.random()
+    if kind < 0.6:
+        return both + rng.choice(("", "", "", "", "?", "+", ":+", "{2}"))
+    other = rng.choice(names)
+    if kind < 0.75:
+        return rng.choice((f"({both} | {other})", f"({other} | {both})"))
+    inside = rng.choice((f"({other} {rng.choice(',;:')} {both})", f"({both} {rng.choice(',;:')} {other})"))
+    return inside + rng.choice(("", "", "?", "+", "{1,2}"))
+
+
 def _is_taken(case: SpaseqCase) -> bool:
     """True if the engine takes it: a FILTER names nothing that comes later, and `!` stands between two elements."""
     try:
@@ -106,7 +148,11 @@ def smaller_sequences(case: SpaseqCase) -> Iterator[SpaseqCase]:
             fewer = replace(case, sequence=case.sequence[: found.start()] + part + case.sequence[found.end() :])
             if _is_taken(fewer):
                 yield fewer
-    for found in re.finditer(r" [,;:|&] [A-Z](?![+{?!;:,])|[A-Z] [,;:|&] ", case.sequence):
+    for found in re.finditer(r"[A-Z], (?!AND)|, [A-Z](?=[,)])", case.sequence):
+        fewer = replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
+        if _is_taken(fewer):
+            yield fewer
+    for found in re.finditer(r" [,;:|&] [A-Z](?![A-Z+{?!;:,])|[A-Z] [,;:|&] ", case.sequence):
         fewer = replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
         if _is_taken(fewer):
             yield fewer

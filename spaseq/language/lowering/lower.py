@@ -24,6 +24,7 @@ from spaseq.core.pattern import Sequence as Then
 from spaseq.language.guards.guards import Free, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction, Step, Variant
+from spaseq.language.semantics.filters import FilterNames, decided_filters
 from spaseq.language.syntax.ast import Operator
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class _Lowering:
                 place,
                 inside=place.depth if index else place.inside,
                 earlier=place.earlier | self._binds(steps[:index]),
-                behind=place.behind.union(*(self._mentions((*s.alternatives, *s.absent)) for s in later)),
+                behind=place.behind.union(*(self._mentions((*s.alternatives, *s.absent)) | self._late(s) for s in later)),
                 tracked=place.tracked.union(
                     *(self._all_mentions(s) for s in steps[index + 1 :] if any(p.rounds for p in s.parts()))
                 ),
@@ -166,12 +167,20 @@ class _Lowering:
                 frozenset({"+".join(conjunction), *(self._goal & set(conjunction))}),
                 Take(
                     conjunction, place.behind, place.tracked, place.before, place.owed, place.collect, place.depth,
-                    place.inside,
+                    place.inside, self._decided(step, conjunction),
                 ),
             )
             for conjunction in step.alternatives
         ]  # fmt: skip
         return balance(Or, atoms)
+
+    def _decided(self, step: Step, conjunction: Conjunction) -> FilterNames | None:
+        return None if step.among is None else decided_filters(self._patterns, conjunction, step.among)
+
+    def _late(self, step: Step) -> frozenset[str]:
+        """The variables of FILTERs that wait for a part of AND."""
+        decided = (self._decided(step, conjunction) or () for conjunction in step.alternatives)
+        return frozenset().union(*(self._patterns[n].correlated[i].variables for names in decided for n, i in names))
 
     def _binds(self, steps: Iterable[Step]) -> frozenset[str]:
         leaves = (part for step in steps for part in step.parts() if not part.gap)

@@ -242,6 +242,9 @@ class _Checker:
                     written.span,
                     "what must not occur cannot be repeated or left out: write '!' alone",
                 )
+            if isinstance(element, ast.Unordered):
+                yield self._unordered(Element(operator, (), rounds, optional, negated), element, definitions)
+                continue
             if not _has_sequence(element):
                 alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
                 yield Element(operator, alternatives, rounds, optional, negated)
@@ -258,9 +261,39 @@ class _Checker:
                 )
             yield Element(operator, (), rounds, optional, inner=inner)
 
+    def _unordered(self, written: Element, element: ast.Unordered, definitions: dict[str, ast.Definition]) -> Element:
+        """The element of an AND, `written` with the suffixes behind it; AND inside of AND adds its parts."""
+        if written.negated:
+            hint = "what must not come is at one instant: a GPM, or several joined by '&' and '|'"
+            self._fail("'!' stands behind AND", element.span, hint)
+        parts: list[Element] = []
+        for part in element.parts:
+            if isinstance(part, ast.Unordered):
+                inside = self._unordered(Element(None, ()), part, definitions)
+                parts += [e for (e,) in inside.inner]
+                continue
+            self._check_part(part)
+            parts.append(Element(None, tuple(sorted(set(self._alternatives(part, definitions))))))
+        return replace(written, inner=tuple((part,) for part in parts), unordered=True)
+
+    def _check_part(self, part: ast.Element) -> None:
+        """Refuses a part of an AND that takes several instants, or none."""
+        match part:
+            case ast.Repeated():
+                sign, hint = "a repetition", "one instant of each part: put it behind AND, (A ; B)+ or AND(A, B)+"
+            case ast.Optional():
+                sign, hint = "'?'", "write the other parts as an alternative: (AND(A, B) | B)"
+            case ast.Negated():
+                sign, hint = "'!'", "what must not come stands in front of AND, or behind it: N! ; AND(A, B)"
+            case _ if _has_sequence(part):
+                sign, hint = "a sequence", "each part takes one instant: a GPM, or several joined by '&' and '|'"
+            case _:
+                return
+        self._refuse(f"{sign} in a part of AND", part.span, hint)
+
     def _inner(self, element: ast.Element, definitions: dict[str, ast.Definition]) -> Iterator[tuple[Element, ...]]:
         """The alternatives of an element that holds sequences in parentheses."""
-        if isinstance(element, ast.Chain):
+        if isinstance(element, ast.Chain | ast.Unordered):
             yield tuple(self._elements(element, definitions))
         elif isinstance(element, ast.Either):
             plain = [part for part in element.parts if not _has_sequence(part)]
@@ -334,6 +367,9 @@ class _Checker:
                 self._fail(
                     "a sequence stands inside '&'", span, "'&' combines GPMs at one instant; '|' takes sequences"
                 )
+            case ast.Unordered(span=span):
+                hint = "AND takes the parts of '&' at one instant: AND(A & B, C)"
+                self._fail("AND stands inside '&'", span, hint)
 
     # -- GPMs and variables
 
@@ -383,9 +419,10 @@ class _Checker:
                     reachable = before | _binds(patterns[name] for name in conjunction)
                     for name in conjunction:
                         self._check_pattern(patterns[name], reachable, everywhere)
+                own = _binds(patterns[name] for name in _names([element], negated=False))
                 for inside in element.inner:
-                    check(inside, before)
-                before |= _binds(patterns[name] for name in _names([element], negated=False))
+                    check(inside, before | own if element.unordered else before)
+                before |= own
 
         check(elements, frozenset())
 
@@ -468,7 +505,7 @@ def _has_sequence(element: ast.Element) -> bool:
     """True if it is a sequence, or an alternative of it is one."""
     if isinstance(element, ast.Either):
         return any(map(_has_sequence, element.parts))
-    return isinstance(element, ast.Chain)
+    return isinstance(element, ast.Chain | ast.Unordered)
 
 
 def _names(elements: Iterable[Element], *, negated: bool = True) -> list[str]:

@@ -168,7 +168,15 @@ class Chain:
         return (self.first, *(element for _, element in self.rest))
 
 
-Element = Reference | Both | Either | Repeated | Optional | Negated | Chain
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """`AND(a, b, …)`: an instant for each part, in any order; several parts may match at one instant."""
+
+    parts: tuple[Element, ...]
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+Element = Reference | Both | Either | Repeated | Optional | Negated | Chain | Unordered
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ _READABLE: Final = {
     "QMARK": "'?'",
     "BANG": "'!'",
     "AMPERSAND": "'&'",
+    "AND": "'AND('",
     "VBAR": "'|'",
     "LPAR": "'('",
     "RPAR": "')'",
@@ -147,7 +148,7 @@ _SLIPS: Final = tuple(
             r"->?|=>|then\b|followed\b|next\b",
             "A ; B is then, the first that fits; A : B every later one; A , B directly after",
         ),
-        (r"and\b", "at one time is A & B; in order A ; B"),
+        (r"and\b", "at one time is A & B; in any order AND(A, B); in order A ; B"),
         (r"or\b", "one of them is A | B"),
     )
 )
@@ -171,6 +172,8 @@ def _hint(found: str, before: str, behind: str) -> str:
     if re.search(r"\bSEQ\s*\([^{}]*$", before, re.IGNORECASE):
         if re.search(r"\bNOT\s*$", before, re.IGNORECASE):
             return "what must not come is written A!"
+        if found in (";", ":") and re.search(r"\bAND\s*\([^()]*$", before, re.IGNORECASE):
+            return "the parts of AND stand between commas, and have no order: AND(A, B)"
         for slip, hint in _SLIPS:
             if slip.match(found):
                 return hint
@@ -394,6 +397,18 @@ class _Builder(Transformer[Token, ast.Query]):
 
     def either(self, meta: Any, children: list[ast.Element]) -> ast.Element:
         return ast.Either(tuple(children), _span(meta))
+
+    def unordered(self, meta: Any, children: list[Any]) -> ast.Element:
+        parts = [child for child in children if not isinstance(child, Token)]
+        if len(parts) < 2:
+            raise QuerySyntaxError(
+                "AND has one part",
+                text=self._text,
+                span=_span(meta),
+                source=self._source,
+                hint="AND(A, B) takes an instant of each, in any order; write more parts, or A alone",
+            )
+        return ast.Unordered(tuple(parts), _span(meta))
 
     def step(self, meta: Any, children: list[Any]) -> _Steps:
         left, operator, right = children

@@ -28,6 +28,8 @@ def print_sequence(element: ast.Element) -> str:
             return _inner(child, (ast.Chain, ast.Either, ast.Both)) + "?"
         case ast.Negated(child):
             return _inner(child, (ast.Chain, ast.Either, ast.Both)) + "!"
+        case ast.Unordered(parts):
+            return f"AND({', '.join(map(_inner, parts))})"
         case ast.Reference(name):
             return name
 
