@@ -224,7 +224,7 @@ hint: did you mean ?x?""",
         """<query>:8:45: a FILTER of GPM B names ?x, which is bound only after B, or in an alternative to it
     DEFINE GPM B ON S { ?b :p ?y FILTER (?y > ?x) }
                                               ^^
-hint: a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&'""",
+hint: a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&' or AND""",
     ),
     "unknown variable in PARTITION BY": (
         _query("  SEQ (A)\n" + A, HEAD.replace("WHERE", "PARTITION BY (?b) WHERE")),

@@ -71,10 +71,29 @@ def unordered_case(rng: random.Random) -> SpaseqCase:
         elements.insert(rng.randint(0, len(elements)), _around_parts(rng, names))
         sequence = elements[0] + "".join(f" {rng.choice(',;:;')} {element}" for element in elements[1:])
         case = replace(base, sequence=sequence)
+        if rng.random() < 0.5:
+            case = replace(case, gpms=_with_condition(rng, case.gpms))
         if rng.random() < 0.2 and not strategies.ends_with_negation(sequence):
             case = with_after(rng, case)
         if _is_taken(case):
             return case
+
+
+def _with_condition(rng: random.Random, gpms: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The GPMs, one of them with a FILTER that names variables of two others, or of itself and of any other one."""
+    place = rng.randrange(len(gpms))
+    name, body = gpms[place]
+    own, every = (sorted(set(re.findall(r"\?[uvwxyz]", text))) for text in (body, " ".join(b for _, b in gpms)))
+    if not own or len(every) < 2:
+        return gpms
+    left = rng.choice(own if rng.random() < 0.8 else every)
+    right = rng.choice([v for v in every if v != left])
+    condition = f"{left} {rng.choice(('<', '<=', '!=', '=', '>'))} {right}"
+    if rng.random() < 0.2:
+        condition = f"!BOUND({right}) || {condition}"
+    elif rng.random() < 0.2:
+        condition += f" && {left} + {rng.choice(every)} < 7"
+    return (*gpms[:place], (name, f"{body[:-1].rstrip()} FILTER ({condition}) }}"), *gpms[place + 1 :])
 
 
 def _beside(rng: random.Random, names: list[str]) -> str:

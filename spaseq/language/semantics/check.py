@@ -449,7 +449,7 @@ class _Checker:
                 f"a FILTER of GPM {pattern.name} names ?{name}, which is bound only after {pattern.name}, or in an "
                 "alternative to it",
                 span,
-                "a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&'"
+                "a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&' or AND"
                 + self._only_negated(name),
             )
         self._fail(
