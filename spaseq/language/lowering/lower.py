@@ -164,7 +164,7 @@ class _Lowering:
         atoms: list[Pattern] = [
             Atom(
                 frozenset({Holds(conjunction)}),
-                frozenset({"+".join(conjunction), *(self._goal & set(conjunction))}),
+                frozenset({"+".join(dict.fromkeys(conjunction)), *(self._goal & set(conjunction))}),
                 Take(
                     conjunction, place.behind, place.tracked, place.before, place.owed, place.collect, place.depth,
                     place.inside, self._decided(step, conjunction),

@@ -355,7 +355,7 @@ class _Checker:
                 product: list[Conjunction] = [()]
                 for part in parts:
                     right = self._alternatives(part, definitions)
-                    product = [tuple(sorted({*c, *d})) for c in product for d in right]
+                    product = [tuple(sorted((*c, *d))) for c in product for d in right]
                 return product
             case ast.Repeated(span=span):
                 self._fail("'+' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)+")

@@ -32,7 +32,8 @@ from spaseq.core.errors import BudgetExceeded, InternalError
 from spaseq.language.syntax.ast import Operator
 
 Conjunction = tuple[str, ...]
-"""The names of GPMs that match at one instant together; sorted, each once."""
+"""The names of GPMs that match at one instant together, sorted. One may occur twice: if its mappings bind different
+variables, their join with one another has more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +261,7 @@ def _orders(
         rest = tuple(parts[i] for i in every if i not in chosen)
         own = frozenset(name for i in chosen for c in parts[i] for name in c)
         among = Among(taken, own, frozenset(name for part in rest for c in part for name in c))
-        together = {tuple(sorted({n for c in some for n in c})) for some in product(*(parts[i] for i in chosen))}
+        together = {tuple(sorted(n for c in some for n in c)) for some in product(*(parts[i] for i in chosen))}
         for conjunction in sorted(together):
             first = Step(None, (conjunction,), among=among)
             if rest:
