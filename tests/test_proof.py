@@ -21,6 +21,7 @@ SHARE = {
     "spaseq after": 40,
     "groups": 40,
     "unordered": 40,
+    "lasting": 40,
     "long ceql": 24,
     "long spaseq": 12,
     "rounds": 24,

@@ -1,4 +1,5 @@
-"""Random SPAseq queries with AFTER MATCH or FIRST, with sequences in parentheses, and with AND."""
+"""Random SPAseq queries with AFTER MATCH or FIRST, with sequences in parentheses, with AND, and with absences for a
+time."""
 
 from __future__ import annotations
 
@@ -119,6 +120,34 @@ def _around_parts(rng: random.Random, names: list[str]) -> str:
         return rng.choice((f"({both} | {other})", f"({other} | {both})"))
     inside = rng.choice((f"({other} {rng.choice(',;:')} {both})", f"({both} {rng.choice(',;:')} {other})"))
     return inside + rng.choice(("", "", "?", "+", "{1,2}"))
+
+
+_TIMES = ("1 SECOND", "2 SECONDS", "3 SECONDS", "500 MILLISECONDS", "1.5 SECONDS", "9 SECONDS")
+
+
+def lasting_case(rng: random.Random) -> SpaseqCase:
+    """A query with `!` FOR in front of its sequence, behind it, or both."""
+    while True:
+        base = rng.choice((strategies.spaseq_case, strategies.spaseq_case, unordered_case))(rng)
+        if strategies.opens_with_negation(base.sequence) or strategies.ends_with_negation(base.sequence):
+            continue
+        names, sequence, place = [name for name, _ in base.gpms], base.sequence, rng.random()
+        if place < 0.6:
+            sequence = f"{_silence(rng, names)} {rng.choice(',;:')} {sequence}"
+        if place > 0.4:
+            sequence += f" {rng.choice(',;:')} {_silence(rng, names)}"
+        case = replace(base, sequence=sequence)
+        if _is_taken(case):
+            return case
+
+
+def _silence(rng: random.Random, names: list[str]) -> str:
+    """One absence for a time, or two of one time."""
+    time, several = rng.choice(_TIMES), rng.sample(names, min(len(names), rng.choice((1, 1, 1, 2))))
+    if len(several) > 1 and rng.random() < 0.5:
+        sign = rng.choice("&|")
+        return f"({f' {sign} '.join(several)})! FOR {time}"
+    return " ; ".join(f"{name}! FOR {time}" for name in several)
 
 
 def _is_taken(case: SpaseqCase) -> bool:

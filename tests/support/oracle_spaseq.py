@@ -290,7 +290,8 @@ What = At | Chain | Unordered
 class Element:
     """One element of a sequence.
 
-    `operator` is the sign before it ("" for the first), `optional` `?` and `negated` `!`. `rounds` are the least and
+    `operator` is the sign before it ("" for the first), `optional` `?` and `negated` `!`, for `lasting` nanoseconds if
+    it is the first or the last (None: as the window has it). `rounds` are the least and
     the greatest number of rounds (None: no greatest) and the sign that joins them ("": that of Definition 13 or 14);
     None without a repetition. `collect`: the variables of which solutions have the values in each round, under
     `ROUNDS`.
@@ -301,6 +302,7 @@ class Element:
     rounds: tuple[int, int | None, str] | None = None
     optional: bool = False
     negated: bool = False
+    lasting: int | None = None
     collect: frozenset[str] = frozenset()
 
 
@@ -472,7 +474,7 @@ def runs_of(
 ) -> set[Run]:
     """⟦SeqExp⟧ over the windows that `inside` describes: the union over which optional elements are there."""
     known = {what: [value_at(what, instant, knowledge) for instant in instants] for what in _expressions(sequence)}
-    finder = _Finder(known, len(instants), inside)
+    finder = _Finder(known, len(instants), inside, [instant.time for instant in instants])
     return set().union(*(finder.whole(chosen) for chosen in set(written_out(sequence))))
 
 
@@ -504,9 +506,13 @@ def _meets(run: Run, values: Iterable[Value]) -> bool:
 
 
 class _Finder:
-    """Finds the runs of sequences. `known`: the value of each BOp expression at every one of `count` instants."""
+    """Finds the runs of sequences. `known`: the value of each BOp expression at every one of `count` instants, with their
+    `times`."""
 
-    def __init__(self, known: Mapping[At, Sequence[set[Value]]], count: int, inside: Inside) -> None:
+    def __init__(
+        self, known: Mapping[At, Sequence[set[Value]]], count: int, inside: Inside, times: Sequence[int]
+    ) -> None:
+        self.times = times
         self.known = known
         self.count = count
         self.inside = inside
@@ -660,13 +666,20 @@ class _Finder:
             yield replace(run, at=following, barred=(), pressed=False)
 
     def occurs_before(self, run: Run, element: Element) -> bool:
-        """True if a negated expression matched since the window opened, compatibly with a run that has taken
-        nothing."""
-        start, values = run.instants[0], self.values(element)
+        """True if a negated expression matched since the window opened, or as long before the run as it lasts,
+        compatibly with a run that has taken nothing."""
+        start, values, lasting = run.instants[0], self.values(element), element.lasting
+        if lasting is not None:
+            near = [i for i in range(start) if self.times[start] - self.times[i] <= lasting]
+            return any(_meets(NOTHING, values[i]) for i in near)
         return any(self.inside(i, start) and _meets(NOTHING, values[i]) for i in range(start))
 
     def occurs_behind(self, run: Run, element: Element) -> bool:
-        """True if a negated expression matches behind the run before the window closes."""
+        """True if a negated expression matches behind the run before the window closes, or for as long as it lasts."""
+        last, lasting = run.instants[-1], element.lasting
+        if lasting is not None:
+            near = [i for i in range(last + 1, self.count) if self.times[i] - self.times[last] <= lasting]
+            return any(_meets(run, self.values(element)[i]) for i in near)
         later, values = range(run.instants[-1] + 1, self.count), self.values(element)
         return any(self.inside(run.instants[0], i) and _meets(run, values[i]) for i in later)
 

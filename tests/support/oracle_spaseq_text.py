@@ -324,6 +324,7 @@ class _Sequence:
     def element(self, operator: str) -> Element:
         what = self.either()
         suffixes = set()
+        lasting: int | None = None
         rounds: tuple[int, int | None, str] | None = None
         while self.at < len(self.tokens):
             sign = self.tokens[self.at]
@@ -340,9 +341,13 @@ class _Sequence:
             elif sign in ("?", "!"):
                 suffixes.add(sign)
                 self.at += 1
+                if self.tokens[self.at : self.at + 1] == ["FOR"]:
+                    number, unit = self.tokens[self.at + 1 : self.at + 3]
+                    lasting = round(float(number) * _UNITS[unit.upper().removesuffix("S")])
+                    self.at += 3
             else:
                 break
-        return Element(operator, what, rounds, "?" in suffixes, "!" in suffixes)
+        return Element(operator, what, rounds, "?" in suffixes, "!" in suffixes, lasting)
 
     def bounds(self) -> tuple[int, int | None]:
         """The numbers of `l}`, `l,m}`, `l,}` or `,m}`."""

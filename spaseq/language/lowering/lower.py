@@ -7,7 +7,8 @@ So `;` (`Skip.NEXT`) waits exactly for the first instant at which the join is no
 The variants of a query (`spaseq.language.semantics.expand`) are alternatives. Absences between two steps are the
 `absent` atoms of their `Sequence`. A sequence in parentheses is a part of its own, under `Or` and `Iterate`. A gap is
 an atom that marks nothing, whose guard rejects if a join is not empty.
-Absences before the first step are checked by that step's guard, for runs that have taken nothing.
+Absences before the first step are checked by that step's guard, for runs that have taken nothing; those for a time by
+a predicate of its own (`lower_silence`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaseq.core.errors import InternalError
-from spaseq.core.pattern import Atom, Or, Pattern, Predicate, Skip, balance, repeat
+from spaseq.core.engine import Around, Quiet, Window
+from spaseq.core.pattern import Atom, NoneOf, Or, Pattern, Predicate, Skip, balance, repeat
 from spaseq.core.pattern import Sequence as Then
 from spaseq.language.guards.guards import Free, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
@@ -103,6 +105,15 @@ def lower(query: CheckedQuery) -> Pattern:
     return balance(Or, [_Lowering(query).variant(variant) for variant in query.variants])
 
 
+def lower_silence(query: CheckedQuery) -> Around:
+    """The silence that a query wants in front of its matches, for a time: a condition on their first instants."""
+    if query.lasting.silence is None:
+        return Around()
+    conjunctions = {conjunction for variant in query.variants for conjunction in variant.before}
+    none = NoneOf(frozenset(frozenset({Holds(conjunction)}) for conjunction in conjunctions))
+    return Around(quiet=Quiet(none, Window("span", query.lasting.silence)))
+
+
 class _Lowering:
     def __init__(self, query: CheckedQuery) -> None:
         self._query = query
@@ -115,7 +126,8 @@ class _Lowering:
         behind = frozenset(query.clauses.needed) | self._mentions(variant.after)
         if variant.after:
             behind |= frozenset(query.partition)  # tells the instants of a run's own partition from those of others
-        return self._chain(variant.steps, _Place(behind, variant.before, variant.after), whole=True)
+        before = variant.before if query.lasting.silence is None else ()
+        return self._chain(variant.steps, _Place(behind, before, variant.after), whole=True)
 
     def _chain(self, steps: Sequence[Step], place: _Place, *, whole: bool = False) -> Pattern:
         """The pattern of steps in a row; `whole`: they are all of the SEQ."""

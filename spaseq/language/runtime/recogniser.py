@@ -118,10 +118,10 @@ class Recogniser(Recognition):
         self._history = History()
         if solver is not None and keep_events:
             self._history.teller = StepFinder(query, program, solver, Recogniser)
-        self._vectors = Vectors(program.cea.predicates)
         self._pace = Pace()
         self._last: tuple[int, int] | None = None
         self.open_door()
+        self._vectors = Vectors(() if self.door is None else self.door.predicates)
 
     def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
         """The matches that these instants complete; exhaust it before the next call."""
@@ -397,7 +397,8 @@ class Recogniser(Recognition):
             return Waiting(start, end, 0, positions, held, mappings_of(rows), [])
         owing = [row for row in rows if row[2]]
         sure = mappings_of(row for row in rows if not row[2])
-        return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
+        since = self._history.time(start if self._query.lasting.patience is None else end)
+        return Waiting(start, end, since, positions, held, sure, owing)
 
     def _evict(self, position: int, time: int) -> None:
         """Drops instants that no match can hold that ends at this position and time, or later: they left the window, or

@@ -22,6 +22,8 @@ from spaseq.gpm.legal import check_labels
 from spaseq.gpm.scope import hidden_variables
 from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses, name_hint
 from spaseq.language.semantics.expand import Conjunction, Element, Rounds, Variant, expand, is_solid
+from spaseq.language.semantics.filters import conditions
+from spaseq.language.semantics.lasting import Lasting, read_lasting
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.parse import KNOWN_PREFIXES
 from spaseq.language.syntax.scan import mask
@@ -38,7 +40,7 @@ class CheckedQuery:
     `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written; `variants`: as sequences without
     `?` and `!`. `streams`: (name, IRI) in order of the FROM clauses. `partition`: the variables of PARTITION BY.
     `after`: what a match discards, by AFTER MATCH or FIRST; None without.
-    `window`: nanoseconds, or a number of instants; None without WITHIN. `schema`: a text that identifies the RDFS
+    `window`: nanoseconds, or a number of instants; None without WITHIN. `lasting`: the times of `!` with FOR. `schema`: a text that identifies the RDFS
     schema by which the GPMs were rewritten, "none" without entailment. `warnings`: messages for the user.
     """
 
@@ -51,6 +53,7 @@ class CheckedQuery:
     partition: tuple[str, ...]
     window: int | None
     after: AfterMatch | None = None
+    lasting: Lasting = Lasting()  # noqa: RUF009 - frozen
     schema: str = "none"
     warnings: tuple[str, ...] = field(compare=False, default=())
 
@@ -96,8 +99,13 @@ class _Checker:
         patterns = self._patterns(definitions, streams)
         sequence_patterns = {name: p for name, p in patterns.items() if name in used}
         self._check_scopes(elements, sequence_patterns)
-        variants = self._variants(elements)
+        lasting = read_lasting(self._tree.sequence, self._fail, self._refuse)
+        variants = self._variants(elements, lasting, sequence_patterns)
         clauses = self._clauses(elements, sequence_patterns)
+        if lasting.patience is not None and clauses.by_window and self._tree.within is not None:
+            hint = "leave out WITHIN, or FOR: a match is known when its time is over, perhaps behind its window"
+            self._refuse("'!' with FOR at the end of SEQ with a clause that ranges over a window",
+                         self._tree.sequence.span, hint)  # fmt: skip
         unused = [f"GPM {name} is defined and SEQ does not use it" for name in definitions if name not in used]
         return CheckedQuery(
             tree=self._tree,
@@ -109,6 +117,7 @@ class _Checker:
             partition=self._partition(sequence_patterns),
             window=self._window(),
             after=self._after(definitions, elements, variants),
+            lasting=lasting,
             warnings=(*unused, *_without_effect(elements), *_calls_without_value(sequence_patterns, clauses)),
         )
 
@@ -321,12 +330,21 @@ class _Checker:
             hint = "A+ takes any number of rounds; write fewer, or raise repeated_events"
             raise BudgetExceeded("repeated_events", self._repeated, length, "instants in a row", hint)
 
-    def _variants(self, elements: tuple[Element, ...]) -> tuple[Variant, ...]:
+    def _variants(
+        self, elements: tuple[Element, ...], lasting: Lasting, patterns: dict[str, GraphPattern]
+    ) -> tuple[Variant, ...]:
         variants = expand(elements, self._most)
         if not variants:
             self._fail("SEQ holds nothing that must occur", self._tree.sequence.span, "name a GPM without '!'")
         within = self._tree.within
-        if within is not None and within.slides and any(variant.before for variant in variants):
+        in_front = {c for variant in variants for c in variant.before}
+        if lasting.silence is not None and any(any(conditions(patterns, c, inner=False)) for c in in_front):
+            self._refuse(
+                "'!' with FOR at the start of SEQ, of GPMs with a FILTER on what another one may leave unbound",
+                self._tree.sequence.span,
+                "leave out FOR, or bind the variable in every solution",
+            )
+        if within is not None and within.slides and lasting.silence is None and in_front:
             kind, other = ("EVENTS", "take one of time") if within.by_events else ("SLIDING", "leave out SLIDING")
             self._refuse(
                 f"a negation at the start of SEQ with WITHIN … {kind}",

@@ -147,10 +147,20 @@ class Optional:
 
 
 @dataclass(frozen=True, slots=True)
+class Lasting:
+    """`FOR amount unit` behind `!`; the unit is in plural."""
+
+    amount: str
+    unit: str
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Negated:
-    """`child!`"""
+    """`child!`, or `child! FOR lasting`."""
 
     child: Element
+    lasting: Lasting | None = None
     span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 

@@ -150,6 +150,7 @@ _SLIPS: Final = tuple(
         ),
         (r"and\b", "at one time is A & B; in any order AND(A, B); in order A ; B"),
         (r"or\b", "one of them is A | B"),
+        (r"for\b", "the time of an absence stands behind '!': B! FOR 10 SECONDS"),
     )
 )
 """Inside of SEQ, signs and words of other languages."""
@@ -324,8 +325,7 @@ class _Builder(Transformer[Token, ast.Query]):
     def within(self, meta: Any, children: list[Any]) -> ast.Within:
         starting = next((c.text for c in children if isinstance(c, _Starting)), None)
         sliding = any(isinstance(c, _Sliding) for c in children)
-        unit = str(children[1]).upper()
-        return ast.Within(str(children[0]), unit if unit.endswith("S") else unit + "S", sliding, starting, _span(meta))
+        return ast.Within(str(children[0]), _unit(children[1]), sliding, starting, _span(meta))
 
     def partition(self, meta: Any, children: list[Any]) -> _Partition:
         return _Partition(tuple(c for c in children if isinstance(c, ast.Variable)), _span(meta))
@@ -389,8 +389,11 @@ class _Builder(Transformer[Token, ast.Query]):
     def optional(self, meta: Any, children: list[ast.Element]) -> ast.Element:
         return ast.Optional(children[0], _span(meta))
 
-    def negated(self, meta: Any, children: list[ast.Element]) -> ast.Element:
-        return ast.Negated(children[0], _span(meta))
+    def lasting(self, meta: Any, children: list[Token]) -> ast.Lasting:
+        return ast.Lasting(str(children[0]), _unit(children[1]), _span(meta))
+
+    def negated(self, meta: Any, children: list[Any]) -> ast.Element:
+        return ast.Negated(children[0], children[1] if len(children) > 1 else None, _span(meta))
 
     def both(self, meta: Any, children: list[ast.Element]) -> ast.Element:
         return ast.Both(tuple(children), _span(meta))
@@ -483,6 +486,12 @@ class _Builder(Transformer[Token, ast.Query]):
             once=form.once,
             after=_single(ast.AfterMatch, children, self._syntax, "AFTER MATCH"),
         )
+
+
+def _unit(token: Token) -> str:
+    """A unit of time, or EVENTS, in plural."""
+    unit = token.upper()
+    return unit if unit.endswith("S") else unit + "S"
 
 
 def _is(child: object, kind: str) -> bool:
