@@ -150,7 +150,8 @@ def test_query_6(stream: str) -> None:
 def test_query_7(stream: str) -> None:
     """Observations hotter than one of a certain sensor: before it, behind it, or in one graph."""
     gpms = {
-        "A": "{ ?o o:procedure ssw:System_C1190 ; o:observedProperty w:_AirTemperature ; o:result [ o:floatValue ?v ] }",
+        "A": "{ ?o o:procedure ssw:System_C1190 ; o:observedProperty w:_AirTemperature ; "
+        "o:result [ o:floatValue ?v ] }",
         "B": "{ ?ob1 o:procedure ?sensor ; o:observedProperty w:_AirTemperature ; o:result [ o:floatValue ?v1 ] . "
         "FILTER (?v1 > ?v) }",
     }

@@ -290,8 +290,8 @@ What = At | Chain | Unordered
 class Element:
     """One element of a sequence.
 
-    `operator` is the sign before it ("" for the first), `optional` `?` and `negated` `!`, for `lasting` nanoseconds if
-    it is the first or the last (None: as the window has it). `rounds` are the least and
+    `operator` is the sign before it ("" for the first), `optional` `?` and `negated` `!`. The first or the last one is
+    negated for `lasting` nanoseconds; None: as the window has it. `rounds` are the least and
     the greatest number of rounds (None: no greatest) and the sign that joins them ("": that of Definition 13 or 14);
     None without a repetition. `collect`: the variables of which solutions have the values in each round, under
     `ROUNDS`.
@@ -506,8 +506,8 @@ def _meets(run: Run, values: Iterable[Value]) -> bool:
 
 
 class _Finder:
-    """Finds the runs of sequences. `known`: the value of each BOp expression at every one of `count` instants, with their
-    `times`."""
+    """Finds the runs of sequences. `known`: the value of each BOp expression at every one of `count` instants, which
+    have `times`."""
 
     def __init__(
         self, known: Mapping[At, Sequence[set[Value]]], count: int, inside: Inside, times: Sequence[int]
@@ -606,10 +606,10 @@ class _Finder:
                 result |= latest
         return result
 
-    def unordered(self, what: Unordered, run: Run, i: int) -> Iterator[Run]:
-        """The runs that have taken an instant for each part, the first of which is `i`: every choice of instants in the
-        window, and of a mapping set of each part there. All of the sets are joined with that of the run, and the
-        FILTERs of all parts are decided in this join."""
+    def in_any_order(self, what: Unordered, run: Run, i: int) -> Iterator[Run]:
+        """The runs that have taken an instant for each part, the first of which is `i`. They are every choice of
+        instants in the window, and of a mapping set of each part there. All of the sets are joined with that of the
+        run, and the FILTERs of all parts are decided in this join."""
         start = run.instants[0] if run.instants else i
         room = [k for k in range(i, self.count) if self.inside(start, k)]
         for places in itertools.product(room, repeat=len(what.parts)):
@@ -634,7 +634,7 @@ class _Finder:
         """One round. The run moves as a whole with each mapping set of instant `i` whose join with its own is not
         empty. If `what` is a sequence, it goes on through it."""
         if isinstance(what, Unordered):
-            return set(self.unordered(what, run, i))
+            return set(self.in_any_order(what, run, i))
         if not isinstance(what, Chain):
             joined = ((join_run(run.omega, value), value) for value in self.known[what][i])
             return {

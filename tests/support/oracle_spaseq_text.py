@@ -380,7 +380,7 @@ class _Sequence:
             raise ValueError("'&' with a sequence in parentheses, or with AND")
         return parts[0] if len(parts) == 1 else reduce(And, plain)
 
-    def unordered(self) -> Unordered:
+    def any_order(self) -> Unordered:
         """The parts behind `AND(`; those of an AND inside are among them."""
         parts: list[At] = []
         while True:
@@ -399,7 +399,7 @@ class _Sequence:
     def primary(self) -> What:
         if [text.upper() for text in self.tokens[self.at : self.at + 2]] == ["AND", "("]:
             self.at += 2
-            return self.unordered()
+            return self.any_order()
         if self.take("("):
             inner = self.elements(")")
             if not self.take(")"):

@@ -53,9 +53,7 @@ class Filters:
     asked: tuple[Asked, ...]
 
 
-def outer_filters(
-    patterns: MappingABC[str, GraphPattern], joins: Iterable[Join]
-) -> dict[Join, Filters] | None:
+def outer_filters(patterns: MappingABC[str, GraphPattern], joins: Iterable[Join]) -> dict[Join, Filters] | None:
     """The FILTERs that are decided in each join with the run; None if one has RAND or the like."""
     found: dict[Join, Filters] = {}
     numbers = itertools.count()

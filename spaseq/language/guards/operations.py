@@ -91,7 +91,10 @@ class CompiledGuards:
 
     def _take(self, take: Take, known: frozenset[str], collected: frozenset[str]) -> tuple[Op, ...]:
         conjunction, columns = take.conjunction, self.layout.columns[take.conjunction]
-        ops: list[Op] = [do.ForEachValue(columns.others, columns.first), *self._joins((conjunction, take.decided), known)]
+        ops: list[Op] = [
+            do.ForEachValue(columns.others, columns.first),
+            *self._joins((conjunction, take.decided), known),
+        ]
         binds, certain = conjunction_binds(self.patterns, conjunction), self._certain(conjunction)
         for register, name, value in self.layout.held():
             if name not in take.keep:

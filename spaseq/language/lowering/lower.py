@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaseq.core.errors import InternalError
 from spaseq.core.engine import Around, Quiet, Window
+from spaseq.core.errors import InternalError
 from spaseq.core.pattern import Atom, NoneOf, Or, Pattern, Predicate, Skip, balance, repeat
 from spaseq.core.pattern import Sequence as Then
 from spaseq.language.guards.guards import Free, Meets, Pass, Take
@@ -138,7 +138,9 @@ class _Lowering:
                 place,
                 inside=place.depth if index else place.inside,
                 earlier=place.earlier | self._binds(steps[:index]),
-                behind=place.behind.union(*(self._mentions((*s.alternatives, *s.absent)) | self._late(s) for s in later)),
+                behind=place.behind.union(
+                    *(self._mentions((*s.alternatives, *s.absent)) | self._late_variables(s) for s in later)
+                ),
                 tracked=place.tracked.union(
                     *(self._all_mentions(s) for s in steps[index + 1 :] if any(p.rounds for p in s.parts()))
                 ),
@@ -179,19 +181,19 @@ class _Lowering:
                 frozenset({"+".join(dict.fromkeys(conjunction)), *(self._goal & set(conjunction))}),
                 Take(
                     conjunction, place.behind, place.tracked, place.before, place.owed, place.collect, place.depth,
-                    place.inside, self._decided(step, conjunction),
+                    place.inside, self._filters(step, conjunction),
                 ),
             )
             for conjunction in step.alternatives
         ]  # fmt: skip
         return balance(Or, atoms)
 
-    def _decided(self, step: Step, conjunction: Conjunction) -> FilterNames | None:
+    def _filters(self, step: Step, conjunction: Conjunction) -> FilterNames | None:
         return None if step.among is None else decided_filters(self._patterns, conjunction, step.among)
 
-    def _late(self, step: Step) -> frozenset[str]:
+    def _late_variables(self, step: Step) -> frozenset[str]:
         """The variables of FILTERs that wait for a part of AND."""
-        decided = (self._decided(step, conjunction) or () for conjunction in step.alternatives)
+        decided = (self._filters(step, conjunction) or () for conjunction in step.alternatives)
         return frozenset().union(*(self._patterns[n].correlated[i].variables for names in decided for n, i in names))
 
     def _binds(self, steps: Iterable[Step]) -> frozenset[str]:

@@ -230,8 +230,7 @@ class Recogniser(Recognition):
 
     def _push_alone(self, door: Single | SingleAround, instant: Instant, rows: InstantRows) -> Iterator[Match]:
         """The matches that an instant completes. Rows that move no run end at their symbol class."""
-        window_place = instant.position if self.program.window.by_position else instant.time
-        self._last = instant.position, window_place
+        self._last = instant.position, instant.time
         batch: InstantBatch | None = None
         found: list[MatchBatch] = []
         for row in range(len(rows)):
@@ -255,7 +254,7 @@ class Recogniser(Recognition):
                 shown = (instant.events,).__getitem__ if self._keep_events else None
                 self._history.add(rows.positions[:1], rows.times[:1], shown)
             batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
-            found += door.push(symbol, instant.position, window_place, key, partial(_same, batch))
+            found += door.push(symbol, instant.position, instant.time, key, partial(_same, batch))
         if not found and not self._results.waits and self._endings is None:
             return
         if not len(rows):  # an instant of no partition

@@ -40,8 +40,9 @@ class CheckedQuery:
     `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written; `variants`: as sequences without
     `?` and `!`. `streams`: (name, IRI) in order of the FROM clauses. `partition`: the variables of PARTITION BY.
     `after`: what a match discards, by AFTER MATCH or FIRST; None without.
-    `window`: nanoseconds, or a number of instants; None without WITHIN. `lasting`: the times of `!` with FOR. `schema`: a text that identifies the RDFS
-    schema by which the GPMs were rewritten, "none" without entailment. `warnings`: messages for the user.
+    `window`: nanoseconds, or a number of instants; None without WITHIN. `lasting`: the times of `!` with FOR.
+    `schema`: a text that identifies the RDFS schema by which the GPMs were rewritten, "none" without entailment.
+    `warnings`: messages for the user.
     """
 
     tree: ast.Query
@@ -252,7 +253,7 @@ class _Checker:
                     "what must not occur cannot be repeated or left out: write '!' alone",
                 )
             if isinstance(element, ast.Unordered):
-                yield self._unordered(Element(operator, (), rounds, optional, negated), element, definitions)
+                yield self._any_order(Element(operator, (), rounds, optional, negated), element, definitions)
                 continue
             if not _has_sequence(element):
                 alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
@@ -270,7 +271,7 @@ class _Checker:
                 )
             yield Element(operator, (), rounds, optional, inner=inner)
 
-    def _unordered(self, written: Element, element: ast.Unordered, definitions: dict[str, ast.Definition]) -> Element:
+    def _any_order(self, written: Element, element: ast.Unordered, definitions: dict[str, ast.Definition]) -> Element:
         """The element of an AND, `written` with the suffixes behind it; AND inside of AND adds its parts."""
         if written.negated:
             hint = "what must not come is at one instant: a GPM, or several joined by '&' and '|'"
@@ -278,7 +279,7 @@ class _Checker:
         parts: list[Element] = []
         for part in element.parts:
             if isinstance(part, ast.Unordered):
-                inside = self._unordered(Element(None, ()), part, definitions)
+                inside = self._any_order(Element(None, ()), part, definitions)
                 parts += [e for (e,) in inside.inner]
                 continue
             self._check_part(part)

@@ -248,9 +248,7 @@ def _step(operator: Operator | None, element: Element, absent: tuple[Conjunction
     return Step(operator, element.alternatives, element.rounds, absent=absent, inner=inner)
 
 
-def _orders(
-    parts: tuple[tuple[Conjunction, ...], ...], taken: tuple[Conjunction, ...]
-) -> tuple[tuple[Step, ...], ...]:
+def _orders(parts: tuple[tuple[Conjunction, ...], ...], taken: tuple[Conjunction, ...]) -> tuple[tuple[Step, ...], ...]:
     """The orders of an AND's `parts`, each by its alternatives, behind the conjunctions `taken`, as step sequences.
 
     What follows a first step is one step, so the number of steps is that of the beginnings of orders. The automaton has

@@ -41,8 +41,8 @@ def conjunction_binds(patterns: MappingABC[str, GraphPattern], names: Iterable[s
 
 
 def decided_filters(patterns: MappingABC[str, GraphPattern], conjunction: Conjunction, among: Among) -> FilterNames:
-    """The FILTERs decided in the join of the run with a part of AND: those of its own, or of parts in front of it, for
-    which the last part that may bind one of their variables is here."""
+    """The FILTERs decided in the join of the run with a part of AND, its own and those of parts in front of it. This
+    part is the last one that may bind one of their variables."""
     missing = conjunction_binds(patterns, among.missing)
     before = missing | conjunction_binds(patterns, among.own)
     found: dict[tuple[str, int], None] = {}

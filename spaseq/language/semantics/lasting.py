@@ -12,7 +12,9 @@ from spaseq.language.syntax import ast
 
 Fail = Callable[[str, Span, str], NoReturn]
 """Raises the error for a problem, at a place, with a hint."""
-_PLACES: Final = "it stands in front of all that SEQ takes, SEQ (B! FOR 1 SECOND ; A), or behind it, SEQ (A ; B! FOR 1 SECOND)"
+_PLACES: Final = (
+    "it stands in front of all that SEQ takes, SEQ (B! FOR 1 SECOND ; A), or behind it, SEQ (A ; B! FOR 1 SECOND)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Lasting:
 def read_lasting(sequence: ast.Element, fail: Fail, refuse: Fail) -> Lasting:
     """The times of the absences of a sequence. `fail` is for what has no meaning, `refuse` for what is not run."""
     elements = sequence.elements if isinstance(sequence, ast.Chain) else (sequence,)
-    negated = [_negated(element) for element in elements]
+    negated = [_absence(element) for element in elements]
     taken = [i for i, absence in enumerate(negated) if absence is None]
     for i in taken:
         for absence in _inside(elements[i]):
@@ -35,13 +37,13 @@ def read_lasting(sequence: ast.Element, fail: Fail, refuse: Fail) -> Lasting:
                 refuse("'!' with FOR in parentheses", absence.span, _PLACES)
     if not taken:
         return Lasting()  # refused elsewhere
-    for absence in negated[taken[0] : taken[-1] + 1]:
-        if absence is not None and absence.lasting is not None:
-            refuse("'!' with FOR between two elements", absence.span, _PLACES)
+    for between in negated[taken[0] : taken[-1] + 1]:
+        if between is not None and between.lasting is not None:
+            refuse("'!' with FOR between two elements", between.span, _PLACES)
     return Lasting(_one_time(negated[: taken[0]], fail, refuse), _one_time(negated[taken[-1] + 1 :], fail, refuse))
 
 
-def _negated(element: ast.Element) -> ast.Negated | None:
+def _absence(element: ast.Element) -> ast.Negated | None:
     while isinstance(element, ast.Repeated | ast.Optional):
         element = element.child
     return element if isinstance(element, ast.Negated) else None

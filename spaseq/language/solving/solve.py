@@ -200,7 +200,7 @@ def _first_steps(query: CheckedQuery) -> set[str]:
 
 
 def _places(variant: Variant) -> Counter[str]:
-    """How often each GPM occurs in a sequence."""
+    """The number of times that each GPM occurs in a sequence."""
     steps = list(variant.parts())
     groups = [*(s.alternatives for s in steps), *(s.absent for s in steps), variant.before]
     found = Counter[str]()

@@ -401,7 +401,7 @@ class _Builder(Transformer[Token, ast.Query]):
     def either(self, meta: Any, children: list[ast.Element]) -> ast.Element:
         return ast.Either(tuple(children), _span(meta))
 
-    def unordered(self, meta: Any, children: list[Any]) -> ast.Element:
+    def any_order(self, meta: Any, children: list[Any]) -> ast.Element:
         parts = [child for child in children if not isinstance(child, Token)]
         if len(parts) < 2:
             raise QuerySyntaxError(
