@@ -1,9 +1,9 @@
 """Absences before and behind a match: negation at the start and at the end of a sequence.
 
 At the start (`Sightings`), without FOR: a match may begin at an instant only if the negated GPM matched at none since
-the window opened. At the end (`Endings`): matches wait until their window closes. If the negated GPM joins with the run's
-mappings at an instant behind a waiting match, and inside its window, that match is off. The end of the streams closes
-all windows. With FOR, a match waits for that time behind its last instant, and not for its window.
+the window opened. At the end (`Endings`): matches wait until their window closes. If the negated GPM joins with the
+run's mappings at an instant behind a waiting match, and inside its window, that match is off. The end of the streams
+closes all windows. With FOR, a match waits for that time behind its last instant, and not for its window.
 """
 
 from __future__ import annotations
