@@ -7,8 +7,9 @@
 [(0, 2)]
 
 `compile` checks a query and gives a `Query`; its `run` takes files, frames, tables or dicts and gives lazy `Matches`;
-its `open` gives a `Session` to push events to. The interface is that of `spaseq` (`spaseq.core.protocols`), errors
-included. `Stream` is the former name of `Session`, for one release more.
+its `open` gives a `Session` to push events to. `match` gives rows of matches, in a frame of the kind that came in. The
+interface is that of `spaseq` (`spaseq.core.protocols`), errors included. `Stream` is the former name of `Session`, for
+one release more.
 
 Rooms, each of which imports only from those before it:
 
@@ -47,7 +48,7 @@ from spaseq.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from ceql.operators.own import register_function
-    from ceql.query import Match, Matches, Query, Session
+    from ceql.query import Match, Matches, Query, Session, match
     from ceql.query import Session as Stream
     from ceql.semantics.schemas import Schema
     from spaseq.core.engine import Settings
@@ -72,6 +73,7 @@ __all__ = [
     "UnsupportedFeature",
     "__version__",
     "compile",
+    "match",
     "register_function",
 ]
 
@@ -95,7 +97,7 @@ __getattr__, __dir__ = loader(
     __name__,
     {
         "ceql.operators.own": ("register_function",),
-        "ceql.query": ("Match", "Matches", "Query", "Session", "Stream"),
+        "ceql.query": ("Match", "Matches", "Query", "Session", "Stream", "match"),
         "ceql.semantics.schemas": ("Schema",),
         "spaseq.core.engine": ("Settings",),
     },

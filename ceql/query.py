@@ -23,9 +23,9 @@ from spaseq.core.automata import CEA
 from spaseq.core.automata.rma import Limits
 from spaseq.core.engine import Settings
 from spaseq.core.errors import expect_type
-from spaseq.core.events import EventOptions, TupleWords
+from spaseq.core.events import EventOptions, TupleWords, frame_like
 
-__all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query"]
+__all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query", "match"]
 
 Stream = Session  # the name that it had before both languages showed one face
 
@@ -41,6 +41,23 @@ def compile_query(text: str, source: str = "<query>", settings: Settings | None 
     1
     """
     return Query(CompiledQuery(text, source, settings))
+
+
+def match(
+    events: Any, query: str | Query, *, settings: Settings | None = None, schema: Any = None,
+    **reading: Unpack[TupleWords],
+) -> Any:  # fmt: skip
+    """The matches as rows, in a frame of the kind that `events` is. A lazy frame of Polars gives a lazy one, a
+    RecordBatchReader a reader, a list of events a list of dicts. Files and others give a pyarrow Table.
+
+    The rows are those of `Matches.to_arrow`: the columns that SELECT computes, or positions and times. Arguments and
+    errors: those of `compile_query` and `Query.run`.
+
+    >>> match([{"type": "A", "v": 1}, {"type": "B", "v": 5}], "SELECT y.v - x.v AS rise WHERE A AS x ; B AS y")
+    [{'rise': 4}]
+    """
+    compiled = query if isinstance(query, Query) else compile_query(query, settings=settings)
+    return frame_like(events, compiled.run(events, schema=schema, **reading).to_reader)
 
 
 class Query(protocols.Query):

@@ -20,7 +20,19 @@ FLOORS = ("core", "tools")
 """Packages of `spaseq` that are known by what is in them."""
 
 # Who may import whom inside spaseq; a package may always import itself. `""` is spaseq/__init__.py, the facade.
-_BASE = {"after", "comparisons", "errors", "events", "held", "integers", "own_functions", "slips", "snapshot", "watch"}
+_BASE = {
+    "after",
+    "comparisons",
+    "errors",
+    "events",
+    "files",
+    "held",
+    "integers",
+    "own_functions",
+    "slips",
+    "snapshot",
+    "watch",
+}
 _COMPILE = _BASE | {"pattern", "trees"}
 _ENGINE = _COMPILE | {"automata", "tecs", "drawing", "jit", "lazy_names"}
 _LANGUAGE = _ENGINE | {"engine"}
@@ -31,13 +43,15 @@ ALLOWED: dict[str, set[str]] = {
     "slips": set(),
     "kinds": {"slips"},
     "own_functions": {"errors"},
-    "events": {"errors", "held", "integers", "kinds", "measure", "slips", "snapshot", "watch"},
+    "files": {"errors"},
+    "collected": {"drawing", "errors", "events", "measure"},
+    "events": {"errors", "files", "held", "integers", "kinds", "measure", "slips", "snapshot", "watch"},
     "held": set(),
     "integers": set(),
     "comparisons": set(),
     "trees": set(),
     "pattern": {"errors", "events", "trees"},
-    "drawing": {"errors", "events", "measure", "watch"},
+    "drawing": {"errors", "events", "files", "measure", "watch"},
     "measure": set(),
     "sessions": set(),
     "highlight": {"words"},
@@ -55,9 +69,10 @@ ALLOWED: dict[str, set[str]] = {
     "rdf": _LANGUAGE | {"measure"},
     "gpm": _LANGUAGE | {"rdf", "text", "measure"},
     "text": {"errors"},
-    "language": _LANGUAGE | {"rdf", "gpm", "text", "steps", "measure", "sessions", "compiled", "protocols"},
+    "language": _LANGUAGE
+    | {"rdf", "gpm", "text", "steps", "measure", "sessions", "collected", "compiled", "protocols"},
     "spark": _LANGUAGE | {"rdf", "gpm", "language", "words"},
-    "command": {"errors", "engine", "events", "measure", "slips", "start", "version", "watch", "words"},
+    "command": {"errors", "engine", "events", "files", "measure", "slips", "start", "version", "watch", "words"},
     "version": set(),
     "lazy_names": set(),
     "compiled": {"automata", "engine", "errors", "own_functions", "pattern"},
@@ -71,7 +86,7 @@ ALLOWED: dict[str, set[str]] = {
 CEQL_MAY_USE = {
     "errors", "snapshot", "events", "pattern", "engine", "automata", "drawing", "forecast", "command", "text",
     "version", "lazy_names", "watch", "start", "steps", "measure", "studio", "held", "integers", "sessions",
-    "after", "comparisons", "trees", "compiled", "own_functions", "protocols", "slips", "kinds",
+    "after", "comparisons", "trees", "compiled", "own_functions", "protocols", "slips", "kinds", "files", "collected",
 }  # fmt: skip
 
 # Where a library may be imported at all: packages, or packages inside one.

@@ -203,9 +203,8 @@ def test_a_push_opens_no_file(form: Callable[[str], Any], tmp_path: Path) -> Non
         ceql.compile("SELECT * WHERE A").alerts().open().push(form(str(tmp_path / "events.csv")))
 
 
-@dataclass
 class Record:
-    type: str = "A"
+    """A class, whose objects would be events."""
 
 
 class Series:
@@ -227,7 +226,7 @@ class Again:
 
 Pair = namedtuple("Pair", "type time")
 NO_EVENTS = [
-    5, 1.5, True, None, b"A", object(), Record(), [Record()], Record, [5], [None], Again(lambda: iter([5])), {"A"},
+    5, 1.5, True, None, b"A", object(), Record, [5], [None], Again(lambda: iter([5])), {"A"},
     np.array([1, 2]), np.array(["A"]), pandas.Series(["A"], name="type"), Series(), pa.array(["A"]),
     pa.chunked_array([["A"]]), range(3), Again(lambda: (x for x in "AB")), [[["A"]]], lambda: None,
 ]  # fmt: skip

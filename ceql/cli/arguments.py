@@ -67,7 +67,7 @@ def asked(options: argparse.Namespace) -> Any:
     named += [file for given in options.stream or () for file in given.partition("=")[2].split(",")]
     if named.count("-") > 1:
         raise OptionError("standard input is asked for twice", "only one of the query and the files of events can be -")
-    from spaseq.core.events.beside import check_output
+    from spaseq.core.files.beside import check_output
 
     named[0] = query_file(options.query)
     more = [options.schema, *getattr(options, "train", ())]

@@ -165,7 +165,7 @@ def _limit(tables: Iterable[MatchTable], limit: int | None) -> Iterator[MatchTab
     for table in tables:
         if left is not None and len(table) >= left:
             if left:
-                yield table.head(left)
+                yield table[:left]
             return
         left = None if left is None else left - len(table)
         yield table

@@ -53,7 +53,7 @@ class _Ceql:
         try:
             for table in matches.tables():
                 more = len(table) > left
-                gathered.taken.append(table.head(left) if more else table)
+                gathered.taken.append(table[:left] if more else table)
                 left -= len(gathered.taken[-1])
                 if more:
                     break

@@ -17,7 +17,7 @@ from spaseq.core.errors import Span
 from spaseq.core.pattern import NoneOf, Pattern, Skip, all_shown, told_by_positions
 from spaseq.core.trees import walk
 
-_IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among matches"
+_IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among matches, and so does NOT without WITHIN"
 
 
 class Borders(Absences):
@@ -32,7 +32,7 @@ class Borders(Absences):
             return None, None
         found = self.borders(part.pattern)
         before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
-        if before:
+        if before and query.within is not None:
             self.refuse_choice("NOT at the start", self.places[before[0]], query, _IN_FRONT)
         if behind:
             span = self.places[behind[0]]
@@ -68,20 +68,26 @@ class Borders(Absences):
             duration = within.nanoseconds  # the match has one event, with which its window ends
         if duration is not None:
             return None, Quiet(none, Window("span", duration))
-        self.refuse_choice("NOT at the start", node.span, query, _IN_FRONT)
+        if within is not None:
+            self.refuse_choice("NOT at the start", node.span, query, _IN_FRONT)
         return none, None
+
+    def before_a_match(
+        self, absent: NoneOf | None, quiet: Quiet | None, query: ast.Query
+    ) -> tuple[NoneOf | None, Quiet | None]:
+        """Without a window, what came once stays in front of all later matches. So it is silence without end, if a
+        choice among matches asks for it: the lazy evaluators know no silence."""
+        if query.within is not None or absent is None or _choice(query) is None:
+            return absent, quiet
+        if quiet is not None:
+            self.refuse_choice("NOT at the start, with and without FOR,", query.where.span, query, _IN_FRONT)
+            return absent, quiet
+        return None, Quiet(absent, Window("none"))
 
     def refuse_choice(self, what: str, span: Span, query: ast.Query, hint: str) -> None:
         """Refuse a choice among matches, by its name: with NOT at a border all are reported."""
-        if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
-            strategy = f"{what} with the selection strategy {query.selection.strategy.value}"
-            raise self.unsupported(strategy, span, f"leave the strategy out for ALL; {hint}")
-        if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
-            raise self.unsupported(f"{what} with CONSUME BY {query.consume.policy.value}", span, hint)
-        if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
-            raise self.unsupported(f"{what} with AFTER MATCH", span, hint)
-        if query.limit is not None:
-            raise self.unsupported(f"{what} with LIMIT", span, "--limit N stops after N matches in all")
+        if (choice := _choice(query, hint)) is not None:
+            raise self.unsupported(f"{what} with {choice[0]}", span, choice[1])
 
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
@@ -143,3 +149,16 @@ class Borders(Absences):
                 leaf.span,
                 "SELECT * shows all of them, as does a SELECT that names each",
             )
+
+
+def _choice(query: ast.Query, hint: str = "") -> tuple[str, str] | None:
+    """The clause that chooses among the matches of a query, and `hint` for it; None if there is none."""
+    if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
+        return f"the selection strategy {query.selection.strategy.value}", f"leave the strategy out for ALL; {hint}"
+    if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
+        return f"CONSUME BY {query.consume.policy.value}", hint
+    if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
+        return "AFTER MATCH", hint
+    if query.limit is not None:
+        return "LIMIT", "--limit N stops after N matches in all"
+    return None

@@ -99,7 +99,9 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
     in_front, behind = lowering.at_the_borders(part, ending, query)
     patience = None if ending is None or ending.duration is None else Window("span", ending.duration)
-    around = Around(either_of(absent, behind), patience, either_of(before, in_front), quiet)
+    around = Around(
+        either_of(absent, behind), patience, *lowering.before_a_match(either_of(before, in_front), quiet, query)
+    )
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern

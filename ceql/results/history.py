@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from spaseq.core.engine.recognition.past import Blocks
 from spaseq.core.events import EventBatch
-from spaseq.core.events.readers import common_schema, from_dicts
+from spaseq.core.events.memory import from_dicts
+from spaseq.core.events.readers import common_schema
 from spaseq.core.events.streams import table_bytes, table_of_bytes
 from spaseq.core.integers import in_order
 from spaseq.core.snapshot import array, expect

@@ -208,14 +208,16 @@ class MatchTable:
                 starts[i], ends[i], tuple(positions[offsets[i] : offsets[i + 1]]), taken, history, shown, rows, i
             )
 
-    def head(self, count: int) -> MatchTable:
-        """The first `count` matches."""
-        m = self.matches
-        if count >= len(m):
+    def __getitem__(self, rows: slice) -> MatchTable:
+        """Matches in a row."""
+        low, high, _ = rows.indices(len(self))
+        if (low, high) == (0, len(self)):
             return self
-        last = m.offsets[count]
-        labels = None if m.labels is None else m.labels[:last]
-        cut = MatchBatch(m.start[:count], m.end[:count], m.offsets[: count + 1], m.positions[:last], labels=labels)
+        m, high = self.matches, max(low, high)
+        first, last = m.offsets[low], m.offsets[high]
+        labels = None if m.labels is None else m.labels[first:last]
+        offsets = m.offsets[low : high + 1] - first
+        cut = MatchBatch(m.start[low:high], m.end[low:high], offsets, m.positions[first:last], labels=labels)
         return MatchTable(cut, self.history, self.bindings, self.computing)
 
     def rows(self, *, natural: bool = False) -> pa.Table:

@@ -356,7 +356,9 @@ def _explain_around(lowered: Lowered) -> Iterator[str]:
     if around.before is not None:
         yield f"at the start: {around.before}, from the first event of the window that a match ends on"
     if around.quiet is not None:
-        yield f"at the start: {around.quiet.none}, for {_time(around.quiet.duration)}"
+        duration = around.quiet.duration
+        since = f"for {_time(duration)}" if duration.is_bounded else "since the stream began"
+        yield f"at the start: {around.quiet.none}, {since}"
 
 
 def _time(window: Window) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from ceql.runtime.run import Run
 from ceql.runtime.unmatched import Lacking, unknown_attributes, unlike_keys, why_none
 from ceql.semantics.schemas import Schema, infer
 from ceql.semantics.types import check_types
+from spaseq.core.collected import Lazy, Part
 from spaseq.core.drawing import Timeline, matches_html, time_text, timeline_of
 from spaseq.core.engine import Program, Progress
 from spaseq.core.engine.opening import explain_evaluator
@@ -53,7 +54,7 @@ def matches_of(
     return Matches(query, sources, options, valuations or query.valuations, declared)
 
 
-class Matches:
+class Matches(Lazy[Match]):
     """The matches of a query over a stream: an iterable, evaluated as it is read. Each use reads the events anew."""
 
     def __init__(
@@ -71,6 +72,7 @@ class Matches:
         self._times: Times | None = None
         self._watcher: Callable[[EventBatch | None], None] | None = None
         self._types: dict[str, pa.DataType] = {}
+        self._known = False
         self.counters: EventCounters = EventCounters()
 
     def __iter__(self) -> Iterator[Match]:
@@ -117,11 +119,36 @@ class Matches:
 
         Valuations have for each variable v a column `v` of the positions it took, and columns `v.attribute`: lists.
         """
-        parts = list(self.tables())
-        tables = [part.to_arrow(self.counters.iso_times) for part in parts]
-        if not tables:
-            return self.empty()
-        return join_tables(tables)
+        return self.table_of(list(self.tables()))
+
+    def parts(self) -> Iterator[Part[Match]]:
+        """`tables`."""
+        return self.tables()
+
+    def table_of(self, parts: Sequence[Part[Match]], **form: Any) -> pa.Table:
+        """`to_arrow`, of some of the `parts`; it has no other forms."""
+        tables = [cast("MatchTable", part).to_arrow(self.counters.iso_times, **form) for part in parts]
+        return join_tables(tables) if tables else self.empty()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """`to_arrow` as it is read, a part at a time.
+
+        The columns are known before the events are for matches with positions, and if the input has columns of known
+        types (tables, frames, files of CSV and Parquet). Else all matches are found first.
+        """
+        parts = self.tables()
+        first = next(parts, None)
+        schema = None if first is None else self._fixed_schema()
+        if first is None or schema is None:
+            return self.table_of([] if first is None else [first, *parts]).to_reader()
+        tables = (part.to_arrow(self.counters.iso_times).cast(schema) for part in chain((first,), parts))
+        return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
+
+    def _fixed_schema(self) -> pa.Schema | None:
+        """The columns of `to_arrow`, if these are known behind the first match; else None."""
+        schema = self.empty().schema
+        fixed = not self._valuations if self._query.selected is None else self._known
+        return schema if fixed and not any(pa.types.is_null(kind) for kind in schema.types) else None
 
     def empty(self) -> pa.Table:
         """The table of no matches, of the columns that are known without any."""
@@ -160,8 +187,8 @@ class Matches:
         return frame_of(self.to_arrow, "polars")
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The table of `to_arrow` for DuckDB, Polars and others that read Arrow's streams."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        """`to_reader`, for DuckDB, Polars and others that read Arrow's streams."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def begin(
         self, wanted: Collection[str] | None = None, program: Program | None = None
@@ -248,6 +275,7 @@ class Matches:
         for own in stream.schemas.values():
             self._types |= {field.name: value_type(field.type) for field in own}
         schema = infer(self._sources, stream.schemas)
+        self._known = schema is not None and schema.closed
         if schema is not None:
             if self._schema is not None:
                 _check_declared(self._schema, schema)

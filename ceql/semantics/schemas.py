@@ -174,6 +174,10 @@ def arrow_kind(kind: pa.DataType) -> str | None:
     return "text" if text or types.is_time(kind) or types.is_binary(kind) or types.is_large_binary(kind) else None
 
 
+_FRAMES: Final = ("to_arrow", "iloc", "scanner", "__arrow_c_stream__", "__arrow_c_array__")
+"""Members of frames and tables (`spaseq.core.events.memory`)."""
+
+
 def infer(sources: Mapping[str, Any], schemas: Mapping[str, pa.Schema]) -> Schema | None:
     """The schema of the input, from its sources and their Arrow schemas by stream; None if none has columns that are
     known from the start."""
@@ -197,8 +201,4 @@ def _is_closed(source: Any) -> bool:
         return _FILES.search(path) is not None and os.path.exists(path)
     if isinstance(source, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         return True
-    return (
-        hasattr(source, "to_arrow")
-        or hasattr(source, "iloc")
-        or (hasattr(source, "collect") and hasattr(source, "lazy"))
-    )
+    return (hasattr(source, "collect") and hasattr(source, "lazy")) or any(hasattr(source, name) for name in _FRAMES)

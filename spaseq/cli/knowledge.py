@@ -26,7 +26,7 @@ def add_knowledge(commands: Any) -> None:
 
 
 def _build(options: argparse.Namespace) -> int:
-    from spaseq.core.events.beside import check_output
+    from spaseq.core.files.beside import check_output
     from spaseq.rdf import build_knowledge
 
     check_output(options.output, options.files, globs_are_open=False)

@@ -165,7 +165,7 @@ def _matches(options: argparse.Namespace, query: Query, *, keep_events: bool = F
 
 def _check_output(options: argparse.Namespace, query: Query, streams: dict[str, StreamSource]) -> None:
     from spaseq.cli.inputs import knowledge_files
-    from spaseq.core.events.beside import check_output
+    from spaseq.core.files.beside import check_output
 
     known = chain.from_iterable(knowledge_files(query, options.kb).values())
     read = chain.from_iterable(source.files for source in streams.values())

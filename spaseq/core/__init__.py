@@ -20,6 +20,7 @@ Modules:
 * `own_functions`: Functions of the user, by the names that queries call them by: a registry for each language.
 * `protocols`: The face that both languages show: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
+* `files/`: Files by their names: where they are, and how they are written.
 * `events/`: Columnar batches of typed events, their time and order, and the readers that make them.
 * `after`: AFTER MATCH as both languages write it.
 * `kinds`: The words for kinds of values, which CAST and the columns of CSV files share; and the texts of truth values.
@@ -29,6 +30,7 @@ Modules:
 * `automata/`: Patterns compiled to automata; symbol classes; lazy determinisation; register match automata.
 * `tecs/`: tECS, the compact structure of all runs ([CORE]).
 * `engine/`: Evaluates a compiled pattern over batches.
+* `collected`: Matches in hand, as a sequence and as a table; and matches that are found as they are asked for.
 * `forecast/`: Forecasts of the next match.
 * `drawing/`: Pictures: automata as DOT and SVG, matches on a time axis.
 """

@@ -16,7 +16,7 @@ import pyoxigraph
 import zstandard
 
 from spaseq.core.errors import EventError, OptionError
-from spaseq.core.events.places import matching, open_file
+from spaseq.core.files.places import matching, open_file
 from spaseq.core.watch import check
 
 STDIN: Final = "-"

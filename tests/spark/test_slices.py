@@ -14,7 +14,7 @@ import pytest
 
 import spaseq
 from spaseq.core.errors import EventError, OptionError
-from spaseq.core.events.places import open_file
+from spaseq.core.files.places import open_file
 from spaseq.language.results.solutions import match_table
 from spaseq.language.runtime.opened import stream_options
 from spaseq.rdf import Counters, StreamOptions, StreamSource

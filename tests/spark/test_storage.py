@@ -20,7 +20,7 @@ import spaseq
 import spaseq.spark
 from spaseq.cli.main import main
 from spaseq.core.errors import EventError, OptionError
-from spaseq.core.events.places import open_file, use_storage
+from spaseq.core.files.places import open_file, use_storage
 from spaseq.rdf import Counters, StreamOptions, StreamSource
 from spaseq.spark import Reading, progress, start, wait
 from spaseq.spark.ingest.feed import Feed, Place, parts_between

@@ -157,7 +157,7 @@ def _begin(
         case oracle.Then(left, right) | oracle.Step(left, right) | oracle.Without(left, _, right):
             absent = formula.absent if isinstance(formula, oracle.Without) else None
             inner = _enter(taken, formula)
-            leave: Callable[[_Taken], list[_Next]] = lambda now: then(_leave(now))  # noqa: E731
+            leave: Callable[[_Taken], list[_Next]] = lambda now: then(_leave(now)) if _ends_well(now, stream) else []  # noqa: E731
             span = formula.span if isinstance(formula, oracle.Without) else None
             return _begin_two(left, right, _join(formula), (absent, span), position, inner, leave, stream, chooses)
         case oracle.Before(absent, child):
@@ -290,9 +290,8 @@ def _comes(absent: Formula, taken: _Taken, position: int, stream: Sequence[Event
 def _satisfies(scope: _Scope, now: _Taken, stream: Sequence[Event]) -> bool:
     if not isinstance(scope.formula, oracle.Filter):
         return True
-    own = oracle.variables_of(scope.formula.child)
-    outside = now.all if scope.around < 0 else now.scopes[scope.around].taken
-    mapping = _mapping((*(pair for pair in outside if pair[0] not in own), *scope.taken))
+    around = now.all if scope.around < 0 else now.scopes[scope.around].taken
+    mapping = _mapping((*_outside(scope.formula, around), *scope.taken))
     own_events, whole = (Valuation(0, 0, frozenset(m.items())) for m in (mapping, _mapping(now.all)))
     for part in _parts(scope.formula.condition):
         if not _has_total(part):
@@ -304,12 +303,31 @@ def _satisfies(scope: _Scope, now: _Taken, stream: Sequence[Event]) -> bool:
 
 
 def _ends_well(now: _Taken, stream: Sequence[Event]) -> bool:
-    """True if the conditions with aggregates hold of the FILTER that the run leaves."""
+    """True if the conditions with aggregates hold of the FILTER that the run leaves. Those that name variables from
+    outside are decided when it leaves the sequence that defines them."""
     last = now.scopes[-1]
-    if not isinstance(last.formula, oracle.Filter):
+    if isinstance(last.formula, oracle.As):
         return True
-    valuation = Valuation(0, 0, frozenset(_mapping(last.taken).items()))
-    return all(oracle.holds(part, valuation, stream) for part in _parts(last.formula.condition) if _has_total(part))
+    if isinstance(last.formula, oracle.Filter):
+        due = [(last.formula, last.taken)] if last.around < 0 else []
+    else:
+        due = [
+            (scope.formula, (*_outside(scope.formula, last.taken), *scope.taken))
+            for scope in now.left
+            if scope.around == len(now.scopes) - 1 and isinstance(scope.formula, oracle.Filter)
+        ]
+    return all(
+        oracle.holds(part, Valuation(0, 0, frozenset(_mapping(taken).items())), stream)
+        for formula, taken in due
+        for part in _parts(formula.condition)
+        if _has_total(part)
+    )
+
+
+def _outside(formula: oracle.Filter, taken: tuple[tuple[str, int], ...]) -> Iterator[tuple[str, int]]:
+    """The events of variables that the part of a FILTER does not define."""
+    own = oracle.variables_of(formula.child)
+    return (pair for pair in taken if pair[0] not in own)
 
 
 def _parts(condition: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:

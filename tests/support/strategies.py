@@ -347,7 +347,8 @@ def border_case(rng: random.Random) -> CeqlCase:
     if kind in (1, 2) or rng.random() < 0.2:
         ending = draw_absent(rng, sorted(variables_of(formula)) if rng.random() < 0.4 else ())
         query = replace(query, ending=ending, patience=spans[1] if rng.random() < 0.8 else None)
-    if query.silence is not None and query.ending is None:
+    told = query.silence is not None or (query.beginning is not None and query.within is None)
+    if told and query.ending is None:
         query = replace(
             query,
             strategy=rng.choice(("NEXT", "LAST", "MAX", "ANY", query.strategy)),

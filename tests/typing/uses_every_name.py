@@ -36,6 +36,8 @@ def tuples(text: str) -> int:
     schema: ceql.Schema | None = None
     print(shown(one), schema, len(more), matches.to_pandas(), matches.counters.warnings())
     print(matches.to_arrow())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] (pyarrow has no types)
+    kept = matches.collect()
+    print(len(kept), shown(kept[0]), kept[:2].head(1), matches.head(3)[0].row, ceql.match([{"type": "A"}], query))
     print(first(query), query.alerts(at_least=2, timeframe="1m").count([{"type": "A"}]), ceql.__version__)
     return matches.count()
 

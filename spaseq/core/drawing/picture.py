@@ -9,7 +9,7 @@ from spaseq.core.drawing.diagram import Diagram
 from spaseq.core.drawing.dot import to_dot
 from spaseq.core.drawing.layout import to_svg
 from spaseq.core.errors import OptionError
-from spaseq.core.events.beside import save_text
+from spaseq.core.files.beside import save_text
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -19,8 +19,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from spaseq.core.errors import OptionError, expect_count
-from spaseq.core.events.beside import save_text
 from spaseq.core.events.time import CALENDAR, format_time
+from spaseq.core.files.beside import save_text
 from spaseq.core.measure import shorten, width_of
 
 MOST: Final = 200

@@ -18,9 +18,8 @@ Modules:
 * `csv_files`: CSV and TSV files, block by block, typed as the first block is.
 * `json_lines`: JSON Lines, block by block: by pyarrow's reader if it reads the block correctly.
 * `growing`: Text files that grow, read as lines are added, and standard input as it arrives.
-* `beside`: Output files, each written beside its place and then renamed: a name stands for a whole file.
-* `places`: The file systems of files: this machine's, or one that only Spark's libraries read.
 * `parquet_pages`: The memory that the pages of a Parquet file will take, computed before they are decompressed.
+* `memory`: Events in memory as Arrow tables: frames of any library, dicts, and objects of classes.
 * `readers`: Readers: any source of events becomes a sequence of Arrow tables.
 * `time`: Time as the project holds it: an integer count of nanoseconds since 1970-01-01T00:00:00Z.
 * `options`: Options for reading the times of tuples and graphs, and for the order in which events may come.
@@ -48,8 +47,9 @@ from spaseq.core.events.columns import (
     truths_of,
 )
 from spaseq.core.events.growing import GrowingFile
+from spaseq.core.events.memory import frame_like, frame_of
 from spaseq.core.events.options import EventOptions, TimeOptions, TupleWords
-from spaseq.core.events.readers import frame_of, tables
+from spaseq.core.events.readers import tables
 from spaseq.core.events.seen import Seen
 from spaseq.core.events.streams import EventCounters, EventFeed, EventStream
 from spaseq.core.events.time import format_duration, format_time, parse_time
@@ -78,6 +78,7 @@ __all__ = [
     "column_of",
     "format_duration",
     "format_time",
+    "frame_like",
     "frame_of",
     "parse_time",
     "tables",

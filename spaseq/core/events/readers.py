@@ -4,8 +4,7 @@
 
 * a path: CSV, TSV, JSON Lines, Parquet; `.gz` and `.zst`; a glob; `-` for standard input; or several paths;
 * a `GrowingFile`;
-* a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or Polars frame;
-* a list of dicts or named tuples.
+* events in memory: frames, dicts, objects (`spaseq.core.events.memory`).
 
 `held_tables(source)` takes the same except paths: no file is opened for events that are pushed. Files are read in
 blocks, so that a file larger than memory streams through. A thread reads a block or two ahead of the consumer. Errors
@@ -18,28 +17,25 @@ import contextlib
 import os
 import sys
 import zlib
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Final
 
 import pyarrow as pa
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.ahead import ahead
 from spaseq.core.events.blocks import Joined, Recoded, check_names, first_line, read_some
-from spaseq.core.events.columns import NO_VALUE
 from spaseq.core.events.csv_files import DELIMITERS, pad, read_csv
 from spaseq.core.events.growing import GrowingBytes, GrowingFile
 from spaseq.core.events.json_lines import read_json_lines
-from spaseq.core.events.mixed import Odd, array_of, together, unite
+from spaseq.core.events.memory import EVENTS, from_dicts, is_event, no_events, tables_in_memory
+from spaseq.core.events.mixed import Odd, together, unite
 from spaseq.core.events.options import TextForm
 from spaseq.core.events.parquet_pages import rows_at_once
-from spaseq.core.events.places import matching
-from spaseq.core.events.timestamps import INDEX
+from spaseq.core.files.places import matching
 from spaseq.core.measure import shorten
 
-_EVENTS: Final = "<events>"
-"""The name in errors of events that come from no file."""
 FORMATS: Final = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -54,7 +50,6 @@ _COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "l
 _ROWS: Final = 1 << 18
 _BLANKS: Final = b"\xef\xbb\xbf \t\r\n"
 _DAMAGE: Final = ("truncated", "end-of-stream", "inflate", "zlib", "zstd", "compressed")
-_SURROGATE_HINT: Final = "\\ud800 to \\udfff stand for a character only in pairs, the first one below \\udc00"
 _FORMAT_HINT: Final = "events are read from .csv, .tsv, .jsonl and .parquet files, plain or compressed (.gz, .zst)"
 
 
@@ -66,7 +61,7 @@ def source_name(source: object) -> str:
         return source_name(source[0])
     if isinstance(source, GrowingFile):
         return source.name
-    return _EVENTS
+    return EVENTS
 
 
 def tables(source: Any, wanted: Collection[str] | None = None, form: TextForm | None = None) -> Iterator[pa.Table]:
@@ -90,13 +85,13 @@ def named_tables(
         elif isinstance(path, str):
             yield from ahead(lambda: _files(path, wanted, form))
         else:
-            raise _no_events(source)
+            raise no_events(source)
     elif isinstance(source, GrowingFile):
         yield from _with_name(source.name, _growing(source, wanted, form))
-    elif isinstance(source, Mapping) or _is_record(source):
+    elif is_event(source):
         raise OptionError(f"a {type(source).__name__} is one event, and a list of events is expected", "give [event]")
     else:
-        yield from _in_memory(source, lambda part: named_tables(part, wanted, form))
+        yield from tables_in_memory(source, wanted, lambda part: named_tables(part, wanted, form))
 
 
 def held_tables(source: Any) -> Iterator[pa.Table]:
@@ -105,167 +100,23 @@ def held_tables(source: Any) -> Iterator[pa.Table]:
 
     Raises `OptionError` for a text or a path.
     """
-    return (table for _, table in _tables_in_memory(source))
+    return (table for _, table in _pushed_tables(source))
 
 
-def _tables_in_memory(source: Any) -> Iterator[tuple[str, pa.Table]]:
+def _pushed_tables(source: Any) -> Iterator[tuple[str, pa.Table]]:
     if isinstance(source, str | os.PathLike | GrowingFile):
         problem = f"a push takes events, and this is a text or a path: {shorten(str(source), 60)!r}"
         raise OptionError(problem, "query.run(path) reads a file; an event is a dict")
-    if isinstance(source, Mapping) or _is_record(source):
-        yield _EVENTS, from_dicts([source])
+    if is_event(source):
+        yield EVENTS, from_dicts([source])
     elif isinstance(source, Iterator) and not isinstance(source, pa.RecordBatchReader):
-        yield from _tables_in_memory(list(source))
+        yield from _pushed_tables(list(source))
     else:
-        yield from _in_memory(source, _tables_in_memory)
-
-
-def _in_memory(
-    source: Any, parts_of: Callable[[Any], Iterator[tuple[str, pa.Table]]]
-) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a frame, a list of events or an iterable, each part of which is read by `parts_of`."""
-    if isinstance(source, pa.Table):
-        yield _EVENTS, source
-    elif isinstance(source, pa.RecordBatch):
-        yield _EVENTS, pa.Table.from_batches([source])
-    elif isinstance(source, pa.RecordBatchReader):
-        for batch in source:
-            yield _EVENTS, pa.Table.from_batches([batch])
-    elif isinstance(source, type) or hasattr(source, "__dataclass_fields__"):
-        raise _no_events(source)
-    elif hasattr(source, "collect") and hasattr(source, "lazy"):
-        yield _EVENTS, _table(source, source.collect().to_arrow())
-    elif hasattr(source, "to_arrow"):
-        yield _EVENTS, _table(source, source.to_arrow())
-    elif hasattr(source, "iloc"):
-        yield _EVENTS, _from_pandas(source)
-    elif isinstance(source, list) and (not source or isinstance(source[0], Mapping) or _is_record(source[0])):
-        yield _EVENTS, from_dicts(source)
-    elif isinstance(source, Iterable) and not isinstance(source, bytes | bytearray | memoryview | pa.Array):
-        for part in source:
-            yield from parts_of([part] if isinstance(part, Mapping) or _is_record(part) else part)
-    else:
-        raise _no_events(source)
+        yield from tables_in_memory(source, None, _pushed_tables)
 
 
 def _with_name(name: str, found: Iterable[pa.Table]) -> Iterator[tuple[str, pa.Table]]:
     return ((name, table) for table in found)
-
-
-def _table(source: object, made: object) -> pa.Table:
-    """`made` of a frame; a series makes something else."""
-    if not isinstance(made, pa.Table):
-        raise _no_events(source)
-    return made
-
-
-def _is_record(value: object) -> bool:
-    """True of a named tuple, which is an event as a dict is."""
-    return isinstance(value, tuple) and hasattr(value, "_asdict")
-
-
-def _no_events(source: object) -> OptionError:
-    taken = "events are dicts or named tuples, in a list, or a pyarrow Table, or a pandas or Polars frame"
-    if hasattr(source, "__dataclass_fields__"):
-        taken = "dataclasses.asdict(event) makes a dict of it; " + taken
-    return OptionError(f"a {type(source).__name__} holds no events", taken)
-
-
-def _from_pandas(frame: Any) -> pa.Table:
-    if not hasattr(frame, "columns"):
-        raise _no_events(frame)
-    mixed: dict[str, pa.Array] = {}
-    try:
-        names = [name for name, kind in frame.dtypes.items() if str(kind) == "object"]
-        if names and frame.columns.is_unique:
-            from pandas.api.types import infer_dtype
-
-            names = [name for name in names if infer_dtype(frame[name]).startswith("mixed")]
-            arrays = {name: _values(frame[name].tolist(), str(name)) for name in names}
-            mixed = {str(name): array for name, array in arrays.items() if pa.types.is_union(array.type)}
-            frame = frame.assign(**{name: None for name in names if str(name) in mixed}) if mixed else frame
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:  # sparse columns, two of one name
-        raise EventError(f"the frame cannot be read as columns: {first_line(error)}") from None
-    for name, array in mixed.items():
-        table = table.set_column(table.column_names.index(name), name, array)
-    return _with_index(table, frame.index)
-
-
-def _with_index(table: pa.Table, index: Any) -> pa.Table:
-    """The table with an index of times as its last column, under its name, or `INDEX`; if no column is called so."""
-    if not str(getattr(index, "dtype", "")).startswith("datetime64"):
-        return table
-    name = index.name if isinstance(index.name, str) else INDEX
-    if not table.num_columns:
-        return pa.table({name: pa.Array.from_pandas(index)})
-    return table if name in table.column_names else table.append_column(name, pa.Array.from_pandas(index))
-
-
-def frame_of(rows: Callable[[], pa.Table], library: Literal["pandas", "polars"] = "pandas") -> Any:
-    """The rows as a `DataFrame` of a library. `OptionError` if it is not installed, before any are made."""
-    try:
-        if library == "polars":
-            import polars
-        else:
-            import pandas  # noqa: F401
-    except ImportError:
-        hint = f"install {library}, or take to_arrow(), whose tables pandas, Polars, DuckDB and others read"
-        raise OptionError(f"to_{library} needs {library}, which is not installed", hint) from None
-    return polars.from_arrow(rows()) if library == "polars" else rows().to_pandas()
-
-
-def _mapping(event: Any, record: int) -> Mapping[str, Any]:
-    """An event of a list as a mapping. Raises `EventError` if it is none."""
-    if isinstance(event, Mapping):
-        return event
-    if _is_record(event):
-        made: dict[str, Any] = event._asdict()
-        return made
-    raise EventError(f"{type(event).__name__} is not an event", record=record, hint="an event is a dict")
-
-
-def from_dicts(events: Sequence[Any]) -> pa.Table:
-    """A table of a list of dicts or named tuples; a key that an event does not have is NULL."""
-    names: dict[str, None] = {}
-    for event in events:
-        if not isinstance(event, Mapping):
-            return from_dicts([_mapping(event, record) for record, event in enumerate(events, 1)])
-        names.update(dict.fromkeys(event))
-    for name in names:
-        if not _is_text(str(name)):
-            raise EventError(f"the name of an attribute, {name!r}, is no Unicode text", hint=_SURROGATE_HINT)
-    columns = {str(name): _values([event.get(name) for event in events], str(name)) for name in names}
-    return pa.table(columns) if columns else pa.Table.from_struct_array(pa.array(events, pa.struct([])))
-
-
-def _values(values: list[Any], name: str) -> pa.Array:
-    try:
-        return array_of(values)
-    except UnicodeEncodeError:
-        odd = next((i for i, v in enumerate(values) if not _is_text(str(v))), 0)
-        problem = f"attribute {name} is {values[odd]!r:.100}, which is no Unicode text"
-        raise EventError(problem, record=odd + 1, attribute=name, hint=_SURROGATE_HINT) from None
-    except Odd as odd_value:
-        raise _not_a_column(values, odd_value.row, name) from None
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _not_a_column(values: list[Any], odd: int, name: str) -> EventError:
-    """Why the value at `odd` is in no column: it is of a kind that columns do not have."""
-    if type(values[odd]) is int:
-        problem, hint = f"attribute {name} holds a whole number of more than 64 bits", "write such numbers as floats"
-    else:
-        problem = f"attribute {name} holds values of no known kind: {type(values[odd]).__name__}"
-        hint = NO_VALUE
-    return EventError(problem, record=odd + 1, attribute=name, hint=hint)
 
 
 # Files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from functools import partial
 from itertools import islice
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from spaseq.core.collected import Lazy, Part
 from spaseq.core.drawing import Timeline
 from spaseq.core.engine import Program, Progress
 from spaseq.core.events import frame_of
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from spaseq.rdf import GraphBatch
 
 
-class Matches:
+class Matches(Lazy[Match]):
     """The matches of a query over streams, found as they are asked for. Iterating again reads the streams again.
 
     `counters` has the counts of the latest iteration: read, late, malformed. `open_streams` opens the streams, for the
@@ -77,6 +78,23 @@ class Matches:
     def ask(self) -> bool:
         """True if there is a match (the answer of an ASK query); reads no further than the first."""
         return next(self._find(), None) is not None
+
+    def parts(self) -> Iterator[Part[Match]]:
+        """Lists of the matches of `blocks`."""
+        if self._query.clauses.ask:
+            return iter([list(self)])
+        return limited_steps((list(found) for found in self.blocks()), self._program.settings)
+
+    def table_of(self, parts: Sequence[Part[Match]], **form: Any) -> pa.Table:
+        """`to_arrow`, of some of the `parts`."""
+        return self._table([match for part in parts for match in part], **form)
+
+    def _table(self, matches: list[Match], *, typed: bool = False, terms: bool = False) -> pa.Table:
+        if not (typed or terms):
+            return pa.Table.from_batches([match_table(matches, self.variables)])
+        gathered = Gathered(self.variables)
+        gathered.add(matches)
+        return typed_table(gathered, self.variables, terms=terms)
 
     def _find(self) -> Iterator[Match]:
         return limited_steps((match for found in self.blocks() for match in found), self._program.settings)

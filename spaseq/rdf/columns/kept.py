@@ -38,8 +38,8 @@ from typing import Any, Final
 import numpy as np
 
 from spaseq.core.errors import EventError, OptionError
-from spaseq.core.events.beside import write_beside
-from spaseq.core.events.places import is_elsewhere, local_path, open_file
+from spaseq.core.files.beside import write_beside
+from spaseq.core.files.places import is_elsewhere, local_path, open_file
 from spaseq.core.jit import attempt_rows
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.model import TermTable, damaged_file

@@ -16,7 +16,7 @@ import numpy as np
 import rdflib
 
 from spaseq.core.errors import EventError
-from spaseq.core.events.places import file_size, is_elsewhere, local_path, open_file
+from spaseq.core.files.places import file_size, is_elsewhere, local_path, open_file
 from spaseq.rdf.columns.kept import KeptKnowledge, described_kept, is_kept, open_kept, write_kept
 from spaseq.rdf.columns.model import BLANK
 from spaseq.rdf.columns.triples import GraphColumns, different

@@ -14,7 +14,7 @@ import numpy as np
 from spaseq.core.errors import EventError
 from spaseq.core.events.ahead import Ahead
 from spaseq.core.events.growing import readable
-from spaseq.core.events.places import is_elsewhere
+from spaseq.core.files.places import is_elsewhere
 from spaseq.rdf.columns.dictionary import Dictionary, key_given, wanted_keys
 from spaseq.rdf.columns.drafts import Drafting, no_drafts
 from spaseq.rdf.columns.kernels import layout

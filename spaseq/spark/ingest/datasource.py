@@ -42,7 +42,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTr
 from pyspark.sql.types import StructType
 
 from spaseq.core.errors import EventError, OptionError
-from spaseq.core.events.places import is_elsewhere
+from spaseq.core.files.places import is_elsewhere
 from spaseq.rdf import ARRIVAL, EventBy, StreamOptions, StreamSource, settle, term_key
 from spaseq.spark.ingest.feed import Feed, FeedPart, Listing, Place, advance, listing, parts_between
 from spaseq.spark.ingest.quarantine import counted

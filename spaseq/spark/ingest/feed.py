@@ -32,7 +32,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from spaseq.core.errors import EventError, InternalError, OptionError
-from spaseq.core.events.places import file_size, is_there, matching, open_file
+from spaseq.core.files.places import file_size, is_there, matching, open_file
 from spaseq.rdf import StreamOptions, StreamSource, file_options, format_of, has_lines
 from spaseq.spark.ingest.boundaries import first_boundary, last_boundary, newlines
 from spaseq.spark.session.storage import Access

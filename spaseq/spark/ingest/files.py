@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.core.errors import OptionError
-from spaseq.core.events.places import is_elsewhere, whole_name
+from spaseq.core.files.places import is_elsewhere, whole_name
 from spaseq.rdf import ARRIVAL, GENERATED_AT, EventBy, StreamOptions, StreamSource, file_options
 from spaseq.spark.ingest.datasource import register_source
 from spaseq.spark.ingest.quarantine import check_folder

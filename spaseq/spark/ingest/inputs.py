@@ -18,7 +18,7 @@ from itertools import count, groupby
 from pathlib import Path
 from typing import Final
 
-from spaseq.core.events.places import matching, open_file, whole_name
+from spaseq.core.files.places import matching, open_file, whole_name
 from spaseq.rdf import (
     ARRIVAL,
     EventBy,

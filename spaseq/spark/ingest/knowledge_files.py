@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from spaseq.core.errors import EventError
-from spaseq.core.events.places import file_size, is_elsewhere, open_file, whole_name
+from spaseq.core.files.places import file_size, is_elsewhere, open_file, whole_name
 from spaseq.rdf import GraphColumns, expand_files, format_of, has_lines, is_kept, open_kept, read_part
 from spaseq.spark.ingest.boundaries import newlines
 from spaseq.spark.ingest.parts import part_chunks

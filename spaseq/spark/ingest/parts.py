@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 from spaseq.core.errors import EventError
-from spaseq.core.events.places import open_file
+from spaseq.core.files.places import open_file
 from spaseq.rdf import byte_chunks
 
 _BLOCK: Final = 1 << 18

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from spaseq.core.errors import OptionError
-from spaseq.core.events.places import is_elsewhere
+from spaseq.core.files.places import is_elsewhere
 from spaseq.rdf import Counters
 
 

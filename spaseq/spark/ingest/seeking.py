@@ -13,7 +13,7 @@ from itertools import count
 from typing import BinaryIO, Final
 
 from spaseq.core.errors import EventError
-from spaseq.core.events.places import file_size, open_file, whole_name
+from spaseq.core.files.places import file_size, open_file, whole_name
 from spaseq.rdf import (
     ARRIVAL,
     Counters,

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, Final, cast
 from pyspark.sql import SparkSession
 
 from spaseq.core.errors import OptionError
-from spaseq.core.events.places import is_elsewhere, use_storage
+from spaseq.core.files.places import is_elsewhere, use_storage
 from spaseq.spark.session.connecting import hadoop_of, is_connect
 
 _BLOCK: Final = 1 << 20

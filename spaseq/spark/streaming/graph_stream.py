@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spaseq.core.engine import Window
 from spaseq.core.events.options import Duration, length_of
-from spaseq.core.events.places import whole_name
+from spaseq.core.files.places import whole_name
 from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, compile_query
 from spaseq.language.results.solutions import match_table

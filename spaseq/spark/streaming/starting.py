@@ -22,7 +22,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import ArrayType
 
 from spaseq.core.errors import OptionError
-from spaseq.core.events.places import whole_name
+from spaseq.core.files.places import whole_name
 from spaseq.spark.session.connecting import is_connect, task_count
 from spaseq.spark.session.failures import carried_batches, clear_errors
 from spaseq.spark.streaming.checkpoint import (

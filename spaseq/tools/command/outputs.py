@@ -1,7 +1,7 @@
 """Outputs: each result comes out whole, whatever ends a command, a full disk included.
 
 A format that can be read only once it is complete is written beside its place and renamed
-(`spaseq.core.events.beside`). Until then, and if the file cannot be written, the name stands for the earlier file.
+(`spaseq.core.files.beside`). Until then, and if the file cannot be written, the name stands for the earlier file.
 Other formats are written in place; a regular file that cannot take more is cut back to its last whole result.
 """
 
@@ -82,7 +82,7 @@ def _enter(stack: contextlib.ExitStack, path: str, form: Format) -> Any:
 def _beside(path: str) -> Iterator[BinaryIO]:
     """`write_beside`; the file takes its place also if an interrupt, a limit or a wrong input ends the results, as long
     as there are some."""
-    from spaseq.core.events.beside import write_beside
+    from spaseq.core.files.beside import write_beside
 
     ended: BaseException | None = None
     with write_beside(path) as file:

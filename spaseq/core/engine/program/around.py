@@ -27,12 +27,14 @@ _NONE: Final = -(1 << 63)
 @dataclass(frozen=True, slots=True)
 class Quiet:
     """The predicate that holds at an event if none before it, in its partition and `duration`, fails `none`. `duration`
-    is a span of time (closed, as windows are)."""
+    is a span of time (closed, as windows are), or all that came before."""
 
     none: NoneOf
     duration: Window
 
     def __str__(self) -> str:
+        if not self.duration.is_bounded:
+            return f"{self.none} before it"
         return f"{self.none} in the {self.duration.size / 1e9:,.12g} s before it"
 
     def evaluate(self, batch: Any) -> np.ndarray:
@@ -66,7 +68,7 @@ class Around:
 
     @property
     def is_timed(self) -> bool:
-        """True if something must not come for a time of its own."""
+        """True if something must not come for a time of its own, or since the stream began."""
         return self.patience is not None or self.quiet is not None
 
     def reach(self, window: Window) -> Window:

@@ -52,7 +52,7 @@ def planned(
     timed: bool = False, alone: bool = False,
 ) -> LazyPlan | str | None:  # fmt: skip
     """The plan for `Settings.evaluator`: None for the compact structure; a plan; or, for "auto", the reason why there
-    is none. `timed`: something must not come for a time of its own. `alone`: True if only a lazy evaluator can run the
+    is none. `timed`: `Around.is_timed`. `alone`: True if only a lazy evaluator can run the
     pattern.
 
     Raises `UnsupportedFeature` if "chain" or "tree" is required and impossible.
@@ -67,12 +67,12 @@ def planned(
                 "the lazy evaluators report complex events, not valuations",
                 hint="evaluator 'compact' does, and 'auto' chooses it here",
             )
-        if timed:
+        plan = plan_of(pattern, strict=strict, choice=choice, registers=registers)
+        if timed:  # silence since the stream began comes with a choice, which is refused already
             raise UnsupportedFeature(
                 "the lazy evaluators do not take NOT … FOR",
                 hint="evaluator 'compact' does, and 'auto' chooses it here",
             )
-        plan = plan_of(pattern, strict=strict, choice=choice, registers=registers)
     except UnsupportedFeature as error:
         if evaluator == "auto":
             return error.problem

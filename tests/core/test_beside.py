@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spaseq.core.events.beside import write_beside
+from spaseq.core.files.beside import write_beside
 
 
 def _write(path: Path, data: bytes) -> None:

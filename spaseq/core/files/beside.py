@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from spaseq.core.errors import OptionError
-from spaseq.core.events.places import is_elsewhere, local_path, matching
+from spaseq.core.files.places import is_elsewhere, local_path, matching
 
 _OPEN_FILE: Final = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/\d+)|/proc/[^/]+/fd/\d+")
 _LINKS: Final = 40
