@@ -535,7 +535,7 @@ def test_the_source_is_named() -> None:
         ("A -> B", "A ; B is then, the first that fits; A : B every later one; A , B directly after"),
         ("A THEN B", "A ; B is then, the first that fits; A : B every later one; A , B directly after"),
         ("A{2} , B*", "A+ is one or more, A+? zero or more"),
-        ("A AND B", "at one time is A & B; in order A ; B"),
+        ("A AND B", "at one time is A & B; in any order AND(A, B); in order A ; B"),
         ("A OR B", "one of them is A | B"),
         ("NOT A", "what must not come is written A!"),
         ("A ; AND", ""),
