@@ -27,10 +27,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from typing import Final
 
 from spaseq.core.errors import BudgetExceeded, InternalError
 from spaseq.language.syntax.ast import Operator
 
+_COUNTED: Final = 10**9
+"""More orders are not told: their number may have thousands of digits."""
 Conjunction = tuple[str, ...]
 """The names of GPMs that match at one instant together, sorted. One may occur twice: if its mappings bind different
 variables, their join with one another has more of them."""
@@ -178,12 +181,13 @@ def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...
             "each '?' and each '!' after ',' doubles them: leave some out, write several queries, or raise variants",
         )
     if (orders := 2**doubling * _count_orders(elements)) > most:
+        counted = "" if orders <= _COUNTED else "they were counted up to a billion; "
         raise BudgetExceeded(
             "variants",
             most,
-            orders,
+            min(orders, _COUNTED),
             "orders of the parts of AND",
-            "4 parts have 75 orders, 5 have 541; alternatives of a part, rounds, '?' and '!' after ',' multiply them: "
+            f"{counted}4 parts have 75 orders, 5 have 541; alternatives of a part, rounds, '?' and '!' after ',' multiply them: "
             "write fewer parts, or raise variants",
         )
     found = (variant for chosen in _choices(_flat(elements)) for variant in _variants(chosen))

@@ -77,7 +77,7 @@ def parse(text: str, source: str = "<query>") -> ast.Query:
     try:
         return _Builder(text, cut, source).transform(tree)
     except VisitError as error:
-        if isinstance(error.orig_exc, QueryError):
+        if isinstance(error.orig_exc, QueryError | RecursionError):
             raise error.orig_exc from None
         raise
 
