@@ -187,8 +187,8 @@ def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...
             most,
             min(orders, _COUNTED),
             "orders of the parts of AND",
-            f"{counted}4 parts have 75 orders, 5 have 541; alternatives of a part, rounds, '?' and '!' after ',' multiply them: "
-            "write fewer parts, or raise variants",
+            f"{counted}4 parts have 75 orders, 5 have 541; alternatives of a part, rounds, '?' and '!' after ',' multiply "
+            "them: write fewer parts, or raise variants",
         )
     found = (variant for chosen in _choices(_flat(elements)) for variant in _variants(chosen))
     return tuple(dict.fromkeys(found))
