@@ -33,7 +33,7 @@ from spaseq.core.errors import BudgetExceeded, InternalError
 from spaseq.language.syntax.ast import Operator
 
 _COUNTED: Final = 10**9
-"""More orders are not told: their number may have thousands of digits."""
+"""The most orders that an error gives: their number may have thousands of digits."""
 Conjunction = tuple[str, ...]
 """The names of GPMs that match at one instant together, sorted. One may occur twice: if its mappings bind different
 variables, their join with one another has more of them."""
@@ -187,8 +187,8 @@ def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...
             most,
             min(orders, _COUNTED),
             "orders of the parts of AND",
-            f"{counted}4 parts have 75 orders, 5 have 541; alternatives of a part, rounds, '?' and '!' after ',' multiply "
-            "them: write fewer parts, or raise variants",
+            f"{counted}4 parts have 75 orders, 5 have 541; alternatives of a part, rounds, '?' and '!' after ',' "
+            "multiply them: write fewer parts, or raise variants",
         )
     found = (variant for chosen in _choices(_flat(elements)) for variant in _variants(chosen))
     return tuple(dict.fromkeys(found))
