@@ -307,6 +307,12 @@ def test_wrong_files_are_refused(
     assert Path("log.csv").read_text() == LATE
 
 
+def test_the_studio_writes_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for main, words in ((ceql.cli.main.main, ["--events", "a.csv"]), (spaseq.cli.main.main, ["--stream", "S=s.nq"])):
+        assert main(["studio", "q", *words, "--late", "late.csv"]) == 2
+        assert "--late FILE is not of the studio" in capsys.readouterr().err
+
+
 def test_spark_refuses_the_function() -> None:
     pytest.importorskip("pyspark")
     from spaseq.spark import match

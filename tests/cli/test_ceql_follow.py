@@ -323,6 +323,7 @@ def test_the_limit_ends_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     [
         (["--events", "a.parquet", "--follow"], "a.parquet: only text can be read as it grows"),
         (["--events", "a.arrow", "--follow"], "a.arrow: only text can be read as it grows"),
+        (["--events", "*.csv", "--follow"], "*.csv: a glob is not followed"),
         (["--events", "a.csv.gz", "--follow"], "a.csv.gz: only text can be read as it grows"),
         (["--events", "a.csv", "--events", "b.csv", "--follow"], "one file is followed, or one for each stream"),
         (["--stream", "S=a.csv,b.csv", "--follow"], "one file is followed, or one for each stream"),

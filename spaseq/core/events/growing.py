@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from glob import has_magic
 from io import BufferedReader
 from pathlib import Path
 from stat import S_ISREG
@@ -54,6 +55,10 @@ class GrowingFile:
     idle: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if has_magic(self.path) and not os.path.exists(self.path):
+            raise OptionError(
+                f"{self.path}: a glob is not followed", "name the folder: its files are read as they come"
+            )
         if self.path != "-" and not self.is_folder and not self.path.lower().endswith(_TEXTS):
             raise OptionError(
                 f"{self.path}: only text can be read as it grows",
