@@ -489,9 +489,10 @@ def test_a_late_stream_is_late(tmp_path: Path, begin: Callable[..., _Command]) -
     for command in (dropping, failing):
         command.expect("v,w", "2,3")
     _append(tmp_path / "a.csv", "3,4\n8,5\n")
+    code = failing.process.wait(PATIENCE)
+    _wait_for_rows(tmp_path / "late.csv", "csv", 1, dropping)  # else the other stream may be ahead of this one
     _append(tmp_path / "b.jsonl", '{"time": 9, "v": 6}\n')
     dropping.expect("v,w", "2,3", "5,6")
-    code = failing.process.wait(PATIENCE)
     assert failing.process.stderr is not None
     said = failing.process.stderr.read()
     assert code == 3 and "a.csv, event 3: the stream goes back in time by 3 s" in said and "(b.jsonl, event 1)" in said
