@@ -26,27 +26,34 @@ from spaseq.core.engine import Settings
 from spaseq.core.errors import expect_type
 from spaseq.core.events import EventOptions, TupleWords, frame_like
 from spaseq.core.events.options import Duration
+from spaseq.core.protocols import Written
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query", "match"]
 
 Stream = Session  # the name that it had before both languages showed one face
 
 
-def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
+def text_of(query: str | Written) -> str:
+    """The text of a query that is one, or stands for one. Anything else is given back: `CompiledQuery` refuses it."""
+    return query.__ceql__() if isinstance(query, Written) else query
+
+
+def compile_query(text: str | Written, source: str = "<query>", settings: Settings | None = None) -> Query:
     """A query, parsed, checked and compiled.
 
-    Args: `text` in CEQL; `source` is its name in errors; `settings` are the budgets of the engine. Raises:
-    `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
+    Args: `text` in CEQL, or a value that stands for it; `source` is its name in errors; `settings` are the budgets of
+    the engine. Raises: `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a
+    hint.
 
     >>> compile_query("SELECT * WHERE A AS x ; B AS y WITHIN 10 EVENTS").run(
     ...     [{"type": "A"}, {"type": "C"}, {"type": "B"}]).count()
     1
     """
-    return Query(CompiledQuery(text, source, settings))
+    return Query(CompiledQuery(text_of(text), source, settings))
 
 
 def match(
-    events: Any, query: str | Query, *, settings: Settings | None = None, schema: Any = None,
+    events: Any, query: str | Written | Query, *, settings: Settings | None = None, schema: Any = None,
     **reading: Unpack[TupleWords],
 ) -> Any:  # fmt: skip
     """The matches as rows, in a frame of the kind that `events` is. A lazy frame of Polars gives a lazy one, a
@@ -236,7 +243,7 @@ class Query(protocols.Query):
 
     def in_order(self, names: tuple[str, ...], options: EventOptions, *, iso: bool) -> OrderedMatches:
         """The matches over events that the caller has put in order, as rows that stand for themselves."""
-        return OrderedMatches(self.compiled, names, options, iso)
+        return OrderedMatches(self.compiled, names, options, lambda: iso)
 
     @property
     def identity(self) -> Mapping[str, str]:

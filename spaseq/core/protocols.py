@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -26,10 +26,18 @@ from spaseq.core.own_functions import Entry
 from spaseq.core.pattern import Pattern
 from spaseq.core.steps import Step
 
-__all__ = ["Counters", "Match", "Matches", "Query", "Session", "Ways"]
+__all__ = ["Counters", "Match", "Matches", "Query", "Session", "Ways", "Written"]
 
 Ways = Callable[[Sequence[Any]], Sequence[tuple[Transition, ...]]]
 """The way of each of some matches through the automaton."""
+
+
+@runtime_checkable
+class Written(Protocol):
+    """An object that stands for the text of a query of CEQL, as those of `ceql.builder` do."""
+
+    def __ceql__(self) -> str:
+        """The text."""
 
 
 class Match(Protocol):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -194,6 +194,11 @@ class EventStream:
         self._types = types
         self.schemas: dict[str, pa.Schema] = {}
         """Of the first table of each stream; complete when the first batch is given out."""
+
+    @property
+    def time_column(self) -> str | None:
+        """The column of the times of the events so far; None if there is none."""
+        return time_column_of(self._clocks.values())
 
     def __iter__(self) -> Iterator[EventBatch]:
         return (batch for batch in self.as_it_comes() if not isinstance(batch, int))
@@ -460,6 +465,11 @@ class EventFeed:
         self.counters.iso_times |= clock.iso
 
     @property
+    def time_column(self) -> str | None:
+        """As of `EventStream`."""
+        return time_column_of(self.clocks.values())
+
+    @property
     def taken(self) -> int:
         """The number of events pushed, including those that wait or were late."""
         return sum(clock.records for clock in self.clocks.values())
@@ -539,6 +549,11 @@ class EventFeed:
         events, late, attributes, iso = state["counters"]
         expect(type(events) is int and type(late) is dict and type(iso) is bool, "what was read")
         self.counters = EventCounters(events, late, dict.fromkeys(attributes), iso)
+
+
+def time_column_of(clocks: Iterable[TimestampAssigner]) -> str | None:
+    """The column of times that the first of these streams with one has."""
+    return next((clock.column for clock in clocks if clock.column is not None), None)
 
 
 def table_bytes(table: pa.Table) -> bytes:
