@@ -31,7 +31,7 @@ from ceql.query import Query, compile_query
 from ceql.results.matches import Match, MatchTable
 from ceql.results.selected import Times, value_type
 from ceql.runtime.ordered import OrderedMatches
-from ceql.runtime.session import identity
+from ceql.runtime.session import identity, options_to_keep
 from spaseq.core.engine import Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import OptionError, UnsupportedFeature, expect_type
@@ -379,13 +379,14 @@ def _merge(inputs: list[_Placed]) -> _Placed | None:
 
 class NetworkMatches:
     """The matches of a network over events: pairs of a query's name and a match, in order. Each use reads the events
-    anew. `counters` are those of the latest use."""
+    anew. `counters` and `notes` are those of the latest use, as of `Matches`."""
 
     def __init__(self, network: Network, sources: dict[str, Any], options: EventOptions) -> None:
         self._network = network
         self._sources = sources
         self._options = options
         self.counters: EventCounters = EventCounters()
+        self.notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[Found]:
         settings = next(iter(self._network.queries.values())).settings
@@ -402,6 +403,7 @@ class NetworkMatches:
             else:
                 yield from evaluation.push(batch, stream.time_column)
         yield from evaluation.close()
+        self.notes = tuple(counters.guesses)
 
 
 def _clause_with_times(network: Network) -> str:
@@ -462,7 +464,7 @@ class NetworkSession(Pushing[Found]):
     def _contents(self) -> dict[str, Any]:
         return {
             "names": self._names,
-            "options": dataclasses.asdict(self._options),
+            "options": options_to_keep(self._options),
             "feed": self._feed.snapshot(),
             "last": self._evaluation.last,
             "times": self._evaluation.times_in,
