@@ -73,10 +73,13 @@ class KafkaSource:
         return self._deliveries()
 
     async def _deliveries(self) -> AsyncIterator[Delivery]:
+        partitions = await self._places()
         self._consumer = consumer = AIOKafkaConsumer(**self._options)
         await consumer.start()
         try:
-            partitions = await self._assign(consumer)
+            consumer.assign(list(partitions))
+            for partition, offset in partitions.items():
+                consumer.seek(partition, offset)
             while True:
                 found = await consumer.getmany(timeout_ms=_WAIT, max_records=self._batch)
                 events: list[Any] = []
@@ -93,33 +96,34 @@ class KafkaSource:
             self.idle, self._consumer = False, None
             await consumer.stop()
 
-    async def _assign(self, consumer: Any) -> list[Any]:
-        """The partitions, each at its place. `EventError` for a topic that is not there, or has lost messages that the
-        state does not cover."""
-        there = await consumer.topics()
-        for topic in self._topics:
-            if topic not in there:
-                raise EventError("there is no such topic", source=topic, hint="make it, with its partitions, first")
-        firsts = [TopicPartition(topic, 0) for topic in self._topics]
-        consumer.assign(firsts)
-        await consumer.end_offsets(firsts)  # behind this the client knows the partitions of the topics
-        numbers = {topic: sorted(consumer.partitions_for_topic(topic) or ()) for topic in self._topics}
-        partitions = [TopicPartition(topic, number) for topic in self._topics for number in numbers[topic]]
-        consumer.assign(partitions)
-        first = await consumer.beginning_offsets(partitions)
-        last = await consumer.end_offsets(partitions)
+    async def _places(self) -> dict[Any, int]:
+        """The partitions, each with the offset to begin at. `EventError` for a topic that is not there, or has lost
+        messages that the state does not cover."""
+        options = {**self._options, "group_id": None}  # a consumer of a group is assigned once
+        async with AIOKafkaConsumer(**options) as consumer:
+            there = await consumer.topics()
+            for topic in self._topics:
+                if topic not in there:
+                    raise EventError("there is no such topic", source=topic, hint="make it, with its partitions, first")
+            firsts = [TopicPartition(topic, 0) for topic in self._topics]
+            consumer.assign(firsts)
+            await consumer.end_offsets(firsts)  # behind this the client knows the partitions of the topics
+            numbers = {topic: sorted(consumer.partitions_for_topic(topic) or ()) for topic in self._topics}
+            partitions = [TopicPartition(topic, number) for topic in self._topics for number in numbers[topic]]
+            first = await consumer.beginning_offsets(partitions)
+            last = await consumer.end_offsets(partitions)
+        places = {}
         for partition in partitions:
-            start = first[partition] if self._start == "earliest" else last[partition]
-            offset = self._offsets.setdefault(_name(partition), start)
-            if not first[partition] <= offset <= last[partition]:
+            low, high = first[partition], last[partition]
+            offset = self._offsets.setdefault(_name(partition), low if self._start == "earliest" else high)
+            if not low <= offset <= high:
                 raise EventError(
-                    f"the state goes on at offset {offset}, and the partition has {first[partition]} to "
-                    f"{last[partition]}",
+                    f"the state goes on at offset {offset}, and the partition has {low} to {high}",
                     source=_name(partition),
                     hint="its messages were removed, or it was made anew; without a state it is read from its start",
                 )
-            consumer.seek(partition, offset)
-        return partitions
+            places[partition] = offset
+        return places
 
     async def aclose(self) -> None:
         """Nothing: the end of the reading closes the consumer."""

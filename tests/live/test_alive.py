@@ -352,6 +352,8 @@ def test_a_name_is_of_the_query_and_the_match() -> None:
         match_id(query, match) for match in query.run(kinds("ABAB"))
     ]
     assert match_id(other, found[0]) not in names
+    one, two = (next(iter(query.run([{"type": "A", "v": v}, {"type": "B"}]))) for v in (1, 2))
+    assert match_id(query, one) != match_id(query, two)
     network = ceql.Network({"a": PAIRS, "b": PAIRS})
     assert len({match_id(network, pair) for pair in network.run(kinds("AB"))}) == 2
 

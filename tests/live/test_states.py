@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ GRAPHS = """PREFIX : <urn:e#> SELECT ?v ?w WITHIN 10 SECONDS SLIDING FROM STREAM
 
 
 class Log:
-    """A source in memory: a position is a number of batches. `asked` and `committed` are what it was told."""
+    """A source in memory: a position is a number of events, `cut` gives the sizes of batches. `asked` and `committed`
+    are what it was told."""
 
-    def __init__(self, batches: list[Any]) -> None:
-        self.batches = batches
+    def __init__(self, events: list[Any], cut: Callable[[], int] = lambda: 1) -> None:
+        self.events = events
+        self.cut = cut
         self.place = 0
         self.asked: list[int] = []
         self.committed: list[int] = []
@@ -37,9 +40,10 @@ class Log:
         self.committed.append(position)
 
     async def __aiter__(self) -> AsyncIterator[Delivery]:
-        while self.place < len(self.batches):
-            self.place += 1
-            yield Delivery(self.batches[self.place - 1], self.place)
+        while self.place < len(self.events):
+            batch = self.events[self.place : self.place + self.cut()]
+            self.place += len(batch)
+            yield Delivery(batch, self.place)
             await asyncio.sleep(0)
 
 
@@ -50,7 +54,8 @@ class Crash(Exception):
 def _events(language: str, count: int, pick: random.Random) -> list[Any]:
     kinds = [pick.choice("AABBC") for _ in range(count)]
     if language != "spaseq":
-        return [{"type": kind} for kind in kinds]
+        values = [None, 1, 2.5, 3]
+        return [{"type": kind, "v": pick.choice(values)} for kind in kinds]
     return [
         spaseq.GraphEvent("urn:s", i * 10**9, ((URIRef("urn:t"), URIRef(f"urn:e#{kind.lower()}"), Literal(i)),))
         for i, kind in enumerate(kinds)
@@ -86,19 +91,15 @@ def test_wherever_it_stops_no_match_is_lost_and_names_find_the_doubled(language:
     doubled = 0
     for _ in range(25):
         events = _events(language, pick.randrange(5, 40), pick)
-        batches = []
-        while events:
-            cut = pick.randrange(1, 6)
-            batches.append(events[:cut])
-            events = events[cut:]
+        source = partial(Log, events, partial(pick.randrange, 1, 6))
         expected: list[str] = []
-        asyncio.run(_live(query, Log(batches), [], expected, lambda: False))
+        asyncio.run(_live(query, source(), [], expected, lambda: False))
         written: list[str] = []
         saved: list[bytes] = []
         for life in range(12):
             try:
                 last = life == 11
-                asyncio.run(_live(query, Log(batches), saved, written, _sometimes(pick, 0.0 if last else 0.1)))
+                asyncio.run(_live(query, source(), saved, written, _sometimes(pick, 0.0 if last else 0.1)))
                 break
             except Crash:
                 pass
@@ -120,7 +121,7 @@ def test_the_source_hears_of_a_position_once_its_state_is_kept() -> None:
         order.append("kept")
 
     async def main() -> None:
-        source = Telling([[{"type": kind}] for kind in "ABAB"])
+        source = Telling([{"type": kind} for kind in "ABAB"])
         query = ceql.compile("SELECT * WHERE A AS x ; B AS y WITHIN 2 EVENTS")
         async for match in query.alive(source, save=save, every=0):
             order.append(match.positions)
@@ -176,7 +177,7 @@ def test_states_that_cannot_be_gone_on_from(tmp_path: Path) -> None:
             await asyncio.wait_for(alive._step(), 5)
             return alive.snapshot()
 
-    state = asyncio.run(state_of(Log([[{"type": "A"}]])))
+    state = asyncio.run(state_of(Log([{"type": "A"}])))
     with pytest.raises(ceql.OptionError, match="this source cannot go there"):
         query.alive([], state=state)
     with pytest.raises(ceql.OptionError, match="query"):
@@ -200,7 +201,7 @@ def test_states_that_cannot_be_gone_on_from(tmp_path: Path) -> None:
     with pytest.raises(ceql.OptionError, match="every"):
         query.alive(Log([]), every="-1s")
     with pytest.raises(ceql.OptionError, match="cannot write the state"):
-        asyncio.run(_names_of(query.alive(Log([[{"type": "A"}]]), save=tmp_path / "no" / "state", every=0)))
+        asyncio.run(_names_of(query.alive(Log([{"type": "A"}]), save=tmp_path / "no" / "state", every=0)))
 
 
 async def _names_of(alive: Any) -> list[Any]:
@@ -209,7 +210,7 @@ async def _names_of(alive: Any) -> list[Any]:
 
 def test_a_state_of_several_sources() -> None:
     query = ceql.compile("SELECT * FROM S, T WHERE S>A AS x ; T>A AS y")
-    first, second = Log([[{"type": "A"}]] * 3), Log([[{"type": "A"}]] * 2)
+    first, second = Log([{"type": "A"}] * 3), Log([{"type": "A"}] * 2)
 
     async def main(state: bytes | None, sources: dict[str, Log]) -> tuple[bytes, Any]:
         saved: list[bytes] = []
@@ -218,7 +219,7 @@ def test_a_state_of_several_sources() -> None:
 
     state, _ = asyncio.run(main(None, {"S": first, "T": second}))
     assert (first.committed[-1], second.committed[-1]) == (3, 2)
-    again = {"S": Log([[{"type": "A"}]] * 3), "T": Log([[{"type": "A"}]] * 3)}
+    again = {"S": Log([{"type": "A"}] * 3), "T": Log([{"type": "A"}] * 3)}
     asyncio.run(main(state, again))
     assert (again["S"].asked, again["T"].asked) == ([3], [2])
 
