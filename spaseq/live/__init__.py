@@ -1,7 +1,7 @@
 """Matches of streams that go on, asynchronously: `async for match in query.alive(source)`.
 
-A *source* is an asynchronous iterator of batches of events. One with positions can begin at any of them, so that a
-snapshot of the evaluation and a position together are a place to go on from, after a crash too. A *sink* takes what a
+A *source* is an asynchronous iterator of batches of events. One with positions can begin at any of them. A
+snapshot of the evaluation and a position, together, are a place to go on from, after a crash too. A *sink* takes what a
 program makes of matches. docs/live.md is the guide.
 
 * `evaluation`: `Alive`, the matches of a query over a source, for both languages.

@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 class Sink(Protocol):
-    """What takes the results of a program. A sink that *knows ids* drops a record whose id it already has."""
+    """A place for the results of a program. A sink that *knows ids* drops a record whose id it already has."""
 
     async def send(self, record: Mapping[str, Any], *, id: str | None = None) -> None:
         """Write a record; it is safe when this returns. Raises an error of the client if it is not."""

@@ -49,8 +49,8 @@ class Alive(Generic[M]):
     """The matches of a query over a source, as they are found: an asynchronous iterator. `Query.alive` makes it.
 
     It ends when the source ends, with the matches that the end of the stream completes; a source that goes on has no
-    end. An error of the source, a late event, `aclose` or the cancellation of the task that waits for a match ends it
-    too, without these matches: then the stream goes on where a state is opened. Use it in an `async with`, or call
+    end. An error of the source, a late event, `aclose` or a cancellation ends it without these matches. Then the
+    stream goes on where a state is opened. Use it in an `async with`, or call
     `aclose`, so that the source is closed.
     """
 
@@ -188,7 +188,7 @@ class Alive(Generic[M]):
         if self._seeks:
             await self._source.seek(self._position)
             self._seeks = False
-        if self._save is not None and self._changed and self._left() <= 0:
+        if self._save is not None and self._changed and self._seconds_to_save() <= 0:
             await self.save()
         item = await self._next()
         if item is _SILENT:
@@ -239,10 +239,10 @@ class Alive(Generic[M]):
         """Seconds up to the next thing to do while nothing comes; None if there is none."""
         pauses = [] if self._clock is None else [PAUSE]
         if self._save is not None and self._changed:
-            pauses.append(max(0.0, self._left()))
+            pauses.append(max(0.0, self._seconds_to_save()))
         return min(pauses, default=None)
 
-    def _left(self) -> float:
+    def _seconds_to_save(self) -> float:
         """Seconds up to the next save."""
         return self._saved_at + self._every - time.monotonic()
 

@@ -108,8 +108,8 @@ class LogSource:
 class FileSink:
     """A file of JSON Lines, a record a line, which knows ids: a record whose id is in the file is dropped.
 
-    Each record is on the disk when `send` returns, which takes milliseconds; without `sync` the system has it, so
-    it is safe from a crash of the process, not of the machine. A line that a crash left unfinished is removed when the
+    Each record is on the disk when `send` returns, which takes milliseconds. Without `sync` the system has it: it is
+    safe from a crash of the process, not of the machine. A line that a crash left unfinished is removed when the
     file is opened. `known`: the latest ids that are held, 100 bytes each.
     """
 

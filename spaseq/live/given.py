@@ -1,4 +1,4 @@
-"""What a caller gives as a source: asynchronous iterators, queues, iterables."""
+"""Objects that are taken as sources: asynchronous iterators, queues, iterables."""
 
 from __future__ import annotations
 

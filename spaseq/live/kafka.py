@@ -25,7 +25,7 @@ class KafkaSource:
     One source reads all partitions that the topics have when it starts; none is shared with other members of a group.
     The events of a partition are in its order, those of several as they come, so a lateness must cover the time by
     which one partition may be behind another. With a `group`, the offsets that a saved state covers are committed for
-    it, for tools that show how far a consumer is behind; the state alone says where to go on. Messages without a value
+    it. They show tools how far a consumer is behind; the state alone says where to go on. Messages without a value
     count for nothing.
     """
 

@@ -29,14 +29,14 @@ def json_lines(payload: bytes) -> list[dict[str, Any]]:
             try:
                 event = json.loads(line)
             except ValueError as error:  # of UTF-8, too
-                raise EventError(f"line {number} is no JSON: {error}", hint=_shown(line)) from None
+                raise EventError(f"line {number} is no JSON: {error}", hint=_excerpt(line)) from None
             if not isinstance(event, dict):
-                raise EventError(f"line {number} is no object of JSON, so it is no event", hint=_shown(line))
+                raise EventError(f"line {number} is no object of JSON, so it is no event", hint=_excerpt(line))
             found.append(event)
     return found
 
 
-def _shown(line: bytes) -> str:
+def _excerpt(line: bytes) -> str:
     return f"it is {shorten(line.decode('utf-8', 'replace'), 60)!r}"
 
 

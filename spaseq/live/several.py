@@ -23,8 +23,8 @@ class Several:
     """
 
     def __init__(self, sources: Mapping[str, Any], by: Literal["stream", "type"] | None = "stream") -> None:
-        """`sources` by name: of their stream, or with `by="type"` of the type of their events; None: neither, as in
-        SPAseq, where each event names its stream."""
+        """`sources` by name: of their stream, or with `by="type"` of the type of their events; None: neither, as
+        in SPAseq, whose events name their streams."""
         expect_type("sources", sources, Mapping, "give sources by name: {'S': source}")
         self._sources = dict(sources)
         self._by = by
@@ -67,7 +67,7 @@ class Several:
                     if item is _END:
                         del batches[name]
                     else:
-                        yield self._named(name, item)
+                        yield self._delivery(name, item)
         finally:
             for read in reads.values():
                 read.cancel()
@@ -77,7 +77,7 @@ class Several:
                 if (close := getattr(closed, "aclose", None)) is not None:
                     await close()
 
-    def _named(self, name: str, item: Any) -> Delivery:
+    def _delivery(self, name: str, item: Any) -> Delivery:
         delivery = item if isinstance(item, Delivery) else Delivery(item)
         if delivery.position is not None:
             self._positions[name] = delivery.position

@@ -1,4 +1,4 @@
-"""What sources of servers share: attempts to connect again, and the error for a client that is not installed."""
+"""Common parts of sources of servers: attempts to connect again, and the error for a client that is not installed."""
 
 from __future__ import annotations
 
