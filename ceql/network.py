@@ -446,8 +446,8 @@ class NetworkSession(Pushing[Found]):
     def _wait_until(self, now: int) -> list[Found]:
         return self._evaluate(self._feed.advance(now)) + self._evaluation.wait_until(now)
 
-    def _reached(self) -> tuple[int | None, str | None]:
-        return self._feed.orderer.reorder.reached, self._feed.time_column
+    def _latest_time(self) -> tuple[int | None, str | None]:
+        return self._feed.orderer.reorder.latest, self._feed.time_column
 
     def _finish(self) -> list[Found]:
         found = self._evaluate(self._feed.finish())

@@ -160,9 +160,9 @@ class Session(Pushing[Match]):
         self._to_batches()
         return self._matches(lambda: self._feed.advance(now)) + self._list(self._run.wait_until(now))
 
-    def _reached(self) -> tuple[int | None, str | None]:
+    def _latest_time(self) -> tuple[int | None, str | None]:
         self._to_batches()
-        return self._feed.orderer.reorder.reached, self._feed.time_column
+        return self._feed.orderer.reorder.latest, self._feed.time_column
 
     def _finish(self) -> list[Match]:
         self._to_batches()

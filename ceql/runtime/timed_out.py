@@ -287,8 +287,8 @@ class TimedOutSession(Pushing[dict[str, Any]]):
     def _wait_until(self, now: int) -> list[dict[str, Any]]:
         return self._advance(self._feed.advance(now)) + _rows_of(self._telling.wait_until(now))
 
-    def _reached(self) -> tuple[int | None, str | None]:
-        return self._feed.orderer.reorder.reached, self._feed.time_column
+    def _latest_time(self) -> tuple[int | None, str | None]:
+        return self._feed.orderer.reorder.latest, self._feed.time_column
 
     def _finish(self) -> list[dict[str, Any]]:
         found = self._advance(self._feed.finish())

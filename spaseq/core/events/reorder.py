@@ -74,7 +74,7 @@ class Arrivals:
         self._reason, self._hint = _ADVANCED, ""
 
     @property
-    def reached(self) -> int | None:
+    def latest(self) -> int | None:
         """The greatest time that came (ns); None before the first event."""
         return None if self.high == NEVER else self.high
 

@@ -179,8 +179,8 @@ class Session(Pushing[Match]):
         self._reorder.advance(now)
         return [*self._push_due(now), *self.recogniser.advance(now)]
 
-    def _reached(self) -> tuple[int | None, str | None]:
-        return self._reorder.reached, "their time"
+    def _latest_time(self) -> tuple[int | None, str | None]:
+        return self._reorder.latest, "their time"
 
     def _finish(self) -> list[Match]:
         self._leave()

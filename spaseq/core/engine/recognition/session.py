@@ -123,7 +123,7 @@ class Session(Ending[_T]):
         `behind` ns earlier. None before the first event. `OptionError` if the events have no times of a clock."""
         with self._use:
             self._check_open()
-            last, column = self._reached()
+            last, column = self._latest_time()
         if last is None:
             return []
         return self.advance(time_by_clock(behind, last, column))
@@ -164,7 +164,7 @@ class Session(Ending[_T]):
         """The matches that complete because no event before `now` (ns) will come any more."""
 
     @abstractmethod
-    def _reached(self) -> tuple[int | None, str | None]:
+    def _latest_time(self) -> tuple[int | None, str | None]:
         """The greatest time of the events, None before the first, and the column or predicate that times are in."""
 
     @abstractmethod
