@@ -247,6 +247,12 @@ class _Evaluation:
     def __init__(self, network: Network, options: EventOptions, iso: Callable[[], bool]) -> None:
         self._members = network.members
         self._type_column = options.type_column or "type"
+        for member in network.members:
+            if member.read and self._type_column in member.query.columns:
+                problem = f"{member.name} has a column {self._type_column}, which says the types of events"
+                raise OptionError(
+                    problem, f"as an event, its match is of type {member.name}; give it another name: AS …"
+                )
         self._options = dataclasses.replace(options, type=None, by_type=False, type_column=self._type_column)
         self._times = Times(iso, options.unit)
         self.matches: list[OrderedMatches] = [
