@@ -13,8 +13,8 @@ queries are in the order of the network, each behind those that it reads. Cycles
 *How.* One feed puts the given events in order (`spaseq.core.events`). The queries are evaluated in columns, one after
 another for each batch. The matches of one are a table, merged with the given events for those that read it.
 
-PERF: 1,000,000 events of a table through two queries take 0.47 s, as much as each of them alone; pushed one by one,
-each query takes 0.6 ms an event, pushed by a hundred 11 µs.
+PERF: 1,000,000 events of a table through two queries take 0.47 s, as much as through each alone. Pushed one by one, an
+event takes 0.6 ms in each query. Pushed by a hundred, it takes 11 µs.
 """
 
 from __future__ import annotations
