@@ -25,7 +25,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -40,15 +40,13 @@ from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import OptionError, UnsupportedFeature, expect_type
 from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords, format_time
 from spaseq.core.events.batch import DURATIONS, INSTANTS
+from spaseq.core.events.options import Duration
 from spaseq.core.events.readers import common_schema
 from spaseq.core.events.timestamps import Part
 from spaseq.core.snapshot import Identity, expect, unseal
 from spaseq.core.watch import limited_steps
-
-if TYPE_CHECKING:
-    from spaseq.core.events.options import Duration
-    from spaseq.live.evaluation import Alive
-    from spaseq.live.states import Saving, State
+from spaseq.live.evaluation import Alive
+from spaseq.live.states import Saving, State
 
 _KINDS: Final = (INSTANTS, DURATIONS)
 Found = tuple[str, Match]
@@ -179,8 +177,6 @@ class Network:
         every: Duration = "10s", types: Iterable[str] | None = None, **reading: Unpack[TupleWords],
     ) -> Alive[Found]:  # fmt: skip
         """The matches over a source, asynchronously: pairs of a query's name and a match. As of `Query.alive`."""
-        from spaseq.live.evaluation import Alive
-
         return Alive(
             lambda blob: self.open(blob, types=types, **reading), source, words=("type",), state=state, clock=clock,
             save=save, every=every,

@@ -6,7 +6,7 @@ A `Query` never changes; `Matches` are lazy, one pass over the events per use; a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
@@ -27,11 +27,8 @@ from spaseq.core.errors import expect_type
 from spaseq.core.events import EventOptions, TupleWords, frame_like
 from spaseq.core.events.options import Duration
 from spaseq.core.protocols import Written
-
-if TYPE_CHECKING:
-    from spaseq.core.events.options import Duration
-    from spaseq.live.evaluation import Alive
-    from spaseq.live.states import Saving, State
+from spaseq.live.evaluation import Alive
+from spaseq.live.states import Saving, State
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query", "match"]
 
@@ -275,7 +272,6 @@ class Query(protocols.Query):
         The others are those of `open`. Matches are given at least once: the page *Live evaluation* has the guarantee.
         Raises `OptionError` for what is no source, and for a state that this source cannot go to.
         """
-        from spaseq.live.evaluation import Alive
 
         def open_session(blob: bytes | None) -> Session:
             return self.open(blob, streams=streams, types=types, valuations=valuations, schema=schema, **reading)

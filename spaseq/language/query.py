@@ -6,7 +6,7 @@ A `Query` never changes; `Matches` are lazy, one pass over the events per use; a
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spaseq.core import protocols
 from spaseq.core.automata import CEA
@@ -24,11 +24,9 @@ from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.runtime.session import Session
 from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
+from spaseq.live.evaluation import Alive
+from spaseq.live.states import Saving, State
 from spaseq.rdf import Followed, StreamOptions, term_of
-
-if TYPE_CHECKING:
-    from spaseq.live.evaluation import Alive
-    from spaseq.live.states import Saving, State
 
 
 def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
@@ -211,7 +209,6 @@ class Query(protocols.Query):
         The others are those of `open`. Matches are given at least once: the page *Live evaluation* has the guarantee.
         Raises `OptionError` for what is no source, and for a state that this source cannot go to.
         """
-        from spaseq.live.evaluation import Alive
 
         def open_session(blob: bytes | None) -> Session:
             return self.open(blob, kb=kb, options=options, keep_events=keep_events, entailment=entailment, **words)

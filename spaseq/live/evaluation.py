@@ -12,19 +12,20 @@ hears `commit` behind a save alone, so it forgets nothing that may be asked for 
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
 
 from spaseq.core.errors import OptionError
 from spaseq.core.events.growing import PAUSE, clock_length
 from spaseq.core.events.options import Duration, length_of
 from spaseq.live.delivery import Delivery
-from spaseq.live.given import batches_of
 from spaseq.live.states import Saving, State, keep, parts_of, read_state, saving, state_bytes
+
+if TYPE_CHECKING:
+    import asyncio  # PERF: 12 ms, and commands, which load the queries' modules, do not wait for anything
 
 M = TypeVar("M")
 _END: Final = object()
@@ -68,6 +69,8 @@ class Alive(Generic[M]):
     ) -> None:
         """`open_session` gives the session, of a snapshot if there is one. `words`: those of its pushes that a
         `Delivery` may have. `once`: the first match is the last. The others: as of `Query.alive`."""
+        from spaseq.live.given import batches_of
+
         blob = read_state(state)
         snapshot: bytes | None = None
         self._position: Any = None
@@ -216,6 +219,8 @@ class Alive(Generic[M]):
 
     async def _next(self) -> Any:
         """The next batch, `_END`, or `_SILENT` if none comes before there is something else to do."""
+        import asyncio
+
         if self._clock is None and self._save is None:
             try:
                 return await anext(self._batches)
@@ -248,6 +253,8 @@ class Alive(Generic[M]):
 
     async def _stop(self) -> None:
         """End the reading, and close the source. An error of a read that this interrupts is raised."""
+        import asyncio
+
         read, self._read = self._read, None
         if read is not None:
             read.cancel()
