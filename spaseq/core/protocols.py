@@ -239,6 +239,11 @@ class Query:
         """An evaluation that events are pushed to; with a snapshot, it goes on where that was taken."""
         raise NotImplementedError
 
+    @property
+    def alive(self) -> Any:
+        """`async for match in alive(source)`: the matches over a source, as they are found (`spaseq.live.Alive`)."""
+        raise NotImplementedError
+
     def explain(self, format: str = "text") -> str:
         """How it is run, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`."""
         raise NotImplementedError

@@ -52,7 +52,10 @@ class LogSource:
 
     async def seek(self, position: Any) -> None:
         """Begin at a byte. `OptionError` if the file does not reach to there."""
-        size = os.stat(self._path).st_size
+        try:
+            size = os.stat(self._path).st_size
+        except OSError as error:
+            raise self._unreadable(error) from None
         if type(position) is not int or not 0 <= position <= size:
             problem = f"{self._path} has {size:,} bytes, and the state covers it up to {position!r}"
             raise OptionError(problem, "it is another file, or lost its end; without a state it is read from its start")
@@ -62,7 +65,7 @@ class LogSource:
         return self._deliveries()
 
     async def _deliveries(self) -> AsyncIterator[Delivery]:
-        with open(self._path, "rb", buffering=0) as file:
+        with self._open() as file:
             watched = Watched(self._path, file)
             self._skip(file, watched)
             rest = b""
@@ -88,6 +91,15 @@ class LogSource:
                     if rest:
                         yield Delivery(self._events(rest, self._position), self._position + len(rest))
                     return
+
+    def _open(self) -> Any:
+        try:
+            return open(self._path, "rb", buffering=0)
+        except OSError as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: OSError) -> OptionError:
+        return OptionError(f"cannot read {self._path}: {error.strerror}", "a log is there before it is read")
 
     def _skip(self, file: BinaryIO | Any, watched: Watched) -> None:
         """Go to the position; the file's start is read, for the checks."""

@@ -18,8 +18,7 @@ class MqttSource:
     """The messages of some topics, each a payload.
 
     MQTT has no positions. The client acknowledges a message as it receives it, so what was received behind the latest
-    saved state is not delivered again. With `session`, a name of its own, the broker keeps the messages of quality 1
-    and 2 that come while there is no connection.
+    saved state is not delivered again.
     """
 
     def __init__(
@@ -29,18 +28,16 @@ class MqttSource:
         host: str = "localhost",
         port: int = 1883,
         qos: int = 1,
-        session: str | None = None,
         decode: Decode = json_lines,
         on_bad: OnBad | None = None,
         attempts: int = 10,
         **options: Any,
     ) -> None:
         """`topics` may have the wildcards of MQTT. `qos`: the quality of service. `attempts`: as of `WebSocketSource`.
-        `options`: those of `aiomqtt.Client`."""
+        `options`: those of `aiomqtt.Client`; with an
+        `identifier` and `clean_session=False`, the broker keeps what comes while there is no connection, if it can."""
         self._topics = [topics] if isinstance(topics, str) else list(topics)
         self._qos = qos
-        if session is not None:
-            options = {"identifier": session, "clean_session": False, **options}
         self._options = {"hostname": host, "port": port, **options}
         self._decode = decode
         self._on_bad = on_bad
@@ -68,7 +65,6 @@ class MqttSource:
                         payload = message.payload if isinstance(message.payload, bytes) else str(message.payload)
                         yield events_of(payload, self._decode, self._on_bad, place)
             except MqttError as error:
-                self._client = None
                 await self._attempts.wait(error)
             finally:
                 self._client = None

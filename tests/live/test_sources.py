@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -64,6 +66,18 @@ def test_graphs_that_cannot_be_read(decode: Callable[[bytes], list[Any]], payloa
 def test_a_format_that_is_none() -> None:
     with pytest.raises(spaseq.OptionError, match="is none of RDF"):
         graphs("urn:s", format="xml")
+
+
+@pytest.mark.parametrize(
+    ("extra", "package"),
+    [("kafka", "aiokafka"), ("mqtt", "aiomqtt"), ("redis", "redis.asyncio"), ("sse", "httpx"),
+     ("websocket", "websockets.asyncio.client")],
+)  # fmt: skip
+def test_a_client_that_is_not_installed(extra: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, f"spaseq.live.{extra}", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install 'spaseq\[{extra}\]'"):
+        importlib.import_module(f"spaseq.live.{extra}")
 
 
 # -- WebSocket
@@ -156,6 +170,31 @@ def test_mqtt_source_and_sink() -> None:
             await sink.aclose()
 
     asyncio.run(main())
+
+
+def test_a_broker_that_ends_and_comes_again() -> None:
+    pytest.importorskip("aiomqtt", reason="aiomqtt, the client of MQTT, is not installed")
+    from spaseq.live.mqtt import MqttSink, MqttSource
+
+    port = free_port()
+
+    async def main() -> None:
+        source = MqttSource("again", port=port, host="127.0.0.1")
+        task = asyncio.create_task(_rows(ceql.compile(PAIRS).alive(source), 2))
+        for half in (EVENTS[:2], EVENTS[2:4]):
+            async with mqtt_broker(port):
+                sink = MqttSink("again", port=port, host="127.0.0.1")
+                while not source.idle:
+                    await asyncio.sleep(0.02)
+                for event in half:
+                    await sink.send(event)
+                await sink.aclose()
+                await asyncio.sleep(0.2)
+            while source.idle and not task.done():
+                await asyncio.sleep(0.02)
+        assert await task == [0, 2]
+
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 def test_mqtt_messages_that_are_graphs() -> None:

@@ -259,6 +259,12 @@ def test_a_log_that_is_cut_while_it_is_read(tmp_path: Path) -> None:
         asyncio.run(main())
 
 
+def test_a_log_that_is_not_there(tmp_path: Path) -> None:
+    query = ceql.compile(TUPLES)
+    with pytest.raises(ceql.OptionError, match=r"cannot read .*log.jsonl: No such file"):
+        asyncio.run(_names_of(query.alive(LogSource(tmp_path / "log.jsonl"))))
+
+
 def test_lines_that_cannot_be_read(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text('{"type": "A"}\nno\n[1]\n{"type": "B"}\n')

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import ceql
 import spaseq
 from spaseq.core import protocols
+from spaseq.live import Delivery, FileSink, LogSource, Sink, match_id
 
 
 def first(query: protocols.Query, state: bytes | None = None) -> Sequence[protocols.Match]:
@@ -42,6 +43,19 @@ def tuples(text: str) -> int:
     print(len(kept), shown(kept[0]), kept[:2].head(1), matches.head(3)[0].row, ceql.match([{"type": "A"}], query))
     print(first(query), query.alerts(at_least=2, timeframe="1m").count([{"type": "A"}]), ceql.__version__)
     return matches.count()
+
+
+async def alive() -> int:
+    """Live evaluation."""
+    query, network = ceql.compile("SELECT * WHERE A"), ceql.Network({"first": "SELECT * WHERE A"})
+    graphs = spaseq.compile("ASK FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?y ?z } }")
+    places = [match.end async for match in query.alive(LogSource("log.jsonl"), state="state", save="state", every="1s")]
+    async with graphs.alive([], clock="2s") as waiting:
+        places += [shown(match)[0] async for match in waiting]
+    sink: Sink = FileSink("alerts.jsonl")
+    async for name, match in network.alive([Delivery({"type": "A"}, 1)]):
+        await sink.send({"name": name}, id=match_id(network, (name, match)))
+    return len(places)
 
 
 def built() -> ceql.PatternQuery:
