@@ -20,6 +20,8 @@ SHARE = {
     "spaseq": 20,
     "spaseq after": 20,
     "groups": 20,
+    "unordered": 20,
+    "lasting": 20,
     "long ceql": 12,
     "long spaseq": 8,
     "rounds": 12,

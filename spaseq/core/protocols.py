@@ -8,6 +8,7 @@ these meanings, and some more. Code that takes either language is written agains
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
 
@@ -146,8 +147,8 @@ class Session(Protocol):
         """The matches that these events complete. Raises an error for an object that is no event; then none is
         taken."""
 
-    def advance(self, now: int) -> Sequence[Match]:
-        """The matches that complete because no event before `now` (ns) will come any more."""
+    def advance(self, now: int | datetime) -> Sequence[Match]:
+        """The matches that complete because no event before `now` (a datetime, or ns) will come any more."""
 
     def close(self) -> Sequence[Match]:
         """The matches that the end of the stream completes; closing again gives none."""

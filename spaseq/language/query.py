@@ -98,7 +98,7 @@ class Query(protocols.Query):
         keep_events: bool = True,
         entailment: str | None = None,
         reference: bool = False,
-        **words: str | None,
+        **words: Any,
     ) -> Matches:
         """The matches over files.
 
@@ -107,7 +107,8 @@ class Query(protocols.Query):
                 `StreamSource`.
             kb: background knowledge, by the IRI that GRAPH names: files, a graph or a table (`knowledge_of`).
             options: how to read the streams; or, instead, the words of the command line: event_by=, time=,
-                time_from=, time_unit=, interval=, ties=, lateness=, late=.
+                time_from=, time_unit=, interval=, ties=, lateness=, late=, on_late=. The last is a function; it
+                is called with each event that is dropped because it is late, as a `LateEvent`.
             keep_events: True if matches show their events (the window's events are then held).
             entailment: `rdfs` or `owl-rl`; see `with_entailment`.
             reference: True if rdflib evaluates all graph patterns, for comparison: the same answers, slowly.
@@ -134,7 +135,7 @@ class Query(protocols.Query):
         entailment: str | None = None,
         reference: bool = False,
         clock: Duration | None = None,
-        **words: str | None,
+        **words: Any,
     ) -> FollowedMatches:
         """The matches over streams that go on: files that grow, folders that get files, standard input.
 
@@ -164,7 +165,7 @@ class Query(protocols.Query):
         keep_events: bool = True,
         entailment: str | None = None,
         reference: bool = False,
-        **words: str | None,
+        **words: Any,
     ) -> Session:
         """An incremental evaluation; `state` is a snapshot to go on from: of this query, these options and this
         entailment, else an `OptionError` names the difference. It holds plain data and runs no code."""

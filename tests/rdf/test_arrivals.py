@@ -153,7 +153,7 @@ def test_every_syntax(form: str) -> None:
         text = "".join(f'<a:s{n}> {AT} "{n}" .\n<a:s{n}> <a:p> _:b .\n' for n in range(9))
     rng = random.Random(form)
     for seed in range(40):
-        words = {"event_by": "subject"} if form == "nt" else {}
+        words: dict[str, Any] = {"event_by": "subject"} if form == "nt" else {}
         found, problem, _ = agree(
             text,
             [rng.randrange(1000) for _ in range(rng.randrange(20))],

@@ -53,8 +53,10 @@ def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
 
 
 def open_files(read: Input, wanted: frozenset[str] | None) -> Opened:
-    """The streams of files, for the predicates `wanted` (None: for all)."""
+    """The streams of files, for the predicates `wanted` (None: for all); late events that are asked for have all."""
     from spaseq.rdf.columns.reader import may_read_ahead, read_batches  # loads the kernels
+
+    wanted = wanted if read.settled.on_late is None else None
 
     parts = []
     for part in (part for source in read.sources for part in merged_files(source, read.settled)):
@@ -64,7 +66,7 @@ def open_files(read: Input, wanted: frozenset[str] | None) -> Opened:
     return Opened(parts, read.settled.apart, Counters(), read)
 
 
-def stream_options(options: StreamOptions | None, words: MappingABC[str, str | None]) -> StreamOptions:
+def stream_options(options: StreamOptions | None, words: MappingABC[str, Any]) -> StreamOptions:
     """The options for reading streams, from `options` or from words of the command line. Raises `OptionError`."""
     given = {key: value for key, value in words.items() if value is not None}
     if options is not None and given:
