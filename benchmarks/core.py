@@ -123,7 +123,7 @@ Loaded = dict[str, tuple[list[EventBatch], Callable[..., str]]]
 """The events of each stream in columns, and the function of its queries."""
 
 
-def held(text: str, batches: list[EventBatch]) -> Callable[[], int]:
+def mean_bytes(text: str, batches: list[EventBatch]) -> Callable[[], int]:
     """The mean of the bytes that an evaluation holds after each `PART` events, without the preloaded stream."""
     query = ceql.compile(text)
 
@@ -165,10 +165,10 @@ def _figure_7(sources: Loaded) -> Iterator[Point]:
         count = sum(map(len, batches))
         for n in LENGTHS:
             text = query(n) + _CONSUMED
-            yield Point(name, "with output", str(n), count, enumerating(text, batches), held(text, batches))
+            yield Point(name, "with output", str(n), count, enumerating(text, batches), mean_bytes(text, batches))
         for n in LENGTHS:
             text = query(n, impossible=True) + _CONSUMED
-            yield Point(name, "without output", str(n), count, counting(text, batches), held(text, batches))
+            yield Point(name, "without output", str(n), count, counting(text, batches), mean_bytes(text, batches))
 
 
 def _windows(sources: Loaded, strategies: dict[str, str]) -> Iterator[Point]:
