@@ -213,7 +213,7 @@ class Document(io.RawIOBase):
         self._by_graph = by_graph
         self._by_line = by_line
         self._has_more = has_more
-        self._graphs = EmptyGraphs() if by_graph and form.named else None
+        self._graphs = EmptyGraphs() if by_graph and form.code == pyoxigraph.RdfFormat.TRIG else None
         xml = form.code == pyoxigraph.RdfFormat.RDF_XML
         bounded = bounded_entities(chunks, source, self._fed) if xml else iter(chunks)
         self._blocks = _whole_lines(bounded, source) if by_line else bounded

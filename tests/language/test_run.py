@@ -229,7 +229,7 @@ def test_streams_must_be_those_of_the_query(streams: dict[str, str], message: st
 def test_wrong_options_are_named() -> None:
     compiled = spaseq.compile(query("A", AB))
     with pytest.raises(OptionError, match="no option tiems"):
-        compiled.open(tiems="arrival")
+        compiled.open(tiems="arrival")  # type: ignore[call-arg]
     with pytest.raises(OptionError, match="not both"):
         compiled.open(options=StreamOptions(), ties="arrival")
     with pytest.raises(OptionError, match="time_unit"):

@@ -122,7 +122,7 @@ class CompiledQuery(compiled.CompiledQuery):
                 settings=self.settings, valuations=goal is not None, shown=goal,
             )  # fmt: skip
 
-    def reading(self, options: StreamOptions | None, words: MappingABC[str, str | None] | None = None) -> StreamOptions:
+    def reading(self, options: StreamOptions | None, words: MappingABC[str, Any] | None = None) -> StreamOptions:
         """The options for reading streams, as given to `run`; the predicate of times may have a prefix of the query."""
         chosen = stream_options(options, words or {})
         label, colon, local = (chosen.time or "").partition(":")

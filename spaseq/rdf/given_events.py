@@ -1,0 +1,337 @@
+"""Events of the graphs that a program gives: pushed to a session, or given to `run` in place of files.
+
+One graph is one event. Blank nodes belong to one event alone, as those of files do: the labels of two graphs have
+nothing to do with each other.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, groupby
+from typing import Any, Final, SupportsIndex, TypeAlias
+
+import numpy as np
+import pyoxigraph
+from rdflib import BNode, Literal, URIRef
+
+from spaseq.core.errors import EventError, OptionError, SpaseqError
+from spaseq.core.events.ahead import Ahead
+from spaseq.core.events.reorder import SingleReorderer
+from spaseq.core.events.time import is_date, nanoseconds_of, parse_time
+from spaseq.core.events.timestamps import counted_hint
+from spaseq.core.measure import shorten
+from spaseq.core.watch import check
+from spaseq.rdf.columns.model import BatchLimits, GraphBatch
+from spaseq.rdf.given import graph_names, is_dataset, is_graph, statements_of
+from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
+from spaseq.rdf.streams import GivenSource
+from spaseq.rdf.terms import Term, Triple, plain_literal
+from spaseq.rdf.texts import read_text
+
+Time: TypeAlias = SupportsIndex | datetime.date | str | pyoxigraph.Literal | np.datetime64
+"""A time as a program gives it: ns, a datetime (a date, too), a text or a literal, as of `given_time`."""
+
+_SOURCE: Final = "<events>"
+_END: Final = object()
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_PLACE: Final = "the graph"
+_KINDS: Final = (
+    "an event is a graph of rdflib or pyoxigraph, a list of triples, or a text of RDF; or, with its time, a pair "
+    "(time, graph) or a spaseq.GraphEvent"
+)
+_LIMITS: Final = BatchLimits()
+
+
+def given_time(time: Any, unit: str = "s") -> int:
+    """Nanoseconds since the epoch: of an integer, itself; of a datetime, in UTC if it has no zone; of a text or a
+    literal what `parse_time` reads, numbers in `unit`. Raises `OptionError` for anything else.
+
+    >>> given_time(datetime.datetime(1970, 1, 1, 0, 0, 1)), given_time("1970-01-01T00:00:01Z"), given_time("1.5")
+    (1000000000, 1000000000, 1500000000)
+    """
+    if isinstance(time, datetime.date):
+        return _date_nanoseconds(time)
+    if isinstance(time, np.datetime64):
+        return nanoseconds_of(time.astype("datetime64[ns]").astype(np.int64))
+    text = time.value if isinstance(time, pyoxigraph.Literal) else time
+    if isinstance(text, str) and not isinstance(text, URIRef | BNode):
+        try:
+            return parse_time(str(text), unit)
+        except EventError as error:
+            raise OptionError(f"time: {error.problem}", error.hint) from None
+    if isinstance(time, (Mapping, pyoxigraph.NamedNode, URIRef, BNode)) or is_graph(time):
+        raise OptionError(f"a {type(time).__name__} is no time", f"{_TIMES}; a pair is (time, graph)")
+    try:
+        return nanoseconds_of(time)
+    except OptionError as error:
+        raise OptionError(error.problem, _TIMES) from None
+
+
+_TIMES: Final = "a time is an int (nanoseconds), a datetime, or a text or literal such as 2026-06-15T08:00:00Z"
+
+
+def _date_nanoseconds(time: datetime.date) -> int:
+    if not isinstance(time, datetime.datetime):
+        time = datetime.datetime.combine(time, datetime.time())
+    if time != time:
+        raise OptionError("the time is NaT, which is none", _TIMES)
+    zone = time.utcoffset()
+    span = time.replace(tzinfo=None) - _EPOCH - (datetime.timedelta() if zone is None else zone)
+    whole = (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
+    return whole * 1_000 + getattr(time, "nanosecond", 0)  # pandas has ns in times
+
+
+class GivenEvents:
+    """Makes the events of one stream. `before`: the number of events before; labels of blank nodes are made of it.
+
+    `options`: of times that graphs state, and `format` of texts (None: guessed). `ignored`: statements of default
+    graphs that belong to no event.
+    """
+
+    def __init__(self, stream: str, options: StreamOptions, *, before: int = 0, format: Any = None) -> None:
+        self.stream = stream
+        self.ignored = 0
+        self._options = options
+        self._format = options.format if format is None else format
+        self._time = GENERATED_AT if options.time in (None, ARRIVAL) else str(options.time)
+        self._scope = f"p{zlib.crc32(stream.encode()):08x}n"
+        self._number = before
+
+    def events(self, given: Any, time: Any = None) -> Iterator[GraphEvent]:
+        """The events of `given`: one graph, or several, each alone or with its time.
+
+        * A graph or a list of triples is one event, at `time`, else at the time that it states.
+        * A dataset is an event for each of its named graphs, in order of their times: those that it states, in the
+          graph or about it in the default graph. With `time`, all its triples are one event. A text is a dataset.
+        * Several graphs: any iterable of graphs, of pairs (time, graph or list or text), and of `GraphEvent`s.
+
+        Raises `OptionError` for anything else, and `EventError` for a graph without a time, or with two.
+        """
+        if isinstance(given, GraphEvent):
+            self._expect_none(time)
+            yield self._take(given)
+        elif is_graph(given) or isinstance(given, str | bytes | bytearray):
+            yield from self._of_graph(given, time)
+        elif _holds_none(given):
+            raise _no_event(given)
+        else:
+            yield from self._of_many(given, time)
+
+    def _of_many(self, given: Iterable[Any], time: Any) -> Iterator[GraphEvent]:
+        items = iter(given)
+        first = next(items, _END)
+        if first is _END:
+            if time is not None:
+                yield self._event((), time)
+            return
+        items = chain((first,), items)
+        if _is_statement(first):
+            yield from self._of_graph(items, time)
+            return
+        self._expect_none(time)
+        for item in items:
+            if isinstance(item, GraphEvent):
+                yield self._take(item)
+            elif isinstance(item, tuple | list) and len(item) == 2:
+                yield from self._of_pair(*item)
+            elif is_graph(item):
+                yield from self._of_graph(item, None)
+            else:
+                raise _no_event(item, f"event {self._number + 1}")
+
+    def _of_pair(self, time: Any, graph: Any) -> Iterator[GraphEvent]:
+        place = f"event {self._number + 1}"
+        if time is None:
+            raise OptionError(f"{place}: the time is None", _TIMES)
+        if not is_graph(graph) and not isinstance(graph, str | bytes | bytearray) and _holds_none(graph):
+            raise _no_event(graph, place)
+        yield from self._of_graph(graph, time)
+
+    def _expect_none(self, time: Any) -> None:
+        if time is not None:
+            hint = "a GraphEvent has a time; give others as pairs: [(time, graph), …]"
+            raise OptionError("time= is the time of one graph, and these are events by themselves", hint)
+
+    def _take(self, event: GraphEvent) -> GraphEvent:
+        if event.stream != self.stream:
+            problem = f"an event of the stream <{event.stream}> is given for the stream <{self.stream}>"
+            raise EventError(problem, source=event.source, record=event.record or None)
+        self._number += 1
+        return event
+
+    def _of_graph(self, given: Any, time: Any) -> Iterator[GraphEvent]:
+        """The event of a graph, or those of a dataset."""
+        text = isinstance(given, str | bytes | bytearray)
+        found = read_text(given, self._format) if text else statements_of(given, _PLACE)
+        graphs: dict[Term | None, dict[Triple, None]] = {}
+        for triple, name in found:
+            triples = graphs.setdefault(name, {})
+            if triple is not None:
+                s, p, o = triple
+                triples[s, p, plain_literal(o)] = None
+        if time is not None:
+            name = next(iter(graphs)) if len(graphs) == 1 else None
+            yield self._event(dict.fromkeys(chain.from_iterable(graphs.values())), time, name)
+        elif not graphs.keys() - {None} and not (is_dataset(given) and not graphs):
+            yield self._timed(graphs.get(None, {}), None, {})
+        else:
+            yield from self._of_named(graphs, given)
+
+    def _of_named(self, graphs: dict[Term | None, dict[Triple, None]], given: Any) -> Iterator[GraphEvent]:
+        stated: dict[Term, dict[Literal, None]] = {}
+        for s, p, o in graphs.pop(None, {}):
+            if str(p) == self._time and isinstance(o, Literal):
+                stated.setdefault(s, {})[o] = None
+            else:
+                self.ignored += 1
+        if is_dataset(given):
+            for name in graph_names(given):  # a graph without triples is an event if it is given a time
+                if name in stated:
+                    graphs.setdefault(name, {})
+            graphs = dict(sorted(graphs.items(), key=lambda graph: str(graph[0])))  # a dataset has no order
+        self.ignored += sum(len(times) for name, times in stated.items() if name not in graphs)
+        made = [self._timed(triples, name, stated) for name, triples in graphs.items()]
+        yield from made if self._options.time == ARRIVAL else sorted(made, key=lambda event: event.time)
+
+    def _timed(
+        self, triples: Mapping[Triple, None], name: Term | None, stated: Mapping[Term, Mapping[Literal, None]]
+    ) -> GraphEvent:
+        """The event of a graph at its time: stated in it, else about it, or counted."""
+        options = self._options
+        if options.time == ARRIVAL:
+            return self._event(triples, self._number * options.step, name)
+        from spaseq.rdf.columns.wrong_events import Draft, read_time, time_inside  # loads kernels
+
+        record = self._number + 1
+        told = options if options.time is not None else replace(options, time=GENERATED_AT)
+        time = time_inside(Draft(name, record, list(triples), record), told, _SOURCE)
+        if time is None and name is not None:
+            times = {read_time(value, told, _SOURCE, record) for value in stated.get(name, ())}
+            if len(times) > 1:
+                hint = "a graph has one time; a later graph needs a name of its own"
+                raise EventError(f"graph {name} has {len(times)} times", source=_SOURCE, record=record, hint=hint)
+            time = next(iter(times), None)
+        if time is None:
+            raise self._no_time(triples, name, record)
+        return self._event(triples, time, name)
+
+    def _no_time(self, triples: Iterable[Triple], name: Term | None, record: int) -> EventError:
+        what = f"event {record}" if name is None else f"graph {name}"
+        where = "in it" if name is None else "in it, nor about it in the default graph"
+        dated = dict.fromkeys(str(p) for _, p, value in triples if isinstance(value, Literal) and is_date(str(value)))
+        hint = counted_hint("time", dated, what="predicate", placeholder="PREDICATE")
+        return EventError(
+            f"{what} has no time: there is no <{self._time}> {where}", source=_SOURCE, attribute=self._time,
+            hint=f"push(graph, time=…) gives it one, or a pair (time, graph); when opened or run, {hint}",
+        )  # fmt: skip
+
+    def _event(self, triples: Iterable[Triple], time: Any, name: Term | None = None) -> GraphEvent:
+        nodes: dict[Term, Term] = {}
+        number = self._number
+
+        def own(term: Term) -> Term:
+            if term.__class__ is not BNode:
+                return term
+            found = nodes.get(term)
+            if found is None:
+                found = nodes[term] = BNode(f"{self._scope}{number}b{len(nodes)}")
+            return found
+
+        made = tuple((own(s), p, own(o)) for s, p, o in triples)
+        event = GraphEvent(
+            self.stream, given_time(time, self._options.unit), made, None if name is None else own(name), _SOURCE,
+            number + 1,
+        )  # fmt: skip
+        self._number += 1
+        return event
+
+
+def _is_statement(item: Any) -> bool:
+    """True for a triple or a quad, right or wrong."""
+    kinds = (pyoxigraph.Triple, pyoxigraph.Quad)
+    return isinstance(item, kinds) or (isinstance(item, tuple | list) and len(item) in (3, 4))
+
+
+def _holds_none(given: Any) -> bool:
+    """True for an object that holds no graphs, nor triples."""
+    others = (str, bytes, bytearray, os.PathLike, Mapping, GraphBatch, URIRef, pyoxigraph.Triple, pyoxigraph.Quad)
+    return isinstance(given, others) or not isinstance(given, Iterable) or hasattr(given, "column_names")
+
+
+def _no_event(given: Any, place: str = "") -> OptionError:
+    """The error for an object that is no event, nor holds any."""
+    at = f"{place}: " if place else ""
+    if isinstance(given, os.PathLike):
+        hint = "query.run(streams={name: path}) reads a file"
+        return OptionError(f"{at}this is a path, which holds no graph: {shorten(str(given), 60)!r}", hint)
+    if isinstance(given, str | bytes | bytearray):
+        hint = "push(text) takes one text; a list has pairs: (time, text)"
+        return OptionError(f"{at}a text among several graphs has no time: {shorten(repr(given), 60)}", hint)
+    if isinstance(given, Mapping):
+        return OptionError(
+            f"{at}a {type(given).__name__} holds no triples", f"{_KINDS}; json.dumps makes JSON-LD a text"
+        )
+    return OptionError(f"{at}an object of the type {type(given).__name__} is no graph event, nor holds any", _KINDS)
+
+
+def is_whole(given: Any) -> bool:
+    """True for an object that is a graph, or holds none: it is no iterable of triples, graphs or events."""
+    return is_graph(given) or isinstance(given, list | tuple | GraphEvent) or _holds_none(given)
+
+
+def check_given(given: Any, place: str) -> None:
+    """Raises `OptionError`, which calls it `place`, for an object that holds no events, as far as its type and the
+    first item of a list tell."""
+    if isinstance(given, str | bytes | bytearray) or (_holds_none(given) and not isinstance(given, GraphEvent)):
+        raise _no_event(given, place)
+    if isinstance(given, list | tuple) and given:
+        first = given[0]
+        pair = isinstance(first, tuple | list) and len(first) == 2
+        if not (pair or _is_statement(first) or is_graph(first) or isinstance(first, GraphEvent)):
+            raise _no_event(first, place)
+
+
+def given_batches(
+    source: GivenSource, options: StreamOptions, counters: Counters, *, ahead: Ahead | None = None
+) -> Iterator[GraphBatch]:
+    """The batches of a stream in memory, in order of time; errors come behind the events before them."""
+    made = GivenEvents(source.iri, options)
+    order = SingleReorderer[GraphEvent](options, lambda event: (f"stream {source.iri}", (event.source, event.record)))
+    ready: list[GraphEvent] = []
+    held = 0
+    failure: SpaseqError | None = None
+    events = made.events(source.begin())
+    while failure is None:
+        try:
+            event = next(events, None)
+            if event is None:
+                break
+            taken = order.push(event.time, event)
+        except SpaseqError as error:
+            failure = error
+            break
+        counters.events += 1
+        counters.triples += len(event.triples)
+        counters.late += order.take_dropped()
+        counters.ignored, made.ignored = counters.ignored + made.ignored, 0
+        ready += taken
+        held += sum(len(event.triples) + 1 for event in taken)
+        if held >= _LIMITS.triples:
+            check()
+            yield from _batches(ready)
+            ready, held = [], 0
+    if failure is None:
+        ready += order.due(last=True)
+    yield from _batches(ready)
+    if failure is not None:
+        raise failure
+
+
+def _batches(events: Sequence[GraphEvent]) -> Iterator[GraphBatch]:
+    for _, group in groupby(events, key=lambda event: event.source):
+        yield GraphBatch.of(list(group))
