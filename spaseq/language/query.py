@@ -120,9 +120,8 @@ class Query(protocols.Query):
         terms = {str(name): term_of(term, f"the binding of ?{name}") for name, term in bound.items()}
         place = bindings.times + bindings.positions if isinstance(bindings, Match) else ()
         triples = template.graph(terms, hash_of_terms(terms, place) if number is None else number)
-        prefixes = {
-            prefix.label: prefix.iri for prefix in self.compiled.checked.tree.prologue if prefix.label is not None
-        }
+        prologue = self.compiled.checked.tree.prologue
+        prefixes = {prefix.label: prefix.iri for prefix in prologue if prefix.label is not None}
         return graph_as(as_, triples, prefixes)
 
     def run(

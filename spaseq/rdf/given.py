@@ -78,7 +78,7 @@ def to_pyoxigraph(term: Term) -> Any:
             return pyoxigraph.Literal(str(term))
         return pyoxigraph.Literal(str(term), datatype=pyoxigraph.NamedNode(str(term.datatype)))
     except ValueError as error:
-        raise OptionError(f"pyoxigraph has no term for {shorten(term.n3(), 60)}: {error}", _ONLY_RDFLIB) from None
+        raise OptionError(f"pyoxigraph has no term for {shorten(term_key(term), 60)}: {error}", _ONLY_RDFLIB) from None
 
 
 _ONLY_RDFLIB: Final = 'as_="rdflib" gives a graph of rdflib'

@@ -26,7 +26,7 @@ from spaseq.core.events.timestamps import counted_hint
 from spaseq.core.measure import shorten
 from spaseq.core.watch import check
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
-from spaseq.rdf.given import graph_names, is_dataset, is_graph, statements_of
+from spaseq.rdf.given import FOREIGN, graph_names, is_dataset, is_graph, statements_of
 from spaseq.rdf.model import Counters, GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
 from spaseq.rdf.streams import GivenSource
@@ -57,6 +57,8 @@ def given_time(time: Any, unit: str = "s") -> int:
     if isinstance(time, datetime.date):
         return _date_nanoseconds(time)
     if isinstance(time, np.datetime64):
+        if np.isnat(time):
+            raise OptionError("the time is NaT, which is none", _TIMES)
         return nanoseconds_of(time.astype("datetime64[ns]").astype(np.int64))
     text = time.value if isinstance(time, pyoxigraph.Literal) else time
     if isinstance(text, str) and not isinstance(text, URIRef | BNode):
@@ -133,11 +135,13 @@ class GivenEvents:
         if _is_statement(first):
             yield from self._of_graph(items, time)
             return
+        if not (isinstance(first, GraphEvent) or is_graph(first) or _is_pair(first)):
+            raise _no_event(first, f"event {self._number + 1}")
         self._expect_none(time)
         for item in items:
             if isinstance(item, GraphEvent):
                 yield self._take(item)
-            elif isinstance(item, tuple | list) and len(item) == 2:
+            elif _is_pair(item):
                 yield from self._of_pair(*item)
             elif is_graph(item):
                 yield from self._of_graph(item, None)
@@ -146,11 +150,13 @@ class GivenEvents:
 
     def _of_pair(self, time: Any, graph: Any) -> Iterator[GraphEvent]:
         place = f"event {self._number + 1}"
-        if time is None:
-            raise OptionError(f"{place}: the time is None", _TIMES)
+        try:
+            at = given_time(time, self._options.unit)
+        except OptionError as error:
+            raise OptionError(f"{place}: {error.problem}", error.hint) from None
         if not is_graph(graph) and not isinstance(graph, str | bytes | bytearray) and _holds_none(graph):
             raise _no_event(graph, place)
-        yield from self._of_graph(graph, time)
+        yield from self._of_graph(graph, at)
 
     def _expect_none(self, time: Any) -> None:
         if time is not None:
@@ -257,21 +263,26 @@ def _is_statement(item: Any) -> bool:
     return isinstance(item, kinds) or (isinstance(item, tuple | list) and len(item) in (3, 4))
 
 
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple | list) and len(item) == 2
+
+
 def _holds_none(given: Any) -> bool:
     """True for an object that holds no graphs, nor triples."""
-    others = (str, bytes, bytearray, os.PathLike, Mapping, GraphBatch, URIRef, pyoxigraph.Triple, pyoxigraph.Quad)
+    others = (str, bytes, bytearray, os.PathLike, Mapping, GraphBatch, pyoxigraph.Triple, pyoxigraph.Quad, *FOREIGN)
     return isinstance(given, others) or not isinstance(given, Iterable) or hasattr(given, "column_names")
 
 
 def _no_event(given: Any, place: str = "") -> OptionError:
     """The error for an object that is no event, nor holds any."""
     at = f"{place}: " if place else ""
-    if isinstance(given, os.PathLike):
-        hint = "query.run(streams={name: path}) reads a file"
-        return OptionError(f"{at}this is a path, which holds no graph: {shorten(str(given), 60)!r}", hint)
-    if isinstance(given, str | bytes | bytearray):
-        hint = "push(text) takes one text; a list has pairs: (time, text)"
-        return OptionError(f"{at}a text among several graphs has no time: {shorten(repr(given), 60)}", hint)
+    if isinstance(given, (URIRef, BNode, Literal, *FOREIGN)):
+        return OptionError(
+            f"{at}a term of RDF is no graph", "a graph of one triple is a list: [(subject, predicate, object)]"
+        )
+    if isinstance(given, os.PathLike | str | bytes | bytearray):
+        problem = f"{at}a text or a path is no graph among others: {shorten(str(given), 60)!r}"
+        return OptionError(problem, "a list has pairs: (time, text); query.run(streams={name: path}) reads a file")
     if isinstance(given, Mapping):
         return OptionError(
             f"{at}a {type(given).__name__} holds no triples", f"{_KINDS}; json.dumps makes JSON-LD a text"
@@ -291,8 +302,7 @@ def check_given(given: Any, place: str) -> None:
         raise _no_event(given, place)
     if isinstance(given, list | tuple) and given:
         first = given[0]
-        pair = isinstance(first, tuple | list) and len(first) == 2
-        if not (pair or _is_statement(first) or is_graph(first) or isinstance(first, GraphEvent)):
+        if not (_is_pair(first) or _is_statement(first) or is_graph(first) or isinstance(first, GraphEvent)):
             raise _no_event(first, place)
 
 

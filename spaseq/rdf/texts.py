@@ -11,6 +11,7 @@ from typing import Any, Final
 import pyoxigraph
 
 from spaseq.core.errors import EventError, OptionError
+from spaseq.core.measure import shorten
 from spaseq.rdf.files import Format, format_of
 from spaseq.rdf.statements import Document, parse_statements, statement_of, unmark
 from spaseq.rdf.terms import Term, Terms, Triple
@@ -40,7 +41,8 @@ def read_text(text: str | bytes, format: Any = None) -> Iterator[tuple[Triple | 
         shown = data.decode(errors="replace").strip()
         if _NAME.fullmatch(shown) and not shown.startswith("@"):
             raise OptionError(
-                f"{shown[:60]!r} is no RDF: is it the name of a file?", "query.run(streams={name: path}) reads a file"
+                f"a text or a path, which is no RDF: {shorten(shown, 60)!r}",
+                "query.run(streams={name: path}) reads a file",
             ) from None
         if format is None and form.code == pyoxigraph.RdfFormat.TRIG and not error.hint:
             raise EventError(error.problem, source=error.source, record=error.record, hint=_GUESSED) from None
