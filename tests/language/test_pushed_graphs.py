@@ -379,7 +379,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no RDF": (lambda: QUERY.open().push("once upon a time", time=1), "<text>:1: not TriG.*\n"),
     "JSON that is none": (lambda: QUERY.open().push('{"a": ', time=1), "not TriG"),
     "a context elsewhere": (
-        lambda: QUERY.open().push('{"@context": "http://x.org/c", "@id": "urn:x"}', time=1), "context stands elsewhere\n"),
+        lambda: QUERY.open().push('{"@context": "http://x.org/c", "@id": "urn:x"}', time=1), "context stands else"),
     "a cut document": (lambda: QUERY.open().push("<urn:x> <urn:p> ", time=1), "cut off"),
     "a line": (lambda: QUERY.open().push("<urn:x> <urn:p> 5 .\n<urn:x> <urn:p> .", time=1), "<text>:2: "),
     "an unknown format": (lambda: QUERY.open().push("", time=1, format="docx"), "format docx: not known\n.*ttl"),
@@ -406,7 +406,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a stream of a batch": (
         lambda: QUERY.open().push(GraphBatch.of([spaseq.GraphEvent("urn:s", 1, GRAPH)]), stream="S"), "GraphBatch has"),
     "texts": (lambda: QUERY.open().push(["<urn:x> <urn:p> 5 ."]), "pairs"),
-    "a pair the other way": (lambda: QUERY.open().push([(GRAPH, 1)]), r"event 1: a Graph is no time\n.*\(time, graph\)"),
+    "a pair the other way": (
+        lambda: QUERY.open().push([(GRAPH, 1)]), r"event 1: a Graph is no time\n.*\(time, graph\)"),
     "a pair of nothing": (lambda: QUERY.open().push([(1, None)]), "event 1: .*NoneType"),
     "lists of lists": (lambda: QUERY.open().push([[FIRST[0], FIRST[1], FIRST[0]]], time=1), "triple 1, subject"),
     "another kind among events": (

@@ -123,4 +123,4 @@ def _in_memory(value: Any) -> bool:
     """True for a value that gives no paths, and may give graphs."""
     if isinstance(value, str | bytes | os.PathLike | StreamSource | MappingABC) or not isinstance(value, Iterable):
         return False
-    return not isinstance(value, list | tuple) or (bool(value) and not isinstance(value[0], str | os.PathLike))
+    return not isinstance(value, list | tuple) or (bool(value) and not isinstance(value[0], str | bytes | os.PathLike))
