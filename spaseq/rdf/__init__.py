@@ -18,8 +18,7 @@ Modules:
 
 * `terms`: RDF terms: from the parser's to rdflib's, each distinct one built once.
 * `given`: Terms and graphs as a program gives them: of rdflib or of pyoxigraph. Anything else is refused by name.
-* `texts`: RDF as a text that a program has, a message say: its syntax, and its statements.
-* `given_events`: Events of the graphs that a program gives: pushed to a session, or given to `run` in place of files.
+* `memory/`: RDF that a program has in memory: its graphs become events, one graph one event.
 * `model`: The public classes: graph events, instants, counters.
 * `options`: Options for reading streams: the bounds of events, the source of their times, the lateness.
 * `empty_graphs`: Empty graphs of TriG, `:g { }`, which the parser leaves out: each gets a statement for none.
@@ -65,10 +64,10 @@ from spaseq.rdf.given import (
     named_graphs,
     term_of,
 )
-from spaseq.rdf.given_events import GivenEvents, Time, check_given, given_batches, given_time, is_whole
 from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
 from spaseq.rdf.hints import guessed_events, guessed_unit, no_times, sampled_predicates, untimed_events
 from spaseq.rdf.knowledge import is_table, table_knowledge
+from spaseq.rdf.memory import GivenEvents, Time, check_given, given_batches, given_time, is_whole
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions, StreamWords
 from spaseq.rdf.statements import Statement, parse_statements, read_statements

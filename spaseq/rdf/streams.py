@@ -24,7 +24,7 @@ class StreamSource:
 
 @dataclass(frozen=True, slots=True)
 class GivenSource(StreamSource):
-    """A named stream of events in memory: `given`, as of `spaseq.rdf.given_events`. It has no files.
+    """A named stream of events in memory: `given`, as of `spaseq.rdf.memory`. It has no files.
 
     Graphs of an iterator can be read only once: `begin` raises `OptionError` the second time.
     """

@@ -67,11 +67,12 @@ def test_each_kind_of_graph_is_pushed_and_run(kind: str, tmp_path: Path) -> None
         assert _found(pairs) == ANSWER, "a list is read again"
     made = [spaseq.GraphEvent("urn:s", S1, KINDS["triples of rdflib"](FIRST))]
     assert _found(QUERY.run({"urn:s": (event for event in (*made, (2 * S1, make(SECOND))))})) == ANSWER
-    path = tmp_path / "s.trig"
-    graphs = (b" ".join(b"<urn:g%d> {" % i + ox.serialize([ox.Triple(*t) for t in triples], format=ox.RdfFormat.TURTLE)
-              .replace(b"_:", b"_:b") + b"} <urn:g%d> <%s> %d ." % (i, PROV.encode(), i)
-              for i, triples in ((1, FIRST), (2, SECOND))))  # fmt: skip
-    path.write_bytes(graphs)
+    path = tmp_path / "s.nq"
+    with path.open("wb") as file:
+        for number, triples in ((1, FIRST), (2, SECOND)):
+            name = ox.NamedNode(f"urn:g{number}")
+            quads = [ox.Quad(name, ox.NamedNode(PROV), ox.Literal(number)), *(ox.Quad(*each, name) for each in triples)]
+            ox.serialize(quads, file, ox.RdfFormat.N_QUADS)
     assert _found(QUERY.run({"S": str(path)})) == ANSWER
 
 
@@ -191,7 +192,8 @@ SETS = {"store", "ox dataset", "quads", "rdflib"}
 def test_a_graph_without_triples_is_an_event() -> None:
     """An instant passes with it."""
     query = spaseq.compile(f"{PREFIX} SELECT * WITHIN 1 EVENTS FROM STREAM S <urn:s> WHERE {{ SEQ (A; B) {GPMS} }}")
-    for empty in ([], rdflib.Graph(), ox.Store(), "", ox.Dataset(), iter(())):
+    empties: list[Any] = [[], rdflib.Graph(), ox.Store(), "", ox.Dataset(), iter(())]
+    for empty in empties:
         with query.open() as session:
             session.push(FIRST, time=0)
             session.push(empty, time=1)
@@ -361,7 +363,7 @@ def test_the_syntax_of_a_text_is_told_from_it(name: str) -> None:
 )
 def test_the_syntax_of_a_text_is_named(format: Any) -> None:
     for push in (lambda s: s.push(TEXTS["Turtle"], time=0, format=format), lambda s: s.push(TEXTS["Turtle"], time=0)):
-        with CONSTRUCT.open(**({} if not isinstance(format, str) or "/" in format else {"format": format})) as session:
+        with CONSTRUCT.open(format="ttl") as session:
             push(session)
         assert len(session.rest) == 1
 
@@ -436,7 +438,7 @@ def test_one_clear_error(name: str) -> None:
     with pytest.raises(SpaseqError, match=words) as caught:
         call()
     assert not isinstance(caught.value, InternalError)
-    assert isinstance(caught.value, EventError) or getattr(caught.value, "hint", "")
+    assert isinstance(caught.value, EventError) or cast(OptionError, caught.value).hint
 
 
 KB = spaseq.compile(

@@ -17,7 +17,7 @@ from spaseq.rdf.statements import Document, parse_statements, statement_of, unma
 from spaseq.rdf.terms import Term, Terms, Triple
 
 SOURCE: Final = "<text>"
-"""What errors call a text."""
+"""The name of a text in errors."""
 _XML: Final = re.compile(rb"\s*<(?:\?xml\s|!DOCTYPE\s|!--|[\w.-]+:RDF\s)")
 _NAME: Final = re.compile(r"[^\s<>{}\"]+")
 _GUESSED: Final = "the text was read as TriG, which includes Turtle and N-Triples; format= names another syntax"
@@ -28,8 +28,8 @@ def read_text(text: str | bytes, format: Any = None) -> Iterator[tuple[Triple | 
     without a triple, None and its name.
 
     `format` as of `format_of`, or a media type, or a format of pyoxigraph. Without it the text is RDF/XML, JSON-LD or
-    N-Quads if it begins as, or is, such a document, and otherwise TriG. No text has two meanings: XML begins with a tag
-    that is no IRI; what is JSON and TriG too is empty; what is N-Quads and TriG too is N-Triples, a part of both.
+    N-Quads if it begins as, or is, such a document, and otherwise TriG. No text has two meanings. XML begins with a tag
+    that is no IRI. What is JSON and TriG too is empty. What is N-Quads and TriG too is N-Triples, a part of both.
 
     Raises `EventError` with the line of a text that is not in the syntax, `OptionError` for the name of a file.
     """

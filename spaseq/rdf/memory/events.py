@@ -9,29 +9,25 @@ from __future__ import annotations
 import datetime
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any, Final, SupportsIndex, TypeAlias
 
 import numpy as np
 import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
-from spaseq.core.errors import EventError, OptionError, SpaseqError
-from spaseq.core.events.ahead import Ahead
-from spaseq.core.events.reorder import SingleReorderer
+from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.time import is_date, nanoseconds_of, parse_time
 from spaseq.core.events.timestamps import counted_hint
 from spaseq.core.measure import shorten
-from spaseq.core.watch import check
-from spaseq.rdf.columns.model import BatchLimits, GraphBatch
+from spaseq.rdf.columns.model import GraphBatch
 from spaseq.rdf.given import FOREIGN, graph_names, is_dataset, is_graph, statements_of
-from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.rdf.memory.texts import read_text
+from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
-from spaseq.rdf.streams import GivenSource
 from spaseq.rdf.terms import Term, Triple, plain_literal
-from spaseq.rdf.texts import read_text
 
 Time: TypeAlias = SupportsIndex | datetime.date | str | pyoxigraph.Literal | np.datetime64
 """A time as a program gives it: ns, a datetime (a date, too), a text or a literal, as of `given_time`."""
@@ -44,7 +40,6 @@ _KINDS: Final = (
     "an event is a graph of rdflib or pyoxigraph, a list of triples, or a text of RDF; or, with its time, a pair "
     "(time, graph) or a spaseq.GraphEvent"
 )
-_LIMITS: Final = BatchLimits()
 
 
 def given_time(time: Any, unit: str = "s") -> int:
@@ -304,44 +299,3 @@ def check_given(given: Any, place: str) -> None:
         first = given[0]
         if not (_is_pair(first) or _is_statement(first) or is_graph(first) or isinstance(first, GraphEvent)):
             raise _no_event(first, place)
-
-
-def given_batches(
-    source: GivenSource, options: StreamOptions, counters: Counters, *, ahead: Ahead | None = None
-) -> Iterator[GraphBatch]:
-    """The batches of a stream in memory, in order of time; errors come behind the events before them."""
-    made = GivenEvents(source.iri, options)
-    order = SingleReorderer[GraphEvent](options, lambda event: (f"stream {source.iri}", (event.source, event.record)))
-    ready: list[GraphEvent] = []
-    held = 0
-    failure: SpaseqError | None = None
-    events = made.events(source.begin())
-    while failure is None:
-        try:
-            event = next(events, None)
-            if event is None:
-                break
-            taken = order.push(event.time, event)
-        except SpaseqError as error:
-            failure = error
-            break
-        counters.events += 1
-        counters.triples += len(event.triples)
-        counters.late += order.take_dropped()
-        counters.ignored, made.ignored = counters.ignored + made.ignored, 0
-        ready += taken
-        held += sum(len(event.triples) + 1 for event in taken)
-        if held >= _LIMITS.triples:
-            check()
-            yield from _batches(ready)
-            ready, held = [], 0
-    if failure is None:
-        ready += order.due(last=True)
-    yield from _batches(ready)
-    if failure is not None:
-        raise failure
-
-
-def _batches(events: Sequence[GraphEvent]) -> Iterator[GraphBatch]:
-    for _, group in groupby(events, key=lambda event: event.source):
-        yield GraphBatch.of(list(group))
