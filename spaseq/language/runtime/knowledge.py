@@ -48,7 +48,7 @@ def knowledge_of(kb: Known) -> Knowledge:
     if isinstance(kb, Knowledge):
         return kb
     if is_dataset(kb):
-        return Knowledge({_name(name): GraphColumns.of(triples) for name, triples in _named(kb).items()})
+        return Knowledge({_name(name): GraphColumns.of(triples) for name, triples in _graphs_by_name(kb).items()})
     if kb is not None and not isinstance(kb, Mapping):
         return Knowledge(kb)  # type: ignore[arg-type]  # its error lists the accepted kinds
     return Knowledge({_name(iri): _graph(value) for iri, value in (kb or {}).items()})
@@ -58,7 +58,7 @@ def _name(iri: Any) -> str:
     return iri_of(iri, "the name of a graph of background knowledge").removeprefix("<").removesuffix(">")
 
 
-def _named(dataset: Any) -> dict[Any, Any]:
+def _graphs_by_name(dataset: Any) -> dict[Any, Any]:
     found = named_graphs(dataset, "background knowledge")
     if not found:
         problem = f"a {type(dataset).__name__} without named graphs, and GRAPH names those of background knowledge"

@@ -90,7 +90,7 @@ class Session(Pushing[Match]):
                 prov:generatedAtTime; `open(time_from="arrival")` counts graphs. With it, a dataset is one event.
             stream: the name or IRI of its stream; may be left out if the query reads one stream.
             format: the syntax of a text: `ttl`, `trig`, `nt`, `nq`, `jsonld`, `rdf`, `n3` or a media type. Without
-                it, it is told from the text.
+                it, the text shows its own.
 
         Blank nodes of two pushes are different.
 

@@ -179,7 +179,7 @@ class GivenEvents:
             name = next(iter(graphs)) if len(graphs) == 1 else None
             yield self._event(dict.fromkeys(chain.from_iterable(graphs.values())), time, name)
         elif not graphs.keys() - {None} and not (is_dataset(given) and not graphs):
-            yield self._timed(graphs.get(None, {}), None, {})
+            yield self._event_in_time(graphs.get(None, {}), None, {})
         else:
             yield from self._of_named(graphs, given)
 
@@ -196,10 +196,10 @@ class GivenEvents:
                     graphs.setdefault(name, {})
             graphs = dict(sorted(graphs.items(), key=lambda graph: str(graph[0])))  # a dataset has no order
         self.ignored += sum(len(times) for name, times in stated.items() if name not in graphs)
-        made = [self._timed(triples, name, stated) for name, triples in graphs.items()]
+        made = [self._event_in_time(triples, name, stated) for name, triples in graphs.items()]
         yield from made if self._options.time == ARRIVAL else sorted(made, key=lambda event: event.time)
 
-    def _timed(
+    def _event_in_time(
         self, triples: Mapping[Triple, None], name: Term | None, stated: Mapping[Term, Mapping[Literal, None]]
     ) -> GraphEvent:
         """The event of a graph at its time: stated in it, else about it, or counted."""

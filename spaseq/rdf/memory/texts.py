@@ -34,7 +34,7 @@ def read_text(text: str | bytes, format: Any = None) -> Iterator[tuple[Triple | 
     Raises `EventError` with the line of a text that is not in the syntax, `OptionError` for the name of a file.
     """
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else bytes(text)
-    form = _guess(data.removeprefix(codecs.BOM_UTF8)) if format is None else _named(format)
+    form = _guess(data.removeprefix(codecs.BOM_UTF8)) if format is None else _format_for(format)
     try:
         yield from _parse(data, form)
     except EventError as error:
@@ -49,7 +49,7 @@ def read_text(text: str | bytes, format: Any = None) -> Iterator[tuple[Triple | 
         raise
 
 
-def _named(format: Any) -> Format:
+def _format_for(format: Any) -> Format:
     """The format of a name, a media type (`text/turtle; charset=utf-8`), or a format of pyoxigraph."""
     if isinstance(format, str) and "/" in format:
         format = pyoxigraph.RdfFormat.from_media_type(format) or format
