@@ -67,7 +67,7 @@ from spaseq.rdf.given import (
 from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
 from spaseq.rdf.hints import guessed_events, guessed_unit, no_times, sampled_predicates, untimed_events
 from spaseq.rdf.knowledge import is_table, table_knowledge
-from spaseq.rdf.memory import GivenEvents, Time, check_given, given_batches, given_time, is_whole
+from spaseq.rdf.memory import REMEMBERED, GivenEvents, Time, check_given, given_batches, given_time, is_whole
 from spaseq.rdf.model import Counters, GraphEvent, Instant
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions, StreamWords
 from spaseq.rdf.statements import Statement, parse_statements, read_statements
@@ -97,6 +97,7 @@ __all__ = [
     "ARRIVAL",
     "GENERATED_AT",
     "GROUP",
+    "REMEMBERED",
     "TERMS",
     "Counters",
     "EventBy",

@@ -39,8 +39,9 @@ def are_plain(triples: tuple[Any, ...]) -> bool:
     return True
 
 
-def term_of(value: Any, place: str) -> Term:
-    """`value` as a term of rdflib. Raises `OptionError`, which calls it `place`, for other values."""
+def term_of(value: Any, place: str, terms: Terms | None = None) -> Term:
+    """`value` as a term of rdflib. Raises `OptionError`, which calls it `place`, for other values. `terms` remembers
+    those of pyoxigraph that were converted."""
     for kind in (URIRef, BNode, Literal):
         if isinstance(value, kind):
             return value if value.__class__ is kind or kind is Literal else kind(value)  # a subclass equals none
@@ -50,7 +51,7 @@ def term_of(value: Any, place: str) -> Term:
             hint = "write rdflib.URIRef(…) of an IRI and rdflib.Literal(…) of a text, or pyoxigraph's terms"
         raise OptionError(f"{place} is {_call(value)}, which is no RDF term", hint)
     try:
-        return Terms().convert(value)
+        return (terms or Terms()).convert(value)
     except ValueError as error:
         raise OptionError(f"{place}: {error}", _HINT) from None
 
@@ -163,9 +164,10 @@ def graph_of(given: Any, place: str) -> Iterator[Triple]:
     return (triple for triple, _ in statements_of(given, place))
 
 
-def statements_of(given: Any, place: str) -> Iterator[tuple[Triple, Term | None]]:
+def statements_of(given: Any, place: str, terms: Terms | None = None) -> Iterator[tuple[Triple, Term | None]]:
     """The triples of a graph, a dataset, or whatever gives triples or quads, each with the name of its graph: None in
-    the default graph. Raises `OptionError`, which calls it `place`, for anything else."""
+    the default graph. Raises `OptionError`, which calls it `place`, for anything else. `terms` as of `term_of`."""
+    terms = terms or Terms()
     own = given.identifier if isinstance(given, Graph) else None
     name_of_all = _name(own, place) if isinstance(own, URIRef) else None
     if isinstance(given, ConjunctiveGraph) and not isinstance(given, Dataset):
@@ -181,7 +183,7 @@ def statements_of(given: Any, place: str) -> Iterator[tuple[Triple, Term | None]
         parts = None if isinstance(statement, (str, bytes, *FOREIGN)) else _parts(statement)
         if parts is None or len(parts) not in (3, 4):
             raise OptionError(f"{at} is {_call(statement)}", "a triple is (subject, predicate, object), of RDF terms")
-        s, p, o = (term_of(part, f"{at}, {name}") for part, name in zip(parts, _NAMES, strict=False))
+        s, p, o = (term_of(part, f"{at}, {name}", terms) for part, name in zip(parts, _NAMES, strict=False))
         if isinstance(s, Literal) or not isinstance(p, URIRef):
             wrong = "subject is a literal" if isinstance(s, Literal) else "predicate is no IRI"
             raise OptionError(f"{at}: the {wrong}", "subjects are IRIs or blank nodes, predicates IRIs")

@@ -18,6 +18,7 @@ from spaseq.language.results.match import Match
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import Part, chunk_of_parts
 from spaseq.rdf import (
+    REMEMBERED,
     TERMS,
     Counters,
     GivenEvents,
@@ -25,6 +26,7 @@ from spaseq.rdf import (
     GraphEvent,
     Instant,
     StreamOptions,
+    Terms,
     Time,
     given_time,
     iri_of,
@@ -61,6 +63,7 @@ class Session(Pushing[Match]):
         self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
         self._options = options
         self._apart = options.apart
+        self._terms = Terms(REMEMBERED)  # of pushed graphs
         self._reorder = SingleReorderer(options, _describe)
         self._held: list[GraphEvent] = []  # of the instant that is not complete
         self._parts: list[Part] = []  # the same, of batches; one of both is empty
@@ -133,7 +136,7 @@ class Session(Pushing[Match]):
             iri = dict(streams).get(wanted, wanted)
             if iri not in self._streams:
                 raise OptionError(f"the query has no stream {wanted}", f"it reads {known}")
-        return GivenEvents(iri, self._options, before=self._reorder.seen, format=format)
+        return GivenEvents(iri, self._options, before=self._reorder.seen, format=format, terms=self._terms)
 
     def push_batches(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
         """The matches that the events of batches, merged by time, complete, one by one. Exhaust it before the next

@@ -8,6 +8,6 @@
 from __future__ import annotations
 
 from spaseq.rdf.memory.batches import given_batches
-from spaseq.rdf.memory.events import GivenEvents, Time, check_given, given_time, is_whole
+from spaseq.rdf.memory.events import REMEMBERED, GivenEvents, Time, check_given, given_time, is_whole
 
-__all__ = ["GivenEvents", "Time", "check_given", "given_batches", "given_time", "is_whole"]
+__all__ = ["REMEMBERED", "GivenEvents", "Time", "check_given", "given_batches", "given_time", "is_whole"]

@@ -27,7 +27,7 @@ from spaseq.rdf.given import FOREIGN, graph_names, is_dataset, is_graph, stateme
 from spaseq.rdf.memory.texts import read_text
 from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
-from spaseq.rdf.terms import Term, Triple, plain_literal
+from spaseq.rdf.terms import Term, Terms, Triple, plain_literal
 
 Time: TypeAlias = SupportsIndex | datetime.date | str | pyoxigraph.Literal | np.datetime64
 """A time as a program gives it: ns, a datetime (a date, too), a text or a literal, as of `given_time`."""
@@ -35,6 +35,11 @@ Time: TypeAlias = SupportsIndex | datetime.date | str | pyoxigraph.Literal | np.
 _SOURCE: Final = "<events>"
 _END: Final = object()
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
+REMEMBERED: Final = 10_000
+"""Terms of each kind that a session remembers of the graphs pushed to it.
+
+PERF: a dataset of pyoxigraph with three triples becomes an event in 85 µs, without this memory in 140.
+"""
 _PLACE: Final = "the graph"
 _KINDS: Final = (
     "an event is a graph of rdflib or pyoxigraph, a list of triples, or a text of RDF; or, with its time, a pair "
@@ -86,11 +91,19 @@ def _date_nanoseconds(time: datetime.date) -> int:
 class GivenEvents:
     """Makes the events of one stream. `before`: the number of events before; labels of blank nodes are made of it.
 
-    `options`: of times that graphs state, and `format` of texts (None: guessed). `ignored`: statements of default
-    graphs that belong to no event.
+    `options`: of times that graphs state, and `format` of texts (None: guessed). `terms` remembers those of the graphs
+    before. `ignored`: statements of default graphs that belong to no event.
     """
 
-    def __init__(self, stream: str, options: StreamOptions, *, before: int = 0, format: Any = None) -> None:
+    def __init__(
+        self,
+        stream: str,
+        options: StreamOptions,
+        *,
+        before: int = 0,
+        format: Any = None,
+        terms: Terms | None = None,
+    ) -> None:
         self.stream = stream
         self.ignored = 0
         self._options = options
@@ -98,6 +111,7 @@ class GivenEvents:
         self._time = GENERATED_AT if options.time in (None, ARRIVAL) else str(options.time)
         self._scope = f"p{zlib.crc32(stream.encode()):08x}n"
         self._number = before
+        self._terms = terms or Terms(REMEMBERED)
 
     def events(self, given: Any, time: Any = None) -> Iterator[GraphEvent]:
         """The events of `given`: one graph, or several, each alone or with its time.
@@ -168,7 +182,7 @@ class GivenEvents:
     def _of_graph(self, given: Any, time: Any) -> Iterator[GraphEvent]:
         """The event of a graph, or those of a dataset."""
         text = isinstance(given, str | bytes | bytearray)
-        found = read_text(given, self._format) if text else statements_of(given, _PLACE)
+        found = read_text(given, self._format, self._terms) if text else statements_of(given, _PLACE, self._terms)
         graphs: dict[Term | None, dict[Triple, None]] = {}
         for triple, name in found:
             triples = graphs.setdefault(name, {})

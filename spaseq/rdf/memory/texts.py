@@ -23,7 +23,9 @@ _NAME: Final = re.compile(r"[^\s<>{}\"]+")
 _GUESSED: Final = "the text was read as TriG, which includes Turtle and N-Triples; format= names another syntax"
 
 
-def read_text(text: str | bytes, format: Any = None) -> Iterator[tuple[Triple | None, Term | None]]:
+def read_text(
+    text: str | bytes, format: Any = None, terms: Terms | None = None
+) -> Iterator[tuple[Triple | None, Term | None]]:
     """The triples of a text, each with the name of its graph: None in the default graph. For a named graph of TriG
     without a triple, None and its name.
 
@@ -31,12 +33,14 @@ def read_text(text: str | bytes, format: Any = None) -> Iterator[tuple[Triple | 
     N-Quads if it begins as, or is, such a document, and otherwise TriG. No text has two meanings. XML begins with a tag
     that is no IRI. What is JSON and TriG too is empty. What is N-Quads and TriG too is N-Triples, a part of both.
 
+    `terms` remembers the terms of other texts.
+
     Raises `EventError` with the line of a text that is not in the syntax, `OptionError` for the name of a file.
     """
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else bytes(text)
     form = _guess(data.removeprefix(codecs.BOM_UTF8)) if format is None else _format_for(format)
     try:
-        yield from _parse(data, form)
+        yield from _parse(data, form, terms or Terms())
     except EventError as error:
         shown = data.decode(errors="replace").strip()
         if _NAME.fullmatch(shown) and not shown.startswith("@"):
@@ -58,12 +62,11 @@ def _format_for(format: Any) -> Format:
     return format_of("a text", format, documents=True)
 
 
-def _parse(data: bytes, form: Format) -> Iterator[tuple[Triple | None, Term | None]]:
+def _parse(data: bytes, form: Format, terms: Terms) -> Iterator[tuple[Triple | None, Term | None]]:
     if form.lines:
-        for s, p, o, name, _ in parse_statements([data], form, SOURCE):
+        for s, p, o, name, _ in parse_statements([data], form, SOURCE, terms=terms):
             yield (s, p, o), name
         return
-    terms = Terms()
     for quads, lines, empty in Document(unmark([data]), form, SOURCE, by_graph=True).parts():
         marks = frozenset(empty)
         for place, (quad, line) in enumerate(zip(quads, lines, strict=True)):
