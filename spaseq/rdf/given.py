@@ -168,7 +168,8 @@ def statements_of(given: Any, place: str, terms: Terms | None = None) -> Iterato
     """The triples of a graph, a dataset, or whatever gives triples or quads, each with the name of its graph: None in
     the default graph. Raises `OptionError`, which calls it `place`, for anything else. `terms` as of `term_of`."""
     terms = terms or Terms()
-    own = given.identifier if isinstance(given, Graph) else None
+    one = isinstance(given, Graph) and not isinstance(given, ConjunctiveGraph)
+    own = given.identifier if one else None
     name_of_all = _name(own, place) if isinstance(own, URIRef) else None
     if isinstance(given, ConjunctiveGraph) and not isinstance(given, Dataset):
         given = given.quads((None, None, None, None))  # iterating gives triples

@@ -114,7 +114,7 @@ def _source(iri: str, value: Any, memory: bool) -> StreamSource:
         if not isinstance(file, str | os.PathLike):
             raise OptionError(
                 f"stream <{iri}>: a {type(file).__name__} is no path",
-                "give a path or a list of them; run takes graphs too, or pairs (time, graph); spaseq.spark DataFrames",
+                "give a path or a list of them; Query.run takes graphs, too, and spaseq.spark DataFrames",
             )
     return StreamSource(iri, tuple(map(str, files)), own)
 
