@@ -304,6 +304,13 @@ def test_a_refused_push_has_taken_nothing() -> None:
     for wrong in ([(1, FIRST), (None, SECOND)], [(1, FIRST), 5], [(2, FIRST), (1, SECOND)]):
         with pytest.raises(SpaseqError):
             session.push(wrong)
+
+    def broken() -> Any:
+        yield FIRST[0]
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        session.push([(0, broken())])
     assert session.counters.events == 0
     session.push([(S1, FIRST), (2 * S1, SECOND)])
     assert _found(session.close()) == ANSWER

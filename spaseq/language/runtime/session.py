@@ -12,6 +12,7 @@ from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.reorder import SingleReorderer
 from spaseq.core.held import Memory
 from spaseq.core.snapshot import expect, unseal
+from spaseq.core.watch import limited
 from spaseq.gpm.functions.own import Failures
 from spaseq.language.results.history import Pool
 from spaseq.language.results.match import Match
@@ -109,9 +110,12 @@ class Session(Pushing[Match]):
             _expect_no_words(worded, *given[:1])
             with self._use:
                 return list(self._push_events(given))
-        reader = self._reader(stream, format)
-        with self._use:
+        before, reader = self._reorder.seen, self._reader(stream, format)
+        with limited(self.recogniser.program.settings):  # an exception of an iterator of the caller breaks nothing
             made = list(reader.events(given, time))
+        with self._use:
+            if self._reorder.seen != before:
+                raise OptionError("another thread pushed at the same time", "use a lock, or a session for each")
             found = list(self._push_events(made))
             self.counters.ignored += reader.ignored
             return found
