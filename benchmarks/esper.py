@@ -49,13 +49,13 @@ def esper(length: int) -> Measurement:
 def agreeing(length: int, run: Callable[[], int]) -> Callable[[], int]:
     """`run`, whose matches must be as many as Esper's."""
 
-    def checked() -> int:
+    def check_matches() -> int:
         found, theirs = run(), esper(length).matches
         if found != theirs:
             raise AssertionError(f"S{length}: {found} matches here, {theirs} by Esper")
         return found
 
-    return checked
+    return check_matches
 
 
 def workloads() -> list[Workload]:

@@ -24,7 +24,8 @@ Rooms, each of which imports only from those before it:
 * `runtime`: A query, compiled and evaluated.
 * `cli`: The `ceql` command.
 
-`query` is the interface over all of them.
+`query` is the interface over all of them. Above it are `network`, queries that read the matches of others, and
+`builder`, queries as values of Python.
 """
 
 from __future__ import annotations
@@ -47,20 +48,31 @@ from spaseq.core.lazy_names import loader
 from spaseq.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from ceql.builder.clauses import PatternQuery
+    from ceql.builder.patterns import Event, Pattern, adjacent, all_of, any_of, event, no, seq, steps
+    from ceql.builder.reading import parse, pattern
+    from ceql.builder.values import Condition, Value, Variable, fn, key, lit, match_end, match_start, when
+    from ceql.network import Network
     from ceql.operators.own import register_function
     from ceql.query import Match, Matches, Query, Session, match
     from ceql.query import Session as Stream
     from ceql.semantics.schemas import Schema
     from spaseq.core.engine import Settings
+    from spaseq.core.protocols import Written
 
 __all__ = [
     "BudgetExceeded",
+    "Condition",
+    "Event",
     "EventError",
     "InternalError",
     "LimitReached",
     "Match",
     "Matches",
+    "Network",
     "OptionError",
+    "Pattern",
+    "PatternQuery",
     "Query",
     "QueryError",
     "QuerySemanticsError",
@@ -71,18 +83,35 @@ __all__ = [
     "SpaseqError",
     "Stream",
     "UnsupportedFeature",
+    "Value",
+    "Variable",
     "__version__",
+    "adjacent",
+    "all_of",
+    "any_of",
     "compile",
+    "event",
+    "fn",
+    "key",
+    "lit",
     "match",
+    "match_end",
+    "match_start",
+    "no",
+    "parse",
+    "pattern",
     "register_function",
+    "seq",
+    "steps",
+    "when",
 ]
 
 
-def compile(text: str, *, source: str = "<query>", settings: Settings | None = None) -> Query:
+def compile(text: str | Written, *, source: str = "<query>", settings: Settings | None = None) -> Query:
     """Parse, check and compile a CEQL query.
 
     Args:
-        text: the query.
+        text: the query, or a pattern of `event`, `seq` and the like, which stands for its text.
         source: the name that errors show for it.
         settings: budgets of the engine.
 
@@ -96,6 +125,31 @@ def compile(text: str, *, source: str = "<query>", settings: Settings | None = N
 __getattr__, __dir__ = loader(
     __name__,
     {
+        "ceql.network": ("Network",),
+        "ceql.builder.clauses": ("PatternQuery",),
+        "ceql.builder.patterns": (
+            "Event",
+            "Pattern",
+            "adjacent",
+            "all_of",
+            "any_of",
+            "event",
+            "no",
+            "seq",
+            "steps",
+        ),
+        "ceql.builder.reading": ("parse", "pattern"),
+        "ceql.builder.values": (
+            "Condition",
+            "Value",
+            "Variable",
+            "fn",
+            "key",
+            "lit",
+            "match_end",
+            "match_start",
+            "when",
+        ),
         "ceql.operators.own": ("register_function",),
         "ceql.query": ("Match", "Matches", "Query", "Session", "Stream", "match"),
         "ceql.semantics.schemas": ("Schema",),

@@ -1,4 +1,4 @@
-"""The library's face: `compile` a query, `run` it over events, or `open` it and push.
+"""The library's face: `compile` a query, `run` it over events, `follow` those that come, or `open` it and push.
 
 A `Query` never changes; `Matches` are lazy, one pass over the events per use; a `Session` is an evaluation in progress.
 """
@@ -12,6 +12,7 @@ from ceql.results.matches import Match
 from ceql.runtime.alerts import Alerts
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
+from ceql.runtime.follow import FollowedMatches, follow
 from ceql.runtime.ordered import OrderedMatches
 from ceql.runtime.session import Session, identity, open_session, opened, restore
 from ceql.runtime.thresholds import Threshold
@@ -24,27 +25,35 @@ from spaseq.core.automata.rma import Limits
 from spaseq.core.engine import Settings
 from spaseq.core.errors import expect_type
 from spaseq.core.events import EventOptions, TupleWords, frame_like
+from spaseq.core.events.options import Duration
+from spaseq.core.protocols import Written
 
 __all__ = ["Match", "Matches", "Query", "Session", "Stream", "compile_query", "match"]
 
 Stream = Session  # the name that it had before both languages showed one face
 
 
-def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
+def text_of(query: str | Written) -> str:
+    """The text of a query that is one, or stands for one. Anything else is given back: `CompiledQuery` refuses it."""
+    return query.__ceql__() if isinstance(query, Written) else query
+
+
+def compile_query(text: str | Written, source: str = "<query>", settings: Settings | None = None) -> Query:
     """A query, parsed, checked and compiled.
 
-    Args: `text` in CEQL; `source` is its name in errors; `settings` are the budgets of the engine. Raises:
-    `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a hint.
+    Args: `text` in CEQL, or a value that stands for it; `source` is its name in errors; `settings` are the budgets of
+    the engine. Raises: `QuerySyntaxError`, `QuerySemanticsError`, `UnsupportedFeature`, each with line, column and a
+    hint.
 
     >>> compile_query("SELECT * WHERE A AS x ; B AS y WITHIN 10 EVENTS").run(
     ...     [{"type": "A"}, {"type": "C"}, {"type": "B"}]).count()
     1
     """
-    return Query(CompiledQuery(text, source, settings))
+    return Query(CompiledQuery(text_of(text), source, settings))
 
 
 def match(
-    events: Any, query: str | Query, *, settings: Settings | None = None, schema: Any = None,
+    events: Any, query: str | Written | Query, *, settings: Settings | None = None, schema: Any = None,
     **reading: Unpack[TupleWords],
 ) -> Any:  # fmt: skip
     """The matches as rows, in a frame of the kind that `events` is. A lazy frame of Polars gives a lazy one, a
@@ -173,6 +182,7 @@ class Query(protocols.Query):
         * `interval`: between events whose times are taken from arrival ("1ms"; a timedelta, or int nanoseconds).
         * `lateness`: the most that time may go back.
         * `late`: "error" or "drop", for events that go back further.
+        * `on_late`: a function that is called with each one that is dropped, as a `LateEvent`.
         * `delimiter`, `decimal`, `quote`: signs of CSV files; guessed if not given, and said in `Matches.notes`.
         * `encoding`: of CSV and JSON Lines; UTF-8 if not given. `time_format`: of texts that are times, as of
           `datetime.strptime`; ISO 8601 if not given.
@@ -181,6 +191,31 @@ class Query(protocols.Query):
         return matches_of(
             self.compiled, events, streams=streams, types=types, valuations=valuations, schema=schema, **reading
         )
+
+    def follow(
+        self,
+        events: Any = None,
+        *,
+        streams: Mapping[str, Any] | None = None,
+        types: Mapping[str, Any] | None = None,
+        clock: Duration | None = None,
+        valuations: bool = False,
+        schema: Any = None,
+        **reading: Unpack[TupleWords],
+    ) -> FollowedMatches:
+        """The matches over a stream that goes on: the matches of `run` over all of it, each as it is found.
+
+        `events` is the path of a CSV, TSV or JSON Lines file that grows, a folder into which files are moved, or `-`
+        for standard input. `streams` or `types` have such a path for each instead. What is there is merged by time;
+        then a silent stream does not hold up the others. The other arguments are those of `run`. If
+        events have times, `clock="2s"` lets time go on while nothing comes, by the machine's clock, so much behind it:
+        absences are then known as their windows close. An event that takes longer from its time to here is late.
+        Raises `OptionError` for what cannot grow.
+        """
+        return follow(
+            self.compiled, events, streams=streams, types=types, clock=clock, valuations=valuations, schema=schema,
+            **reading,
+        )  # fmt: skip
 
     def open(
         self,
@@ -195,19 +230,20 @@ class Query(protocols.Query):
         """An evaluation that events are pushed to. From a snapshot, it goes on at its place, with its options.
 
         `streams` are the names of the streams, if the query has no FROM with them. `types` are those that pushes name:
-        `push(events, type="fail")`. The other arguments are those of `run`. A snapshot of anything else is an
-        `OptionError`. It holds plain data and runs no code; its matches are as trustworthy as its author.
+        `push(events, type="fail")`. The other arguments are those of `run`; of these, `on_late` goes with a
+        snapshot, too. A snapshot of anything else is an `OptionError`. It holds plain data and runs no code; its
+        matches are as trustworthy as its author.
         """
         if state is not None:
             self.compiled.declared(schema)
-            return opened(self.compiled, state)
+            return opened(self.compiled, state, reading.get("on_late"))
         return open_session(
             self.compiled, streams=streams, types=types, valuations=valuations, schema=schema, **reading
         )
 
     def in_order(self, names: tuple[str, ...], options: EventOptions, *, iso: bool) -> OrderedMatches:
         """The matches over events that the caller has put in order, as rows that stand for themselves."""
-        return OrderedMatches(self.compiled, names, options, iso)
+        return OrderedMatches(self.compiled, names, options, lambda: iso)
 
     @property
     def identity(self) -> Mapping[str, str]:

@@ -29,7 +29,8 @@ FIRST = ("tests/core/automata/test_rma_docs.py", "tests/gpm/test_chunks.py", "sp
 """Where several processes run the tests, in which order they take them; the others come after.
 
 The first compiles the engine's kernels, for more than a minute on a fresh clone; that process goes on with Spark, which
-takes longest. Those beside it need other kernels, so that none is compiled twice.
+takes longest. Those beside it need other kernels, so that none is compiled twice. Cases come last: they are short,
+so that all processes end at the same time.
 """
 
 
@@ -39,12 +40,13 @@ def _stays_together(nodeid: str) -> str:
     path, _, name = nodeid.partition("::")
     if path.startswith("tests/spark/") or "spark" in name.partition("[")[0]:
         return "spark"
-    return name.partition(": ")[2] if path == "tests/test_cases.py" and ": " in name else path
+    return name.partition("[")[2] if path == "tests/test_cases.py" and ": " in name else path
 
 
 def _turn(nodeid: str) -> int:
     name = _stays_together(nodeid)
-    return next((turn for turn, first in enumerate(FIRST) if name.startswith(first)), len(FIRST))
+    last = len(FIRST) + nodeid.startswith("tests/test_cases.py")
+    return next((turn for turn, first in enumerate(FIRST) if name.startswith(first)), last)
 
 
 @pytest.fixture(autouse=True)

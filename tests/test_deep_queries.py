@@ -113,3 +113,12 @@ def test_a_sequence_of_hundreds_that_is_too_deep_to_be_printed() -> None:
     with pytest.raises(QueryError, match="nested too deeply"):
         query.explain()
     assert query.warnings == query.advice == ()
+
+
+@pytest.mark.parametrize(("deep", "error"), [(300, spaseq.BudgetExceeded), (5_000, QueryError)])
+def test_and_inside_of_and(deep: int, error: type[Exception]) -> None:
+    """The parts of hundreds have more orders than digits could tell; thousands are nested too deeply."""
+    query = _query("AND(G0, " * deep + "G1" + ")" * deep, "?x :p0 ?y", "?x :p1 ?y")
+    with pytest.raises(error) as caught:
+        spaseq.compile(query)
+    assert len(str(caught.value)) < 400

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
 import json
 import os
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from rdflib import Literal, URIRef
 
@@ -97,8 +100,12 @@ def test_every_class_has_the_members_of_its_protocol(language: Language, tmp_pat
 
 
 def test_both_export_the_same_names() -> None:
+    values = {
+        name for name in ceql.__all__ if str(getattr(getattr(ceql, name), "__module__", "")).startswith("ceql.builder")
+    }
+    assert len(values) > 15
     only = {
-        "ceql": {"Schema", "Stream", "match"},
+        "ceql": {"Network", "Schema", "Stream", "match"} | values,
         "spaseq": {"GraphEvent", "Grouped", "Knowledge", "StreamOptions", "StreamSource"},
     }
     assert {*ceql.__all__} - only["ceql"] == {*spaseq.__all__} - only["spaseq"]
@@ -196,7 +203,39 @@ def test_explain(language: Language) -> None:
     assert language.query.automaton.states > 1 and type(language.query.automaton).__name__ == "CEA"
 
 
-# -- advance, in CEQL
+# -- advance
+
+BERLIN = datetime.timezone(datetime.timedelta(hours=2))
+
+
+@both
+@pytest.mark.parametrize("given", [
+    datetime.datetime(1970, 1, 1, 0, 0, 11, 1), datetime.datetime(1970, 1, 1, 2, 0, 11, 1, BERLIN),
+    datetime.datetime(1970, 1, 1, 0, 0, 11, 1, datetime.UTC), np.int64(11 * SECOND + 1_000),
+    pd.Timestamp(11 * SECOND + 1),
+])  # fmt: skip
+def test_advance_takes_datetimes(language: Language, given: Any) -> None:
+    """They are exact: the window of 10 s that an event at 1 s opened has closed behind 11 s."""
+    for before in (11 * SECOND, datetime.datetime(1970, 1, 1, 0, 0, 11), pd.Timestamp(11, unit="s")):
+        session = language.module.compile(language.absent).open()
+        session.push(language.event("A", 1))
+        assert session.advance(before) == []
+    assert [match.positions for match in session.advance(given)] == [(0,)]
+    with pytest.raises(ceql.OptionError, match="a time is a datetime, or nanoseconds as an int"):
+        session.advance(pd.NaT)
+    with pytest.raises(ceql.OptionError, match="a time is a datetime, or nanoseconds as an int"):
+        session.advance(given.date() if isinstance(given, datetime.datetime) else 1.5)
+
+
+def test_other_sessions_take_datetimes() -> None:
+    far = datetime.datetime(1970, 1, 1, 0, 0, 12)
+    with ceql.compile(ABSENT).alerts().open() as alerts:
+        alerts.push([_tuple("A", 1)])
+        assert alerts.advance(far) == [0]
+    with ceql.compile(CEQL).timed_out().open() as timed_out:
+        timed_out.push([_tuple("A", 1)])
+        assert [row["start"] for row in timed_out.advance(far)] == [0]
+    assert spaseq.GraphEvent("urn:s", far, ()).time == 12 * SECOND
 
 
 @pytest.mark.parametrize("evaluator", ["compact", "chain", "tree", "auto"])

@@ -71,7 +71,7 @@ ALLOWED: dict[str, set[str]] = {
     "text": {"errors"},
     "language": _LANGUAGE
     | {"rdf", "gpm", "text", "steps", "measure", "sessions", "collected", "compiled", "protocols"},
-    "spark": _LANGUAGE | {"rdf", "gpm", "language", "words"},
+    "spark": _LANGUAGE | {"rdf", "gpm", "language", "words", "protocols"},
     "command": {"errors", "engine", "events", "files", "measure", "slips", "start", "version", "watch", "words"},
     "version": set(),
     "lazy_names": set(),

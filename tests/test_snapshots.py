@@ -61,6 +61,8 @@ class Kept:
 
 
 def shown(match: Any) -> Any:
+    if isinstance(match, dict):  # a partial match that timed out
+        return sorted(match.items())
     if isinstance(match, ceql.Match):
         bindings = sorted((match.bindings or {}).items())
         return match.start, match.end, tuple(match.positions), bindings, [sorted(e.items()) for e in match.events]
@@ -78,6 +80,13 @@ def ceql_kept(name: str, text: str, *, settings: Settings | None = None, single:
     events = trades(7, 90)
     cut = [events[at : at + 15] for at in range(0, 90, 15)]
     parts = tuple(event for part in cut for event in part) if single else tuple(cut)
+    return Kept(name, lambda state=None: query().open(state) if state is not None else query().open(**words), parts)
+
+
+def timed_out_kept(name: str, text: str, **words: Any) -> Kept:
+    query = cache(lambda: ceql.compile(text).timed_out())
+    events = trades(7, 90)
+    parts = tuple(events[at : at + 15] for at in range(0, 90, 15))
     return Kept(name, lambda state=None: query().open(state) if state is not None else query().open(**words), parts)
 
 
@@ -111,6 +120,9 @@ CEQL = [
     ceql_kept("auto, partitions", "SELECT * WHERE A AS a ; B AS b ; C AS c PARTITION BY [n] WITHIN 9 EVENTS",
               settings=AUTO),
     ceql_kept("lateness", SEQUENCE, lateness="3s"),
+    timed_out_kept("timed out", SEQUENCE),
+    timed_out_kept("timed out, registers", GUARDED.replace("*", "a.v AS v, b.v AS w"), lateness="3s"),
+    timed_out_kept("timed out, partitions", "SELECT * WHERE A AS a ; B AS b PARTITION BY [n] WITHIN 9 SECONDS"),
 ]  # fmt: skip
 
 S1, S2 = "http://example.org/S1", "http://example.org/S2"

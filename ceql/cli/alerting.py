@@ -17,13 +17,11 @@ from ceql.cli import arguments
 from ceql.cli.formats import ALERTS, FORECASTS
 from spaseq.core.errors import OptionError
 from spaseq.tools.command import (
-    CLOCK_HELP,
     Format,
     accounted,
     add_results,
     bounded,
     chosen_format,
-    clock_of,
     opened,
     report,
 )
@@ -38,9 +36,6 @@ if TYPE_CHECKING:
     from spaseq.core.events import EventBatch
     from spaseq.core.forecast import Evaluation, Forecasts
 
-_FOLLOW_HELP: Final = (
-    "go on as the file grows, until Ctrl-C: one .csv, .tsv or .jsonl file, or - for standard input line by line"
-)
 Line = dict[str, Any]
 
 
@@ -61,8 +56,7 @@ def add_alerts(commands: Any) -> None:
         "--realert", metavar="DURATION", help="none so soon after one that was reported (default: the timeframe)"
     )
     add_results(alert, ALERTS, "text", "events")
-    alert.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
-    alert.add_argument("--clock", metavar="DURATION", help=CLOCK_HELP)
+    arguments.add_growing(alert)
     alert.set_defaults(command=_alert)
     forecast = commands.add_parser(
         "forecast",
@@ -88,35 +82,27 @@ def add_alerts(commands: Any) -> None:
     )
     add_results(forecast, FORECASTS, "text", "events")
     forecast.add_argument("--evaluate", action="store_true", help="say afterwards, on standard error, how good it was")
-    forecast.add_argument("--follow", action="store_true", help=_FOLLOW_HELP)
+    arguments.add_growing(forecast)
     forecast.set_defaults(command=_forecast)
 
 
 def _alert(options: argparse.Namespace) -> int:
     form = chosen_format(ALERTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
+    with arguments.late_rows(options):
+        return _alert_query(options, query, ALERTS[form])
+
+
+def _alert_query(options: argparse.Namespace, query: Any, form: Format) -> int:
     alerts = query.alerts(at_least=options.at_least, timeframe=options.timeframe, realert=options.realert)
     keys = () if alerts.threshold is None else tuple(f"key.{name}" for name in alerts.threshold.names)
-    lines = _alerts(alerts, options, _reading(options), keys)
+    lines = _alerts(alerts, options, arguments.growing(options), keys)
     found = _Found(lines, options.limit, ("position", "time", "type", *keys), _alert_text)
-    interrupted, written = _write(options, query, alerts, found, ALERTS[form])
+    interrupted, written = _write(options, query, alerts, found, form)
     if interrupted:
         warn(held_back(alerts.held_back))
     report(alerts, arguments.outcome(query, None if options.limit == 0 else written))
     return interrupted
-
-
-def _reading(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments of reading events; with `--follow` the file is read as it grows."""
-    reading = arguments.reading(options)
-    clock = clock_of(options)
-    if options.follow:
-        from spaseq.core.events import GrowingFile
-
-        if not isinstance(reading["events"], str):
-            raise OptionError("--follow reads one file as it grows", "--events FILE, once, and no --stream")
-        reading["events"] = GrowingFile(reading["events"], clock=clock)
-    return reading
 
 
 def _write(options: argparse.Namespace, query: Any, alerts: Alerts, found: _Found, form: Format) -> tuple[int, int]:
@@ -165,21 +151,25 @@ _OF_ALL: Final = ("position", "time", "type")
 
 
 def _forecast(options: argparse.Namespace) -> int:
-    from spaseq.core.automata.rma import SingleRun
-    from spaseq.core.forecast import Forecaster, learn
-
     if not 0 < options.threshold <= 1:
         raise OptionError("--threshold is a probability", "more than 0, at most 1")
     if options.horizon < 1:
         raise OptionError("--horizon counts events", "1 or more")
     if options.follow and options.evaluate:
         raise OptionError("--evaluate with --follow: forecasts are judged at the end", "leave one of them out")
-    reading = _reading(options)
-    if (options.stream and len(options.stream) > 1) or reading["types"] is not None:
+    if (options.stream and len(options.stream) > 1) or arguments.growing(options)["types"] is not None:
         raise OptionError("forecasts are of one stream of events", "--events FILE, past ones with --train FILE")
     form = chosen_format(FORECASTS, options.format, options.output, "text", live=options.follow)
     query = arguments.asked(options)
-    alerts = query.alerts()
+    with arguments.late_rows(options):
+        return _forecast_query(options, query, FORECASTS[form])
+
+
+def _forecast_query(options: argparse.Namespace, query: Any, form: Format) -> int:
+    from spaseq.core.automata.rma import SingleRun
+    from spaseq.core.forecast import Forecaster, learn
+
+    reading, alerts = arguments.growing(options), query.alerts()
     past = arguments.reading(options)
     past |= {"events": options.train[0] if len(options.train) == 1 else options.train, "streams": None}
     with bounded(query.settings):
@@ -189,7 +179,7 @@ def _forecast(options: argparse.Namespace) -> int:
     seen: list[tuple[np.ndarray, Forecasts]] = []
     names = ("position", "time", "first", "last", "probability", "match")
     found = _Found(_forecasts(alerts, forecaster, options, reading, seen), options.limit, names, _forecast_text)
-    interrupted, _ = _write(options, query, alerts, found, FORECASTS[form])
+    interrupted, _ = _write(options, query, alerts, found, form)
     if options.evaluate:
         tell(str(_evaluation(seen)))
     report(alerts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from glob import glob
 from itertools import chain
@@ -10,10 +11,14 @@ from typing import Any, Final
 
 from spaseq.core.errors import OptionError
 from spaseq.tools.command import (
+    add_follow,
     add_query,
     add_text_form,
     add_times,
+    clock_of,
     compiled_query,
+    late_beside,
+    late_file,
     query_file,
     text_form_of,
     times_of,
@@ -71,8 +76,8 @@ def asked(options: argparse.Namespace) -> Any:
 
     named[0] = query_file(options.query)
     more = [options.schema, *getattr(options, "train", ())]
-    beside = getattr(options, "timed_out", None)
-    for output in (options.output,) if beside is None else (options.output, beside):
+    beside = [name for name in (getattr(options, "timed_out", None), late_file(options)) if name is not None]
+    for output in (options.output, *beside):
         check_output(output, [name for name in (*named, *more) if name])
     return compiled(options)
 
@@ -90,6 +95,26 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
         "schema": options.schema,
         **times_of(options),
     }
+
+
+def add_growing(run: argparse.ArgumentParser) -> None:
+    """Adds the options for events that go on."""
+    add_follow(run, "a .csv, .tsv or .jsonl file, a folder that gets files, or - for standard input, for each stream")
+
+
+def growing(options: argparse.Namespace) -> dict[str, Any]:
+    """As `reading`; with `--follow` the file is read as it grows."""
+    found = reading(options)
+    clock = clock_of(options)
+    if options.follow:
+        from ceql.runtime.follow import growing_source
+
+        for word in ("streams", "types"):
+            if found[word] is not None:
+                found[word] = {name: growing_source(file, clock) for name, file in found[word].items()}
+        if found["events"] is not None:
+            found["events"] = growing_source(found["events"], clock)
+    return found
 
 
 def _events(options: argparse.Namespace) -> Any:
@@ -134,6 +159,13 @@ def _streams(options: argparse.Namespace) -> dict[str, Any] | None:
             raise OptionError(f"--stream {given}: this is not NAME=FILE", "for example --stream S=events.csv")
         streams.setdefault(name, []).extend(f for f in files.split(",") if f)
     return {name: one_or_all(files) for name, files in streams.items()}
+
+
+def late_rows(options: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """As `late_beside`, of events with attributes."""
+    from ceql.cli.output import as_json
+
+    return late_beside(options, as_json)
 
 
 def outcome(query: Any, written: int | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ceql.cli.output import FoundMatches, Tables, as_json
 from spaseq.core.events import format_time, text_array
 from spaseq.core.events.time import clock_duration, iso_duration
-from spaseq.tools.command.writers import QUOTED, Results
+from spaseq.tools.command.writers import QUOTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,8 +20,8 @@ class FoundRows(FoundMatches):
 
     ruled = True
 
-    def __init__(self, matches: Tables, limit: int | None, unit: str) -> None:
-        super().__init__(matches, limit, unit)
+    def __init__(self, matches: Tables, limit: int | None, unit: str, *, live: bool = False) -> None:
+        super().__init__(matches, limit, unit, live=live)
         self.spare = 0
         self.right: Sequence[int] = ()
 
@@ -64,9 +64,9 @@ class FoundRows(FoundMatches):
         return (table.rows(natural=True) for table in self._tables())
 
 
-def results_of(matches: Tables, limit: int | None, unit: str) -> Results:
-    """The results of a query: rows if SELECT computes columns, else matches."""
-    return (FoundRows if matches.columns else FoundMatches)(matches, limit, unit)
+def results_of(matches: Tables, limit: int | None, unit: str, *, live: bool = False) -> FoundMatches:
+    """The results of a query: rows if SELECT computes columns, else matches. `live`: they come as events do."""
+    return (FoundRows if matches.columns else FoundMatches)(matches, limit, unit, live=live)
 
 
 def _with_texts(table: pa.Table, duration: Callable[[int], str]) -> pa.Table:

@@ -10,6 +10,7 @@ over events that are there, `session` over events that are pushed; those that co
 * `ways`: The ways of matches through the automaton of their query, for pictures of it.
 * `unmatched`: The reasons why there is no match: the input read, and the parts of the query that no event fulfilled.
 * `evaluation`: The matches of a query over given events: read, checked and evaluated lazily.
+* `follow`: The matches over a stream that goes on.
 * `ordered`: The matches over events that come in order, in columns, with rows that stand for themselves.
 * `single_events`: Pushes of one event each, a dict, without columns: some hundred times faster.
 * `session`: One evaluation in progress that events are pushed to, and its snapshots.

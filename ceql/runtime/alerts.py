@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -216,8 +217,8 @@ class AlertStream(Ending[int]):
         events before. Arguments: those of `Session.push`."""
         return self._new_ends(self._session.push(events, stream, type=type))
 
-    def advance(self, now: int) -> list[int]:
-        """The positions that are decided because no event before `now` (ns) will come any more."""
+    def advance(self, now: int | datetime) -> list[int]:
+        """The positions that are decided because no event before `now` (a datetime, or ns) will come any more."""
         return self._new_ends(self._session.advance(now))
 
     def _complete(self) -> list[int]:

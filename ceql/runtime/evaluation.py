@@ -44,6 +44,23 @@ def matches_of(
 
     Raises `OptionError` for events that cannot be used, `QuerySemanticsError` if the query does not fit the schema.
     """
+    return Matches(
+        query,
+        *asked_of(query, events, streams=streams, types=types, valuations=valuations, schema=schema, **reading),
+    )
+
+
+def asked_of(
+    query: CompiledQuery,
+    events: Any,
+    *,
+    streams: Mapping[str, Any] | None,
+    types: Mapping[str, Any] | None,
+    valuations: bool,
+    schema: Any,
+    **reading: Unpack[TupleWords],
+) -> tuple[dict[str, Any], EventOptions, bool, Schema | None]:
+    """The sources by stream, the options, if valuations are shown, and the schema, of the arguments of `matches_of`."""
     declared = query.declared(schema)
     expect_type("valuations", valuations, bool, "it is True or False")
     options = EventOptions.parse(**reading)
@@ -51,7 +68,7 @@ def matches_of(
         options = replace(options, by_type=True)
     sources = query.sources(events, streams, types)
     query.check_given(options.typed_by(tuple(sources)))
-    return Matches(query, sources, options, valuations or query.valuations, declared)
+    return sources, options, valuations or query.valuations, declared
 
 
 class Matches(Lazy[Match]):
@@ -70,7 +87,7 @@ class Matches(Lazy[Match]):
         self._lacking: Lacking | None = None
         self._used = False
         self._times: Times | None = None
-        self._watcher: Callable[[EventBatch | None], None] | None = None
+        self._watcher: Callable[[EventBatch | int | None], None] | None = None
         self._types: dict[str, pa.DataType] = {}
         self._known = False
         self.counters: EventCounters = EventCounters()
@@ -215,16 +232,16 @@ class Matches(Lazy[Match]):
         batches = self._check(stream)
         return self._run, batches if self._watcher is None else self._watch(batches, self._watcher)
 
-    def watched_by(self, watcher: Callable[[EventBatch | None], None]) -> None:
-        """Call `watcher` with each batch of events of the next use, and with None at their end."""
+    def watched_by(self, watcher: Callable[[EventBatch | int | None], None]) -> None:
+        """Call `watcher` with each batch of events of the next use, with the times (ns) of `begin_as_it_comes` between
+        them, and with None at their end."""
         self._watcher = watcher
 
     def _watch(
-        self, batches: Iterator[EventBatch | int], watcher: Callable[[EventBatch | None], None]
+        self, batches: Iterator[EventBatch | int], watcher: Callable[[EventBatch | int | None], None]
     ) -> Iterator[EventBatch | int]:
         for events in batches:
-            if not isinstance(events, int):
-                watcher(events)
+            watcher(events)
             yield events
         watcher(None)
 

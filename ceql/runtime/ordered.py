@@ -6,7 +6,7 @@ the keys of its match and its times beside what SELECT computes, as the caller s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,17 +27,19 @@ if TYPE_CHECKING:
 
 
 class OrderedMatches:
-    """The matches of a query over events of the streams `names`, which come in order of time. `iso`: the times in rows
-    are dates; else numbers in the unit of `options`."""
+    """The matches of a query over events of the streams `names`, which come in order of time. `iso` says that the times
+    in rows are dates; else they are numbers in the unit of `options`. `position`: that of the next event."""
 
-    def __init__(self, query: CompiledQuery, names: tuple[str, ...], options: EventOptions, iso: bool) -> None:
+    def __init__(
+        self, query: CompiledQuery, names: tuple[str, ...], options: EventOptions, iso: Callable[[], bool]
+    ) -> None:
         self._names = names
         self._options = options
         self._selected = Selected(with_whole_rows(query.tree, query.lowered.partition))
-        self._computing = Computing(self._selected, Times(lambda: iso, options.unit), {})
+        self._computing = Computing(self._selected, Times(iso, options.unit), {})
         self._bindings = query.bindings(query.valuations)
         self._run = Run(query.lowered, query.program())
-        self._position = 0
+        self.position: int = 0
 
     def types(self, attributes: Mapping[str, pa.DataType], times: pa.DataType) -> pa.Schema:
         """The columns of `MatchTable.rows`, if the types of attributes and of times are these; null for one that is not
@@ -52,9 +54,9 @@ class OrderedMatches:
     def push(self, chunk: Sequence[Part]) -> Iterator[MatchTable]:
         """The matches that the next events of each stream complete. None of them is before an event of an earlier call.
         Exhaust it before the next call."""
-        events = in_one_batch(chunk, self._names, self._options, self._position)
+        events = in_one_batch(chunk, self._names, self._options, self.position)
         if len(events):
-            self._position += len(events)
+            self.position += len(events)
             yield from self._tables(self._run.advance(events))
 
     def close(self) -> Iterator[MatchTable]:
@@ -71,13 +73,13 @@ class OrderedMatches:
 
     def contents(self) -> dict[str, Any]:
         """The progress, as plain values."""
-        return {"position": self._position, "run": self._run.snapshot()}
+        return {"position": self.position, "run": self._run.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """The opposite of `contents`, of the same query."""
-        self._position = state["position"]
-        expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the stream")
+        self.position = state["position"]
+        expect(type(self.position) is int and 0 <= self.position < 1 << 61, "a place in the stream")
         self._run.restore(state["run"])
         last, past = self._run.evaluator.last_position, self._run.past.blocks
-        expect(last is None or last < self._position, "the last event is in front of the next")
-        expect(not past or past[-1].positions[-1] + 1 == self._position, "the events up to here")
+        expect(last is None or last < self.position, "the last event is in front of the next")
+        expect(not past or past[-1].positions[-1] + 1 == self.position, "the events up to here")

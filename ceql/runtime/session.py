@@ -20,6 +20,7 @@ from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.core.events.batch import DURATIONS, INSTANTS
+from spaseq.core.events.options import OnLate
 from spaseq.core.held import Memory
 from spaseq.core.snapshot import Identity, expect, unseal
 
@@ -60,6 +61,11 @@ class Session(Pushing[Match]):
         self._singles: Singles | None = None
         self._untried = True
         self._quick: Singles | None = None
+
+    @property
+    def input(self) -> tuple[tuple[str, ...], EventOptions]:
+        """The names of the streams, and the options for reading them."""
+        return self._names, self._options
 
     @property
     def undecided(self) -> int | None:
@@ -175,7 +181,7 @@ class Session(Pushing[Match]):
         self._to_batches()
         return {
             "names": self._names,
-            "options": dataclasses.asdict(self._options),
+            "options": options_to_keep(self._options),
             "valuations": self._valuations,
             "feed": self._feed.snapshot(),
             "run": self._run.snapshot(),
@@ -237,18 +243,31 @@ def identity(query: CompiledQuery) -> Identity:
     }
 
 
-def opened(query: CompiledQuery, blob: bytes) -> Session:
+def options_to_keep(options: EventOptions) -> dict[str, Any]:
+    """The options that a snapshot has."""
+    kept = dataclasses.asdict(replace(options, on_late=None))
+    del kept["on_late"]
+    return kept
+
+
+def opened(query: CompiledQuery, blob: bytes, on_late: OnLate | None = None) -> Session:
     """The evaluation that a snapshot was taken of; `OptionError` if it is none, damaged, or of something else."""
-    return unseal(blob, identity(query), (INSTANTS, DURATIONS), functools.partial(restore, query))
+    return unseal(blob, identity(query), (INSTANTS, DURATIONS), functools.partial(restore, query, on_late=on_late))
 
 
-def restore(query: CompiledQuery, state: dict[str, Any]) -> Session:
+def restore(query: CompiledQuery, state: dict[str, Any], on_late: OnLate | None = None) -> Session:
     """The opposite of `Session.contents`, of the same query."""
-    stream = Session(query, tuple(state["names"]), EventOptions(**state["options"]), state["valuations"])
+    options = EventOptions(**state["options"], on_late=on_late)
+    stream = Session(query, tuple(state["names"]), options, state["valuations"])
     stream._feed.restore(state["feed"])
     stream._run.restore(state["run"])
     stream._run.counters = stream._feed.counters
-    last, past = stream._run.evaluator.last_position, stream._run.past.blocks
-    expect(last is None or last < stream._feed.position, "the last event is in front of the next")
-    expect(not past or past[-1].positions[-1] + 1 == stream._feed.position, "the events up to here")
+    expect_place(stream._run, stream._feed)
     return stream
+
+
+def expect_place(run: Run, feed: EventFeed) -> None:
+    """Check that a run that was restored is at the place of its feed."""
+    last, past = run.evaluator.last_position, run.past.blocks
+    expect(last is None or last < feed.position, "the last event is in front of the next")
+    expect(not past or past[-1].positions[-1] + 1 == feed.position, "the events up to here")

@@ -7,6 +7,7 @@ which the windows close; those of one start in order of the steps, then of the l
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -22,13 +23,15 @@ from ceql.rewrites.timed_out import timed_out_steps
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.run import Run
-from ceql.runtime.session import open_session
+from ceql.runtime.session import expect_place, identity, open_session, options_to_keep
 from ceql.syntax.printer import print_query
-from spaseq.core.engine.recognition.session import Ending
+from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import OptionError, expect_count
-from spaseq.core.events import EventBatch, EventCounters, EventFeed, TupleWords, frame_of
-from spaseq.core.events.time import nanoseconds_of
-from spaseq.core.watch import InUse, limited_steps
+from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, TupleWords, frame_of
+from spaseq.core.events.batch import DURATIONS, INSTANTS
+from spaseq.core.events.options import OnLate
+from spaseq.core.snapshot import Identity, expect, unseal
+from spaseq.core.watch import limited_steps
 
 if TYPE_CHECKING:
     from spaseq.core.engine import MatchBatch
@@ -83,9 +86,21 @@ class TimedOut:
             self, matches_of(self._query, events, streams=streams, types=types, schema=schema, **reading)
         )
 
-    def open(self, **options: Any) -> TimedOutSession:
-        """An evaluation that events are pushed to. Arguments are those of `Query.open`; it has no snapshots."""
-        return TimedOutSession(self, options)
+    def open(self, state: bytes | None = None, **options: Any) -> TimedOutSession:
+        """An evaluation that events are pushed to; from a snapshot, it goes on at its place. Arguments and errors are
+        those of `ceql.query.Query.open`."""
+        if state is not None:
+            on_late = options.get("on_late")
+            restore = functools.partial(TimedOutSession.restore, self, on_late=on_late)
+            return unseal(state, self.identity, TimedOutSession._KINDS, restore)
+        session = open_session(self._query, **options)  # which checks the options
+        return TimedOutSession(self, *session.input)
+
+    @functools.cached_property
+    def identity(self) -> Identity:
+        """The query that a snapshot belongs to, and its steps: the contents refer to their states."""
+        steps = {f"step {number}": identity(query)["automaton"] for number, query in enumerate(self._compiled, 1)}
+        return {**identity(self._query), "rows": "partial matches that time out", **steps}
 
     def telling(self, times: Times) -> Telling:
         """A new evaluation of all steps, before the first event."""
@@ -102,6 +117,11 @@ class Telling:
         self._columns = columns
         self._times = times
         self._steps = [_StepRun(waiting_for, query, times) for waiting_for, query in steps]
+
+    @property
+    def runs(self) -> list[Run]:
+        """The evaluation of each step, in their order."""
+        return [step.run for step in self._steps]
 
     def advance(self, events: EventBatch) -> pa.Table:
         """The rows of the partial matches whose windows these events close."""
@@ -232,18 +252,21 @@ class TimedOutRows:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-class TimedOutSession(Ending[dict[str, Any]]):
+class TimedOutSession(Pushing[dict[str, Any]]):
     """Rows as they happen, of events that are pushed. Use it in a `with` and read its `rest`, or `close` it."""
 
-    def __init__(self, timed_out: TimedOut, options: dict[str, Any]) -> None:
-        super().__init__()
+    _KINDS = (INSTANTS, DURATIONS)
+    _OVER = ("this stream is closed", "timed_out().open() begins a new one")
+
+    def __init__(self, timed_out: TimedOut, names: tuple[str, ...], options: EventOptions) -> None:
         query = timed_out._query
-        self._use = InUse(query.settings)
-        session = open_session(query, **options)  # which checks the options
-        self._feed = EventFeed(session._names, session._options, query.timed, query.named_types)
+        super().__init__(query.settings)
+        self._timed_out = timed_out
+        self._names = names
+        self._options = options
+        self._feed = EventFeed(names, options, query.timed, query.named_types)
         clocks = self._feed.clocks
-        times = Times(lambda: any(clock.iso for clock in clocks.values()), session._options.unit)
-        self._telling = timed_out.telling(times)
+        self._telling = timed_out.telling(Times(lambda: any(clock.iso for clock in clocks.values()), options.unit))
 
     @property
     def counters(self) -> EventCounters:
@@ -254,30 +277,51 @@ class TimedOutSession(Ending[dict[str, Any]]):
         """The rows of the partial matches whose windows these events close. Arguments: those of `Session.push`."""
         if type is not None and stream is not None:
             raise OptionError("a push has a stream or a type", "leave one of them out")
-        return self._take(lambda: self._feed.push(events, type if stream is None else stream))
-
-    def advance(self, now: int) -> list[dict[str, Any]]:
-        """The rows of those that time out because no event before `now` (ns) will come any more."""
-        now = nanoseconds_of(now)
-        return self._take(lambda: self._feed.advance(now), lambda: self._telling.wait_until(now))
-
-    def _take(
-        self, batches: Callable[[], Iterator[EventBatch]], behind: Callable[[], pa.Table] | None = None
-    ) -> list[dict[str, Any]]:
         with self._use:
-            if self._closed:
-                raise OptionError("this stream is closed", "timed_out().open() begins a new one")
-            tables = [self._telling.advance(events) for events in batches()]
-            tables += [] if behind is None else [behind()]
-        return [row for table in tables for row in in_microseconds(table).to_pylist()]
+            self._check_open()
+            return self._advance(self._feed.push(events, type if stream is None else stream))
 
-    def _complete(self) -> list[dict[str, Any]]:
-        found = self._take(self._feed.finish, self._telling.close)
+    def _advance(self, batches: Iterator[EventBatch]) -> list[dict[str, Any]]:
+        return [row for events in batches for row in _rows_of(self._telling.advance(events))]
+
+    def _wait_until(self, now: int) -> list[dict[str, Any]]:
+        return self._advance(self._feed.advance(now)) + _rows_of(self._telling.wait_until(now))
+
+    def _finish(self) -> list[dict[str, Any]]:
+        found = self._advance(self._feed.finish())
         self._leave()
-        return found
+        return found + _rows_of(self._telling.close())
 
-    def _goes_on(self) -> bool:
-        return False  # it has no snapshots
+    @property
+    def _taken(self) -> int:
+        return self._feed.taken
 
-    def _stopped(self) -> str:
-        return self._use.broken
+    def _identity(self) -> Identity:
+        return self._timed_out.identity
+
+    def _contents(self) -> dict[str, Any]:
+        return {
+            "names": self._names,
+            "options": options_to_keep(self._options),
+            "feed": self._feed.snapshot(),
+            "steps": [run.snapshot() for run in self._telling.runs],
+        }
+
+    @staticmethod
+    def restore(timed_out: TimedOut, state: dict[str, Any], on_late: OnLate | None = None) -> TimedOutSession:
+        """The opposite of `contents`, of the same query."""
+        options = EventOptions(**state["options"], on_late=on_late)
+        session = TimedOutSession(timed_out, tuple(state["names"]), options)
+        session._feed.restore(state["feed"])
+        runs = session._telling.runs
+        expect(len(runs) == len(state["steps"]), "the progress of each step")
+        for run, kept in zip(runs, state["steps"], strict=True):
+            run.restore(kept)
+            expect_place(run, session._feed)
+        return session
+
+
+def _rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table."""
+    rows: list[dict[str, Any]] = in_microseconds(table).to_pylist()
+    return rows

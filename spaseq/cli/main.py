@@ -22,6 +22,8 @@ from spaseq.tools.command import (
     chosen_format,
     clock_of,
     compiled_query,
+    late_beside,
+    late_file,
     note,
     opened,
     query_file,
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from spaseq.cli.output import FoundResults
     from spaseq.language.query import Query
     from spaseq.language.results.match import Match
-    from spaseq.rdf import Counters, StreamOptions, StreamSource
+    from spaseq.rdf import Counters, GraphEvent, StreamOptions, StreamSource
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,6 +62,12 @@ def _run(options: argparse.Namespace) -> int:
     _refuse(options)
     query = _compile(options)
     _settle_format(options, query)
+    _check_output(options, query)
+    with late_beside(options, _written_graph):
+        return _run_query(options, query)
+
+
+def _run_query(options: argparse.Namespace, query: Query) -> int:
     from spaseq.cli.output import FoundResults
 
     with bounded(query.settings):
@@ -115,8 +123,10 @@ def _plot(options: argparse.Namespace) -> int:
     from spaseq.language.results.timelines import drawn_matches
 
     query = _compile(options)
-    matches, source = _matches(options, query, keep_events=True)
-    timeline = drawn_matches(matches, query.checked, options.limit, query.source)
+    _check_output(options, query)
+    with late_beside(options, _written_graph):
+        matches, source = _matches(options, query, keep_events=True)
+        timeline = drawn_matches(matches, query.checked, options.limit, query.source)
     timeline.save(options.output)
     report(source, len(timeline.spans))
     return 0
@@ -138,7 +148,6 @@ def _matches(options: argparse.Namespace, query: Query, *, keep_events: bool = F
 
     streams = stream_files(query, options.stream, options.streams)
     knowledge = _knowledge(options, query)
-    _check_output(options, query, streams)
     words: dict[str, Any] = {"options": _stream_options(options), "entailment": options.entailment}
     words["reference"] = options.gpm == "rdflib"
     if options.engine == "spark":
@@ -163,13 +172,24 @@ def _matches(options: argparse.Namespace, query: Query, *, keep_events: bool = F
     return local, local
 
 
-def _check_output(options: argparse.Namespace, query: Query, streams: dict[str, StreamSource]) -> None:
-    from spaseq.cli.inputs import knowledge_files
+def _check_output(options: argparse.Namespace, query: Query) -> None:
+    from spaseq.cli.inputs import knowledge_files, stream_files
     from spaseq.core.files.beside import check_output
 
+    streams = stream_files(query, options.stream, options.streams)
     known = chain.from_iterable(knowledge_files(query, options.kb).values())
     read = chain.from_iterable(source.files for source in streams.values())
-    check_output(options.output, filter(None, [query_file(options.query), options.streams, *read, *known]))
+    inputs = list(filter(None, [query_file(options.query), options.streams, *read, *known]))
+    for output in (options.output, late_file(options)):
+        check_output(output, inputs)
+
+
+def _written_graph(event: GraphEvent) -> dict[str, Any]:
+    """The triples of a late event as JSON, in the syntax of N-Triples."""
+    from spaseq.gpm.serialise import nquads_term
+
+    triples = [" ".join(map(nquads_term, triple)) for triple in event.triples]
+    return {"graph": None if event.graph is None else nquads_term(event.graph), "triples": triples}
 
 
 def _knowledge(options: argparse.Namespace, query: Query) -> dict[str, Any]:
@@ -187,6 +207,8 @@ def _refuse(options: argparse.Namespace) -> None:
         raise OptionError("--memory is of the local engine", "Spark's own pages tell what its tasks hold")
     if options.knowledge_rows is not None and options.engine != "spark":
         raise OptionError("--knowledge-rows needs --engine spark", "the local engine has all knowledge in memory")
+    if late_file(options) is not None and options.engine == "spark":
+        raise OptionError("--late FILE is of the local engine", "--late drop counts late events on Spark")
     if options.spark and options.engine != "spark":
         raise OptionError("--spark needs --engine spark", "leave out --spark")
     if clock_of(options) is not None and options.engine == "spark":

@@ -9,9 +9,9 @@ from typing import Any
 from spaseq.cli.formats import FORMATS
 from spaseq.cli.knowledge import add_knowledge
 from spaseq.tools.command import (
-    CLOCK_HELP,
     add_demo,
     add_explain,
+    add_follow,
     add_memory,
     add_plot,
     add_query,
@@ -76,8 +76,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     inputs.add_argument("--streams", metavar="STREAMS.txt",
                         help="lines '<iri> <path> N': streams whose events are N triples each")  # fmt: skip
     _add_knowledge(inputs)
-    inputs.add_argument("--follow", action="store_true", help="go on as files grow and folders get files, until Ctrl-C")
-    inputs.add_argument("--clock", metavar="DURATION", help=CLOCK_HELP)
+    add_follow(inputs, "files that get lines, folders that get files, and - for standard input")
     events = parser.add_argument_group("events and time")
     events.add_argument("--event-by", metavar="graph|subject|size:N", help="what makes an event")
     add_times(events, "predicate", "prov:generatedAtTime of named graphs")

@@ -32,7 +32,9 @@ class CompiledQuery:
 
     def __init__(self, text: str, source: str = "<query>", settings: Settings | None = None) -> None:
         if not isinstance(text, str):
-            raise OptionError(f"a query is text, and this is a {type(text).__name__}", "open(path).read() reads a file")
+            built = hasattr(type(text), "__ceql__")
+            hint = "ceql.compile takes it" if built else "open(path).read() reads a file"
+            raise OptionError(f"a query is text, and this is a {type(text).__name__}", hint)
         self.text = text
         self.source = source
         self.settings: Settings = Settings.given(settings)

@@ -8,8 +8,9 @@ these meanings, and some more. Code that takes either language is written agains
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -25,10 +26,18 @@ from spaseq.core.own_functions import Entry
 from spaseq.core.pattern import Pattern
 from spaseq.core.steps import Step
 
-__all__ = ["Counters", "Match", "Matches", "Query", "Session", "Ways"]
+__all__ = ["Counters", "Match", "Matches", "Query", "Session", "Ways", "Written"]
 
 Ways = Callable[[Sequence[Any]], Sequence[tuple[Transition, ...]]]
 """The way of each of some matches through the automaton."""
+
+
+@runtime_checkable
+class Written(Protocol):
+    """An object that stands for the text of a query of CEQL, as those of `ceql.builder` do."""
+
+    def __ceql__(self) -> str:
+        """The text."""
 
 
 class Match(Protocol):
@@ -138,8 +147,8 @@ class Session(Protocol):
         """The matches that these events complete. Raises an error for an object that is no event; then none is
         taken."""
 
-    def advance(self, now: int) -> Sequence[Match]:
-        """The matches that complete because no event before `now` (ns) will come any more."""
+    def advance(self, now: int | datetime) -> Sequence[Match]:
+        """The matches that complete because no event before `now` (a datetime, or ns) will come any more."""
 
     def close(self) -> Sequence[Match]:
         """The matches that the end of the stream completes; closing again gives none."""

@@ -144,7 +144,8 @@ class Query(protocols.Query):
             kb: background knowledge, by the IRI that GRAPH names: files, a graph or a table (`knowledge_of`). Or a
                 Dataset of rdflib, a Store or Dataset of pyoxigraph: its named graphs.
             options: how to read the streams; or, instead, the words of the command line: event_by=, time=,
-                time_from=, time_unit=, interval=, ties=, lateness=, late=.
+                time_from=, time_unit=, interval=, ties=, lateness=, late=, on_late=. The last is a function; it
+                is called with each event that is dropped because it is late, as a `LateEvent`.
             keep_events: True if matches show their events (the window's events are then held).
             entailment: `rdfs` or `owl-rl`; see `with_entailment`.
             reference: True if rdflib evaluates all graph patterns, for comparison: the same answers, slowly.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 
 from rdflib import Literal
 
 from spaseq.core.errors import OptionError
+from spaseq.core.events.options import LateEvent
 from spaseq.core.events.time import nanoseconds_of
 from spaseq.core.held import Tells
 from spaseq.rdf.given import NODES, are_plain, iri_of, term_of, triples_of
@@ -21,9 +23,10 @@ _FAR: Final = 1 << 63
 class GraphEvent:
     """An RDF graph with a timestamp ([SPAseq] Definition 1).
 
-    `stream` is the IRI of its stream, `time` nanoseconds since the epoch, `triples` the graph: a set, kept in the order
-    of the source. `graph` is the graph's name if it has one. `source` and `record` are, for messages, the file and the
-    line (from 1) where it begins. Blank nodes belong to one event alone: no two events of one run share one.
+    `stream` is the IRI of its stream, `time` nanoseconds since the epoch. It may be given as a datetime. `triples` is
+    the graph: a set, kept in the order of the source. `graph` is the graph's name if it has one. `source` and `record`
+    are, for messages, the file and the line (from 1) where it begins. Blank nodes belong to one event alone: no two
+    events of one run share one.
 
     Terms are those of rdflib; those of pyoxigraph are taken and become rdflib's. `triples` may be any iterable of
     triples, as a graph of either library. Raises `OptionError` for anything else.
@@ -39,7 +42,7 @@ class GraphEvent:
     if TYPE_CHECKING:  # the accepted arguments, besides the types of the fields
 
         def __init__(
-            self, stream: str, time: SupportsIndex, triples: Iterable[Any], graph: object = None,
+            self, stream: str, time: SupportsIndex | datetime, triples: Iterable[Any], graph: object = None,
             source: str = "<events>", record: int = 0,
         ) -> None: ...  # fmt: skip
 
@@ -73,6 +76,11 @@ class GraphEvent:
         keys = tuple(tuple(term_key(term) for term in triple) for triple in self.triples)
         graph = None if self.graph is None else term_key(self.graph)
         return _rebuild_event, (self.stream, self.time, keys, graph, self.source, self.record)
+
+
+def late_event(event: GraphEvent, behind: int) -> LateEvent:
+    """An event that came too late, so many ns behind its stream."""
+    return LateEvent(event, event.time, behind, event.stream, event.source, event.record)
 
 
 def _rebuild_event(

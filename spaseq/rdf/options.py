@@ -10,7 +10,9 @@ from spaseq.core.events.options import (
     ARRIVAL,
     UNSAID,
     Duration,
+    OnLate,
     TimeOptions,
+    drop_late,
     from_arrival,
     length_of,
     one_of,
@@ -62,6 +64,7 @@ class EventWords(TypedDict, total=False):
     ties: str | None
     lateness: Duration | None
     late: str | None
+    on_late: OnLate | None
     malformed: str | None
 
 
@@ -122,6 +125,7 @@ class StreamOptions(TimeOptions):
         given: dict[str, Any] = {**words}
         time, time_from = text_of("--time", given.pop("time", None)), given.pop("time_from", None)
         given["time"] = ARRIVAL if from_arrival(time, time_from) else None if time is None else _predicate(time)
+        drop_late(given)
         if given.get("event_by") is not None:
             given["event_by"] = EventBy.parse(given["event_by"])
         given = {word: value for word, value in given.items() if value is not None or word not in UNSAID}

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.core.events.options import Duration
+from spaseq.core.protocols import Written
 from spaseq.language.query import Query, compile_query
 from spaseq.spark.session.versions import check_pyspark
 from spaseq.spark.tuples.match import batch_rows, check_tasks, kind_name, refuse_form
@@ -32,7 +33,7 @@ class MatchWords(TupleWords, total=False):
 
 
 def match(
-    query: TupleQuery | Query | str,
+    query: TupleQuery | Query | Written | str,
     *,
     kb: Any = None,
     partitions: int | None = None,
@@ -52,7 +53,7 @@ def match(
     with `match_start` and `match_end`, in the form of the input's times.
 
     Args:
-        query: what `ceql.compile` or `spaseq.compile` gives, or its text.
+        query: what `ceql.compile` or `spaseq.compile` gives, its text, or a pattern of `ceql.event`, `ceql.seq` ….
         kb: of a query over graphs, the background knowledge, as for `run`. Its answers are worked out when the
             transformation is applied, which runs jobs if it is on Spark.
         partitions: how many tasks find matches. By default as many as a stage of the session has
@@ -156,7 +157,7 @@ _INSTEAD: Final = {
 }
 
 
-def explain_match(query: TupleQuery | Query | str, *, cut: str = "auto") -> str:
+def explain_match(query: TupleQuery | Query | Written | str, *, cut: str = "auto") -> str:
     """The division of the work by `match`, as far as the query alone says. A line each."""
     compiled = query_of(query)
     if not isinstance(compiled, Query):
@@ -170,9 +171,10 @@ def explain_match(query: TupleQuery | Query | str, *, cut: str = "auto") -> str:
 
 def query_of(query: Any) -> TupleQuery | Query:
     """The query. Raises `OptionError` for what is none, and the errors of the language for a text."""
-    if isinstance(query, str):
+    built = isinstance(query, Written)
+    if built or isinstance(query, str):
         found: TupleQuery | Query = (
-            compile_query(query) if _GRAPHS.search(query) else import_module("ceql").compile(query)
+            compile_query(query) if not built and _GRAPHS.search(query) else import_module("ceql").compile(query)
         )
         return found
     if isinstance(query, Query) or (hasattr(query, "window_attribute") and hasattr(query, "stream_names")):

@@ -172,8 +172,11 @@ def test_forecasts_follow_a_file(folder: Path, growing: Path, capsys: pytest.Cap
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["alert", "query.ceql", "--stream", "S=events.csv"], "--follow reads one file"),
-        (["alert", "query.ceql", "--events", "events.csv", "--events", "past.csv"], "--follow reads one file"),
+        (["alert", "query.ceql", "--stream", "S=events.csv,past.csv"], "one file is followed, or one for each stream"),
+        (
+            ["alert", "query.ceql", "--events", "events.csv", "--events", "past.csv"],
+            "one file is followed, or one for each stream",
+        ),
         (["alert", "query.ceql", "--events", "events.parquet"], "only text can be read as it grows"),
         (["alert", "query.ceql", "--events", "events.csv", "--format", "count"], "can be read only once"),
         ([*FORECAST, "--evaluate"], "judged at the end"),

@@ -73,7 +73,7 @@ def on_every_road(text: str, events: Events, evaluator: str, seed: int) -> Itera
 
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
-@pytest.mark.parametrize("n", [13, 20])
+@pytest.mark.parametrize("n", [13, pytest.param(20, marks=pytest.mark.slow)])
 def test_matches_without_an_automaton_are_those_of_the_definition(n: int, evaluator: str) -> None:
     window = n + n // 5
     for seed in range(2):

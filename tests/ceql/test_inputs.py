@@ -380,7 +380,5 @@ def test_the_command_merges_files_of_one_type_each(capsys: pytest.CaptureFixture
     ]:
         assert main(["run", THEN, *given]) in (2, 3)
         assert capsys.readouterr().err.startswith(said)
-    assert main(["alert", THEN, *words, "--follow"]) == 2
-    assert capsys.readouterr().err.startswith("--follow reads one file as it grows")
     assert main(["forecast", THEN, *words, "--train", "x=y.csv"]) == 2
     assert capsys.readouterr().err.startswith("forecasts are of one stream of events")

@@ -8,7 +8,7 @@ import pytest
 from tests.support import proof
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_an_ending_that_is_related_to_the_match(block: int) -> None:
     report = proof.check("endings", range(1000 + 20 * block, 1020 + 20 * block))
     assert len(report.compared) > 10 and report.compared["batch"] == report.compared["snapshot"] == 20

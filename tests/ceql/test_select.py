@@ -134,7 +134,9 @@ def check(seed: int) -> None:
     assert_rows(rows + [match.row for match in session.rest], wanted, text)
 
 
-@pytest.mark.parametrize("first", range(0, 200, 20))
+@pytest.mark.parametrize(
+    "first", [pytest.param(n, marks=[] if n < 80 else [pytest.mark.slow]) for n in range(0, 200, 20)]
+)
 def test_random_columns_are_as_defined_on_every_road(first: int) -> None:
     for seed in range(first, first + 20):
         check(seed)

@@ -53,7 +53,21 @@ def _compare(seed: int) -> int:
     assert not drawn.by_time or len(pushed) == before, f"{seed}: the clock closes all windows"
     came = _rows(query, pushed)
     assert came == found if in_order else _sorted(came) == _sorted(found), f"{seed}: pushed by {size}"
+    resumed = _rows(query, _push_with_snapshots(drawn.text, events, random))
+    assert resumed == found if in_order else _sorted(resumed) == _sorted(found), f"{seed}: with snapshots"
     return len(expected)
+
+
+def _push_with_snapshots(text: str, events: list[dict[str, Any]], random: Random) -> list[dict[str, Any]]:
+    """The rows of events that are pushed in random pieces, to sessions that each go on from a snapshot of the last."""
+    session, found, rest = compile_query(text).timed_out().open(), [], events
+    while rest:
+        size = random.choice((1, 1, 2, 5))
+        found += session.push(rest[:size])
+        rest = rest[size:]
+        if random.random() < 0.5:
+            session = compile_query(text).timed_out().open(session.snapshot())
+    return found + session.close()
 
 
 def test_rows_are_those_of_the_definition() -> None:
@@ -159,6 +173,49 @@ def test_streams_and_types_of_inputs() -> None:
     with by_type.open(types=["A", "B"]) as session:
         assert session.push({"time": 0}, type="A") == []
         assert [row["since"] for row in session.push({"time": 3}, type="B")] == [0]
+
+
+def test_snapshots() -> None:
+    """A session goes on with its options, its held events and its form of times; the clock goes on, too."""
+    query = compile_query("SELECT a.v AS v WHERE A AS a ; B WITHIN 10 SECONDS")
+    at = "2026-06-15T08:00:{:02}Z".format
+    with query.timed_out().open(lateness="5s", late="drop") as session:
+        assert session.push([{"type": "A", "time": at(8), "v": 1}, {"type": "A", "time": at(4), "v": 2}]) == []
+        state = session.snapshot()
+    assert session.rest == []  # it goes on
+    session = query.timed_out().open(state)
+    rows = session.push({"type": "C", "time": at(30)}) + session.close()
+    assert [(row["v"], row["start_time"].second) for row in rows] == [(2, 4), (1, 8)]
+    again = query.timed_out().open(state)
+    again.push({"type": "C", "time": at(2)})
+    assert again.counters.late == 1
+    now = int(rows[0]["start_time"].timestamp() * 10**9) + 11 * 10**9
+    assert [row["v"] for row in query.timed_out().open(state).advance(now)] == [2]
+    late: list[Any] = []
+    query.timed_out().open(state, on_late=late.append).push({"type": "C", "time": at(2)})
+    assert [one.behind for one in late] == [6 * 10**9]
+
+
+def test_snapshots_of_others_are_refused() -> None:
+    query = compile_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 10 SECONDS")
+    state = query.timed_out().open().snapshot()
+    others: dict[str, Any] = {
+        "query": compile_query("SELECT * WHERE A ; C PARTITION BY [k] WITHIN 10 SECONDS").timed_out(),
+        "rows": query,
+        "settings": compile_query(query.text, settings=Settings(forget_keys_after=5)).timed_out(),
+    }
+    for what, other in others.items():
+        with pytest.raises(OptionError, match=what):
+            other.open(state)
+    with pytest.raises(OptionError, match="rows"):
+        query.timed_out().open(query.open().snapshot())
+    for damaged in (state[:-1], b"", state[:40] + b"x" + state[41:]):
+        with pytest.raises(OptionError):
+            query.timed_out().open(damaged)
+    session = query.timed_out().open(state)
+    session.close()
+    with pytest.raises(OptionError, match="this stream is closed"):
+        session.snapshot()
 
 
 def test_a_session_says_them_as_they_happen() -> None:

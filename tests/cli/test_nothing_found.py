@@ -170,7 +170,7 @@ def test_types_without_number_are_counted_together() -> None:
 def test_a_time_that_is_none_is_told_and_the_session_goes_on(language: str, now: Any) -> None:
     query: Any = ceql.compile("SELECT * WHERE a ; b") if language == "ceql" else spaseq.compile(RISING)
     with query.open() as session:
-        with pytest.raises(OptionError, match="a time is given in nanoseconds, as an int, and this is"):
+        with pytest.raises(OptionError, match="a time is a datetime, or nanoseconds as an int, and this is"):
             session.advance(now)
         assert session.advance(10) == []
 

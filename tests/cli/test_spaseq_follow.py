@@ -199,11 +199,14 @@ def test_files_of_a_folder_that_were_read_may_go_and_none_may_come_in_front(
     assert "appeared in front of 6.nq" in str(found.error)
 
 
-def test_by_the_clock_absence_is_reported_without_another_event(tmp_path: Path) -> None:
-    """`A; B!` within a quarter of a second: the clock closes the window, though nothing more comes."""
+@pytest.mark.parametrize(
+    ("absence", "within"), [("B!", "WITHIN 250 MILLISECONDS SLIDING"), ("B! FOR 250 MILLISECONDS", "WITHIN 1 HOURS")]
+)
+def test_by_the_clock_absence_is_reported_without_another_event(tmp_path: Path, absence: str, within: str) -> None:
+    """`A; B!` within a quarter of a second, or for as long: the clock ends that, though nothing more comes."""
     path = tmp_path / "s.nt"
     path.write_text("".join(f'<{E}u{i}> <{E}p> "1" .\n' for i in range(2)))
-    text = QUERY.replace("(A; B)", "(A; B!)").replace("SELECT ?a ?x", "SELECT ?a WITHIN 250 MILLISECONDS SLIDING")
+    text = QUERY.replace("(A; B)", f"(A; {absence})").replace("SELECT ?a ?x", f"SELECT ?a {within}")
     before = time.time_ns()
     matches = iter(spaseq.compile(text).follow({"S": str(path)}, time_from="arrival"))
     match = next(matches)

@@ -16,7 +16,7 @@ from tests.fuzz import checks, kinds
 from tests.fuzz.campaign import Campaign, again
 from tests.fuzz.kinds import KINDS, Input
 
-SHARE = 4
+SHARE = 2
 """Inputs of each kind in every run."""
 FULL = int(os.environ.get("SPASEQ_RANDOM", "2000")) // 4
 

@@ -224,7 +224,7 @@ hint: did you mean ?x?""",
         """<query>:8:45: a FILTER of GPM B names ?x, which is bound only after B, or in an alternative to it
     DEFINE GPM B ON S { ?b :p ?y FILTER (?y > ?x) }
                                               ^^
-hint: a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&'""",
+hint: a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&' or AND""",
     ),
     "unknown variable in PARTITION BY": (
         _query("  SEQ (A)\n" + A, HEAD.replace("WHERE", "PARTITION BY (?b) WHERE")),
@@ -535,7 +535,7 @@ def test_the_source_is_named() -> None:
         ("A -> B", "A ; B is then, the first that fits; A : B every later one; A , B directly after"),
         ("A THEN B", "A ; B is then, the first that fits; A : B every later one; A , B directly after"),
         ("A{2} , B*", "A+ is one or more, A+? zero or more"),
-        ("A AND B", "at one time is A & B; in order A ; B"),
+        ("A AND B", "at one time is A & B; in any order AND(A, B); in order A ; B"),
         ("A OR B", "one of them is A | B"),
         ("NOT A", "what must not come is written A!"),
         ("A ; AND", ""),

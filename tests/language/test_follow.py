@@ -77,13 +77,18 @@ class _Pieces:
         return self._pieces.pop(0) if self._pieces else b""
 
 
+_COUNT = pytest.mark.parametrize("count", [5, pytest.param(12, marks=pytest.mark.slow)])
+"""Random streams of each query."""
+
+
 @queries
+@_COUNT
 @pytest.mark.parametrize("keep_events", [True, False])
 def test_what_is_followed_gives_the_matches_of_the_files(
-    text: str, keep_events: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, keep_events: bool, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query, several = spaseq.compile(text), 0
-    for seed in range(12):
+    for seed in range(count):
         rng = random.Random(f"{text} {seed}")
         streams = {name: _lines(rng, name, rng.choice((5, 40, 160))) for name in "ST"}
         (tmp_path / "s.nq").write_text(streams["S"])
@@ -97,7 +102,7 @@ def test_what_is_followed_gives_the_matches_of_the_files(
         assert _shown(followed) == expected
         assert followed.counters.triples == sum(text.count("\n") for text in streams.values())
         several += len(expected)
-    assert several > 30
+    assert several > 2.5 * count
 
 
 def _batches(text: str, stream: str, path: Path, size: int, wanted: Any, options: StreamOptions) -> list[GraphBatch]:
@@ -109,11 +114,12 @@ def _batches(text: str, stream: str, path: Path, size: int, wanted: Any, options
 
 
 @queries
-def test_batches_and_events_may_be_pushed_in_turn_with_snapshots(text: str, tmp_path: Path) -> None:
+@_COUNT
+def test_batches_and_events_may_be_pushed_in_turn_with_snapshots(text: str, count: int, tmp_path: Path) -> None:
     """One stream; what an instant that is not complete holds goes from columns to objects and back."""
     query = spaseq.compile(text.replace("ON S, T", "ON S").replace("C ON T", "C ON S"))
     several = kinds = 0
-    for seed in range(12):
+    for seed in range(count):
         rng = random.Random(f"{text} {seed}")
         options = StreamOptions.parse(
             time="http://www.w3.org/ns/prov#generatedAtTime", ties=rng.choice(("instant", "arrival"))
@@ -141,7 +147,7 @@ def test_batches_and_events_may_be_pushed_in_turn_with_snapshots(text: str, tmp_
         assert _shown([*found, *session.close()]) == expected
         assert session.counters.events == len(events)
         several += len(expected)
-    assert several > 30 and kinds == 7
+    assert several > 2.5 * count and kinds == 7
 
 
 def test_a_batch_that_is_late_or_of_no_stream_is_told_of() -> None:

@@ -174,15 +174,16 @@ SAME = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", SAME, ids=lambda case: case[1])
-def test_as_sparqls_own_in_every_place(case: tuple[str, ...], roads: Roads) -> None:
+def test_as_sparqls_own_in_every_place(case: tuple[str, ...], count: int, roads: Roads) -> None:
     spaseq.register_function(f"{E}more", lambda a, b: a.toPython() + b.toPython())
     spaseq.register_function(f"{E}greater", lambda a, b: a.toPython() > b.toPython())
     spaseq.register_function(f"{E}never", lambda a: None)
     plain, called, clauses, *others = case
     changed, *rest = others or [clauses]
     draw, some = random.Random(2), 0
-    for _ in range(5):
+    for _ in range(count):
         events = [
             graph(time * 10**9, *((f"a{draw.randrange(3)}", draw.choice("ppq"), Literal(draw.randrange(5)))
                                   for _ in range(6)))
@@ -197,7 +198,8 @@ def test_as_sparqls_own_in_every_place(case: tuple[str, ...], roads: Roads) -> N
 
 
 @pytest.mark.parametrize("rest", ["", " WITHIN 3 SECONDS", " WITHIN 3 SECONDS SLIDING", " PARTITION BY (?a)"])
-def test_conditions_between_gpms(rest: str, roads: Roads) -> None:
+@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_conditions_between_gpms(count: int, rest: str, roads: Roads) -> None:
     spaseq.register_function(f"{E}greater", lambda a, b: a.toPython() > b.toPython())
     spaseq.register_function(f"{E}more", lambda a, b: a.toPython() + b.toPython())
 
@@ -206,7 +208,7 @@ def test_conditions_between_gpms(rest: str, roads: Roads) -> None:
         return f"PREFIX : <{E}> SELECT ?a ?x ?y FROM STREAM S <{E}S> {rest} WHERE {{ SEQ (A; B) {gpms} }}"
 
     draw, some = random.Random(3), 0
-    for _ in range(5):
+    for _ in range(count):
         events = [
             graph(time * 10**9, *((f"a{draw.randrange(2)}", draw.choice("pq"), Literal(draw.randrange(4)))
                                   for _ in range(3)))
@@ -220,7 +222,7 @@ def test_conditions_between_gpms(rest: str, roads: Roads) -> None:
             for found in roads(text(called), events):
                 assert found == expected
             some += len(expected)
-    assert some > 5
+    assert some > count
 
 
 def test_terms_come_in_and_go_out_as_rdflib_has_them(roads: Roads) -> None:

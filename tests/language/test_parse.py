@@ -126,6 +126,7 @@ def _grow(children: st.SearchStrategy[ast.Element]) -> st.SearchStrategy[ast.Ele
     return st.one_of(
         several.map(ast.Both),
         several.map(ast.Either),
+        several.map(ast.Unordered),
         children.map(ast.Repeated),
         children.map(ast.Optional),
         children.map(ast.Negated),

@@ -293,6 +293,11 @@ def test_lateness(tmp_path: Path) -> None:
         list(QUERY.run({"S": late}))
     matches = QUERY.run({"S": late}, late="drop")
     assert list(matches) == [] and (matches.counters.events, matches.counters.late) == (2, 1)
+    seen: list[Any] = []
+    assert list(QUERY.run({"S": late}, on_late=seen.append)) == []
+    assert [(one.time, one.behind, len(one.event.triples)) for one in seen] == [(S1, S1, 2)]
+    session = QUERY.open(on_late=seen.append)
+    assert session.push(SECOND, time=2) == session.push(FIRST, time=1) == [] and seen[1].behind == 1
     session = QUERY.open()
     session.push(SECOND, time=2)
     with pytest.raises(EventError, match="goes back in time"):

@@ -130,12 +130,13 @@ TERMS = [
 @pytest.mark.parametrize("malformed", ["drop", "error"])
 @pytest.mark.parametrize("late", [None, *TERMS], ids=["plain", "reified", "triple term", "direction", "version"])
 def test_every_cut_in_two(malformed: Any, late: str | None) -> None:
-    """Inside of a character, an escape, a line's end, the mark at the beginning; with what RDF 1.2 brought."""
+    """Inside of a character, an escape, a line's end, the mark at the beginning; in and around what RDF 1.2 brought."""
     text = LINES if late is None else LINES.replace("<a:h> ", late + "<a:h> ", 1)
     given_options = StreamOptions(malformed=malformed)
     whole = _whole(text.encode(), given_options)
     assert len(whole[0]) + (whole[1] is not None) > 0
-    for cut in range(len(text.encode())):
+    size, first = len(text.encode()), len(LINES.partition("<a:h> ")[0].encode())
+    for cut in range(size) if late is None else range(first - 20, first + len(late.encode()) + 20):
         found, problem, counters = _arriving(text.encode(), [cut], cut, given_options)
         assert (found, problem) == whole[:2], cut
         assert problem is not None or counters == whole[2]
@@ -152,7 +153,7 @@ def test_every_syntax(form: str) -> None:
         text = "".join(f'<a:s{n}> {AT} "{n}" .\n<a:s{n}> <a:p> _:b .\n' for n in range(9))
     rng = random.Random(form)
     for seed in range(40):
-        words = {"event_by": "subject"} if form == "nt" else {}
+        words: dict[str, Any] = {"event_by": "subject"} if form == "nt" else {}
         found, problem, _ = agree(
             text,
             [rng.randrange(1000) for _ in range(rng.randrange(20))],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,7 +169,7 @@ class TestOptions:
             ({"late": "keep"}, "--late keep: not one of error, drop"),
         ],
     )
-    def test_wrong_words(self, words: dict[str, str], problem: str) -> None:
+    def test_wrong_words(self, words: dict[str, Any], problem: str) -> None:
         with pytest.raises(OptionError) as error:
             StreamOptions.parse(**words)
         assert in_reader_words(problem) in str(error.value)

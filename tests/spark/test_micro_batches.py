@@ -12,7 +12,7 @@ import pytest
 
 import spaseq
 import spaseq.spark
-from tests.spark.test_results import CASES as RANDOM_STREAMS
+from tests.spark.test_results import _CASES as RANDOM_STREAMS
 from tests.spark.test_results import GRID_KB, GRID_STREAMS, Case, _streams
 from tests.support.micro_batches import in_micro_batches
 from tests.test_example_spaseq import EXAMPLES, Example
@@ -35,7 +35,7 @@ def _local(query: Any, streams: Any, kb: Any, **words: Any) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("case", RANDOM_STREAMS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", RANDOM_STREAMS)
 def test_random_streams(case: Case, folder: Path) -> None:
     query = spaseq.compile(case.query())
     streams = _streams(case, folder)

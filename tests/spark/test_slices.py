@@ -296,7 +296,9 @@ def test_variables_that_differ_in_case(ordered: Path, spark: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("partitions", [1, 3, 8])
+@pytest.mark.parametrize(
+    "partitions", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(8, marks=pytest.mark.slow)]
+)
 def test_on_spark(partitions: int, ordered: Path, spark: Any) -> None:
     more = {"A": f"{FLOOR} OPTIONAL {{ ?sA :door ?m . }} {LIMIT}", "B": FLOOR.replace("?f", "?g")}
     case = Case("", "A; B", clauses="WITHIN 6 SECONDS SLIDING", more=more)

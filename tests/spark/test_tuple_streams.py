@@ -148,9 +148,14 @@ def test_random_micro_batches(name: str, text: str) -> None:
 
 
 _SOME = [case for case in CASES if case.events]
+_MARKED = [
+    pytest.param(case, id=case.place, marks=[pytest.mark.slow] if number % 4 else [])
+    for number, case in enumerate(_SOME)
+]
+"""One case of four is in every run: all are on every road of `tests/test_cases.py`."""
 
 
-@pytest.mark.parametrize("case", _SOME, ids=[case.place for case in _SOME])
+@pytest.mark.parametrize("case", _MARKED)
 def test_cases(case: harness.Case) -> None:
     """What a session gives that is told the times and not closed: a stream has no end."""
     query = ceql.compile(case.query)

@@ -229,3 +229,14 @@ def test_what_is_wrong_with_tuples_is_said_on_the_driver(spark: Any) -> None:
     with pytest.raises(EventError, match="this event has no seq"):
         worse = frame.withColumn("seq", F.when(F.col("time") > 3, F.col("seq")))
         spaseq.spark.collect(match(ceql.compile(QUERIES[4][1]), positions=True)(worse))
+
+
+def test_a_query_of_the_builder_is_taken_as_its_text(spark: Any) -> None:
+    frame = spark.createDataFrame(_events(3, 60), "type string, time long, id long, v long, seq long")
+    a, b = ceql.event("A"), ceql.event("B")
+    built = ceql.seq(a, b).where(b.v > a.v).over("id").within("20s")
+    found = _rows(match(built, positions=True)(frame))
+    assert found == _rows(match(str(built), positions=True)(frame)) != []
+    assert explain_match(built) == explain_match(str(built))
+    with pytest.raises(OptionError, match="one object is one event"):
+        match(ceql.seq(a, b).where(ceql.event("C").v > 1))

@@ -1,4 +1,5 @@
-"""Random SPAseq queries with AFTER MATCH or FIRST, and with sequences in parentheses."""
+"""Random SPAseq queries with AFTER MATCH or FIRST, with sequences in parentheses, with AND, and with absences for a
+time."""
 
 from __future__ import annotations
 
@@ -60,12 +61,101 @@ def groups_case(rng: random.Random) -> SpaseqCase:
             return case
 
 
+def unordered_case(rng: random.Random) -> SpaseqCase:
+    """A query with AND: alone, between other elements, under suffixes, and in alternatives."""
+    while True:
+        base = strategies.spaseq_case(rng)
+        names = [name for name, _ in base.gpms]
+        if len(names) < 2:
+            continue
+        elements = [_beside(rng, names) for _ in range(rng.choice((0, 0, 1, 1, 2, 3)))]
+        elements.insert(rng.randint(0, len(elements)), _around_parts(rng, names))
+        sequence = elements[0] + "".join(f" {rng.choice(',;:;')} {element}" for element in elements[1:])
+        case = replace(base, sequence=sequence)
+        if rng.random() < 0.5:
+            case = replace(case, gpms=_with_condition(rng, case.gpms))
+        if rng.random() < 0.2 and not strategies.ends_with_negation(sequence):
+            case = with_after(rng, case)
+        if _is_taken(case):
+            return case
+
+
+def _with_condition(rng: random.Random, gpms: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The GPMs, one of them with a FILTER that names variables of two others, or of itself and of any other one."""
+    place = rng.randrange(len(gpms))
+    name, body = gpms[place]
+    own, every = (sorted(set(re.findall(r"\?[uvwxyz]", text))) for text in (body, " ".join(b for _, b in gpms)))
+    if not own or len(every) < 2:
+        return gpms
+    left = rng.choice(own if rng.random() < 0.8 else every)
+    right = rng.choice([v for v in every if v != left])
+    condition = f"{left} {rng.choice(('<', '<=', '!=', '=', '>'))} {right}"
+    if rng.random() < 0.2:
+        condition = f"!BOUND({right}) || {condition}"
+    elif rng.random() < 0.2:
+        condition += f" && {left} + {rng.choice(every)} < 7"
+    return (*gpms[:place], (name, f"{body[:-1].rstrip()} FILTER ({condition}) }}"), *gpms[place + 1 :])
+
+
+def _beside(rng: random.Random, names: list[str]) -> str:
+    return rng.choice(names) + rng.choice(("", "", "", "", "+", "?", "!", "!"))
+
+
+def _around_parts(rng: random.Random, names: list[str]) -> str:
+    """An AND, with something around it at times."""
+    parts = rng.sample(names, min(len(names), rng.choice((2, 2, 2, 3, 3, 4))))
+    if rng.random() < 0.1:
+        parts.append(rng.choice(parts))
+    if rng.random() < 0.3:
+        place, pair = rng.randrange(len(parts)), rng.sample(names, 2)
+        parts[place] = f"{pair[0]} {rng.choice('&|')} {pair[1]}"
+    both = f"AND({', '.join(parts)})"
+    if len(parts) > 2 and rng.random() < 0.2:
+        both = f"AND({parts[0]}, AND({', '.join(parts[1:])}))"
+    kind = rng.random()
+    if kind < 0.6:
+        return both + rng.choice(("", "", "", "", "?", "+", ":+", "{2}"))
+    other = rng.choice(names)
+    if kind < 0.75:
+        return rng.choice((f"({both} | {other})", f"({other} | {both})"))
+    inside = rng.choice((f"({other} {rng.choice(',;:')} {both})", f"({both} {rng.choice(',;:')} {other})"))
+    return inside + rng.choice(("", "", "?", "+", "{1,2}"))
+
+
+_TIMES = ("1 SECOND", "2 SECONDS", "3 SECONDS", "500 MILLISECONDS", "1.5 SECONDS", "9 SECONDS")
+
+
+def lasting_case(rng: random.Random) -> SpaseqCase:
+    """A query with `!` FOR in front of its sequence, behind it, or both."""
+    while True:
+        base = rng.choice((strategies.spaseq_case, strategies.spaseq_case, unordered_case))(rng)
+        if strategies.opens_with_negation(base.sequence) or strategies.ends_with_negation(base.sequence):
+            continue
+        names, sequence, place = [name for name, _ in base.gpms], base.sequence, rng.random()
+        if place < 0.6:
+            sequence = f"{_silence(rng, names)} {rng.choice(',;:')} {sequence}"
+        if place > 0.4:
+            sequence += f" {rng.choice(',;:')} {_silence(rng, names)}"
+        case = replace(base, sequence=sequence)
+        if _is_taken(case):
+            return case
+
+
+def _silence(rng: random.Random, names: list[str]) -> str:
+    """One absence for a time, or two of one time."""
+    time, several = rng.choice(_TIMES), rng.sample(names, min(len(names), rng.choice((1, 1, 1, 2))))
+    if len(several) > 1 and rng.random() < 0.5:
+        sign = rng.choice("&|")
+        return f"({f' {sign} '.join(several)})! FOR {time}"
+    return " ; ".join(f"{name}! FOR {time}" for name in several)
+
+
 def _is_taken(case: SpaseqCase) -> bool:
     """True if the engine takes it: a FILTER names nothing that comes later, and `!` stands between two elements."""
     try:
         oracle_spaseq_text.read(case.text)
         spaseq.compile(case.text)
-    except (ValueError, SpaseqError):
+    except (KeyError, ValueError, SpaseqError):  # a part taken out may have left no text of a query
         return False
     return True
 
@@ -101,12 +191,16 @@ def _sequence(rng: random.Random, names: list[str], depth: int) -> str:
 def smaller_sequences(case: SpaseqCase) -> Iterator[SpaseqCase]:
     """The same with a part less, as both the engine and the oracle take it."""
     yield from filter(_is_taken, strategies.smaller_spaseq(case))
-    for found in re.finditer(r"\([^()]*\)", case.sequence):
+    for found in re.finditer(r"(?<!AND)\([^()]*\)", case.sequence):
         for part in re.split(r" [,;:|&] ", found[0][1:-1]):
             fewer = replace(case, sequence=case.sequence[: found.start()] + part + case.sequence[found.end() :])
             if _is_taken(fewer):
                 yield fewer
-    for found in re.finditer(r" [,;:|&] [A-Z](?![+{?!;:,])|[A-Z] [,;:|&] ", case.sequence):
+    for found in re.finditer(r"[A-Z], (?!AND)|, [A-Z](?=[,)])", case.sequence):
+        fewer = replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
+        if _is_taken(fewer):
+            yield fewer
+    for found in re.finditer(r" [,;:|&] [A-Z](?![A-Z+{?!;:,])|[A-Z] [,;:|&] ", case.sequence):
         fewer = replace(case, sequence=case.sequence[: found.start()] + case.sequence[found.end() :])
         if _is_taken(fewer):
             yield fewer

@@ -28,8 +28,9 @@ _TITLES = {
     },
     "spaseq": {
         "A query": "seq where",
+        "In any order": "and",
         "Query forms": "as ask construct select",
-        "DEFINE GPM": "a on",
+        "DEFINE GPM": "a filter on",
         "WITHIN": "at starting event events",
         "AFTER MATCH": "last next no past row skip to",
         "One match: FIRST": "first",

@@ -17,12 +17,12 @@ one of `|| && = != < <= > >= + - * /`.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 Term = str
@@ -277,20 +277,32 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
+class Unordered:
+    """`AND(Ψ1, …, Ψn)`: an instant for each part, in any order; several parts may have one instant."""
+
+    parts: tuple[At, ...]
+
+
+What = At | Chain | Unordered
+
+
+@dataclass(frozen=True, slots=True)
 class Element:
     """One element of a sequence.
 
-    `operator` is the sign before it ("" for the first), `optional` `?` and `negated` `!`. `rounds` are the least and
+    `operator` is the sign before it ("" for the first), `optional` `?` and `negated` `!`. The first or the last one is
+    negated for `lasting` nanoseconds; None: as the window has it. `rounds` are the least and
     the greatest number of rounds (None: no greatest) and the sign that joins them ("": that of Definition 13 or 14);
     None without a repetition. `collect`: the variables of which solutions have the values in each round, under
     `ROUNDS`.
     """
 
     operator: str
-    what: At | Chain
+    what: What
     rounds: tuple[int, int | None, str] | None = None
     optional: bool = False
     negated: bool = False
+    lasting: int | None = None
     collect: frozenset[str] = frozenset()
 
 
@@ -318,12 +330,13 @@ Owed = tuple[Solution, frozenset[Expression]]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A mapping set Ω at an instant, never empty, the variables that the GPMs it comes from may bind, and their
-    names."""
+    """A mapping set Ω at an instant, never empty, the variables that the GPMs it comes from may bind, their names, and
+    the variables that these always bind."""
 
     omega: frozenset[Owed]
     variables: frozenset[str]
     names: frozenset[str] = frozenset()
+    certain: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,12 +359,13 @@ def value_at(what: At, instant: Instant, knowledge: Mapping[str, Graph]) -> set[
     match what:
         case Gpm(_, _, group):
             found = frozenset((m, pending(group)) for m in mappings_at(what, instant, knowledge))
-            return {Value(found, bound_by(group), frozenset((what.name,)))} if found else set()
+            value = Value(found, bound_by(group), frozenset((what.name,)), certain_of(group))
+            return {value} if found else set()
         case Either(left, right):
             return value_at(left, instant, knowledge) | value_at(right, instant, knowledge)
         case And(left, right):
             pairs = (
-                Value(_join_owed(x.omega, y.omega), x.variables | y.variables, x.names | y.names)
+                Value(_join_owed(x.omega, y.omega), x.variables | y.variables, x.names | y.names, x.certain | y.certain)
                 for x in value_at(left, instant, knowledge)
                 for y in value_at(right, instant, knowledge)
             )
@@ -364,8 +378,26 @@ def _join_owed(left: frozenset[Owed], right: frozenset[Owed]) -> frozenset[Owed]
     return frozenset((m, filters) for m, filters in merged if m is not None)
 
 
-def variables_at(what: At | Chain) -> frozenset[str]:
-    """The variables a BOp expression, or sequences in parentheses, may bind."""
+def certain_of(group: Group) -> frozenset[str]:
+    """The variables that every mapping of a group binds."""
+    names: set[str] = set()
+    for element in group:
+        match element:
+            case ("graph", _, inner) | ("group", inner):
+                names |= certain_of(inner)
+            case ("union", branches):
+                names |= frozenset.intersection(*map(certain_of, branches))
+            case ("values", variables, rows):
+                names |= {v for i, v in enumerate(variables) if all(row[i] is not None for row in rows)}
+            case ("triple", *_):
+                names |= bound_by((element,))
+    return frozenset(names)
+
+
+def variables_at(what: What) -> frozenset[str]:
+    """The variables that a BOp expression, sequences in parentheses, or parts in any order may bind."""
+    if isinstance(what, Unordered):
+        return frozenset().union(*map(variables_at, what.parts))
     if isinstance(what, Chain):
         elements = [e for alternative in what.alternatives for e in alternative if not e.negated]
         return frozenset().union(*(variables_at(e.what) for e in elements))
@@ -442,7 +474,7 @@ def runs_of(
 ) -> set[Run]:
     """⟦SeqExp⟧ over the windows that `inside` describes: the union over which optional elements are there."""
     known = {what: [value_at(what, instant, knowledge) for instant in instants] for what in _expressions(sequence)}
-    finder = _Finder(known, len(instants), inside)
+    finder = _Finder(known, len(instants), inside, [instant.time for instant in instants])
     return set().union(*(finder.whole(chosen) for chosen in set(written_out(sequence))))
 
 
@@ -451,8 +483,21 @@ def _expressions(sequence: Sequence[Element]) -> Iterator[At]:
         if isinstance(element.what, Chain):
             for alternative in element.what.alternatives:
                 yield from _expressions(alternative)
+        elif isinstance(element.what, Unordered):
+            yield from element.what.parts
         else:
             yield element.what
+
+
+def _asked_at_once(value: Value, missing: frozenset[str]) -> Value:
+    """The value with those FILTERs alone that name no variable of `missing`, or none but those always bound here."""
+    return replace(
+        value,
+        omega=frozenset(
+            (m, frozenset(f for f in filters if mentioned(f) <= value.certain or not mentioned(f) & missing))
+            for m, filters in value.omega
+        ),
+    )
 
 
 def _meets(run: Run, values: Iterable[Value]) -> bool:
@@ -461,9 +506,13 @@ def _meets(run: Run, values: Iterable[Value]) -> bool:
 
 
 class _Finder:
-    """Finds the runs of sequences. `known`: the value of each BOp expression at every one of `count` instants."""
+    """Finds the runs of sequences. `known`: the value of each BOp expression at every one of `count` instants, which
+    have `times`."""
 
-    def __init__(self, known: Mapping[At, Sequence[set[Value]]], count: int, inside: Inside) -> None:
+    def __init__(
+        self, known: Mapping[At, Sequence[set[Value]]], count: int, inside: Inside, times: Sequence[int]
+    ) -> None:
+        self.times = times
         self.known = known
         self.count = count
         self.inside = inside
@@ -485,8 +534,8 @@ class _Finder:
         }
 
     def values(self, element: Element) -> Sequence[set[Value]]:
-        if isinstance(element.what, Chain):
-            raise ValueError("'!' behind a sequence in parentheses")
+        if isinstance(element.what, Chain | Unordered):
+            raise ValueError("'!' behind a sequence in parentheses, or behind AND")
         return self.known[element.what]
 
     def extend(self, runs: Iterable[Run], element: Element) -> set[Run]:
@@ -507,10 +556,23 @@ class _Finder:
             if any(_meets(run, self.known[what][i]) for what in run.barred):
                 return
 
-    def may_begin(self, what: At | Chain, run: Run, i: int) -> bool:
+    def may_begin(self, what: What, run: Run, i: int) -> bool:
+        """True if the instant `i` may be the first one of `what`.
+
+        Of an AND, if one part matches there, joined with the run. Those FILTERs of it wait that name a variable which
+        another part may bind, unless the part itself always binds all that they name.
+        """
         if isinstance(what, Chain):
             return any(self.may_begin(sequence[0].what, run, i) for sequence in self.sequences(what))
-        return _meets(run, self.known[what][i])
+        if not isinstance(what, Unordered):
+            return _meets(run, self.known[what][i])
+        for number, part in enumerate(what.parts):
+            others = what.parts[:number] + what.parts[number + 1 :]
+            missing = frozenset().union(*map(variables_at, others))
+            for value in self.known[part][i]:
+                if join_run(run.omega, _asked_at_once(value, missing)):
+                    return True
+        return False
 
     def sequences(self, what: Chain) -> Sequences:
         for alternative in what.alternatives:
@@ -544,9 +606,35 @@ class _Finder:
                 result |= latest
         return result
 
-    def once(self, what: At | Chain, run: Run, i: int) -> set[Run]:
+    def in_any_order(self, what: Unordered, run: Run, i: int) -> Iterator[Run]:
+        """The runs that have taken an instant for each part, the first of which is `i`. They are every choice of
+        instants in the window, and of a mapping set of each part there. All of the sets are joined with that of the
+        run, and the FILTERs of all parts are decided in this join."""
+        start = run.instants[0] if run.instants else i
+        room = [k for k in range(i, self.count) if self.inside(start, k)]
+        for places in itertools.product(room, repeat=len(what.parts)):
+            if min(places) != i:
+                continue
+            sets = [self.known[part][k] for part, k in zip(what.parts, places, strict=True)]
+            for values in itertools.product(*sets):
+                omega: frozenset[Owed] = frozenset({(EMPTY, frozenset())})
+                for value in values:
+                    omega = _join_owed(omega, value.omega)
+                variables = frozenset().union(*(value.variables for value in values))
+                joined = join_run(run.omega, Value(omega, variables))
+                if joined:
+                    own = sorted(set(places))
+                    names = [
+                        frozenset().union(*(v.names for v, k in zip(values, places, strict=True) if k == at))
+                        for at in own
+                    ]
+                    yield Run((*run.instants, *own), joined, (*run.names, *names), run.bound | variables, own[-1])
+
+    def once(self, what: What, run: Run, i: int) -> set[Run]:
         """One round. The run moves as a whole with each mapping set of instant `i` whose join with its own is not
         empty. If `what` is a sequence, it goes on through it."""
+        if isinstance(what, Unordered):
+            return set(self.in_any_order(what, run, i))
         if not isinstance(what, Chain):
             joined = ((join_run(run.omega, value), value) for value in self.known[what][i])
             return {
@@ -569,7 +657,7 @@ class _Finder:
         instant, or that instant does not match and passes.
         """
         if element.operator != ",":
-            assert not isinstance(element.what, Chain)
+            assert not isinstance(element.what, Chain | Unordered)
             yield replace(run, barred=(*run.barred, element.what))
             return
         yield replace(run, barred=(), pressed=True)
@@ -578,13 +666,20 @@ class _Finder:
             yield replace(run, at=following, barred=(), pressed=False)
 
     def occurs_before(self, run: Run, element: Element) -> bool:
-        """True if a negated expression matched since the window opened, compatibly with a run that has taken
-        nothing."""
-        start, values = run.instants[0], self.values(element)
+        """True if a negated expression matched since the window opened, or as long before the run as it lasts,
+        compatibly with a run that has taken nothing."""
+        start, values, lasting = run.instants[0], self.values(element), element.lasting
+        if lasting is not None:
+            near = [i for i in range(start) if self.times[start] - self.times[i] <= lasting]
+            return any(_meets(NOTHING, values[i]) for i in near)
         return any(self.inside(i, start) and _meets(NOTHING, values[i]) for i in range(start))
 
     def occurs_behind(self, run: Run, element: Element) -> bool:
-        """True if a negated expression matches behind the run before the window closes."""
+        """True if a negated expression matches behind the run before the window closes, or for as long as it lasts."""
+        last, lasting = run.instants[-1], element.lasting
+        if lasting is not None:
+            near = [i for i in range(last + 1, self.count) if self.times[i] - self.times[last] <= lasting]
+            return any(_meets(run, self.values(element)[i]) for i in near)
         later, values = range(run.instants[-1] + 1, self.count), self.values(element)
         return any(self.inside(run.instants[0], i) and _meets(run, values[i]) for i in later)
 
@@ -721,7 +816,7 @@ def _partitions(
     for own in parts.values():
         times = [instant.time for instant in own]
         pauses = [i for i in range(1, len(own)) if query.pause is not None and times[i] - times[i - 1] > query.pause]
-        for first, last in pairwise([0, *pauses, len(own)]):
+        for first, last in itertools.pairwise([0, *pauses, len(own)]):
             yield own[first:last]
 
 

@@ -11,7 +11,21 @@ import re
 from functools import reduce
 from typing import Any
 
-from tests.support.oracle_spaseq import XSD, And, At, Chain, Either, Element, Gpm, Graph, Group, SpaseqQuery, Term
+from tests.support.oracle_spaseq import (
+    XSD,
+    And,
+    At,
+    Chain,
+    Either,
+    Element,
+    Gpm,
+    Graph,
+    Group,
+    SpaseqQuery,
+    Term,
+    Unordered,
+    What,
+)
 from tests.support.oracle_tokens import Tokens
 
 _TOKEN = re.compile(
@@ -310,6 +324,7 @@ class _Sequence:
     def element(self, operator: str) -> Element:
         what = self.either()
         suffixes = set()
+        lasting: int | None = None
         rounds: tuple[int, int | None, str] | None = None
         while self.at < len(self.tokens):
             sign = self.tokens[self.at]
@@ -326,9 +341,13 @@ class _Sequence:
             elif sign in ("?", "!"):
                 suffixes.add(sign)
                 self.at += 1
+                if self.tokens[self.at : self.at + 1] == ["FOR"]:
+                    number, unit = self.tokens[self.at + 1 : self.at + 3]
+                    lasting = round(float(number) * _UNITS[unit.upper().removesuffix("S")])
+                    self.at += 3
             else:
                 break
-        return Element(operator, what, rounds, "?" in suffixes, "!" in suffixes)
+        return Element(operator, what, rounds, "?" in suffixes, "!" in suffixes, lasting)
 
     def bounds(self) -> tuple[int, int | None]:
         """The numbers of `l}`, `l,m}`, `l,}` or `,m}`."""
@@ -340,28 +359,47 @@ class _Sequence:
             return int(low), int(low)
         return int(low or 0), int(high) if high else None
 
-    def either(self) -> At | Chain:
+    def either(self) -> What:
         parts = [self.both()]
         while self.take("|"):
             parts.append(self.both())
         if len(parts) == 1:
             return parts[0]
-        plain = [part for part in parts if not isinstance(part, Chain)]
+        plain = [part for part in parts if not isinstance(part, Chain | Unordered)]
         if len(plain) == len(parts):
             return reduce(Either, plain)
         every = (part.alternatives if isinstance(part, Chain) else ((Element("", part),),) for part in parts)
         return Chain(tuple(alternative for part in every for alternative in part))
 
-    def both(self) -> At | Chain:
+    def both(self) -> What:
         parts = [self.primary()]
         while self.take("&"):
             parts.append(self.primary())
-        plain = [part for part in parts if not isinstance(part, Chain)]
+        plain = [part for part in parts if not isinstance(part, Chain | Unordered)]
         if len(parts) > len(plain) and len(parts) > 1:
-            raise ValueError("'&' with a sequence in parentheses")
+            raise ValueError("'&' with a sequence in parentheses, or with AND")
         return parts[0] if len(parts) == 1 else reduce(And, plain)
 
-    def primary(self) -> At | Chain:
+    def any_order(self) -> Unordered:
+        """The parts behind `AND(`; those of an AND inside are among them."""
+        parts: list[At] = []
+        while True:
+            part = self.either()
+            if isinstance(part, Chain):
+                raise ValueError("AND of a sequence")
+            parts += part.parts if isinstance(part, Unordered) else (part,)
+            if self.take(")"):
+                break
+            if not self.take(","):
+                raise ValueError("AND of something with a suffix")
+        if len(parts) < 2:
+            raise ValueError("AND of one part")
+        return Unordered(tuple(parts))
+
+    def primary(self) -> What:
+        if [text.upper() for text in self.tokens[self.at : self.at + 2]] == ["AND", "("]:
+            self.at += 2
+            return self.any_order()
         if self.take("("):
             inner = self.elements(")")
             if not self.take(")"):

@@ -459,6 +459,14 @@ KINDS = {
     "groups": _spaseq(
         drawn_sequences.groups_case, frozenset({"batch", "one by one", "snapshot"}), drawn_sequences.smaller_sequences,
     ),
+    "unordered": _spaseq(
+        drawn_sequences.unordered_case, frozenset({"batch", "one by one", "snapshot"}),
+        drawn_sequences.smaller_sequences,
+    ),
+    "lasting": _spaseq(
+        drawn_sequences.lasting_case, frozenset({"batch", "one by one", "snapshot"}),
+        drawn_sequences.smaller_sequences,
+    ),
     "rounds": Kind(
         drawn_rounds.rounds_case, lambda drawn: drawn.case, drawn_rounds.answers,
         _spaseq_problem, drawn_rounds.smaller_rounds, _rounds_toml, frozenset({"batch", "one by one", "snapshot"}),

@@ -135,7 +135,7 @@ class Diagrams:
             return Box(token.replace("_", " "), "rule")
         if token in _SHOWN:
             return Box(_SHOWN[token], "token")
-        body = self._terminals[token]
+        body = re.sub(r"\s*/\(\?=.*/$", "", self._terminals[token])  # without what must follow
         if body.startswith("/("):
             words = re.match(r"/\(([^)]*)\)", body)
             assert words is not None

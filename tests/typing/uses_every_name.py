@@ -36,10 +36,30 @@ def tuples(text: str) -> int:
     schema: ceql.Schema | None = None
     print(shown(one), schema, len(more), matches.to_pandas(), matches.counters.warnings())
     print(matches.to_arrow())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] (pyarrow has no types)
+    network = ceql.Network({"first": query}, report=["first"])
+    print([(name, shown(one)) for name, one in [*network.run([{"type": "A"}]), *network.open().push([])]])
     kept = matches.collect()
     print(len(kept), shown(kept[0]), kept[:2].head(1), matches.head(3)[0].row, ceql.match([{"type": "A"}], query))
     print(first(query), query.alerts(at_least=2, timeframe="1m").count([{"type": "A"}]), ceql.__version__)
     return matches.count()
+
+
+def built() -> ceql.PatternQuery:
+    """CEQL as values of Python."""
+    f, ok, other = ceql.event("fail"), ceql.event("login", stream="S"), ceql.event().alias("other")
+    price: ceql.Value = f.price + 1 - f["price of it"] * f.prev().price / f[0].price
+    level: ceql.Value = ceql.when(f.price > 3).then("high").otherwise(None)
+    near: ceql.Condition = (price > 3) & ~ceql.fn.lower(f.name).like("a.*") | (f.price == ok.prices.any())
+    parts: list[ceql.Pattern] = [f.times(3, None), ceql.no(other), ceql.any_of(ok, ceql.pattern("A ; B"))]
+    pattern = ceql.seq(ceql.steps(*parts), ceql.adjacent(f.where(near), ceql.all_of(ok, other)))
+    event: ceql.Event = f
+    variable: ceql.Variable = ceql.pattern("A AS a").variable("a")
+    query = pattern.over("user", ["shop", "id"]).within("1m").keep("max").within(events=3)
+    print(ceql.parse("SELECT * WHERE A").tree, event.count(), variable.price, query.run([]).count())
+    print(ceql.compile(pattern).text, query.select(f, ok[["price"]]), f == ok, f.price == 3)
+    return query.select(
+        f.price.alias("p"), level=level, user=ceql.key("user"), one=ceql.lit(1), took=ceql.match_end - ceql.match_start
+    )
 
 
 def graphs(text: str) -> int:

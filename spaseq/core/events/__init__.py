@@ -48,7 +48,7 @@ from spaseq.core.events.columns import (
 )
 from spaseq.core.events.growing import GrowingFile
 from spaseq.core.events.memory import frame_like, frame_of
-from spaseq.core.events.options import EventOptions, TimeOptions, TupleWords
+from spaseq.core.events.options import EventOptions, LateEvent, TimeOptions, TupleWords
 from spaseq.core.events.readers import tables
 from spaseq.core.events.seen import Seen
 from spaseq.core.events.streams import EventCounters, EventFeed, EventStream
@@ -66,6 +66,7 @@ __all__ = [
     "EventStream",
     "GrowingFile",
     "Instant",
+    "LateEvent",
     "ListColumn",
     "MixedColumn",
     "NumberColumn",

@@ -157,6 +157,11 @@ class Crew(Generic[T, R]):
         with self._changed:
             return self._changed.wait_for(lambda: bool(line.items and line.items[0].done), seconds)
 
+    def wait(self, seconds: float) -> None:
+        """Wait until something has changed, at most so many seconds."""
+        with self._changed:
+            self._changed.wait(seconds)
+
     def mapped(self, work: Callable[[Any], Any], source: Iterator[Any]) -> Iterator[Any]:
         """`map` over another `source`, for a source of this crew to read from.
 

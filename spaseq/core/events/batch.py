@@ -121,8 +121,13 @@ class EventBatch:
 
     def event(self, row: int) -> dict[str, Any]:
         """The attributes of one event that are not NULL, as Python values."""
-        pairs = ((name, self.table[name][row].as_py()) for name in self.table.column_names)
-        return {name: value for name, value in pairs if value is not None}
+        return event_of(self.table, row)
+
+
+def event_of(table: pa.Table, row: int) -> dict[str, Any]:
+    """The attributes of an event that are not NULL, as Python values."""
+    pairs = ((name, table[name][row].as_py()) for name in table.column_names)
+    return {name: value for name, value in pairs if value is not None}
 
 
 class _Part(EventBatch):

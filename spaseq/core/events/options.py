@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
@@ -28,6 +28,26 @@ Duration = str | int | datetime.timedelta
 """As the library takes it: a text such as "5s", or nanoseconds, or a timedelta."""
 
 
+@dataclass(frozen=True, slots=True)
+class LateEvent:
+    """An event that came too late, and was dropped.
+
+    `event`: a dict of its attributes that are not NULL in CEQL, a `GraphEvent` in SPAseq. `time`: ns. `behind`: the ns
+    that its time is before the time that the stream had come to. That is the greatest time of the events before it, or
+    the time that the stream was advanced to. `stream`: its name, empty if it has none. `source`, `record`: its place.
+    """
+
+    event: Any
+    time: int
+    behind: int
+    stream: str
+    source: str
+    record: int
+
+
+OnLate = Callable[[LateEvent], object]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeOptions:
     """Options for the times of events, and for the order in which events may come.
@@ -38,6 +58,8 @@ class TimeOptions:
       the query needs no times. Use the property `step`.
     * `lateness`: the ns by which an event may come after a later one; it is put in order. `late`: the action for one
       that comes later than that: `"error"`, or `"drop"` it and count (`spaseq.core.events.reorder`).
+    * `on_late`: a function that is called with each event that is dropped so, as a `LateEvent`, in order of arrival. It
+      is no part of the state of an evaluation, so a snapshot does not have it.
     """
 
     time: str | None = None
@@ -45,10 +67,18 @@ class TimeOptions:
     interval: int | None = None
     lateness: int = 0
     late: Literal["error", "drop"] = "error"
+    on_late: OnLate | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         one_of("--time-unit", self.unit, *UNITS)
         one_of("--late", self.late, "error", "drop")
+        if self.on_late is not None:
+            if not callable(self.on_late):
+                raise OptionError(
+                    f"on_late cannot be a {type(self.on_late).__name__}", "it is a function of a LateEvent"
+                )
+            if self.late != "drop":
+                raise OptionError("on_late takes events that are dropped, and late is error", "leave late out")
         text_of("--time", self.time)
         for option, length in (("--interval", self.step), ("--lateness", self.lateness)):
             if type(length) is not int:
@@ -104,6 +134,7 @@ class TupleWords(TypedDict, total=False):
     interval: Duration | None
     lateness: Duration
     late: str
+    on_late: OnLate | None
     delimiter: str | None
     decimal: str | None
     quote: str | None
@@ -191,6 +222,7 @@ class EventOptions(TimeOptions):
             raise OptionError("time= and time_column= are two names of one option", "give one of them")
         given["time"] = time = older if time is None else time
         given["from_arrival"] = from_arrival(time, given.pop("time_from", None))
+        drop_late(given)
         given = {word: value for word, value in given.items() if value is not None or word not in UNSAID}
         for word in given.keys() & {"interval", "lateness"}:
             given[word] = length_of(f"--{word}", given[word])
@@ -275,6 +307,12 @@ def from_arrival(time: str | None, time_from: str | None) -> bool:
     if time is not None and time_from is not None:
         raise OptionError("--time and --time-from arrival contradict each other", "give one of them")
     return time_from is not None
+
+
+def drop_late(given: dict[str, Any]) -> None:
+    """Set the word `late`, if it is not given, as `on_late` needs it."""
+    if given.get("on_late") is not None:
+        given.setdefault("late", "drop")
 
 
 def known_words(given: Iterable[str], known: Iterable[str]) -> None:

@@ -17,7 +17,7 @@ import contextlib
 import os
 import sys
 import zlib
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -27,7 +27,7 @@ from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.ahead import ahead
 from spaseq.core.events.blocks import Joined, Recoded, check_names, first_line, read_some
 from spaseq.core.events.csv_files import DELIMITERS, pad, read_csv
-from spaseq.core.events.growing import GrowingBytes, GrowingFile
+from spaseq.core.events.growing import GrowingBytes, GrowingFile, InTurn
 from spaseq.core.events.json_lines import read_json_lines
 from spaseq.core.events.memory import EVENTS, from_dicts, is_event, no_events, tables_in_memory
 from spaseq.core.events.mixed import Odd, together, unite
@@ -87,7 +87,7 @@ def named_tables(
         else:
             raise no_events(source)
     elif isinstance(source, GrowingFile):
-        yield from _with_name(source.name, _growing(source, wanted, form))
+        yield from _growing_folder(source, wanted, form) if source.is_folder else _growing(source, wanted, form)
     elif is_event(source):
         raise OptionError(f"a {type(source).__name__} is one event, and a list of events is expected", "give [event]")
     else:
@@ -135,10 +135,18 @@ def _files(pattern: str, wanted: Collection[str] | None, form: TextForm) -> Iter
         yield from _with_name(path, _file(path, wanted, form))
 
 
+def _compression_of(path: str) -> str | None:
+    return _COMPRESSIONS.get(Path(path).suffix.lower())
+
+
+def _format_of(path: str) -> str | None:
+    """The format that a file's name gives, that of what is compressed; None if it gives none."""
+    whole = Path(path)
+    return FORMATS.get((whole.with_suffix("") if _compression_of(path) else whole).suffix.lower())
+
+
 def _file(path: str, wanted: Collection[str] | None, form: TextForm) -> Iterator[pa.Table]:
-    suffixes = [s.lower() for s in Path(path).suffixes]
-    compression = _COMPRESSIONS.get(suffixes.pop()) if suffixes and suffixes[-1] in _COMPRESSIONS else None
-    kind = FORMATS.get(suffixes[-1]) if suffixes else None
+    compression, kind = _compression_of(path), _format_of(path)
     with _translate_errors(path):
         if kind == "parquet" and compression is None:
             yield from _parquet(path, path, wanted)
@@ -147,11 +155,47 @@ def _file(path: str, wanted: Collection[str] | None, form: TextForm) -> Iterator
             yield from _read(stream, path, kind, wanted, form)
 
 
-def _growing(source: GrowingFile, wanted: Collection[str] | None, form: TextForm) -> Iterator[pa.Table]:
-    with _translate_errors(source.name), contextlib.ExitStack() as stack:
-        kind = FORMATS.get(Path(source.path).suffix.lower())
+def _growing(source: GrowingFile, wanted: Collection[str] | None, form: TextForm) -> Iterator[tuple[str, pa.Table]]:
+    name = source.name
+    with _translate_errors(name), contextlib.ExitStack() as stack:
         file = sys.stdin.buffer if source.path == "-" else stack.enter_context(open(source.path, "rb"))
-        yield from _read(GrowingBytes(source, file), source.name, kind, wanted, form)
+        yield from _with_name(
+            name, _read(GrowingBytes(source, source.path, file), name, _format_of(source.path), wanted, form)
+        )
+
+
+def _growing_folder(
+    source: GrowingFile, wanted: Collection[str] | None, form: TextForm
+) -> Iterator[tuple[str, pa.Table]]:
+    """The files that a folder has and gets. Files of text may grow until the next is there; others are read once."""
+    files = InTurn((source.path,), _in_folder)
+    while files.goes_on:
+        path = files.upcoming()
+        if path is None:
+            source.wait()
+            continue
+        files.begin(path)
+        source.idle.clear()
+        if _compression_of(path) is not None or _format_of(path) == "parquet":
+            yield from _with_name(path, _file(path, wanted, form))
+            continue
+        with _translate_errors(path), open(path, "rb") as file:
+            yield from _with_name(
+                path, _read(GrowingBytes(source, path, file, files), path, _format_of(path), wanted, form)
+            )
+    raise EventError("the folder is gone", source=source.path)
+
+
+def _in_folder(folders: Sequence[str]) -> list[str]:
+    """The files of events in a folder, by name. Files of other formats are left alone."""
+    (folder,) = folders
+    with _translate_errors(folder):
+        return [path for path in sorted(entry.path for entry in os.scandir(folder)) if _is_events(path)]
+
+
+def _is_events(path: str) -> bool:
+    hidden = os.path.basename(path).startswith(".")  # as programs call files that they have not finished
+    return not hidden and _format_of(path) is not None and os.path.isfile(path)
 
 
 def _read(

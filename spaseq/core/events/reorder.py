@@ -24,7 +24,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from spaseq.core.errors import EventError
-from spaseq.core.events.options import TimeOptions
+from spaseq.core.events.options import OnLate, TimeOptions
 from spaseq.core.events.time import format_time
 from spaseq.core.integers import in_order
 from spaseq.core.snapshot import expect
@@ -45,13 +45,17 @@ class Arrivals:
     first. An event before `mark` is late; those before `end` wait for no other. `seen`: events that came; `dropped`:
     those of them that were late. `peak`: the place of the event with the greatest time.
 
+    `late_ones`: the late events of the last call that were dropped, rows or objects, each with how far it is `behind`
+    (`LateEvent`). It is empty without an `on_late`, which the caller calls.
+
+
     `name` is the stream's name in errors, `counted` as of `EventError`. `loose`: events have no order among themselves
     until `settle` is called, so an event is late only if it is behind those that came before the last call.
     """
 
     __slots__ = (
-        "_counted", "_hint", "_reason", "coming", "dropped", "drops", "end", "floor", "high", "lateness", "loose",
-        "mark", "name", "peak", "seen",
+        "_counted", "_hint", "_reason", "coming", "dropped", "drops", "end", "floor", "high", "late_ones", "lateness",
+        "loose", "mark", "name", "on_late", "peak", "seen",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +63,8 @@ class Arrivals:
     ) -> None:
         self.lateness = options.lateness
         self.drops = options.late == "drop"
+        self.on_late: OnLate | None = options.on_late
+        self.late_ones: list[tuple[Any, int]] = []
         self.name = name
         self.loose = loose
         self.high = self.floor = self.mark = self.end = self.coming = NEVER
@@ -81,6 +87,7 @@ class Arrivals:
         Args: `times` int64 (n,), ns; `where` gives the place of a row. None: the caller raises the error. `named`: the
         name in errors of a row's stream, if not `name`.
         """
+        self.late_ones = []
         if not len(times):
             return None, None
         self.seen += len(times)
@@ -100,6 +107,10 @@ class Arrivals:
             name = self.name if named is None else named(row)
             return late, self._error(int(times[row]), name, where(row), self.peak)
         self.dropped += int(late.sum()) if self.drops else 0
+        if self.on_late is not None and not self.loose:
+            rows = np.flatnonzero(late)
+            reached = np.maximum(highs[rows], self.floor).tolist()
+            self.late_ones = [(row, high - int(times[row])) for row, high in zip(rows.tolist(), reached, strict=True)]
         self._reach(times, where)
         return (late if late.any() else None), None
 
@@ -124,6 +135,11 @@ class Arrivals:
         if count and high > self.high:
             self.peak = peak
             self._rise(high)
+
+    def take_late(self) -> list[tuple[Any, int]]:
+        """`late_ones`, which begin anew."""
+        found, self.late_ones = self.late_ones, []
+        return found
 
     def take_dropped(self) -> int:
         """`dropped`, which begins at 0 again."""
@@ -252,6 +268,8 @@ class SingleReorderer(Arrivals, Generic[_T]):
             if not self.drops:
                 raise self._late(time, item)
             self.dropped += 1
+            if self.on_late is not None:
+                self.late_ones.append((item, max(self.high, self.floor) - time))
             return ()
         if time > self.high:
             self.peak = item

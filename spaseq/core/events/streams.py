@@ -15,8 +15,9 @@ count the merged stream from 0.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -24,13 +25,13 @@ import numpy as np
 import pyarrow as pa
 
 from spaseq.core.errors import OptionError
-from spaseq.core.events.ahead import ahead_or_none
-from spaseq.core.events.batch import EventBatch, encode_texts
-from spaseq.core.events.growing import LATE_BY_CLOCK, GrowingFile, time_by_clock
+from spaseq.core.events.ahead import Crew, ahead_or_none
+from spaseq.core.events.batch import EventBatch, encode_texts, event_of
+from spaseq.core.events.growing import LATE_BY_CLOCK, Arrived, Arriving, GrowingFile, time_by_clock
 from spaseq.core.events.mixed import has_odd_items, of_known_items
-from spaseq.core.events.options import EventOptions
+from spaseq.core.events.options import EventOptions, LateEvent
 from spaseq.core.events.readers import common_schema, held_tables, named_tables, source_name, tables
-from spaseq.core.events.reorder import Released, Reorderer
+from spaseq.core.events.reorder import NEVER, Place, Released, Reorderer
 from spaseq.core.events.seen import Seen
 from spaseq.core.events.timestamps import Part, TimestampAssigner, check_columns, form_of, listed, read_by
 from spaseq.core.held import Tells
@@ -87,18 +88,28 @@ class EventCounters(Tells):
 class _Orderer:
     """The events of one stream, in order of time by `reorder`; `pending` are those that it holds back."""
 
-    def __init__(self, options: EventOptions, source: str) -> None:
+    def __init__(self, options: EventOptions, source: str, names: tuple[str, ...]) -> None:
         self.source = source
+        self._names = names
         self.reorder = Reorderer(options, counted="event")
         self.pending: Part | None = None
 
-    def push(self, part: Part, source: str = "", first: int = 0) -> Part:
+    def push(self, part: Part, where: Callable[[int], Place] | None = None) -> Part:
         """Events that nothing on time can come before any more. `EventError` for a late one.
 
-        `source`, `first`: the file of the events, and the number there of the first; of the stream if not given."""
-        source, first = source or self.source, first or self.reorder.seen + 1
-        whole = part if self.pending is None else _join([self.pending, part], source)
-        return self._take(whole, self.reorder.push(whole.times, lambda row: (source, first + row)))
+        `where`: the place of one of them; if not given, they are counted from the first that was pushed."""
+        first = self.reorder.seen + 1
+        place = where or (lambda row: (self.source, first + row))
+        whole = part if self.pending is None else _join([self.pending, part], self.source)
+        held = self.reorder.held
+        found = self._take(whole, self.reorder.push(whole.times, place))
+        if self.reorder.on_late is not None:
+            for row, behind in self.reorder.take_late():
+                late = event_of(whole.table, held + row)
+                name = self._names[late.pop(_STREAM, 0)]
+                time = int(whole.times[held + row])
+                self.reorder.on_late(LateEvent(late, time, behind, name, *place(row)))
+        return found
 
     def advance(self, now: int, *said: str) -> Part | None:
         """The events before `now`, of which no more will come: later ones are too late; `said` of one, as of
@@ -126,6 +137,29 @@ def _with_items(table: pa.Table) -> pa.Table:
     return table
 
 
+def _place(source: str, first: int, row: int) -> Place:
+    """The place of an event of a source, of which `first` is the number of the first event."""
+    return source, first + row
+
+
+def _as_arrived(taken: list[Arrived], names: tuple[str, ...]) -> tuple[Part, Callable[[int], Place]]:
+    """The events of several streams, with the codes of these, and the place of each. The earliest of the streams' next
+    events always comes first."""
+    whole = _join([one.part for one in taken], ", ".join(names))
+    order = in_order(np.concatenate([one.highs for one in taken]))
+    codes = np.concatenate([np.full(len(one.part), one.place, np.int32) for one in taken])[order]
+    which = np.concatenate([np.full(len(one.part), number) for number, one in enumerate(taken)])[order]
+    records = np.concatenate([one.records for one in taken])[order]
+    table = whole.table.take(order).append_column(_STREAM, pa.array(codes))
+    return Part(table, whole.times[order]), lambda row: (taken[which[row]].file, int(records[row]))
+
+
+def _split_codes(part: Part) -> tuple[Part, np.ndarray]:
+    """The events, and the codes of their streams."""
+    codes = np.asarray(part.table[_STREAM].combine_chunks())
+    return Part(part.table.drop_columns([_STREAM]), part.times), codes
+
+
 def _join(parts: list[Part], source: str) -> Part:
     return Part(common_schema([p.table for p in parts], source), np.concatenate([p.times for p in parts]))
 
@@ -147,6 +181,8 @@ class EventStream:
         timed: str = "",
         types: Collection[str] | None = None,
     ) -> None:
+        if options.on_late is not None:
+            wanted = None  # late events are given whole
         self._wanted = None if wanted is None else {*wanted, *read_by(options)}
         self.counters: EventCounters = EventCounters()
         self._options = options
@@ -158,6 +194,11 @@ class EventStream:
         self._types = types
         self.schemas: dict[str, pa.Schema] = {}
         """Of the first table of each stream; complete when the first batch is given out."""
+
+    @property
+    def time_column(self) -> str | None:
+        """The column of the times of the events so far; None if there is none."""
+        return time_column_of(self._clocks.values())
 
     def __iter__(self) -> Iterator[EventBatch]:
         return (batch for batch in self.as_it_comes() if not isinstance(batch, int))
@@ -171,7 +212,9 @@ class EventStream:
                 self._options, source_name(source), self._timed, partial(self._head, source), self._clocks, self._types
             )
         stream: Iterator[tuple[Part | int, np.ndarray | None]]
-        if len(self._names) > 1:
+        if len(self._names) > 1 and all(isinstance(source, GrowingFile) for source in self._sources.values()):
+            stream = self._as_they_come()
+        elif len(self._names) > 1:
             stream = _merge([self._order(name) for name in self._names], self._names)
         else:
             stream = ((part, None) for part in self._order_as_it_comes(self._names[0]))
@@ -195,7 +238,7 @@ class EventStream:
     def _order_as_it_comes(self, name: str) -> Iterator[Part | int]:
         """The events of a stream, in order, with the times of `as_it_comes`."""
         source, clock = self._sources[name], self._clocks[name]
-        orderer = _Orderer(self._options, source_name(source))
+        orderer = _Orderer(self._options, source_name(source), (name,))
         try:
             for piece in self._read(source, clock):
                 if piece is None:
@@ -213,7 +256,7 @@ class EventStream:
                     clock.choose(table)
                 if table.num_rows:
                     first = clock.record(0)
-                    part = orderer.push(clock.read(table), file, first)
+                    part = orderer.push(clock.read(table), partial(_place, file, first))
                     self._note(name, clock, orderer)
                     yield part
         except KeyboardInterrupt:
@@ -222,6 +265,56 @@ class EventStream:
         last = orderer.finish()
         if last is not None:
             yield last
+
+    def _as_they_come(self) -> Iterator[tuple[Part | int, np.ndarray | None]]:
+        """The events of several streams that go on, in order, with the times of `as_it_comes`.
+
+        A thread reads each stream. What is there at once is merged by time; a silent stream does not hold up the
+        others, so an event may be late compared with another stream's. The lateness is over all streams.
+        """
+        clocks, names = [self._clocks[name] for name in self._names], self._names
+        orderer = _Orderer(self._options, "the streams", names)
+        sources = [replace(self._sources[name], apart=True, idle=threading.Event()) for name in names]
+        tables = [self._tables(source, clock) for source, clock in zip(sources, clocks, strict=True)]
+        try:
+            with Crew[tuple[str, pa.Table], None](tables, None, None, threads=len(names), depth=1) as crew:
+                arriving = Arriving(crew, [source.idle for source in sources], sources[0].pause, self._timed_part)
+                for taken in arriving:
+                    if taken is None:
+                        if sources[0].clock is not None and orderer.reorder.high > NEVER:
+                            now = time_by_clock(sources[0].clock, orderer.reorder.high, clocks[0].column)
+                            due = orderer.advance(now, *LATE_BY_CLOCK)
+                            yield from () if due is None else (_split_codes(due),)
+                            yield now, None
+                        continue
+                    part, where = _as_arrived(taken, names)
+                    ready = orderer.push(part, where)
+                    for clock in clocks:
+                        self._note(", ".join(names), clock, orderer)
+                    yield _split_codes(ready)
+        except KeyboardInterrupt:
+            self.counters.waiting += 0 if orderer.pending is None else len(orderer.pending)
+            raise
+        last = orderer.finish()
+        if last is not None:
+            yield _split_codes(last)
+
+    def _timed_part(self, place: int, file: str, read: pa.Table) -> Arrived | None:
+        """The events of a table of the stream at `place`; None if there are none."""
+        name = self._names[place]
+        clock, table = self._clocks[name], _with_items(read)
+        self.schemas.setdefault(name, table.schema)
+        clock.enter(file)
+        if table.num_columns:
+            clock.choose(table)
+        if not table.num_rows:
+            return None
+        first = clock.record(0)
+        part = clock.read(table)
+        if clock.column is None:
+            problem = "streams that go on have no common order without the times of their events"
+            raise OptionError(problem, 'time="COLUMN" names what holds times; leave time_from and interval out')
+        return Arrived(part, place, file, np.arange(first, first + len(part)))
 
     def _read(self, source: Any, clock: TimestampAssigner) -> Iterator[tuple[str, pa.Table] | None]:
         """As `_tables`; None while a source with a clock is silent."""
@@ -346,7 +439,7 @@ class EventFeed:
         self.clocks: dict[str, TimestampAssigner] = {}
         for name in names:
             self.clocks[name] = TimestampAssigner(options, name or "<events>", timed, clocks=self.clocks, types=types)
-        self.orderer: _Orderer = _Orderer(options, "<events>")
+        self.orderer: _Orderer = _Orderer(options, "<events>", names)
         self.position: int = 0
 
     def push(self, source: Any, stream: str | None = None) -> Iterator[EventBatch]:
@@ -370,6 +463,11 @@ class EventFeed:
             if not taken:
                 self._go_back(name, before)
         self.counters.iso_times |= clock.iso
+
+    @property
+    def time_column(self) -> str | None:
+        """As of `EventStream`."""
+        return time_column_of(self.clocks.values())
 
     @property
     def taken(self) -> int:
@@ -418,8 +516,7 @@ class EventFeed:
             return
         codes = None
         if len(self._names) > 1:
-            codes = np.asarray(part.table[_STREAM].combine_chunks())
-            part = Part(part.table.drop_columns([_STREAM]), part.times)
+            part, codes = _split_codes(part)
         yield _batch(part, codes, self.position, self._names, self._options, self.counters)
         self.position += len(part)  # not of events that were refused
         self.counters.events += len(part)
@@ -452,6 +549,11 @@ class EventFeed:
         events, late, attributes, iso = state["counters"]
         expect(type(events) is int and type(late) is dict and type(iso) is bool, "what was read")
         self.counters = EventCounters(events, late, dict.fromkeys(attributes), iso)
+
+
+def time_column_of(clocks: Iterable[TimestampAssigner]) -> str | None:
+    """The column of times that the first of these streams with one has."""
+    return next((clock.column for clock in clocks if clock.column is not None), None)
 
 
 def table_bytes(table: pa.Table) -> bytes:

@@ -334,16 +334,23 @@ def parse_duration(text: str) -> int:
 
 
 def nanoseconds_of(now: Any) -> int:
-    """A time that was given as nanoseconds, of any type of integers. Raises `OptionError` for anything else."""
+    """A time that was given as nanoseconds, of any type of integers, or as a datetime; one without a zone is in UTC, as
+    a literal is. Exact. Raises `OptionError` for anything else.
+
+    >>> nanoseconds_of(datetime.datetime(1970, 1, 1, 0, 0, 1)), nanoseconds_of(5)
+    (1000000000, 5)
+    """
+    if isinstance(now, datetime.datetime) and now == now:  # pandas' NaT is a datetime, and equals nothing
+        span = now.replace(tzinfo=None) - _EPOCH - (now.utcoffset() or datetime.timedelta())
+        microseconds = span // datetime.timedelta(microseconds=1)
+        return int(microseconds) * 1_000 + getattr(now, "nanosecond", 0)  # pandas' Timestamps have it
     try:
         if not isinstance(now, bool):
             return operator.index(now)
     except TypeError:
         pass
-    hint = (
-        "for example int(datetime.now(UTC).timestamp()) * 1_000_000_000; parse_time of spaseq.core.events reads a text"
-    )
-    raise OptionError(f"a time is given in nanoseconds, as an int, and this is {_quote(str(now))}", hint)
+    hint = "datetime.now(UTC), or an int of nanoseconds; parse_time of spaseq.core.events reads a text"
+    raise OptionError(f"a time is a datetime, or nanoseconds as an int, and this is {_quote(str(now))}", hint)
 
 
 def duration_nanoseconds(amount: str, unit: str) -> int:

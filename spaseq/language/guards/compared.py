@@ -12,12 +12,12 @@ from spaseq.core.comparisons import COMPARISONS
 from spaseq.gpm import Condition, GraphPattern, Program, Side, compared_sides, number_program
 from spaseq.gpm.columnar import unsteady
 from spaseq.language.semantics.expand import Conjunction
-from spaseq.language.semantics.filters import conditions, conjunction_binds
+from spaseq.language.semantics.filters import Join, conjunction_binds, join_conditions
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A FILTER of a conjunction as `inner symbol outer`: about a variable of the conjunction, and one of the run."""
+    """A FILTER in a join as `inner symbol outer`: about a variable of the conjunction, and one of the run."""
 
     symbol: str
     inner: Side
@@ -31,7 +31,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Any other FILTER of a conjunction: question `number`. `program` decides it from numbers, if it can."""
+    """Any other FILTER in a join: question `number`. `program` decides it from numbers, if it can."""
 
     number: int
     condition: Condition
@@ -53,25 +53,23 @@ class Filters:
     asked: tuple[Asked, ...]
 
 
-def outer_filters(
-    patterns: MappingABC[str, GraphPattern], conjunctions: Iterable[Conjunction]
-) -> dict[Conjunction, Filters] | None:
-    """The FILTERs of each conjunction that name variables of the run; None if one has RAND or the like."""
-    found: dict[Conjunction, Filters] = {}
+def outer_filters(patterns: MappingABC[str, GraphPattern], joins: Iterable[Join]) -> dict[Join, Filters] | None:
+    """The FILTERs that are decided in each join with the run; None if one has RAND or the like."""
+    found: dict[Join, Filters] = {}
     numbers = itertools.count()
-    for conjunction in conjunctions:
+    for join in joins:
         compared: list[Compared] = []
         asked: list[Asked] = []
-        for condition, prologue in conditions(patterns, conjunction, inner=False):
+        for condition, prologue in join_conditions(patterns, join):
             if unsteady(condition.expression):
                 return None
-            comparison = _comparison_of(patterns, conjunction, condition)
+            comparison = _comparison_of(patterns, join[0], condition)
             if comparison is not None:
                 compared.append(comparison)
             else:
                 names, program = tuple(sorted(condition.variables)), number_program(condition.expression) or ()
                 asked.append(Asked(next(numbers), condition, prologue, names, program))
-        found[conjunction] = Filters(tuple(compared), tuple(asked))
+        found[join] = Filters(tuple(compared), tuple(asked))
     return found
 
 

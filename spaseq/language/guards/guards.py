@@ -8,6 +8,7 @@ from typing import Any
 
 from spaseq.gpm import ROUNDS
 from spaseq.language.semantics.expand import Conjunction
+from spaseq.language.semantics.filters import FilterNames, Join
 
 Levels = tuple[frozenset[str], ...]
 """The variables that a run has bound: outside of all repetitions, then in the round now taken of each repetition around
@@ -26,6 +27,7 @@ class Take:
       in front of the repetition has bound are left out: no round binds them anew.
     * `depth`: the number of repetitions around it. `inside`: of how many of them, from the outermost, a round goes on;
       a round of the others begins with it.
+    * `decided`: the FILTERs decided in the join, as of `Join`.
     """
 
     conjunction: Conjunction
@@ -36,6 +38,7 @@ class Take:
     collect: frozenset[str] = frozenset()
     depth: int = 0
     inside: int = 0
+    decided: FilterNames | None = None
 
     @property
     def begins_round(self) -> bool:
@@ -127,10 +130,14 @@ def trim_levels(levels: Iterable[frozenset[str]]) -> Levels:
     return tuple(found)
 
 
-def conjunctions_of(guard: Any) -> tuple[Conjunction, ...]:
-    """The conjunctions that a guard asks about."""
-    several: tuple[Conjunction, ...] | None = getattr(guard, "conjunctions", None)
-    return (guard.conjunction,) if several is None else several
+def joins_of(guard: Any) -> tuple[Join, ...]:
+    """The joins with the run that a guard asks about."""
+    match guard:
+        case Take():
+            return ((guard.conjunction, guard.decided),)
+        case Pass(conjunctions):
+            return tuple((conjunction, None) for conjunction in conjunctions)
+    return ((guard.conjunction, None),)
 
 
 def _list(names: frozenset[str]) -> str:

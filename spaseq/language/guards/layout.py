@@ -11,7 +11,7 @@ from spaseq.gpm import GraphPattern, Side
 from spaseq.language.guards.compared import Filters
 from spaseq.language.guards.guards import Take
 from spaseq.language.semantics.expand import Conjunction
-from spaseq.language.semantics.filters import conjunction_binds
+from spaseq.language.semantics.filters import Join, conjunction_binds
 
 Value = tuple[str, str | Side]
 """A value of a mapping: ("term", variable), ("number", side), ("near", variable), which is the double nearest to it, or
@@ -73,12 +73,12 @@ class Layout:
 
 def layout_of(
     patterns: MappingABC[str, GraphPattern],
-    filters: MappingABC[Conjunction, Filters],
+    filters: MappingABC[Join, Filters],
     takes: Sequence[Take],
     asked_later: frozenset[str],
     collected: MappingABC[tuple[int, Take], frozenset[str]],
 ) -> Layout:
-    """The layout for the guards `takes` and the FILTERs of each conjunction; `asked_later`: variables that states need.
+    """The layout for the guards `takes` and the FILTERs of each join; `asked_later`: variables that states need.
     `collected`: those whose values in a round are kept.
 
     PERF: `keep` of a step names what later ones bind, too. A sequence of 20 GPMs of four variables, of which they share
@@ -97,11 +97,16 @@ def layout_of(
             names = kept_values & conjunction_binds(patterns, take.conjunction)
             rounds.setdefault(take.conjunction, set()).add(" ".join(sorted(names)))
     place, columns = 0, dict[Conjunction, Columns]()
-    for conjunction, own in filters.items():
+    own_of: dict[Conjunction, list[Filters]] = {}
+    for (conjunction, _), own in filters.items():
+        own_of.setdefault(conjunction, []).append(own)
+    for conjunction, several in own_of.items():
         binds = conjunction_binds(patterns, conjunction)
-        named = dict.fromkeys([*terms, *(name for question in own.asked for name in question.names)])
-        compared = dict.fromkeys([*(c.inner for c in own.compared), *(side for side in numbers if side.name in binds)])
-        close = dict.fromkeys([*near, *(name for question in own.asked for name in sorted(question.numbers))])
+        asked = [question for own in several for question in own.asked]
+        inner = [c.inner for own in several for c in own.compared]
+        named = dict.fromkeys([*terms, *(name for question in asked for name in question.names)])
+        compared = dict.fromkeys([*inner, *(side for side in numbers if side.name in binds)])
+        close = dict.fromkeys([*near, *(name for question in asked for name in sorted(question.numbers))])
         values: list[Value] = [("term", name) for name in named if name in binds]
         values += [("number", side) for side in compared]
         values += [("near", name) for name in close if name in binds]

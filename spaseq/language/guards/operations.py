@@ -24,16 +24,16 @@ from spaseq.language.guards.bound import (
     transitions,
 )
 from spaseq.language.guards.compared import Asked, Filters, outer_filters
-from spaseq.language.guards.guards import Free, Meets, Pass, Take, conjunctions_of
+from spaseq.language.guards.guards import Free, Meets, Pass, Take, joins_of
 from spaseq.language.guards.layout import Layout, layout_of
 from spaseq.language.semantics.expand import Conjunction
-from spaseq.language.semantics.filters import conjunction_binds
+from spaseq.language.semantics.filters import Join, conjunction_binds
 
 
 def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> CompiledGuards | None:
     """The guards of `cea` on codes of terms; None in the cases that the module names."""
     guards = [a.guard for t in transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
-    filters = outer_filters(patterns, dict.fromkeys(c for guard in guards for c in conjunctions_of(guard)))
+    filters = outer_filters(patterns, dict.fromkeys(join for guard in guards for join in joins_of(guard)))
     bound = None if filters is None else bound_in_states(patterns, cea)
     freed = None if bound is None else freed_by_rounds(cea, patterns, bound)
     if filters is None or bound is None or freed is None:
@@ -50,13 +50,13 @@ def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> Compile
 
 @dataclass(frozen=True, slots=True)
 class CompiledGuards:
-    """The guards of a query on the codes of `layout`. `filters` are those between each conjunction and the run.
+    """The guards of a query on the codes of `layout`. `filters` are those decided in each join with the run.
 
     `bound`, `freed`, `may_bind`, `collected`: see `spaseq.language.guards.bound`.
     """
 
     patterns: MappingABC[str, GraphPattern]
-    filters: MappingABC[Conjunction, Filters]
+    filters: MappingABC[Join, Filters]
     bound: MappingABC[int, Bound]
     freed: MappingABC[Free, frozenset[str]]
     may_bind: MayBind
@@ -91,7 +91,10 @@ class CompiledGuards:
 
     def _take(self, take: Take, known: frozenset[str], collected: frozenset[str]) -> tuple[Op, ...]:
         conjunction, columns = take.conjunction, self.layout.columns[take.conjunction]
-        ops: list[Op] = [do.ForEachValue(columns.others, columns.first), *self._joins(conjunction, known)]
+        ops: list[Op] = [
+            do.ForEachValue(columns.others, columns.first),
+            *self._joins((conjunction, take.decided), known),
+        ]
         binds, certain = conjunction_binds(self.patterns, conjunction), self._certain(conjunction)
         for register, name, value in self.layout.held():
             if name not in take.keep:
@@ -107,9 +110,10 @@ class CompiledGuards:
         """The variables that each mapping of a conjunction binds."""
         return frozenset().union(*(self.patterns[name].certain for name in conjunction))
 
-    def _joins(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[do.Test | do.ResidualTest, ...]:
+    def _joins(self, join: Join, known: frozenset[str]) -> tuple[do.Test | do.ResidualTest, ...]:
         """The tests that the run's mapping and the conjunction's are compatible, and satisfy the FILTERs over both."""
-        layout, columns, filters = self.layout, self.layout.columns[conjunction], self.filters[conjunction]
+        conjunction, layout, filters = join[0], self.layout, self.filters[join]
+        columns = layout.columns[conjunction]
         shared = known & conjunction_binds(self.patterns, conjunction)
         same = [do.Test("=", register, columns.place("term", n)) for n, register in layout.terms.items() if n in shared]
         compared = [
@@ -144,4 +148,4 @@ class CompiledGuards:
         # the code of no mapping, UNKNOWN, equals nothing, itself included
         has_mapping = do.ColumnTest("=", columns.present, columns.present)
         each = do.ForEachValue(columns.others, columns.first)
-        return each, do.Unless((has_mapping, *self._joins(conjunction, known)))
+        return each, do.Unless((has_mapping, *self._joins((conjunction, None), known)))

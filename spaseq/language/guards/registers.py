@@ -20,7 +20,7 @@ from spaseq.language.guards.encoding import TermCodes
 from spaseq.language.guards.guards import Free, Levels, Meets, Pass, Take, levels_after, trim_levels
 from spaseq.language.guards.operations import CompiledGuards, compile_guards
 from spaseq.language.semantics.expand import Conjunction
-from spaseq.language.semantics.filters import conditions, conjunction_binds
+from spaseq.language.semantics.filters import FilterNames, Join, conjunction_binds, join_conditions
 
 if TYPE_CHECKING:
     from spaseq.language.solving.instants import InstantBatch
@@ -38,7 +38,7 @@ class MappingRegisters:
         self._batch: InstantBatch | None = None
         self._binds: dict[Conjunction, frozenset[str]] = {}
         self._compiled: tuple[CEA, CompiledGuards | None] | None = None
-        self._outer: dict[Conjunction, tuple[tuple[Any, Any], ...]] = {}
+        self._outer: dict[Join, tuple[tuple[Any, Any], ...]] = {}
 
     def codes(self, cea: CEA) -> TermCodes | None:
         """The guards of `cea` on codes of terms, for one evaluation; None if some guard needs the terms themselves."""
@@ -65,7 +65,7 @@ class MappingRegisters:
             case Take(conjunction, keep, _, before, owed):
                 if begun is None and not all(self._batch.unseen(c)[event] for c in before):
                     return None
-                joined = self.joined(omega, conjunction, self._batch, event)
+                joined = self.joined(omega, conjunction, self._batch, event, guard.decided)
                 if not joined:
                     return None
                 if collect := guard.collects(levels):
@@ -75,19 +75,27 @@ class MappingRegisters:
                     taken = self._binds[conjunction] = conjunction_binds(self._patterns, conjunction)
                 return levels_after(levels, guard, taken), project(joined, keep), owed
 
-    def joined(self, omega: MappingSet, conjunction: Conjunction, batch: InstantBatch, row: int) -> MappingSet:
-        """Ω ⋈ the conjunction's mapping set at a row of `batch`, under the FILTERs that name variables of Ω."""
+    def joined(
+        self,
+        omega: MappingSet,
+        conjunction: Conjunction,
+        batch: InstantBatch,
+        row: int,
+        decided: FilterNames | None = None,
+    ) -> MappingSet:
+        """Ω ⋈ the conjunction's mapping set at a row of `batch`, under the FILTERs that name variables of Ω; `decided`:
+        as of `Take`."""
         found = join(omega, batch.value(conjunction, row))
-        conditions = self._conditions(conjunction)
+        conditions = self._conditions((conjunction, decided))
         if conditions:
             found = frozenset(m for m in found if all(holds(c, m, prologue) for c, prologue in conditions))
         return found
 
-    def _conditions(self, conjunction: Conjunction) -> tuple[tuple[Any, Any], ...]:
-        """The conditions of the conjunction that belong to the join with the run, each with its prologue."""
-        found = self._outer.get(conjunction)
+    def _conditions(self, asked: Join) -> tuple[tuple[Any, Any], ...]:
+        """The FILTERs decided in a join with the run, each with its prologue."""
+        found = self._outer.get(asked)
         if found is None:
-            found = self._outer[conjunction] = tuple(conditions(self._patterns, conjunction, inner=False))
+            found = self._outer[asked] = tuple(join_conditions(self._patterns, asked))
         return found
 
     def leave(self, row: Row, guard: Any) -> Row:

@@ -7,7 +7,8 @@ So `;` (`Skip.NEXT`) waits exactly for the first instant at which the join is no
 The variants of a query (`spaseq.language.semantics.expand`) are alternatives. Absences between two steps are the
 `absent` atoms of their `Sequence`. A sequence in parentheses is a part of its own, under `Or` and `Iterate`. A gap is
 an atom that marks nothing, whose guard rejects if a join is not empty.
-Absences before the first step are checked by that step's guard, for runs that have taken nothing.
+Absences before the first step are checked by that step's guard, for runs that have taken nothing; those for a time by
+a predicate of its own (`lower_silence`).
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spaseq.core.engine import Around, Quiet, Window
 from spaseq.core.errors import InternalError
-from spaseq.core.pattern import Atom, Or, Pattern, Predicate, Skip, balance, repeat
+from spaseq.core.pattern import Atom, NoneOf, Or, Pattern, Predicate, Skip, balance, repeat
 from spaseq.core.pattern import Sequence as Then
 from spaseq.language.guards.guards import Free, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction, Step, Variant
+from spaseq.language.semantics.filters import FilterNames, decided_filters
 from spaseq.language.syntax.ast import Operator
 
 if TYPE_CHECKING:
@@ -102,6 +105,15 @@ def lower(query: CheckedQuery) -> Pattern:
     return balance(Or, [_Lowering(query).variant(variant) for variant in query.variants])
 
 
+def lower_silence(query: CheckedQuery) -> Around:
+    """The silence that a query wants in front of its matches, for a time: a condition on their first instants."""
+    if query.lasting.silence is None:
+        return Around()
+    conjunctions = {conjunction for variant in query.variants for conjunction in variant.before}
+    none = NoneOf(frozenset(frozenset({Holds(conjunction)}) for conjunction in conjunctions))
+    return Around(quiet=Quiet(none, Window("span", query.lasting.silence)))
+
+
 class _Lowering:
     def __init__(self, query: CheckedQuery) -> None:
         self._query = query
@@ -114,7 +126,8 @@ class _Lowering:
         behind = frozenset(query.clauses.needed) | self._mentions(variant.after)
         if variant.after:
             behind |= frozenset(query.partition)  # tells the instants of a run's own partition from those of others
-        return self._chain(variant.steps, _Place(behind, variant.before, variant.after), whole=True)
+        before = variant.before if query.lasting.silence is None else ()
+        return self._chain(variant.steps, _Place(behind, before, variant.after), whole=True)
 
     def _chain(self, steps: Sequence[Step], place: _Place, *, whole: bool = False) -> Pattern:
         """The pattern of steps in a row; `whole`: they are all of the SEQ."""
@@ -125,7 +138,9 @@ class _Lowering:
                 place,
                 inside=place.depth if index else place.inside,
                 earlier=place.earlier | self._binds(steps[:index]),
-                behind=place.behind.union(*(self._mentions((*s.alternatives, *s.absent)) for s in later)),
+                behind=place.behind.union(
+                    *(self._mentions((*s.alternatives, *s.absent)) | self._late_variables(s) for s in later)
+                ),
                 tracked=place.tracked.union(
                     *(self._all_mentions(s) for s in steps[index + 1 :] if any(p.rounds for p in s.parts()))
                 ),
@@ -163,15 +178,23 @@ class _Lowering:
         atoms: list[Pattern] = [
             Atom(
                 frozenset({Holds(conjunction)}),
-                frozenset({"+".join(conjunction), *(self._goal & set(conjunction))}),
+                frozenset({"+".join(dict.fromkeys(conjunction)), *(self._goal & set(conjunction))}),
                 Take(
                     conjunction, place.behind, place.tracked, place.before, place.owed, place.collect, place.depth,
-                    place.inside,
+                    place.inside, self._filters(step, conjunction),
                 ),
             )
             for conjunction in step.alternatives
         ]  # fmt: skip
         return balance(Or, atoms)
+
+    def _filters(self, step: Step, conjunction: Conjunction) -> FilterNames | None:
+        return None if step.among is None else decided_filters(self._patterns, conjunction, step.among)
+
+    def _late_variables(self, step: Step) -> frozenset[str]:
+        """The variables of FILTERs that wait for a part of AND."""
+        decided = (self._filters(step, conjunction) or () for conjunction in step.alternatives)
+        return frozenset().union(*(self._patterns[n].correlated[i].variables for names in decided for n, i in names))
 
     def _binds(self, steps: Iterable[Step]) -> frozenset[str]:
         leaves = (part for step in steps for part in step.parts() if not part.gap)

@@ -1,9 +1,9 @@
 """Absences before and behind a match: negation at the start and at the end of a sequence.
 
-At the start (`Sightings`): a match may begin at an instant only if the negated GPM matched at none since the window
-opened. At the end (`Endings`): matches wait until their window closes. If the negated GPM joins with the run's mappings
-at an instant behind a waiting match, and inside its window, that match is off. The end of the streams closes all
-windows.
+At the start (`Sightings`), without FOR: a match may begin at an instant only if the negated GPM matched at none since
+the window opened. At the end (`Endings`): matches wait until their window closes. If the negated GPM joins with the
+run's mappings at an instant behind a waiting match, and inside its window, that match is off. The end of the streams
+closes all windows. With FOR, a match waits for that time behind its last instant, and not for its window.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sightings:
 
     def __init__(self, query: CheckedQuery, window: Window, registers: MappingRegisters) -> None:
         self.conjunctions: tuple[Conjunction, ...] = tuple(
-            dict.fromkeys(c for variant in query.variants for c in variant.before)
+            dict.fromkeys(c for variant in query.variants for c in variant.before if query.lasting.silence is None)
         )
         self._window = window
         self._registers = registers
@@ -81,12 +81,13 @@ class Sightings:
 class Waiting:
     """A match whose window may still be open: its interval and positions, and its contents.
 
-    `held`: the caller's own data. `sure`: mappings that hold whatever follows. `rows`: rows of the run that wait.
+    `since`: the time from which it waits, that of its first instant; with FOR, of its last one. `held`: the caller's
+    own data. `sure`: mappings that hold whatever follows. `rows`: rows of the run that wait.
     """
 
     start: int
     end: int
-    start_time: int
+    since: int
     positions: tuple[int, ...]
     held: Any
     sure: MappingSet
@@ -117,7 +118,9 @@ class Endings:
         """Those of a query; None if nothing is negated at the end of its sequence."""
         if not any(variant.after for variant in query.variants):
             return None
-        return Endings(query, program.window, registers, program.settings.output_bytes)
+        patience = query.lasting.patience
+        window = program.window if patience is None else Window("span", patience)
+        return Endings(query, window, registers, program.settings.output_bytes)
 
     def push(self, batch: InstantBatch, found: Sequence[Waiting]) -> list[Waiting]:
         """The matches that are settled, after `batch`, among those waiting and those `found` in it (in order of end).
@@ -168,7 +171,7 @@ class Endings:
         if match.rows:
             owed = [(conjunction, run[1]) for run in match.rows for conjunction in run[2] or ()]
             names = {name for conjunction, mappings in owed for name in self._names(conjunction, mappings)}
-            self._open.add(match, tuple(names), self._window.closes_at(match.start_time))
+            self._open.add(match, tuple(names), self._window.closes_at(match.since))
 
     def _names(self, conjunction: Conjunction, mappings: MappingSet) -> set[Hashable]:
         """The names of a row with these mappings that owes the absence of `conjunction`."""
@@ -212,17 +215,17 @@ class Endings:
     def snapshot(self, pool: Pool) -> Any:
         """The matches that wait, as plain values and terms; their events are put into `pool`."""
         return [
-            (m.start, m.end, m.start_time, m.positions, m.held[0], pool.put(m.held[1]), m.sure, m.rows)
+            (m.start, m.end, m.since, m.positions, m.held[0], pool.put(m.held[1]), m.sure, m.rows)
             for m in self._matches
         ]
 
     def restore(self, state: Any, events: Made) -> None:
         """The opposite of `snapshot`, before the first match; `events` gives those of the pool."""
-        for start, end, start_time, positions, times, numbers, sure, rows in state:
-            expect(all(type(x) is int for x in (start, end, start_time, *positions, *times)), "positions and times")
+        for start, end, since, positions, times, numbers, sure, rows in state:
+            expect(all(type(x) is int for x in (start, end, since, *positions, *times)), "positions and times")
             owed = {conjunction for row in rows for conjunction in row[2] or ()}
             expect(owed <= self._certain.keys() and type(sure) is frozenset, "GPMs of the query")
-            self._add(Waiting(start, end, start_time, positions, (times, events(numbers)), sure, rows))
+            self._add(Waiting(start, end, since, positions, (times, events(numbers)), sure, rows))
 
 
 def _names_by(variable: str, conjunction: Conjunction, mappings: MappingSet) -> set[Hashable]:

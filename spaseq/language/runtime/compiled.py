@@ -22,12 +22,13 @@ from spaseq.gpm.columnar import uncovered_pattern
 from spaseq.gpm.entail import Schema
 from spaseq.gpm.functions.own import OWN
 from spaseq.language.guards.registers import MappingRegisters
-from spaseq.language.lowering.lower import lower
+from spaseq.language.lowering.lower import lower, lower_silence
 from spaseq.language.runtime.knowledge import knowledge_of, with_entailment, with_schema
 from spaseq.language.runtime.opened import stream_options
 from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.advice import advice
 from spaseq.language.semantics.check import CheckedQuery, check
+from spaseq.language.semantics.lasting import Lasting
 from spaseq.language.solving.solve import Solver
 from spaseq.language.syntax.parse import parse
 from spaseq.language.syntax.printer import print_within
@@ -53,6 +54,8 @@ class CompiledQuery(compiled.CompiledQuery):
         self._check_start()
         within = self.checked.tree.within
         self.within = "" if within is None or within.by_events else print_within(within)
+        if self.checked.lasting != Lasting():
+            self.within = self.within or "a '!' with FOR"
         self._program = self.program()
 
     @property
@@ -119,7 +122,7 @@ class CompiledQuery(compiled.CompiledQuery):
         with named_query(self.source):
             return compile_program(
                 self.pattern, self.window(time_unit), choice=Choice(after=after), registers=registers,
-                settings=self.settings, valuations=goal is not None, shown=goal,
+                settings=self.settings, around=lower_silence(self.checked), valuations=goal is not None, shown=goal,
             )  # fmt: skip
 
     def reading(self, options: StreamOptions | None, words: MappingABC[str, Any] | None = None) -> StreamOptions:
@@ -198,12 +201,24 @@ class CompiledQuery(compiled.CompiledQuery):
         if self.checked.clauses.by_window:
             ranges = "the whole stream" if self.checked.window is None else "its window"
             yield f"results wait for the end of {ranges}: a clause ranges over all its solutions"
+        yield from _explain_lasting(self.checked)
         if self.checked.partition:
             yield "partition: " + " ".join("?" + v for v in self.checked.partition)
         yield from self.growth
         for warning in self.warnings:
             yield f"warning: {warning}"
         yield self._program.explain(per_second=1_000_000_000)
+
+
+def _explain_lasting(query: CheckedQuery) -> Iterator[str]:
+    """Lines on what must not come for a time."""
+    for place, time, conjunctions in (
+        ("start", query.lasting.silence, [c for variant in query.variants for c in variant.before]),
+        ("end", query.lasting.patience, [c for variant in query.variants for c in variant.after]),
+    ):
+        if time is not None:
+            names = " | ".join(dict.fromkeys(" & ".join(c) for c in conjunctions))
+            yield f"at the {place}: no {names} for {time / 1e9:,.12g} s"
 
 
 def _explain_pattern(pattern: GraphPattern) -> Iterator[str]:

@@ -85,7 +85,8 @@ class FollowedMatches:
 
     def _find(self) -> Iterator[Match]:
         by_clock = self._followed.options.time == ARRIVAL or self._followed.clock is not None
-        for batches in self._followed.batches(self._session.recogniser.wanted):
+        whole = self._followed.options.on_late is not None
+        for batches in self._followed.batches(None if whole else self._session.recogniser.wanted):
             check()
             self._pushing = True
             if batches is not None:

@@ -63,8 +63,11 @@ def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
 
 
 def open_files(read: Input, wanted: frozenset[str] | None) -> Opened:
-    """The streams of files, for the predicates `wanted` (None: for all), and those in memory."""
+    """The streams of files, for the predicates `wanted` (None: for all), and those in memory; late events that are
+    asked for have all."""
     from spaseq.rdf.columns.reader import may_read_ahead, read_batches  # loads the kernels
+
+    wanted = wanted if read.settled.on_late is None else None
 
     parts = []
     for part in (part for source in read.sources for part in merged_files(source, read.settled)):

@@ -118,10 +118,10 @@ class Recogniser(Recognition):
         self._history = History()
         if solver is not None and keep_events:
             self._history.teller = StepFinder(query, program, solver, Recogniser)
-        self._vectors = Vectors(program.cea.predicates)
         self._pace = Pace()
         self._last: tuple[int, int] | None = None
         self.open_door()
+        self._vectors = Vectors(() if self.door is None else self.door.predicates)
 
     def push(self, instants: Sequence[Instant]) -> Iterator[Match]:
         """The matches that these instants complete; exhaust it before the next call."""
@@ -230,8 +230,7 @@ class Recogniser(Recognition):
 
     def _push_alone(self, door: Single | SingleAround, instant: Instant, rows: InstantRows) -> Iterator[Match]:
         """The matches that an instant completes. Rows that move no run end at their symbol class."""
-        window_place = instant.position if self.program.window.by_position else instant.time
-        self._last = instant.position, window_place
+        self._last = instant.position, instant.time
         batch: InstantBatch | None = None
         found: list[MatchBatch] = []
         for row in range(len(rows)):
@@ -255,7 +254,7 @@ class Recogniser(Recognition):
                 shown = (instant.events,).__getitem__ if self._keep_events else None
                 self._history.add(rows.positions[:1], rows.times[:1], shown)
             batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
-            found += door.push(symbol, instant.position, window_place, key, partial(_same, batch))
+            found += door.push(symbol, instant.position, instant.time, key, partial(_same, batch))
         if not found and not self._results.waits and self._endings is None:
             return
         if not len(rows):  # an instant of no partition
@@ -397,7 +396,8 @@ class Recogniser(Recognition):
             return Waiting(start, end, 0, positions, held, mappings_of(rows), [])
         owing = [row for row in rows if row[2]]
         sure = mappings_of(row for row in rows if not row[2])
-        return Waiting(start, end, self._history.time(start), positions, held, sure, owing)
+        since = self._history.time(start if self._query.lasting.patience is None else end)
+        return Waiting(start, end, since, positions, held, sure, owing)
 
     def _evict(self, position: int, time: int) -> None:
         """Drops instants that no match can hold that ends at this position and time, or later: they left the window, or

@@ -33,6 +33,7 @@ from spaseq.rdf import (
     iri_of,
     is_whole,
 )
+from spaseq.rdf.model import late_event
 
 _FEW: Final = 20
 """Events of batches up to which each is pushed as an object.
@@ -177,6 +178,9 @@ class Session(Pushing[Match]):
             self.counters.triples += len(event.triples)
             instants += self._completed(self._reorder.push(event.time, event))
         self.counters.late += self._reorder.take_dropped()
+        if self._reorder.on_late is not None:
+            for event, behind in self._reorder.take_late():
+                self._reorder.on_late(late_event(event, behind))
         return self.recogniser.push(instants)
 
     def _stay_columns(self, batches: Sequence[GraphBatch]) -> bool:

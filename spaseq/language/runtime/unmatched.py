@@ -11,6 +11,7 @@ from spaseq.core.events import Seen
 from spaseq.core.pattern import Predicate
 from spaseq.language.lowering.lower import Holds
 from spaseq.language.semantics.check import CheckedQuery
+from spaseq.language.semantics.expand import Conjunction
 from spaseq.rdf import (
     ARRIVAL,
     StreamOptions,
@@ -83,8 +84,9 @@ def why_none(query: CheckedQuery, read: Input, progress: Progress | None, *, mat
         return lines
     silent = [iri for iri in names if iri not in read.seen.kinds]
     lines += [f"stream {names[iri]} <{iri}> had no event" for iri in silent]
-    lines += dict.fromkeys(_unmet(query, read, progress, frozenset(silent)))
-    if not progress.unmet:
+    unmet = _unmet_conjunctions(query, progress)
+    lines += dict.fromkeys(_unmet(query, read, unmet, frozenset(silent)))
+    if not unmet:
         lines.append(_stuck(query, progress))
     return lines
 
@@ -93,8 +95,16 @@ def _name(seen: Seen, names: dict[str, str]) -> Seen:
     return Seen({names.get(iri, iri): count for iri, count in seen.kinds.items()}, seen.others, seen.first, seen.last)
 
 
-def _unmet(query: CheckedQuery, read: Input, progress: Progress, silent: frozenset[str]) -> Iterator[str]:
-    conjunctions = [p.conjunction for step in progress.unmet for p in step if isinstance(p, Holds)]
+def _unmet_conjunctions(query: CheckedQuery, progress: Progress) -> list[Conjunction]:
+    """Those that held at no instant, but for parts of AND at one instant: these need not be."""
+    written = {c for element in query.elements for part in element.parts() for c in part.alternatives}
+    found = (p.conjunction for step in progress.unmet for p in step if isinstance(p, Holds))
+    return [conjunction for conjunction in found if conjunction in written]
+
+
+def _unmet(
+    query: CheckedQuery, read: Input, conjunctions: Iterable[Conjunction], silent: frozenset[str]
+) -> Iterator[str]:
     for conjunction in conjunctions:
         patterns = [query.patterns[name] for name in conjunction]
         if any(silent.issuperset(pattern.streams) for pattern in patterns):

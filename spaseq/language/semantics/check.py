@@ -22,6 +22,8 @@ from spaseq.gpm.legal import check_labels
 from spaseq.gpm.scope import hidden_variables
 from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses, name_hint
 from spaseq.language.semantics.expand import Conjunction, Element, Rounds, Variant, expand, is_solid
+from spaseq.language.semantics.filters import conditions
+from spaseq.language.semantics.lasting import Lasting, read_lasting
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.parse import KNOWN_PREFIXES
 from spaseq.language.syntax.scan import mask
@@ -38,8 +40,9 @@ class CheckedQuery:
     `patterns`: the GPMs that SEQ uses, by name. `elements`: the sequence as written; `variants`: as sequences without
     `?` and `!`. `streams`: (name, IRI) in order of the FROM clauses. `partition`: the variables of PARTITION BY.
     `after`: what a match discards, by AFTER MATCH or FIRST; None without.
-    `window`: nanoseconds, or a number of instants; None without WITHIN. `schema`: a text that identifies the RDFS
-    schema by which the GPMs were rewritten, "none" without entailment. `warnings`: messages for the user.
+    `window`: nanoseconds, or a number of instants; None without WITHIN. `lasting`: the times of `!` with FOR.
+    `schema`: a text that identifies the RDFS schema by which the GPMs were rewritten, "none" without entailment.
+    `warnings`: messages for the user.
     """
 
     tree: ast.Query
@@ -51,6 +54,7 @@ class CheckedQuery:
     partition: tuple[str, ...]
     window: int | None
     after: AfterMatch | None = None
+    lasting: Lasting = Lasting()  # noqa: RUF009 - frozen
     schema: str = "none"
     warnings: tuple[str, ...] = field(compare=False, default=())
 
@@ -96,8 +100,13 @@ class _Checker:
         patterns = self._patterns(definitions, streams)
         sequence_patterns = {name: p for name, p in patterns.items() if name in used}
         self._check_scopes(elements, sequence_patterns)
-        variants = self._variants(elements)
+        lasting = read_lasting(self._tree.sequence, self._fail, self._refuse)
+        variants = self._variants(elements, lasting, sequence_patterns)
         clauses = self._clauses(elements, sequence_patterns)
+        if lasting.patience is not None and clauses.by_window and self._tree.within is not None:
+            hint = "leave out WITHIN, or FOR: a match is known when its time is over, perhaps behind its window"
+            self._refuse("'!' with FOR at the end of SEQ with a clause that ranges over a window",
+                         self._tree.sequence.span, hint)  # fmt: skip
         unused = [f"GPM {name} is defined and SEQ does not use it" for name in definitions if name not in used]
         return CheckedQuery(
             tree=self._tree,
@@ -109,6 +118,7 @@ class _Checker:
             partition=self._partition(sequence_patterns),
             window=self._window(),
             after=self._after(definitions, elements, variants),
+            lasting=lasting,
             warnings=(*unused, *_without_effect(elements), *_calls_without_value(sequence_patterns, clauses)),
         )
 
@@ -242,6 +252,9 @@ class _Checker:
                     written.span,
                     "what must not occur cannot be repeated or left out: write '!' alone",
                 )
+            if isinstance(element, ast.Unordered):
+                yield self._any_order(Element(operator, (), rounds, optional, negated), element, definitions)
+                continue
             if not _has_sequence(element):
                 alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
                 yield Element(operator, alternatives, rounds, optional, negated)
@@ -258,9 +271,39 @@ class _Checker:
                 )
             yield Element(operator, (), rounds, optional, inner=inner)
 
+    def _any_order(self, written: Element, element: ast.Unordered, definitions: dict[str, ast.Definition]) -> Element:
+        """The element of an AND, `written` with the suffixes behind it; AND inside of AND adds its parts."""
+        if written.negated:
+            hint = "what must not come is at one instant: a GPM, or several joined by '&' and '|'"
+            self._fail("'!' stands behind AND", element.span, hint)
+        parts: list[Element] = []
+        for part in element.parts:
+            if isinstance(part, ast.Unordered):
+                inside = self._any_order(Element(None, ()), part, definitions)
+                parts += [e for (e,) in inside.inner]
+                continue
+            self._check_part(part)
+            parts.append(Element(None, tuple(sorted(set(self._alternatives(part, definitions))))))
+        return replace(written, inner=tuple((part,) for part in parts), unordered=True)
+
+    def _check_part(self, part: ast.Element) -> None:
+        """Refuses a part of an AND that takes several instants, or none."""
+        match part:
+            case ast.Repeated():
+                sign, hint = "a repetition", "one instant of each part: put it behind AND, (A ; B)+ or AND(A, B)+"
+            case ast.Optional():
+                sign, hint = "'?'", "write the other parts as an alternative: (AND(A, B) | B)"
+            case ast.Negated():
+                sign, hint = "'!'", "what must not come stands in front of AND, or behind it: N! ; AND(A, B)"
+            case _ if _has_sequence(part):
+                sign, hint = "a sequence", "each part takes one instant: a GPM, or several joined by '&' and '|'"
+            case _:
+                return
+        self._refuse(f"{sign} in a part of AND", part.span, hint)
+
     def _inner(self, element: ast.Element, definitions: dict[str, ast.Definition]) -> Iterator[tuple[Element, ...]]:
         """The alternatives of an element that holds sequences in parentheses."""
-        if isinstance(element, ast.Chain):
+        if isinstance(element, ast.Chain | ast.Unordered):
             yield tuple(self._elements(element, definitions))
         elif isinstance(element, ast.Either):
             plain = [part for part in element.parts if not _has_sequence(part)]
@@ -288,12 +331,21 @@ class _Checker:
             hint = "A+ takes any number of rounds; write fewer, or raise repeated_events"
             raise BudgetExceeded("repeated_events", self._repeated, length, "instants in a row", hint)
 
-    def _variants(self, elements: tuple[Element, ...]) -> tuple[Variant, ...]:
+    def _variants(
+        self, elements: tuple[Element, ...], lasting: Lasting, patterns: dict[str, GraphPattern]
+    ) -> tuple[Variant, ...]:
         variants = expand(elements, self._most)
         if not variants:
             self._fail("SEQ holds nothing that must occur", self._tree.sequence.span, "name a GPM without '!'")
         within = self._tree.within
-        if within is not None and within.slides and any(variant.before for variant in variants):
+        in_front = {c for variant in variants for c in variant.before}
+        if lasting.silence is not None and any(any(conditions(patterns, c, inner=False)) for c in in_front):
+            self._refuse(
+                "'!' with FOR at the start of SEQ, of GPMs with a FILTER on what another one may leave unbound",
+                self._tree.sequence.span,
+                "leave out FOR, or bind the variable in every solution",
+            )
+        if within is not None and within.slides and lasting.silence is None and in_front:
             kind, other = ("EVENTS", "take one of time") if within.by_events else ("SLIDING", "leave out SLIDING")
             self._refuse(
                 f"a negation at the start of SEQ with WITHIN … {kind}",
@@ -322,7 +374,7 @@ class _Checker:
                 product: list[Conjunction] = [()]
                 for part in parts:
                     right = self._alternatives(part, definitions)
-                    product = [tuple(sorted({*c, *d})) for c in product for d in right]
+                    product = [tuple(sorted((*c, *d))) for c in product for d in right]
                 return product
             case ast.Repeated(span=span):
                 self._fail("'+' stands inside '&' or '|'", span, "they combine GPMs at one instant; write (A | B)+")
@@ -334,6 +386,9 @@ class _Checker:
                 self._fail(
                     "a sequence stands inside '&'", span, "'&' combines GPMs at one instant; '|' takes sequences"
                 )
+            case ast.Unordered(span=span):
+                hint = "AND takes the parts of '&' at one instant: AND(A & B, C)"
+                self._fail("AND stands inside '&'", span, hint)
 
     # -- GPMs and variables
 
@@ -383,9 +438,10 @@ class _Checker:
                     reachable = before | _binds(patterns[name] for name in conjunction)
                     for name in conjunction:
                         self._check_pattern(patterns[name], reachable, everywhere)
+                own = _binds(patterns[name] for name in _names([element], negated=False))
                 for inside in element.inner:
-                    check(inside, before)
-                before |= _binds(patterns[name] for name in _names([element], negated=False))
+                    check(inside, before | own if element.unordered else before)
+                before |= own
 
         check(elements, frozenset())
 
@@ -412,7 +468,7 @@ class _Checker:
                 f"a FILTER of GPM {pattern.name} names ?{name}, which is bound only after {pattern.name}, or in an "
                 "alternative to it",
                 span,
-                "a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&'"
+                "a FILTER can name variables of its own GPM, of GPMs before it, and of those joined to it by '&' or AND"
                 + self._only_negated(name),
             )
         self._fail(
@@ -468,7 +524,7 @@ def _has_sequence(element: ast.Element) -> bool:
     """True if it is a sequence, or an alternative of it is one."""
     if isinstance(element, ast.Either):
         return any(map(_has_sequence, element.parts))
-    return isinstance(element, ast.Chain)
+    return isinstance(element, ast.Chain | ast.Unordered)
 
 
 def _names(elements: Iterable[Element], *, negated: bool = True) -> list[str]:

@@ -4,6 +4,9 @@ A sequence with optional elements is the union of the sequences with and without
 out, the operator before the next element applies to the element before it. These sequences are the *variants*: the
 steps of a run, and its absences.
 
+AND(A, B) is the union of the orders of its parts, joined by `:`, with parts of one instant joined by `&`:
+A : B, B : A, A & B (`_orders`). It stays one step, too.
+
 Parentheses around a sequence without a suffix and without `|` say nothing. Other sequences in parentheses stay one step
 (`Step.inner`), in which the union is over what each round takes.
 
@@ -20,15 +23,20 @@ A negated element is not part of a match. Its place decides its meaning:
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import combinations, product
+from typing import Final
 
 from spaseq.core.errors import BudgetExceeded, InternalError
 from spaseq.language.syntax.ast import Operator
 
+_COUNTED: Final = 10**9
+"""The most orders that an error gives: their number may have thousands of digits."""
 Conjunction = tuple[str, ...]
-"""The names of GPMs that match at one instant together; sorted, each once."""
+"""The names of GPMs that match at one instant together, sorted. One may occur twice: if its mappings bind different
+variables, their join with one another has more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,8 @@ class Element:
     """One element of the sequence; `operator` is the one before it (None for the first).
 
     `alternatives`: its BOp expression in disjunctive normal form. Or it has `inner`: sequences in parentheses, of which
-    one is taken. `rounds`: those of `+` and `{l,m}`, None without. `optional`, `negated`: `?`, `!`.
+    one is taken. With `unordered` these are the parts of an AND, each of one element, and all are taken. `rounds`:
+    those of `+` and `{l,m}`, None without. `optional`, `negated`: `?`, `!`.
     """
 
     operator: Operator | None
@@ -57,6 +66,7 @@ class Element:
     optional: bool = False
     negated: bool = False
     inner: tuple[tuple[Element, ...], ...] = ()
+    unordered: bool = False
 
     def parts(self) -> Iterator[Element]:
         """Itself, and all elements inside."""
@@ -65,6 +75,25 @@ class Element:
             for element in elements:
                 yield from element.parts()
 
+    @property
+    def orders(self) -> int:
+        """The number of orders of an AND's parts, for each choice of their alternatives. Cost: the square of the number
+        of parts."""
+        found = [1]  # of so many parts; k of n parts come first, at one instant
+        for n in range(1, len(self.inner) + 1):
+            found.append(sum(math.comb(n, k) * found[n - k] for k in range(1, n + 1)))
+        return found[-1] * math.prod(len(part[0].alternatives) for part in self.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """The place of a step in an order of the parts of an AND. `taken`: the conjunctions of the parts in front of it.
+    `own`: the GPMs of its own parts, in all of their alternatives. `missing`: those of the parts behind it."""
+
+    taken: tuple[Conjunction, ...]
+    own: frozenset[str]
+    missing: frozenset[str]
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -72,7 +101,7 @@ class Step:
     matches none of them. Or it takes one of the sequences `inner`, whose first steps have no operator.
 
     `operator`: the one before it (None for the first). `absent`: no instant that the run passes over while it waits for
-    this step may match one of these.
+    this step may match one of these. `among`: its place among the parts of an AND.
     """
 
     operator: Operator | None
@@ -81,6 +110,7 @@ class Step:
     gap: bool = False
     absent: tuple[Conjunction, ...] = ()
     inner: tuple[tuple[Step, ...], ...] = ()
+    among: Among | None = None
 
     def parts(self) -> Iterator[Step]:
         """Itself, and all steps inside."""
@@ -138,6 +168,7 @@ def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...
     takes an instant.
 
     Raises `BudgetExceeded` (`variants`) if there are more than `most`: each `?`, and each `!` after `,`, doubles them.
+    Also if an AND's parts have more orders than that.
     """
     every = [part for element in elements for part in element.parts()]
     doubling = sum(e.optional or (e.negated and e.operator is Operator.STRICT) for e in every)
@@ -149,13 +180,32 @@ def expand(elements: tuple[Element, ...], most: int = 256) -> tuple[Variant, ...
             "sequences without '?' and '!'",
             "each '?' and each '!' after ',' doubles them: leave some out, write several queries, or raise variants",
         )
+    if (orders := 2**doubling * _count_orders(elements)) > most:
+        counted = "" if orders <= _COUNTED else "they were counted up to a billion; "
+        raise BudgetExceeded(
+            "variants",
+            most,
+            min(orders, _COUNTED),
+            "orders of the parts of AND",
+            f"{counted}4 parts have 75 orders, 5 have 541; alternatives of a part, rounds, '?' and '!' after ',' "
+            "multiply them: write fewer parts, or raise variants",
+        )
     found = (variant for chosen in _choices(_flat(elements)) for variant in _variants(chosen))
     return tuple(dict.fromkeys(found))
 
 
+def _count_orders(elements: Iterable[Element]) -> int:
+    """The orders of the parts of all ANDs, with bounded repetition written out."""
+    return sum(
+        (e.rounds.high or e.rounds.low if e.rounds else 1)
+        * (e.orders if e.unordered else sum(map(_count_orders, e.inner)))
+        for e in elements
+    )
+
+
 def _is_spliced(element: Element) -> bool:
     """True if its sequence in parentheses takes its place, if the element is not left out."""
-    return len(element.inner) == 1 and element.rounds is None
+    return len(element.inner) == 1 and element.rounds is None and not element.unordered
 
 
 def _flat(elements: Iterable[Element]) -> tuple[Element, ...]:
@@ -195,8 +245,32 @@ def _variants(elements: list[Element]) -> Iterator[Variant]:
 
 
 def _step(operator: Operator | None, element: Element, absent: tuple[Conjunction, ...] = ()) -> Step:
-    inner = tuple(dict.fromkeys(steps for inside in element.inner for steps in _inner_steps(inside)))
+    if element.unordered:
+        inner = _orders(tuple(part.alternatives for (part,) in element.inner), ())
+    else:
+        inner = tuple(dict.fromkeys(steps for inside in element.inner for steps in _inner_steps(inside)))
     return Step(operator, element.alternatives, element.rounds, absent=absent, inner=inner)
+
+
+def _orders(parts: tuple[tuple[Conjunction, ...], ...], taken: tuple[Conjunction, ...]) -> tuple[tuple[Step, ...], ...]:
+    """The orders of an AND's `parts`, each by its alternatives, behind the conjunctions `taken`, as step sequences.
+
+    What follows a first step is one step, so the number of steps is that of the beginnings of orders. The automaton has
+    a state for each set of parts taken: states with the same future are one.
+    """
+    every, found = range(len(parts)), dict[tuple[Step, ...], None]()
+    for chosen in (c for count in range(1, len(parts) + 1) for c in combinations(every, count)):
+        rest = tuple(parts[i] for i in every if i not in chosen)
+        own = frozenset(name for i in chosen for c in parts[i] for name in c)
+        among = Among(taken, own, frozenset(name for part in rest for c in part for name in c))
+        together = {tuple(sorted(n for c in some for n in c)) for some in product(*(parts[i] for i in chosen))}
+        for conjunction in sorted(together):
+            first = Step(None, (conjunction,), among=among)
+            if rest:
+                found[first, Step(Operator.ANY, (), inner=_orders(rest, (*taken, conjunction)))] = None
+            else:
+                found[(first,)] = None
+    return tuple(found)
 
 
 def _inner_steps(elements: tuple[Element, ...]) -> Iterator[tuple[Step, ...]]:

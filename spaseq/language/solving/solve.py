@@ -200,10 +200,14 @@ def _first_steps(query: CheckedQuery) -> set[str]:
 
 
 def _places(variant: Variant) -> Counter[str]:
-    """At how many places of a sequence each GPM occurs."""
+    """The number of times that each GPM occurs in a sequence."""
     steps = list(variant.parts())
     groups = [*(s.alternatives for s in steps), *(s.absent for s in steps), variant.before]
-    return Counter(name for group in [*groups, variant.after] for name in {n for c in group for n in c})
+    found = Counter[str]()
+    for group in [*groups, variant.after]:
+        for name in {n for c in group for n in c}:
+            found[name] += max(c.count(name) for c in group)
+    return found
 
 
 class SolvedRows:

@@ -147,10 +147,20 @@ class Optional:
 
 
 @dataclass(frozen=True, slots=True)
+class Lasting:
+    """`FOR amount unit` behind `!`; the unit is in plural."""
+
+    amount: str
+    unit: str
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Negated:
-    """`child!`"""
+    """`child!`, or `child! FOR lasting`."""
 
     child: Element
+    lasting: Lasting | None = None
     span: Span = field(default=_NOWHERE, compare=False, repr=False)
 
 
@@ -168,7 +178,15 @@ class Chain:
         return (self.first, *(element for _, element in self.rest))
 
 
-Element = Reference | Both | Either | Repeated | Optional | Negated | Chain
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """`AND(a, b, …)`: an instant for each part, in any order; several parts may match at one instant."""
+
+    parts: tuple[Element, ...]
+    span: Span = field(default=_NOWHERE, compare=False, repr=False)
+
+
+Element = Reference | Both | Either | Repeated | Optional | Negated | Chain | Unordered
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ _READABLE: Final = {
     "QMARK": "'?'",
     "BANG": "'!'",
     "AMPERSAND": "'&'",
+    "AND": "'AND('",
     "VBAR": "'|'",
     "LPAR": "'('",
     "RPAR": "')'",
@@ -76,7 +77,7 @@ def parse(text: str, source: str = "<query>") -> ast.Query:
     try:
         return _Builder(text, cut, source).transform(tree)
     except VisitError as error:
-        if isinstance(error.orig_exc, QueryError):
+        if isinstance(error.orig_exc, QueryError | RecursionError):
             raise error.orig_exc from None
         raise
 
@@ -147,8 +148,9 @@ _SLIPS: Final = tuple(
             r"->?|=>|then\b|followed\b|next\b",
             "A ; B is then, the first that fits; A : B every later one; A , B directly after",
         ),
-        (r"and\b", "at one time is A & B; in order A ; B"),
+        (r"and\b", "at one time is A & B; in any order AND(A, B); in order A ; B"),
         (r"or\b", "one of them is A | B"),
+        (r"for\b", "the time of an absence stands behind '!': B! FOR 10 SECONDS"),
     )
 )
 """Inside of SEQ, signs and words of other languages."""
@@ -171,6 +173,8 @@ def _hint(found: str, before: str, behind: str) -> str:
     if re.search(r"\bSEQ\s*\([^{}]*$", before, re.IGNORECASE):
         if re.search(r"\bNOT\s*$", before, re.IGNORECASE):
             return "what must not come is written A!"
+        if found in (";", ":") and re.search(r"\bAND\s*\([^()]*$", before, re.IGNORECASE):
+            return "the parts of AND stand between commas, and have no order: AND(A, B)"
         for slip, hint in _SLIPS:
             if slip.match(found):
                 return hint
@@ -321,8 +325,7 @@ class _Builder(Transformer[Token, ast.Query]):
     def within(self, meta: Any, children: list[Any]) -> ast.Within:
         starting = next((c.text for c in children if isinstance(c, _Starting)), None)
         sliding = any(isinstance(c, _Sliding) for c in children)
-        unit = str(children[1]).upper()
-        return ast.Within(str(children[0]), unit if unit.endswith("S") else unit + "S", sliding, starting, _span(meta))
+        return ast.Within(str(children[0]), _unit(children[1]), sliding, starting, _span(meta))
 
     def partition(self, meta: Any, children: list[Any]) -> _Partition:
         return _Partition(tuple(c for c in children if isinstance(c, ast.Variable)), _span(meta))
@@ -386,14 +389,29 @@ class _Builder(Transformer[Token, ast.Query]):
     def optional(self, meta: Any, children: list[ast.Element]) -> ast.Element:
         return ast.Optional(children[0], _span(meta))
 
-    def negated(self, meta: Any, children: list[ast.Element]) -> ast.Element:
-        return ast.Negated(children[0], _span(meta))
+    def lasting(self, meta: Any, children: list[Token]) -> ast.Lasting:
+        return ast.Lasting(str(children[0]), _unit(children[1]), _span(meta))
+
+    def negated(self, meta: Any, children: list[Any]) -> ast.Element:
+        return ast.Negated(children[0], children[1] if len(children) > 1 else None, _span(meta))
 
     def both(self, meta: Any, children: list[ast.Element]) -> ast.Element:
         return ast.Both(tuple(children), _span(meta))
 
     def either(self, meta: Any, children: list[ast.Element]) -> ast.Element:
         return ast.Either(tuple(children), _span(meta))
+
+    def any_order(self, meta: Any, children: list[Any]) -> ast.Element:
+        parts = [child for child in children if not isinstance(child, Token)]
+        if len(parts) < 2:
+            raise QuerySyntaxError(
+                "AND has one part",
+                text=self._text,
+                span=_span(meta),
+                source=self._source,
+                hint="AND(A, B) takes an instant of each, in any order; write more parts, or A alone",
+            )
+        return ast.Unordered(tuple(parts), _span(meta))
 
     def step(self, meta: Any, children: list[Any]) -> _Steps:
         left, operator, right = children
@@ -468,6 +486,12 @@ class _Builder(Transformer[Token, ast.Query]):
             once=form.once,
             after=_single(ast.AfterMatch, children, self._syntax, "AFTER MATCH"),
         )
+
+
+def _unit(token: Token) -> str:
+    """A unit of time, or EVENTS, in plural."""
+    unit = token.upper()
+    return unit if unit.endswith("S") else unit + "S"
 
 
 def _is(child: object, kind: str) -> bool:

@@ -26,8 +26,11 @@ def print_sequence(element: ast.Element) -> str:
             return _inner(child, (ast.Chain, ast.Either, ast.Both)) + _rounds(element)
         case ast.Optional(child):
             return _inner(child, (ast.Chain, ast.Either, ast.Both)) + "?"
-        case ast.Negated(child):
-            return _inner(child, (ast.Chain, ast.Either, ast.Both)) + "!"
+        case ast.Negated(child, lasting):
+            time = "" if lasting is None else f" FOR {lasting.amount} {lasting.unit}"
+            return _inner(child, (ast.Chain, ast.Either, ast.Both)) + "!" + time
+        case ast.Unordered(parts):
+            return f"AND({', '.join(map(_inner, parts))})"
         case ast.Reference(name):
             return name
 

@@ -16,6 +16,7 @@ from spaseq.core.errors import EventError
 from spaseq.core.events.reorder import NEVER, Arrivals
 from spaseq.core.integers import in_order
 from spaseq.rdf.columns.model import GraphBatch
+from spaseq.rdf.model import late_event
 from spaseq.rdf.options import StreamOptions
 
 _Run: TypeAlias = tuple[int, int, GraphBatch, int]
@@ -89,6 +90,10 @@ class ArrivedBatches:
 
         came = times if order is None else times[order]
         late, error = self._arrivals.judge(came, where, lambda row: f"stream {event(row)[0].stream}")
+        if self._arrivals.on_late is not None:
+            for row, behind in self._arrivals.take_late():
+                batch, index = event(row)
+                self._arrivals.on_late(late_event(batch.event(index), behind))
         if late is None:
             return None, None
         taken = ~late

@@ -31,7 +31,7 @@ import numpy as np
 
 from spaseq.core.errors import EventError, OptionError, SpaseqError
 from spaseq.core.events import Seen
-from spaseq.core.events.growing import LATE_BY_CLOCK, PAUSE, Watched, readable, time_by_clock
+from spaseq.core.events.growing import LATE_BY_CLOCK, PAUSE, InTurn, Watched, readable, time_by_clock
 from spaseq.core.events.reorder import NEVER
 from spaseq.core.integers import in_order
 from spaseq.rdf.columns.arrivals import ArrivedBatches
@@ -247,7 +247,7 @@ class _Reader(threading.Thread):
         self._poll = poll
         self._stopped = stopped
         self._news = news
-        self._begun: set[str] = set()  # of the files that are there
+        self._files = InTurn(source.files, _there)
         self._file: BufferedReader | None = None  # a file that grows, or a pipe
         self._grows = False
         self._pause = pause
@@ -340,36 +340,17 @@ class _Reader(threading.Thread):
 
     def _paths(self) -> Iterator[str]:
         """The files, one after another; for a folder, those that it has and gets."""
-        last: dict[Path, str] = {}  # of each folder the name read last
         while not self._stopped.is_set():
-            path = self._next()
+            path = self._files.upcoming()
             if path is not None:
-                folder, name = Path(path).parent, Path(path).name
-                if name < last.get(folder, "") and folder in self._folders:
-                    raise EventError(
-                        f"the file appeared in front of {last[folder]}, which has been read: nothing was read of it",
-                        source=path,
-                        hint="the files of a folder are read in the order of their names: name a new one behind them",
-                    )
-                self._begun.add(path)
-                last[folder] = name
+                self._files.begin(path)
                 self.pending = True
                 yield path
-            elif not any(Path(file).is_dir() for file in self._source.files):
+            elif not self._files.goes_on:
                 return
             else:
                 self.pending = False
                 self._wait()
-
-    def _next(self) -> str | None:
-        """The first file that has not been begun."""
-        there = _there(self._source.files)
-        self._begun &= set(there)
-        return next((path for path in there if path not in self._begun), None)
-
-    @property
-    def _folders(self) -> frozenset[Path]:
-        return frozenset(Path(file) for file in self._source.files if Path(file).is_dir())
 
     def _chunks(self, path: str, lines: bool) -> Iterator[bytes]:
         try:
@@ -403,19 +384,20 @@ class _Reader(threading.Thread):
                 self._file = file
                 watched = Watched(path, file)
                 self._grows = S_ISREG(os.fstat(file.fileno()).st_mode)
+                over = False
                 while not self._stopped.is_set():
                     if not self._grows:
                         self._say(silent=not readable(file))
                     piece = file.read1(_CHUNK)
-                    if not piece and not Path(path).exists() and Path(path).parent in self._folders:
-                        return  # it was removed when all of it had been read
+                    if not piece and (over or self._files.is_removed(path)):
+                        return  # if it was removed, all of it had been read
                     watched.check(piece)
                     if piece:
                         self._say(silent=False)
                         self._read_at, self.pending = time.monotonic(), True
                         yield piece
-                    elif self._next() is not None:  # so nothing more is written to this one
-                        return
+                    elif self._files.upcoming() is not None:
+                        over = True  # nothing more is written to it: what came meanwhile is read
                     else:
                         self._wait()
                         yield from self._pauses()

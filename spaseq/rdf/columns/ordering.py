@@ -17,7 +17,7 @@ from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.columns.kernels.assembly import Drafts
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch, TermTable
 from spaseq.rdf.columns.scanner import Scanner
-from spaseq.rdf.model import Counters
+from spaseq.rdf.model import Counters, late_event
 from spaseq.rdf.options import StreamOptions
 
 _EVERYTHING: Final = (0, 1 << 31)
@@ -76,6 +76,9 @@ class Ordering:
         times = self._drafting.drafts.time[:front]
         found = reorder.push(times, lambda row: self._place(held + row), last=at_end)
         self._counters.late += reorder.take_dropped()
+        if reorder.on_late is not None:
+            for row, behind in reorder.take_late():
+                reorder.on_late(late_event(self._batch(np.array([held + row])).event(0), behind))
         return found, held, reorder.seen - seen
 
     def _place(self, draft: int) -> tuple[str, int]:

@@ -83,10 +83,13 @@ def read_batches(
 def may_read_ahead(source: StreamSource, options: StreamOptions) -> bool:
     """True if a thread may read the stream before its batches are asked for, and gains by it: it is files of lines.
 
-    A thread that waits for a pipe cannot be stopped, and the parsers of documents hold Python's lock.
+    It may not if the caller has a function of late events, which is called in the caller's thread. A thread that waits
+    for a pipe cannot be stopped, and the parsers of documents hold Python's lock.
     """
     paths = expand_files(source.files)
-    return all(path != STDIN and Path(path).is_file() and format_of(path, options.format).lines for path in paths)
+    return options.on_late is None and all(
+        path != STDIN and Path(path).is_file() and format_of(path, options.format).lines for path in paths
+    )
 
 
 class ColumnFiles:

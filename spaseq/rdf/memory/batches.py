@@ -12,7 +12,7 @@ from spaseq.core.events.reorder import SingleReorderer
 from spaseq.core.watch import check
 from spaseq.rdf.columns.model import BatchLimits, GraphBatch
 from spaseq.rdf.memory.events import GivenEvents
-from spaseq.rdf.model import Counters, GraphEvent
+from spaseq.rdf.model import Counters, GraphEvent, late_event
 from spaseq.rdf.options import StreamOptions
 from spaseq.rdf.streams import GivenSource
 
@@ -41,6 +41,9 @@ def given_batches(
         counters.events += 1
         counters.triples += len(event.triples)
         counters.late += order.take_dropped()
+        if order.on_late is not None:
+            for late, behind in order.take_late():
+                order.on_late(late_event(late, behind))
         counters.ignored, made.ignored = counters.ignored + made.ignored, 0
         ready += taken
         held += sum(len(event.triples) + 1 for event in taken)

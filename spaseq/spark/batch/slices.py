@@ -29,6 +29,7 @@ from spaseq.language.results.match import Match
 from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.opened import stream_sources
 from spaseq.language.runtime.recogniser import Recogniser
+from spaseq.language.semantics.lasting import Lasting
 from spaseq.language.solving.chunks import merge_batches, solved
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, term_key
 from spaseq.spark.batch.form import Form
@@ -79,6 +80,8 @@ def hindrance(query: CompiledQuery) -> str:
         return "WITHIN … EVENTS counts the instants of the whole stream"
     if query.checked.tree.once:
         return "FIRST reports one match of the whole stream, or of each key"
+    if query.checked.lasting != Lasting():
+        return "what must not come for a time may lie outside of the window"
     if window.slides and query.checked.after is not None:
         return "what AFTER MATCH discards reaches back beyond any window"
     if window.slides and clauses.by_window:

@@ -110,7 +110,7 @@ class _Plan:
     @staticmethod
     def of(options: Mapping[str, str]) -> _Plan:
         """From the options of the data source. `streams` is JSON of [IRI, [path, …], event_by or null] for several."""
-        reading = {name: options[name] for name in _READING if name in options}
+        reading: dict[str, Any] = {name: options[name] for name in _READING if name in options}
         policy, _, folder = options.get("malformed", "error").partition(":")
         if policy == "quarantine" and not folder:
             raise OptionError("malformed quarantine: where?", "malformed=quarantine:FOLDER")

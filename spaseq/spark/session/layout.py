@@ -26,6 +26,7 @@ from spaseq.core.pattern import Iterate, Pattern, Sequence, Skip
 from spaseq.gpm import Condition, GraphPattern
 from spaseq.gpm.algebra import GraphNode, certain, has_exists, visible, walk
 from spaseq.language.runtime.compiled import CompiledQuery
+from spaseq.language.semantics.lasting import Lasting
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ def lay_out(query: CompiledQuery) -> Layout:
     window = query.window()
     clauses = query.checked.clauses
     forgets, once = query.checked.after is not None, query.checked.tree.once
+    lasts = query.checked.lasting != Lasting()  # what decides about a match may lie outside of its window
     # Inside a partition an instant can count without a value, by its mappings before the FILTERs; those need it all.
     may_join = not (contiguous and by_key)
     return Layout(
@@ -83,9 +85,9 @@ def lay_out(query: CompiledQuery) -> Layout:
         joined=tuple(name for name, pattern in patterns.items() if may_join and _is_joinable(pattern)),
         blanks=contiguous or clauses.one_group,
         windows=clauses.one_group,
-        by_window=window.tumbles and not clauses.ask and not once,
+        by_window=window.tumbles and not clauses.ask and not once and not lasts,
         by_key=by_key and not clauses.by_window and not clauses.ask,
-        by_slice=window.slides and not window.by_position and not by_key and not clauses.ask and not forgets,
+        by_slice=window.slides and not window.by_position and not (by_key or clauses.ask or forgets or lasts),
         ordered=clauses.by_window and clauses.ordered,
     )
 

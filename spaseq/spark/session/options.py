@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from spaseq.core.errors import OptionError
+from spaseq.core.events import TimeOptions
 from spaseq.language.runtime.opened import stream_options
 from spaseq.rdf import EventWords, StreamOptions
 
@@ -28,6 +29,12 @@ def refuse_limits(settings: Settings) -> None:
     for name, hint in NOT_IN_TASKS.items():
         if getattr(settings, name) != type(settings).__dataclass_fields__[name].default:
             raise OptionError(f"{name} does not hold in Spark's tasks", hint)
+
+
+def refuse_on_late(options: TimeOptions) -> None:
+    """Raises `OptionError` if late events are to be given to a function: tasks are in other processes."""
+    if options.on_late is not None:
+        raise OptionError("on_late is of the local engine", 'late="drop" counts late events on Spark')
 
 
 class QueryWords(EventWords, total=False):
@@ -64,7 +71,9 @@ class QueryOptions:
         """The value that keywords say; `format` is that of the streams. OptionError for what is not understood."""
         given: dict[str, Any] = {"format": format, **words}
         own = {name: given.pop(name) for name in _OWN if name in given}
-        return QueryOptions(stream_options(given.pop("options", None), given), **own)
+        events = stream_options(given.pop("options", None), given)
+        refuse_on_late(events)
+        return QueryOptions(events, **own)
 
     def of_query(self, query: Query) -> QueryOptions:
         """The same, with what a query's prefixes say."""

@@ -14,7 +14,7 @@ from spaseq.core.errors import OptionError
 from spaseq.core.events import EventOptions
 from spaseq.core.words import TEXT_FORM
 from spaseq.spark.ingest.messages import MALFORMED
-from spaseq.spark.session.options import refuse_limits
+from spaseq.spark.session.options import refuse_limits, refuse_on_late
 from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import one_name_each, spark_schema
 from spaseq.spark.tuples.columns import checked_columns, has_dates, names_read, row_schema
@@ -99,7 +99,8 @@ def check_tasks(name: str, count: int | None) -> None:
 
 
 def refuse_form(options: EventOptions) -> None:
-    """Raises `OptionError` for options that say how text files are read."""
+    """Raises `OptionError` for options that say how text files are read, and for `on_late`."""
+    refuse_on_late(options)
     for word in TEXT_FORM:
         if getattr(options, word) is not None:
             raise OptionError(f"match takes no {word}=: Spark reads the files", "spark.read.csv has sep=, encoding=, …")

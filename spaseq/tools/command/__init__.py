@@ -4,6 +4,7 @@
 * `functions` runs the files of `--functions`.
 * `outputs` opens the output: results come out whole.
 * `options` has the arguments that both commands have.
+* `late` writes the events that come too late.
 * `formats` chooses the format of the output, `writers` has the formats of more than one command.
 * `table` writes aligned columns, `colours` prints texts for people.
 * `progress` shows a line on the terminal while events are read.
@@ -27,9 +28,10 @@ from spaseq.tools.command.frame import (
     run_main,
     warn,
 )
+from spaseq.tools.command.late import late_beside, late_file
 from spaseq.tools.command.options import (
-    CLOCK_HELP,
     add_explain,
+    add_follow,
     add_memory,
     add_plot,
     add_query,
@@ -45,7 +47,7 @@ from spaseq.tools.command.outputs import opened
 from spaseq.tools.command.process import run_command
 from spaseq.tools.command.table import Table
 
-__all__ = ["CLOCK_HELP", "Format", "Table", "accounted", "add_demo", "add_explain", "add_memory", "add_plot",
+__all__ = ["Format", "Table", "accounted", "add_demo", "add_explain", "add_follow", "add_memory", "add_plot",
            "add_query", "add_results", "add_text_form", "add_times", "bounded", "chosen_format", "clock_of",
-           "command_parser", "compiled_query", "note", "opened", "query_file", "query_text", "remarks", "report",
-           "run_command", "run_main", "text_form_of", "times_of", "warn"]  # fmt: skip
+           "command_parser", "compiled_query", "late_beside", "late_file", "note", "opened", "query_file", "query_text",
+           "remarks", "report", "run_command", "run_main", "text_form_of", "times_of", "warn"]  # fmt: skip

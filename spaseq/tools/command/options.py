@@ -97,12 +97,20 @@ def add_times(events: Any, holder: str, default: str) -> None:
     events.add_argument("--time-unit", metavar="s|ms|us|ns", help="unit of times that are numbers (s)")
     events.add_argument("--interval", metavar="DURATION", help="time between two events that are counted (1ms)")
     events.add_argument("--lateness", default="0s", metavar="DURATION", help="how late an event may come (0s)")
-    events.add_argument("--late", default="error", metavar="drop|error", help="what to do with later ones (error)")
+    events.add_argument(
+        "--late", default="error", metavar="drop|error|FILE",
+        help="what to do with later ones; or drop them and write them to this file (.jsonl, .csv, .tsv), with "
+             "how late each was (error)",
+    )  # fmt: skip
 
 
 def times_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The values given for the words of `add_times`."""
-    return {word: getattr(options, word) for word in ("time", "time_from", "time_unit", "interval", "lateness", "late")}
+    """The values given for the words of `add_times`; within `late.late_beside`, of a file of late events."""
+    found = {
+        word: getattr(options, word) for word in ("time", "time_from", "time_unit", "interval", "lateness", "late")
+    }
+    on_late = getattr(options, "on_late", None)
+    return found if on_late is None else {**found, "late": "drop", "on_late": on_late}
 
 
 def add_text_form(texts: Any) -> None:
@@ -136,15 +144,19 @@ def add_results(parser: argparse.ArgumentParser, formats: Iterable[str], default
     results.add_argument("--limit", type=count, metavar="N", help=f"stop after N {what}")
 
 
-CLOCK_HELP: Final = (
-    "with --follow: while nothing comes, time goes on by this machine's clock, so much behind it. An absence is known "
-    "as its window closes; an event that takes longer from its time to here is late"
-)
+def add_follow(parser: Any, what: str) -> None:
+    """Adds --follow and --clock, which `clock_of` reads. `what` is the noun for the input that goes on."""
+    parser.add_argument("--follow", action="store_true", help=f"go on as the input grows, until Ctrl-C: {what}")
+    parser.add_argument(
+        "--clock", metavar="DURATION",
+        help="with --follow: while nothing comes, time goes on by this machine's clock, so much behind it. An absence "
+             "is known as its window closes; an event that takes longer from its time to here is late",
+    )  # fmt: skip
 
 
 def clock_of(options: argparse.Namespace) -> int | None:
     """The nanoseconds of --clock; None if it is not given. `OptionError` without --follow."""
-    given = getattr(options, "clock", None)
+    given = options.clock
     if given is None:
         return None
     if not options.follow:

@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, Final
 
 from spaseq.core.errors import OptionError
+from spaseq.tools.command.late import late_file
 from spaseq.tools.command.options import add_text_form, add_times, count
 
 _ABOUT: Final = (
@@ -62,6 +63,8 @@ def _serve(options: argparse.Namespace, command: str) -> int:
     missing = [name for name in ("starlette", "uvicorn") if importlib.util.find_spec(name) is None]
     if missing:
         raise OptionError(f"the studio needs {' and '.join(missing)}", "pip install 'spaseq[studio]'")
+    if late_file(options) is not None:
+        raise OptionError("--late FILE is not of the studio", "--late drop counts late events; run writes them")
     import uvicorn
 
     from spaseq.tools.studio.server import application

@@ -67,9 +67,17 @@ def test_a_bomb_is_refused_or_read_in_few_rows(tmp_path: Path, name: str, versio
 _TEXTS = ["", "a", "häuser", "x" * 300]
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "lz4", "brotli"])
-@pytest.mark.parametrize("dictionary", [True, False])
+_FORMS = [
+    pytest.param(
+        version, codec, dictionary, marks=[] if dictionary or codec in ("none", "zstd") else [pytest.mark.slow]
+    )
+    for version in ("1.0", "2.0")
+    for codec in ("none", "snappy", "gzip", "zstd", "lz4", "brotli")
+    for dictionary in (True, False)
+]
+
+
+@pytest.mark.parametrize(("version", "codec", "dictionary"), _FORMS)
 def test_usual_files_are_read_as_before(tmp_path: Path, version: str, codec: str, dictionary: bool) -> None:
     path = tmp_path / "e.parquet"
     rng = np.random.default_rng(1)

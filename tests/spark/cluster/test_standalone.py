@@ -63,6 +63,7 @@ def _wheel(folder: Path) -> Path:
     return Path(shutil.copy(wheel, folder / "spaseq.zip"))
 
 
+@pytest.mark.slow
 def test_the_package_is_sent_to_workers_that_lack_it(cluster: Cluster) -> None:
     """Two interpreters, both without it; when it was sent the answers are the local ones."""
     sent, found, events = _answers(cluster.job("ship,places,tuples", str(cluster.folder)))

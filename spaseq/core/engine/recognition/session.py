@@ -10,6 +10,7 @@ import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from datetime import datetime
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -106,10 +107,10 @@ class Session(Ending[_T]):
         self._use = InUse(settings)
         self._saved: int | None = None
 
-    def advance(self, now: int) -> list[_T]:
-        """The matches that complete because no event before `now` (ns) will come any more. Absences at the end of a
-        query are known as their windows close; events held back for their order are evaluated. An event before `now`
-        that comes all the same is late."""
+    def advance(self, now: int | datetime) -> list[_T]:
+        """The matches that complete because no event before `now` (a datetime, or ns) will come any more. Absences at
+        the end of a query are known as their windows close; events held back for their order are evaluated. An event
+        before `now` that comes all the same is late."""
         now = nanoseconds_of(now)
         with self._use:
             self._check_open()

@@ -1,0 +1,89 @@
+"""The times of absences, `B! FOR 10 SECONDS`, in front of a sequence and behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from spaseq.core.errors import OptionError, Span
+from spaseq.core.events.time import parse_duration
+from spaseq.language.syntax import ast
+
+Fail = Callable[[str, Span, str], NoReturn]
+"""Raises the error for a problem, at a place, with a hint."""
+_PLACES: Final = (
+    "it stands in front of all that SEQ takes, SEQ (B! FOR 1 SECOND ; A), or behind it, SEQ (A ; B! FOR 1 SECOND)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lasting:
+    """The times (ns) for which what is negated must not come in front of a match, `silence`, and behind it, `patience`;
+    None for the window."""
+
+    silence: int | None = None
+    patience: int | None = None
+
+
+def read_lasting(sequence: ast.Element, fail: Fail, refuse: Fail) -> Lasting:
+    """The times of the absences of a sequence. `fail` is for what has no meaning, `refuse` for what is not run."""
+    elements = sequence.elements if isinstance(sequence, ast.Chain) else (sequence,)
+    negated = [_absence(element) for element in elements]
+    taken = [i for i, absence in enumerate(negated) if absence is None]
+    for i in taken:
+        for absence in _inside(elements[i]):
+            if absence.lasting is not None:
+                refuse("'!' with FOR in parentheses", absence.span, _PLACES)
+    if not taken:
+        return Lasting()  # refused elsewhere
+    for between in negated[taken[0] : taken[-1] + 1]:
+        if between is not None and between.lasting is not None:
+            refuse("'!' with FOR between two elements", between.span, _PLACES)
+    return Lasting(_one_time(negated[: taken[0]], fail, refuse), _one_time(negated[taken[-1] + 1 :], fail, refuse))
+
+
+def _absence(element: ast.Element) -> ast.Negated | None:
+    while isinstance(element, ast.Repeated | ast.Optional):
+        element = element.child
+    return element if isinstance(element, ast.Negated) else None
+
+
+def _inside(element: ast.Element) -> Iterator[ast.Negated]:
+    match element:
+        case ast.Negated(child):
+            yield element
+            yield from _inside(child)
+        case ast.Repeated(child) | ast.Optional(child):
+            yield from _inside(child)
+        case ast.Both(parts) | ast.Either(parts) | ast.Unordered(parts):
+            for part in parts:
+                yield from _inside(part)
+        case ast.Chain():
+            for part in element.elements:
+                yield from _inside(part)
+
+
+def _one_time(absences: Sequence[ast.Negated | None], fail: Fail, refuse: Fail) -> int | None:
+    """The time that several absences side by side have in common."""
+    found: list[tuple[int | None, ast.Negated]] = [(_time(a, fail), a) for a in absences if a is not None]
+    for time, absence in found[1:]:
+        if time != found[0][0]:
+            hint = "give all of them one time, as in A ; B! FOR 1 SECOND ; C! FOR 1 SECOND, or write two queries"
+            refuse("'!' of different times side by side", absence.span, hint)
+    return found[0][0] if found else None
+
+
+def _time(absence: ast.Negated, fail: Fail) -> int | None:
+    lasting = absence.lasting
+    if lasting is None:
+        return None
+    if lasting.unit == "EVENTS":
+        fail("FOR takes a time", lasting.span, "B! FOR 10 SECONDS; WITHIN 10 EVENTS counts events")
+    try:
+        time = parse_duration(f"{lasting.amount} {lasting.unit.lower()}")
+    except OptionError:
+        fail("this time is longer than time itself", lasting.span, "up to 292 years")
+    if time <= 0:
+        fail("FOR without a time", lasting.span, "FOR needs a duration above zero")
+    return time

@@ -1,0 +1,200 @@
+"""Networks: the matches of a query are events of others, in the order of time, whatever pushes or batches come."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+
+import ceql
+from ceql.network import Network
+
+RISE = "SELECT x.v AS v WHERE A AS x ; A AS y FILTER y.v > x.v WITHIN 1 EVENTS"
+SILENT = "SELECT a.v AS v WHERE A AS a ; NOT A FOR 2 SECONDS"
+CALM = "SELECT a.v AS v WHERE A AS a ; NOT B WITHIN 3 SECONDS"
+LOGINS = "SELECT MAX user, COUNT(f) AS failures WHERE fail+ AS f ; login PARTITION BY [user] WITHIN 1 MINUTE"
+THEFT = (
+    "SELECT s.failures AS n, w.time - s.time AS took WHERE suspicious AS s ; wire AS w "
+    "PARTITION BY [user] WITHIN 1 HOUR"
+)
+EVENTS: list[dict[str, Any]] = [
+    {"type": kind, "user": user, "time": second}
+    for kind, user, second in [
+        ("fail", "ann", 1), ("fail", "ann", 2), ("login", "ann", 3), ("wire", "bob", 4), ("fail", "bob", 4),
+        ("wire", "ann", 5), ("login", "bob", 6), ("wire", "bob", 6),
+    ]
+]  # fmt: skip
+
+
+def _rows(found: Any) -> list[tuple[str, dict[str, Any]]]:
+    return [(name, match.row) for name, match in found]
+
+
+def test_a_query_reads_the_matches_of_another() -> None:
+    network = Network({"theft": THEFT, "suspicious": LOGINS})
+    assert list(network.queries) == ["suspicious", "theft"] and network.reads["theft"] == ("suspicious",)
+    assert network.given_types == ("fail", "login", "wire") and "suspicious, theft" in repr(network)
+    assert _rows(network.run(EVENTS)) == [
+        ("suspicious", {"user": "ann", "failures": 2, "match_start": 1, "match_end": 3}),
+        ("theft", {"user": "ann", "n": 2, "took": 2, "match_start": 3, "match_end": 5}),
+        ("suspicious", {"user": "bob", "failures": 1, "match_start": 4, "match_end": 6}),
+        ("theft", {"user": "bob", "n": 1, "took": 0, "match_start": 6, "match_end": 6}),
+    ]
+    only = Network({"theft": THEFT, "suspicious": ceql.compile(LOGINS)}, report=["theft"])
+    assert [name for name, _ in only.run(EVENTS)] == ["theft", "theft"]
+
+
+def test_events_in_all_forms(tmp_path: Path) -> None:
+    network = Network({"suspicious": LOGINS, "theft": THEFT})
+    expected = [(name, match.positions) for name, match in network.run(EVENTS)]
+    start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    dated = [{**e, "time": start + datetime.timedelta(seconds=e["time"])} for e in EVENTS]
+    texts = [{**e, "time": e["time"].isoformat()} for e in dated]
+    polars.DataFrame(dated).write_parquet(tmp_path / "e.parquet")
+    polars.DataFrame(texts).write_csv(tmp_path / "e.csv")
+    by_type = {kind: [{k: v for k, v in e.items() if k != "type"} for e in EVENTS if e["type"] == kind]
+               for kind in ("fail", "login", "wire")}  # fmt: skip
+    untyped = Network({"suspicious": LOGINS, "theft": THEFT.replace("w.time - s.time", "s.time")})
+    assert [m.row["took"][-9:] for n, m in untyped.run(texts) if n == "theft"] == ["00:00:03Z", "00:00:06Z"]
+    for source in (dated, polars.DataFrame(dated), str(tmp_path / "e.parquet"), str(tmp_path / "e.csv")):
+        assert [(name, match.positions) for name, match in network.run(source)] == expected
+        took = [match.row["took"] for name, match in network.run(source) if name == "theft"]
+        assert took == [datetime.timedelta(seconds=2), datetime.timedelta(0)]
+    assert len(list(network.run(types=by_type))) == 4
+    renamed = [{"kind": e["type"], "user": e["user"], "at": e["time"]} for e in EVENTS]
+    of_at = Network({"suspicious": LOGINS, "theft": THEFT.replace(".time", ".at")})
+    assert [(n, m.positions) for n, m in of_at.run(renamed, type_column="kind", time="at")] == expected
+
+
+def _brute(first: str, second: str, name: str, events: list[dict[str, Any]], wait: float | None) -> list[Any]:
+    """The matches of the second query over the given events and an event for each match of the first."""
+    placed: list[tuple[float, float, int, dict[str, Any]]] = [(i, e["time"], 0, e) for i, e in enumerate(events)]
+    for match in ceql.compile(first).run(events):
+        end, time = match.end, events[match.end]["time"]
+        if wait is not None:
+            time = events[match.start]["time"] + wait
+            end = max(i for i, e in enumerate(events) if e["time"] <= time)
+        placed.append((end, time, 1, {"type": name, "time": time, "v": match.row["v"]}))
+    placed.sort(key=lambda one: one[:3])
+    return [match.positions for match in ceql.compile(second).run([event for *_, event in placed])]
+
+
+CASES = [
+    ("rise", RISE, "SELECT * WHERE rise AS r ; A AS a FILTER a.v < r.v WITHIN 4 SECONDS", None),
+    ("rise", RISE, "SELECT NEXT * WHERE B ; rise ; rise WITHIN 12 EVENTS", None),
+    ("silent", SILENT, "SELECT * WHERE silent AS s ; A AS a FILTER a.v = s.v WITHIN 6 SECONDS", 2),
+    ("silent", SILENT, "SELECT * WHERE silent : A", 2),
+    ("calm", CALM, "SELECT * WHERE calm ; B WITHIN 3 SECONDS", 3),
+    ("calm", CALM, "SELECT * WHERE A ; NOT calm WITHIN 4 SECONDS", 3),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "second", "wait"), CASES)
+def test_random_events_in_random_cuts_and_after_snapshots(
+    name: str, first: str, second: str, wait: float | None
+) -> None:
+    rng = random.Random(name + second)
+    network = Network({name: first, "found": second}, report=["found"])
+    matched = 0
+    for _ in range(40):
+        time = 0.0
+        events: list[dict[str, Any]] = []
+        for _ in range(rng.randint(6, 24)):
+            time += rng.choice((0, 0, 1, 1, 2, 5)) / 2
+            events.append({"type": rng.choice("AAB"), "v": rng.randint(0, 3), "time": time})
+        expected = _brute(first, second, name, events, wait)
+        matched += len(expected)
+        assert [match.positions for _, match in network.run(events)] == expected
+        session, found, left = network.open(), [], list(events)
+        while left:
+            size = rng.randint(1, 4)
+            found += session.push(left[:size] if size > 1 else left[0])
+            left = left[size:]
+            if rng.random() < 0.3:
+                session = network.open(session.snapshot())
+            if rng.random() < 0.2 and left:
+                found += session.advance(int(left[0]["time"] * 10**9))
+        found += session.close()
+        assert [match.positions for _, match in found] == expected
+    assert matched > 20
+
+
+def test_three_levels_and_two_readers() -> None:
+    network = Network(
+        {
+            "high": "SELECT r.v AS v WHERE rise AS r ; rise AS s FILTER s.v > r.v",
+            "either": "SELECT * WHERE rise OR high",
+            "rise": RISE,
+        }
+    )
+    events = [{"type": "A", "v": v} for v in (1, 2, 3)]
+    found = [(name, match.end) for name, match in network.run(events)]
+    assert found == [("rise", 1), ("either", 2), ("rise", 2), ("high", 4), ("either", 4), ("either", 5)]
+
+
+def test_late_events_are_put_in_order_once() -> None:
+    network = Network({"suspicious": LOGINS, "theft": THEFT})
+    shuffled = [EVENTS[i] for i in (1, 0, 2, 4, 3, 5, 7, 6)]
+    found = list(network.run(shuffled, lateness="10s"))
+    assert [name for name, _ in found].count("suspicious") == 2
+    with pytest.raises(ceql.EventError, match="late"):
+        list(network.run(shuffled))
+
+
+TOML = """
+report = ["theft"]
+[queries]
+theft = { file = "theft.ceql" }
+suspicious = '''SELECT MAX user, COUNT(f) AS failures WHERE fail+ AS f ; login PARTITION BY [user] WITHIN 1 MINUTE'''
+"""
+
+
+def test_a_network_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "theft.ceql").write_text(THEFT)
+    (tmp_path / "network.toml").write_text(TOML)
+    network = Network.of_file(tmp_path / "network.toml")
+    assert [match.row["n"] for _, match in network.run(EVENTS)] == [2, 1]
+
+
+WRONG = [
+    ("[queries", "network.toml is no TOML"),
+    ("x = 1", "network.toml has x"),
+    ("report = ['a']", "names no queries"),
+    ("[queries]\na = 5", "a is no query"),
+    ("[queries]\na = { file = 'none.ceql' }", "none.ceql cannot be read: No such file"),
+    ("report = 'a'\n[queries]\na = 'SELECT * WHERE A'", "report is no list of names"),
+    ("report = ['b']\n[queries]\na = 'SELECT * WHERE A'", "report names 'b', which is no query"),
+    ("[queries]\na = 'SELECT * WHERE b'\nb = 'SELECT * WHERE a'", "these queries read each other: a ← b ← a"),
+    ("[queries]\na = 'SELECT * FROM S WHERE A'", "a reads streams, by FROM"),
+    ("[queries]\na = 'SELECT * WHERE A ; NOT B WITHIN 2 EVENTS'\nb = 'SELECT * WHERE a'", "in a window that no time"),
+    ("[queries]\na = 'SELECT * WHERE'", "a:1:"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
+def test_wrong_files_are_refused_with_words(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "network.toml").write_text(text)
+    with pytest.raises(ceql.SpaseqError) as caught:
+        Network.of_file(tmp_path / "network.toml")
+    assert message in str(caught.value)
+
+
+def test_a_snapshot_of_another_network_is_refused() -> None:
+    blob = Network({"rise": RISE}).open().snapshot()
+    with pytest.raises(ceql.OptionError):
+        Network({"rise": RISE, "more": "SELECT * WHERE rise"}).open(blob)
+    with pytest.raises(ceql.OptionError, match="one of them"):
+        Network({"rise": RISE}).run()
+
+
+def test_the_type_of_an_event_is_no_column_of_a_row() -> None:
+    network = Network({"rise": "SELECT x.type AS type WHERE A AS x", "more": "SELECT * WHERE rise"})
+    with pytest.raises(ceql.OptionError, match="rise has a column type, which says the types of events"):
+        list(network.run(EVENTS))
+    with pytest.raises(ceql.OptionError, match="rise has a column type"):
+        network.open()
+    assert list(network.run([{"kind": "B"}], type_column="kind")) == []
