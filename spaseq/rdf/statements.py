@@ -329,7 +329,7 @@ def _malformed_error(
     reason = _SUFFIX.sub("", _PREFIX.sub("", error.msg or str(error)))
     place = f" at column {column}" if column else ""
     if "LoadDocumentCallback" in reason:
-        reason, hint = "its context stands elsewhere", "nothing is fetched: write the context into the document"
+        reason, hint = "remote contexts are not fetched", "write the context into the document"
     elif cut:
         hint = "the file ends in the middle of a statement: it seems to be cut off"
     elif reason.startswith("No scheme found"):

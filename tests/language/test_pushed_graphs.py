@@ -393,7 +393,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no RDF": (lambda: QUERY.open().push("once upon a time", time=1), "<text>:1: not TriG.*\n"),
     "JSON that is none": (lambda: QUERY.open().push('{"a": ', time=1), "not TriG"),
     "a context elsewhere": (
-        lambda: QUERY.open().push('{"@context": "http://x.org/c", "@id": "urn:x"}', time=1), "context stands else"),
+        lambda: QUERY.open().push('{"@context": "http://x.org/c", "@id": "urn:x"}', time=1), "remote contexts are not"),
     "a cut document": (lambda: QUERY.open().push("<urn:x> <urn:p> ", time=1), "cut off"),
     "a line": (lambda: QUERY.open().push("<urn:x> <urn:p> 5 .\n<urn:x> <urn:p> .", time=1), "<text>:2: "),
     "an unknown format": (lambda: QUERY.open().push("", time=1, format="docx"), "format docx: not known\n.*ttl"),
