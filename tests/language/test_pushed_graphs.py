@@ -7,7 +7,7 @@ import json
 import pickle
 import random
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, cast
 
@@ -92,13 +92,13 @@ def test_times_in_each_form(time: Any) -> None:
     session = QUERY.open()
     session.push(FIRST, time=time)
     session.push(SECOND, time=1_781_510_401 * S1)
-    assert [match.time for match in session.advance("2026-06-15T08:00:02Z")] == [1_781_510_401 * S1]
+    assert [match.time for match in session.advance(datetime(2026, 6, 15, 8, 0, 2))] == [1_781_510_401 * S1]
 
 
 def test_times_to_the_nanosecond() -> None:
     assert given_time(pandas.Timestamp(5)) == 5 and given_time("0.000000005") == 5
     assert given_time(datetime(1969, 12, 31, 23, 59, 59, 999_999)) == -1000
-    assert given_time(date(1970, 1, 2)) == 86_400 * S1 and given_time("5", "ms") == 5_000_000
+    assert given_time("5", "ms") == 5_000_000
     rng = random.Random(4)
     for _ in range(300):
         time = rng.randrange(-(10**17), 10**18) // 1000 * 1000 + rng.choice((0, 7))
@@ -411,6 +411,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a word": (lambda: QUERY.open().push(GRAPH, time="today"), "'today' is not a time"),
     "an IRI": (lambda: QUERY.open().push(GRAPH, time=URIRef("urn:x")), "URIRef is no time"),
     "NaT": (lambda: QUERY.open().push(GRAPH, time=pandas.NaT), "NaT"),
+    "a date": (lambda: QUERY.open().push(GRAPH, time=cast(Any, datetime(2026, 1, 1).date())), "'2026-01-01'\n"),
     "NaT of numpy": (lambda: QUERY.open().push(GRAPH, time=np.datetime64("NaT")), "NaT"),
     "a far time": (lambda: QUERY.open().push(GRAPH, time=datetime(9999, 1, 1)), "beyond"),
     "a stream of a number": (lambda: QUERY.open().push(GRAPH, time=1, stream=cast(Any, 5)), "the stream is"),
@@ -440,7 +441,6 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "another library": (lambda: CONSTRUCT.construct({}, as_=cast(Any, "jena")), "one of rdflib, pyoxigraph"),
     "an IRI that is none": (
         lambda: CONSTRUCT.construct({"x": URIRef("a b"), "v": Literal(1)}, as_="pyoxigraph"), "pyoxigraph has no term"),
-    "now": (lambda: QUERY.open().advance("later"), "'later' is not a time"),
 }  # fmt: skip
 
 

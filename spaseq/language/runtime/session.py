@@ -29,7 +29,6 @@ from spaseq.rdf import (
     StreamOptions,
     Terms,
     Time,
-    given_time,
     iri_of,
     is_whole,
 )
@@ -120,12 +119,6 @@ class Session(Pushing[Match]):
             found = list(self._push_events(made))
             self.counters.ignored += reader.ignored
             return found
-
-    def advance(self, now: Time) -> list[Match]:
-        """The matches that complete because no event before `now` will come any more: nanoseconds, a datetime, or a
-        text, as `push` takes times. Absences at the end of a query are known as their windows close; events held back
-        for their order are evaluated. An event before `now` that comes all the same is late."""
-        return super().advance(given_time(now, self._options.unit))
 
     def _reader(self, stream: str | None, format: Any) -> GivenEvents:
         """The reader of graphs pushed for a stream, given by name or IRI; None for the only one."""

@@ -29,12 +29,11 @@ from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
 from spaseq.rdf.terms import Term, Terms, Triple, plain_literal
 
-Time: TypeAlias = SupportsIndex | datetime.date | str | pyoxigraph.Literal | np.datetime64
-"""A time as a program gives it: ns, a datetime (a date, too), a text or a literal, as of `given_time`."""
+Time: TypeAlias = SupportsIndex | datetime.datetime | str | pyoxigraph.Literal | np.datetime64
+"""A time as a program gives it: ns, a datetime, a text or a literal, as of `given_time`."""
 
 _SOURCE: Final = "<events>"
 _END: Final = object()
-_EPOCH: Final = datetime.datetime(1970, 1, 1)
 REMEMBERED: Final = 10_000
 """Terms of each kind that a session remembers of the graphs pushed to it.
 
@@ -54,11 +53,7 @@ def given_time(time: Any, unit: str = "s") -> int:
     >>> given_time(datetime.datetime(1970, 1, 1, 0, 0, 1)), given_time("1970-01-01T00:00:01Z"), given_time("1.5")
     (1000000000, 1000000000, 1500000000)
     """
-    if isinstance(time, datetime.date):
-        return _date_nanoseconds(time)
-    if isinstance(time, np.datetime64):
-        if np.isnat(time):
-            raise OptionError("the time is NaT, which is none", _TIMES)
+    if isinstance(time, np.datetime64) and not np.isnat(time):
         return nanoseconds_of(time.astype("datetime64[ns]").astype(np.int64))
     text = time.value if isinstance(time, pyoxigraph.Literal) else time
     if isinstance(text, str) and not isinstance(text, URIRef | BNode):
@@ -75,17 +70,6 @@ def given_time(time: Any, unit: str = "s") -> int:
 
 
 _TIMES: Final = "a time is an int (nanoseconds), a datetime, or a text or literal such as 2026-06-15T08:00:00Z"
-
-
-def _date_nanoseconds(time: datetime.date) -> int:
-    if not isinstance(time, datetime.datetime):
-        time = datetime.datetime.combine(time, datetime.time())
-    if time != time:
-        raise OptionError("the time is NaT, which is none", _TIMES)
-    zone = time.utcoffset()
-    span = time.replace(tzinfo=None) - _EPOCH - (datetime.timedelta() if zone is None else zone)
-    whole = (span.days * 86_400 + span.seconds) * 1_000_000 + span.microseconds
-    return whole * 1_000 + getattr(time, "nanosecond", 0)  # pandas has ns in times
 
 
 class GivenEvents:
