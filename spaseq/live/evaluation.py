@@ -208,7 +208,7 @@ class Alive(Generic[M]):
         self._push(item if isinstance(item, Delivery) else Delivery(item))
 
     def _push(self, delivery: Delivery) -> None:
-        words = {"stream": delivery.stream, "type": delivery.type}
+        words = {"stream": delivery.stream, "type": delivery.type, "time": delivery.time}
         given = {word: name for word, name in words.items() if name is not None}
         for word in given:
             if word not in self._words:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from rdflib import Literal, URIRef
+from rdflib import Graph, Literal, URIRef
 
 import ceql
 import spaseq
@@ -68,6 +68,16 @@ def test_graphs() -> None:
     assert found == [(0, 1)]
 
 
+def test_graphs_of_rdflib_and_texts() -> None:
+    one = Graph().add((URIRef("urn:x"), URIRef("urn:e#a"), Literal(1)))
+    batches = [
+        Delivery(one, time=1 * SECOND, stream="S"),
+        Delivery("<urn:x> <urn:e#b> 1 .", time="1970-01-01T00:00:02Z"),
+        graph("C", 3),
+    ]
+    assert asyncio.run(positions(spaseq.compile(GRAPHS).alive(batches))) == [(0, 1)]
+
+
 def test_an_ask_ends_with_its_first_match() -> None:
     query = spaseq.compile(GRAPHS.replace("SELECT ?x", "ASK"))
     batches = [graph("A", 1), graph("B", 2), graph("B", 3), graph("B", 4)]
@@ -90,8 +100,8 @@ def test_streams_and_types() -> None:
     types = ceql.compile(PAIRS)
     of_types = [Delivery({"v": 1}, type="A"), Delivery([{"v": 1}], type="B")]
     assert asyncio.run(positions(types.alive(of_types, types=["A", "B"]))) == [(0, 1)]
-    with pytest.raises(ceql.OptionError, match="names a stream, and this evaluation takes none"):
-        asyncio.run(positions(spaseq.compile(GRAPHS).alive([Delivery(graph("A", 1), stream="S")])))
+    with pytest.raises(ceql.OptionError, match="names a type, and this evaluation takes none"):
+        asyncio.run(positions(spaseq.compile(GRAPHS).alive([Delivery(graph("A", 1), type="A")])))
 
 
 def test_several_sources() -> None:
