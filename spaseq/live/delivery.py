@@ -12,9 +12,9 @@ class Delivery:
     """Events, with the place of the source behind them.
 
     `events`: what a push of the session takes: in CEQL a dict, a list of dicts, a table or a frame; in SPAseq graph
-    events, or graphs. `position`: all that the source needs to begin behind these events, as plain values: numbers, texts, tuples,
-    dicts. None if it has no positions. `stream`, `type`: the words of the push, if the query reads several. `time`: of a graph that does not state
-    its own, in SPAseq.
+    events, or graphs. `position`: all that the source needs to begin behind these events, as plain values: numbers,
+    texts, tuples, dicts. None if it has no positions. `stream`, `type`: the words of the push, if the query reads
+    several. `time`: of a graph that does not state its own, in SPAseq.
     """
 
     events: Any
