@@ -25,7 +25,14 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 # Which events are interpreted depends on time; what does must not depend on it, which has tests of its own.
 jit.BUDGET = 0.0
 
-FIRST = ("tests/core/automata/test_rma_docs.py", "tests/gpm/test_chunks.py", "spark", "tests/gpm/", "tests/rdf/")
+FIRST = (
+    "tests/core/automata/test_rma_docs.py",
+    "tests/gpm/test_chunks.py",
+    "spark",
+    "tests/live/test_service.py",
+    "tests/gpm/",
+    "tests/rdf/",
+)
 """Where several processes run the tests, in which order they take them; the others come after.
 
 The first compiles the engine's kernels, for more than a minute on a fresh clone; that process goes on with Spark, which

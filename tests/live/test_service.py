@@ -18,6 +18,7 @@ import pytest
 import ceql
 from spaseq.live import match_id
 from spaseq.live.states import parts_of
+from tests.live.servers import redis_server
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "live"
@@ -127,6 +128,30 @@ def test_a_service_that_is_killed_20_times_loses_no_alert(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_a_service_that_is_killed_100_times_loses_no_alert(tmp_path: Path) -> None:
     _kill_often(tmp_path, 100)
+
+
+def test_a_service_between_streams_of_redis_that_is_killed(tmp_path: Path) -> None:
+    events = _logins(6_000)
+    query = ceql.compile((EXAMPLE / "query.ceql").read_text())
+    expected = {match_id(query, match) for match in query.run(events, time="time")}
+    with redis_server() as url:
+        from redis import Redis
+
+        client = Redis.from_url(url)
+        for event in events:
+            client.xadd("logins", {"data": json.dumps(event)})
+        words = ["--events", f"{url}/logins", "--alerts", f"{url}/alerts", "--lateness", "0s"]
+        service = Running(tmp_path, *words)
+        until = time.monotonic() + _PATIENCE
+        found: list[str] = []
+        for behind in (1, len(expected) // 2, len(expected)):
+            process = service.start()
+            while len(found) < behind:
+                assert process.poll() is None and time.monotonic() < until, (tmp_path / "said").read_text()
+                found = [fields[b"match_id"].decode() for _, fields in client.xrange("alerts")]
+            process.kill()
+            process.wait()
+    assert sorted(found) == sorted(expected)
 
 
 def test_a_service_tells_what_it_cannot_read_and_goes_on(tmp_path: Path) -> None:
