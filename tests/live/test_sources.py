@@ -46,7 +46,7 @@ def test_graphs() -> None:
     (event,) = graphs("urn:s", time="urn:e#at", format="nquads", time_unit="ms")(QUADS)
     assert (event.time, len(event.triples), str(event.graph)) == (5 * 10**6, 1, "urn:g")
     (event,) = graphs("urn:s")(TURTLE)
-    assert abs(event.time - time.time_ns()) < 10**9
+    assert abs(event.time - time.time_ns()) < 60 * 10**9
 
 
 @pytest.mark.parametrize(
