@@ -307,7 +307,9 @@ class _Evaluation:
         for code, name in enumerate(() if found is None else found.texts.to_pylist()):
             if name in self._derived and (rows := np.flatnonzero(found.codes == code)).size:
                 problem, hint = _clash(name)
-                raise EventError(problem, source="<events>", record=int(batch.positions[rows[0]]) + 1, hint=hint)
+                raise EventError(
+                    problem, source="<events>", counted="event", record=int(batch.positions[rows[0]]) + 1, hint=hint
+                )
 
     def wait_until(self, now: int) -> list[Found]:
         """The matches that wait for nothing but the time `now`."""
