@@ -304,7 +304,9 @@ class _Evaluation:
 
     def _check_types(self, batch: EventBatch) -> None:
         found = batch.types if self._derived else None
-        for code, name in enumerate(() if found is None else found.texts.to_pylist()):
+        if found is None:
+            return
+        for code, name in enumerate(found.texts.to_pylist()):
             if name in self._derived and (rows := np.flatnonzero(found.codes == code)).size:
                 problem, hint = _clash(name)
                 raise EventError(

@@ -31,7 +31,8 @@ START = datetime(2026, 6, 15, 8, tzinfo=UTC)
 
 
 def test_two_small_payments_and_a_large_one_in_a_polars_frame() -> None:
-    rng, now, rows = random.Random(1), START, []
+    rng, now = random.Random(1), START
+    rows: Events = []
     for _ in range(200):
         now += timedelta(seconds=rng.randrange(1, 90))
         amount = rng.choice([1.5, 2.0, 3.5, 50.0, 900.0])
@@ -137,7 +138,8 @@ def test_one_result_in_every_kind_of_frame() -> None:
     expected = [{"x": i - 1, "y": i} for i in range(3, 30, 3)]
     assert pa.table(matches).to_pylist() == expected
     assert pl.DataFrame(matches).to_dicts() == expected
-    assert duckdb.sql("FROM matches").fetchall() == [tuple(row.values()) for row in expected]
+    relation: Any = duckdb.sql("FROM matches")
+    assert relation.fetchall() == [tuple(row.values()) for row in expected]
     assert matches.to_pandas().to_dict("records") == expected
     assert [match.row for match in matches.collect()[2:5]] == expected[2:5]
     assert len(matches.head(2)) == 2 and matches[0].row == expected[0] and matches[-1].row == expected[-1]
@@ -198,7 +200,8 @@ def test_a_session_that_restarts_every_fifty_events() -> None:
     fail, login = event("fail"), event("login")
     query = seq(fail.times(3, None), login).over("user").within("1m").keep("max")
     query = query.select(key("user"), n=fail.count(), at=login.time)
-    rng, now, log = random.Random(6), START, []
+    rng, now = random.Random(6), START
+    log: Events = []
     for _ in range(200):
         now += timedelta(seconds=rng.randrange(0, 9))
         log.append({"type": rng.choice(["fail", "fail", "login"]), "user": rng.choice("ab"), "time": now})
@@ -228,7 +231,8 @@ def test_a_network_that_is_pushed_and_restarted() -> None:
         },
         report=["theft"],
     )
-    rng, now, log = random.Random(7), 0, []
+    rng, now = random.Random(7), 0
+    log: Events = []
     for _ in range(150):
         now += rng.randrange(1, 6)
         kind = rng.choice(["fail", "fail", "login", "withdraw"])
@@ -255,8 +259,12 @@ def test_a_network_that_is_pushed_and_restarted() -> None:
 
 
 def test_late_events_are_kept_by_the_service() -> None:
-    rng, dropped, found = random.Random(8), [], []
-    log = [{"type": rng.choice("AB"), "n": i, "time": 100 + 2 * i - rng.choice([0, 0, 3, 30])} for i in range(150)]
+    rng = random.Random(8)
+    dropped: list[Any] = []
+    found: list[ceql.Match] = []
+    log: Events = [
+        {"type": rng.choice("AB"), "n": i, "time": 100 + 2 * i - rng.choice([0, 0, 3, 30])} for i in range(150)
+    ]
     query = ceql.compile("SELECT a.n AS a, b.n AS b WHERE A AS a : B AS b")
     with query.open(lateness="5s", on_late=dropped.append) as session:
         for one in log:
@@ -279,7 +287,8 @@ def test_late_events_are_kept_by_the_service() -> None:
 
 def test_orders_that_time_out_over_a_restart() -> None:
     query = ceql.compile("SELECT o.id WHERE order AS o ; pay AS p ; ship AS s PARTITION BY [id] WITHIN 1 HOUR")
-    rng, now, log = random.Random(9), START, []
+    rng, now = random.Random(9), START
+    log: Events = []
     for i in range(60):
         now += timedelta(minutes=rng.randrange(1, 5))
         known = [one["id"] for one in log if one["type"] == "order"]

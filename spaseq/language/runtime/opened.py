@@ -16,7 +16,8 @@ from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import Counters, EventBy, EventWords, StreamOptions, StreamSource, merged_files
 
-Streams = MappingABC[str, str | Sequence[str] | StreamSource]
+FilePath = str | os.PathLike[str]
+Streams = MappingABC[str, FilePath | Sequence[FilePath] | StreamSource]
 _WORDS = (*EventWords.__annotations__, "format")
 
 
