@@ -1,4 +1,4 @@
-"""The workloads of [CORE]'s evaluation: Figures 7, 8, 9 and 11, over its three kinds of streams.
+"""The experiments of [CORE]: Figures 7, 8, 9 and 11, over its three kinds of streams.
 
 * Stocks: the trace itself (appendix D). Homes and taxis: made here with the shape that appendices E and F describe, as
   the data of the two challenges is not ours to ship. `homes`: a million loads, 85 plugs of 17 households once a second,
@@ -6,28 +6,37 @@
   Zipf's law, the zones of the queries among the frequent ones, 5.5 a second in order of arrival (seed 2015).
 * As in the paper, an event that completes a match makes all forgotten (CONSUME BY ANY) and gives at most a thousand.
 * Figure 7: sequences of 3 to 24 with output (P3 … P24) and the same with an event that never comes (P3' … P24').
-  Figure 8: P3' with 1 to 4 times the window. Figure 9: Q1 to Q7 on stocks. Figure 11: P3' by window under LAST, as the
-  paper has it, and NEXT; MAX once, as it takes minutes.
+  Memory is the mean of the bytes held after each 10,000 events, without the preloaded stream.
+* Figure 8: P3' with 1 to 4 times the window. Figure 9: Q1 to Q7 on stocks. Figure 11: P3' by window under LAST, as the
+  paper has it, and under NEXT and MAX.
 
 Claims: an event costs the transitions that fire, not the length of the sequence nor the events in the window, whatever
-the selection. Preloaded columns; predicates measured; one thread.
+the selection. Preloaded columns; predicates measured; one thread. `SPASEQ_CORE=2` doubles the streams of homes and
+taxis. `python -m benchmarks.figures core` measures processor time, `python -m benchmarks core` elapsed time.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
+import ceql
+from benchmarks.figures import Figure, Point
 from benchmarks.harness import Workload
 from benchmarks.stock import Q1, Q7, TRACE, counting, enumerating, sequence
 from benchmarks.stock import preload as stocks
+from ceql.runtime.run import Run
 from spaseq.core.events import EventBatch, EventOptions, EventStream
 
-EVENTS = 1_000_000
+EVENTS = round(1_000_000 * float(os.environ.get("SPASEQ_CORE", "1")))
+PART = 10_000
+"""Events between two measurements of memory, as in the paper."""
 LENGTHS = (3, 6, 9, 12, 24)
+STRATEGIES = ("LAST", "NEXT", "MAX")
 _CONSUMED = " CONSUME BY ANY LIMIT 1000"
 _SIX = (0, 2, 4, 6, 9, 10)
 _TWELVE = (*_SIX, 12, 14, 15, 4, 9, 10)
@@ -110,35 +119,77 @@ def _query(formula: str, filters: list[str], window: str) -> str:
 
 Source = tuple[Callable[[], list[EventBatch]], Callable[..., str]]
 """The function that reads the events, and the one that gives the query of so many events."""
+Loaded = dict[str, tuple[list[EventBatch], Callable[..., str]]]
+"""The events of each stream in columns, and the function of its queries."""
 
 
-def workloads() -> list[Workload]:
-    """Figures 7, 8, 9 and 11; those on stocks only if the trace is there."""
-    streams: dict[str, Source] = {"H": (homes, home_query), "T": (taxis, taxi_query)}
+def mean_bytes(text: str, batches: list[EventBatch]) -> Callable[[], int]:
+    """The mean of the bytes that an evaluation holds after each `PART` events, without the preloaded stream."""
+    query = ceql.compile(text)
+
+    def run() -> int:
+        evaluation, found = Run(query.compiled.lowered, query.program()), []
+        for batch in batches:
+            for start in range(0, len(batch), PART):
+                for _ in evaluation.advance(batch.part(start, min(start + PART, len(batch)))):
+                    pass
+                found.append(evaluation.held(ignored=batches).total)
+        return round(sum(found) / len(found))
+
+    return run
+
+
+def _sources() -> dict[str, Source]:
+    """The streams by name, and stocks only if the trace is there."""
+    found: dict[str, Source] = {"homes": (homes, home_query), "taxis": (taxis, taxi_query)}
     if TRACE.exists():
-        streams = {"S": (stocks, stock_query), **streams}
-    else:
-        print(f"core: the workloads on stocks are skipped, {TRACE} is not there (set SPASEQ_DATA)")
-    found = []
-    for name, (load, query) in streams.items():
-        batches = load()
+        return {"stocks": (stocks, stock_query), **found}
+    print(f"core: the experiments on stocks are skipped, {TRACE} is not there (set SPASEQ_DATA)")
+    return found
+
+
+def figures() -> list[Figure]:
+    """Figures 7, 8, 9 and 11; those on stocks only if the trace is there."""
+    sources = {name: (load(), query) for name, (load, query) in _sources().items()}
+    found = [
+        Figure("core 7", "level in the length, but for matches", list(_figure_7(sources))),
+        Figure("core 8", "level in the window", list(_windows(sources, {"ALL": ""}))),
+        Figure("core 9", "as a sequence", list(_figure_9(sources))),
+        Figure("core 11", "level in the window", list(_windows(sources, {s: f"{s} " for s in STRATEGIES}))),
+    ]
+    return [figure for figure in found if figure.points]
+
+
+def _figure_7(sources: Loaded) -> Iterator[Point]:
+    for name, (batches, query) in sources.items():
         count = sum(map(len, batches))
         for n in LENGTHS:
             text = query(n) + _CONSUMED
-            found.append(Workload(f"fig7 {name}{n}", "as S3, whatever the length", count, enumerating(text, batches)))
+            yield Point(name, "with output", str(n), count, enumerating(text, batches), mean_bytes(text, batches))
         for n in LENGTHS:
             text = query(n, impossible=True) + _CONSUMED
-            found.append(Workload(f"fig7 {name}{n}'", "update only", count, counting(text, batches)))
-        for times in (1, 2, 3, 4):
-            text = query(3, impossible=True, times=times)
-            label = f"{name}3' x{times}"
-            found.append(Workload(f"fig8 {label}", "as x1", count, counting(text + _CONSUMED, batches)))
-            for strategy in ("NEXT", "LAST", "MAX") if label == "S3' x1" else ("NEXT", "LAST"):
-                chosen = counting(text.replace("SELECT *", f"SELECT {strategy} *"), batches)
-                repeats = {"MAX": 1, "NEXT": 3, "LAST": 9}[strategy]
-                found.append(Workload(f"fig11 {label} {strategy}", "as x1", count, chosen, repeats=repeats))
-        if name == "S":
-            for label, formula in FIGURE_9.items():
-                text = f"SELECT * FROM S WHERE {formula}{_CONSUMED}"
-                found.append(Workload(f"fig9 {label}", "as a sequence", count, enumerating(text, batches)))
-    return found
+            yield Point(name, "without output", str(n), count, counting(text, batches), mean_bytes(text, batches))
+
+
+def _windows(sources: Loaded, strategies: dict[str, str]) -> Iterator[Point]:
+    for name, (batches, query) in sources.items():
+        count = sum(map(len, batches))
+        for series, selection in strategies.items():
+            for times in (1, 2, 3, 4):
+                text = query(3, impossible=True, times=times).replace("SELECT *", f"SELECT {selection}*")
+                text += "" if selection else _CONSUMED
+                yield Point(name, series, f"{times}T", count, counting(text, batches))
+
+
+def _figure_9(sources: Loaded) -> Iterator[Point]:
+    if "stocks" in sources:
+        batches, _ = sources["stocks"]
+        count = sum(map(len, batches))
+        for label, formula in FIGURE_9.items():
+            text = f"SELECT * FROM S WHERE {formula}{_CONSUMED}"
+            yield Point("stocks", "with output", label, count, enumerating(text, batches))
+
+
+def workloads() -> list[Workload]:
+    """The points of all figures."""
+    return [workload for figure in figures() for workload in figure.workloads()]

@@ -6,6 +6,7 @@
 * `counts`: The work of the lazy evaluators for a match, counted: the experiments of `benchmarks/lazy/experiments.py`.
 * `experiments`: [Lazy]'s experiments (§8): sequences, conjunctions, negation, iteration and disjunction of correlated
   stocks.
+* `figures`: [Lazy]'s Figures 10 and 11, throughput and peak memory over the size of the window.
 * `fit`: Made-up trades in partitions, and the fit of the cost model's constants for them.
 * `stream`: The input of `benchmarks.lazy.experiments`: [Lazy]'s stream, generated; its condition; and the automata it
   compares with.

@@ -55,16 +55,36 @@ def conj(regions: str) -> Pattern:
 def negated(regions: str) -> Pattern:
     """`SEQ(a, NOT b, c, …)`: no b between a and c that is correlated with a."""
     first, second, *rest = regions.split()
-    a, b, c = event(first, "0"), event(second, "n"), event(rest[0], "1")
-    guard = correlated(a, ["0", "n"], THRESHOLD)
-    assert isinstance(guard, Correlate)
-    absent = Atom(b.predicates, b.variables, guard.guard)
-    pattern: Pattern = Correlate(Sequence(a, c, Skip.ANY, (absent,)), guard.variables, guard.guard)
+    pattern = _without(event(first, "0"), event(second, "n"), event(rest[0], "1"))
     names = ["0", "1"]
     for i, region in enumerate(rest[1:], 2):
         names.append(f"{i}")
         pattern = Sequence(pattern, event(region, f"{i}"), Skip.ANY)
     return correlated(pattern, names, THRESHOLD)
+
+
+def conj_without(regions: str) -> Pattern:
+    """`AND(a, NOT b, c)`: a and c in either order, and between them no b that is correlated with the earlier one.
+
+    It is written as an OR of both orders, because the lazy evaluators take no NOT inside AND. CEQL's `AND(A, NOT B, C)`
+    also forbids a b before and behind the two, inside the window, but without conditions on a or c.
+    """
+    first, second, third = regions.split()
+    orders: list[Pattern] = []
+    for prefix, earlier, later in (("ac", first, third), ("ca", third, first)):
+        names = [f"{prefix}{i}" for i in range(2)]
+        a, b, c = event(earlier, names[0]), event(second, f"{prefix}n"), event(later, names[1])
+        orders.append(correlated(_without(a, b, c), names, THRESHOLD))
+    return Or(*orders)
+
+
+def _without(a: Atom, b: Atom, c: Atom) -> Pattern:
+    """`a ; NOT b ; c`: no b between the two that is correlated with a."""
+    (of_a,), (of_b,) = a.variables, b.variables
+    guard = correlated(a, [of_a, of_b], THRESHOLD)
+    assert isinstance(guard, Correlate)
+    absent = Atom(b.predicates, b.variables, guard.guard)
+    return Correlate(Sequence(a, c, Skip.ANY, (absent,)), guard.variables, guard.guard)
 
 
 def iterated(regions: str) -> Pattern:
@@ -116,6 +136,7 @@ def experiments(window: float) -> list[Experiment]:
         Experiment("AND2", conj("EU AF"), window),
         Experiment("AND3", conj("AS SA AF"), window),
         Experiment("NSEQ3", negated("EU AS AF"), window),
+        Experiment("NAND3", conj_without("EU AS AF"), window),
         Experiment("NSEQ5 first chance", negated("SA EU AF AS ME"), window),
         Experiment("NSEQ5 post", negated("SA EU AF AS ME"), window, False),
         Experiment("ITER3", iterated("SA ME AF"), window / 4),

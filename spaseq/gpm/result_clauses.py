@@ -251,10 +251,11 @@ class Template:
 
     triples: tuple[Triple, ...]
 
-    def graph(self, bindings: MappingABC[str, Any], number: int) -> tuple[Triple, ...]:
+    def graph(self, bindings: MappingABC[str, Any], number: int | str) -> tuple[Triple, ...]:
         """The triples of one solution, each once; without those that have an unbound variable or are not RDF triples.
 
-        The blank nodes of the template are different in each solution; `number` is the solution's number.
+        The blank nodes of the template are different in each solution; `number` is the solution's number, or another
+        name of it.
         """
         terms: dict[Any, Any] = {Variable(name): term for name, term in bindings.items()}
         nodes = {term for triple in self.triples for term in triple if isinstance(term, BNode)}

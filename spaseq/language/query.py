@@ -6,7 +6,7 @@ A `Query` never changes; `Matches` are lazy, one pass over the events per use; a
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 from spaseq.core import protocols
 from spaseq.core.automata import CEA
@@ -14,17 +14,26 @@ from spaseq.core.engine import Settings
 from spaseq.core.errors import OptionError, expect_count, expect_type
 from spaseq.core.events.growing import clock_length
 from spaseq.core.events.options import Duration
-from spaseq.gpm import Knowledge
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.follow import FollowedMatches
+from spaseq.language.runtime.knowledge import Known
 from spaseq.language.runtime.matches import Matches
-from spaseq.language.runtime.opened import Opened, Streams, open_files, stream_sources
+from spaseq.language.runtime.opened import Opened, Streams, check_memory, open_files, stream_sources
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.runtime.session import Session
 from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.rdf import Followed, StreamOptions, term_of
+from spaseq.rdf import (
+    Followed,
+    PyoxigraphDataset,
+    RdflibGraph,
+    StreamOptions,
+    StreamWords,
+    graph_as,
+    hash_of_terms,
+    term_of,
+)
 
 
 def compile_query(text: str, source: str = "<query>", settings: Settings | None = None) -> Query:
@@ -60,7 +69,7 @@ class Query(protocols.Query):
         self,
         format: str = "text",
         *,
-        kb: Knowledge | MappingABC[str, Any] | None = None,
+        kb: Known = None,
         entailment: str | None = None,
     ) -> str:
         """The plan of the query, for people (`text`), its automaton as a picture (`dot`, `svg`), or both as `json`.
@@ -75,8 +84,29 @@ class Query(protocols.Query):
         """The automaton, and the ways of matches through it."""
         return self.automaton, lambda matches: [match.way for match in matches]
 
-    def construct(self, bindings: Match | MappingABC[str, Any], number: int = 0) -> tuple[tuple[Any, Any, Any], ...]:
-        """The triples that CONSTRUCT makes of a match, or of its bindings; its blank nodes are those of `number`.
+    @overload
+    def construct(
+        self, bindings: Match | MappingABC[str, Any], number: int | None = None, *, as_: Literal["triples"] = "triples"
+    ) -> tuple[tuple[Any, Any, Any], ...]: ...
+    @overload
+    def construct(
+        self, bindings: Match | MappingABC[str, Any], number: int | None = None, *, as_: Literal["rdflib"]
+    ) -> RdflibGraph: ...
+    @overload
+    def construct(
+        self, bindings: Match | MappingABC[str, Any], number: int | None = None, *, as_: Literal["pyoxigraph"]
+    ) -> PyoxigraphDataset: ...
+    def construct(
+        self, bindings: Match | MappingABC[str, Any], number: int | None = None, *, as_: str = "triples"
+    ) -> Any:
+        """The graph that CONSTRUCT makes of a match, or of its bindings.
+
+        Args:
+            bindings: a match, or a mapping of variables to terms.
+            number: the blank nodes of the template are those of this number. By default they are those of the match,
+                so that the graphs of two matches can be put into one.
+            as_: `rdflib` gives a `Graph` with the prefixes of the query, `pyoxigraph` a `Dataset` of quads in the
+                default graph, `triples` a tuple of triples of rdflib's terms.
 
         Raises `OptionError` if the query is no CONSTRUCT, and for bindings that are no RDF terms.
         """
@@ -85,27 +115,34 @@ class Query(protocols.Query):
             raise OptionError("the query constructs no graph", "write CONSTRUCT { … } in place of SELECT")
         bound = bindings.bindings if isinstance(bindings, Match) else bindings
         expect_type("what a graph is constructed of", bound, MappingABC, "give a match, or its bindings")
-        expect_count("number", number)
+        if number is not None:
+            expect_count("number", number)
         terms = {str(name): term_of(term, f"the binding of ?{name}") for name, term in bound.items()}
-        return template.graph(terms, number)
+        place = bindings.times + bindings.positions if isinstance(bindings, Match) else ()
+        triples = template.graph(terms, hash_of_terms(terms, place) if number is None else number)
+        prologue = self.compiled.checked.tree.prologue
+        prefixes = {prefix.label: prefix.iri for prefix in prologue if prefix.label is not None}
+        return graph_as(as_, triples, prefixes)
 
     def run(
         self,
         streams: Streams,
-        kb: Knowledge | MappingABC[str, Any] | None = None,
+        kb: Known = None,
         *,
         options: StreamOptions | None = None,
         keep_events: bool = True,
         entailment: str | None = None,
         reference: bool = False,
-        **words: Any,
+        **words: Unpack[StreamWords],
     ) -> Matches:
-        """The matches over files.
+        """The matches over files, or over graphs in memory.
 
         Args:
             streams: by stream name or IRI: a path, a list of paths (globs, `-`, gzip and zstd too), or a
-                `StreamSource`.
-            kb: background knowledge, by the IRI that GRAPH names: files, a graph or a table (`knowledge_of`).
+                `StreamSource`. Or what `Session.push` takes: an iterable of pairs (time, graph), of graphs that state
+                their times, or of `GraphEvent`s; a dataset of named graphs.
+            kb: background knowledge, by the IRI that GRAPH names: files, a graph or a table (`knowledge_of`). Or a
+                Dataset of rdflib, a Store or Dataset of pyoxigraph: its named graphs.
             options: how to read the streams; or, instead, the words of the command line: event_by=, time=,
                 time_from=, time_unit=, interval=, ties=, lateness=, late=, on_late=. The last is a function; it
                 is called with each event that is dropped because it is late, as a `LateEvent`.
@@ -116,7 +153,8 @@ class Query(protocols.Query):
         Raises `OptionError` for a stream or a graph that is missing or unknown.
         """
         query = self.compiled
-        chosen, sources = query.reading(options, words), stream_sources(query.checked, streams)
+        chosen, sources = query.reading(options, words), stream_sources(query.checked, streams, memory=True)
+        check_memory(sources, chosen)
         checked, knowledge = query.known(kb, entailment, whole=True)
 
         def open_streams(wanted: frozenset[str] | None) -> Opened:
@@ -128,14 +166,14 @@ class Query(protocols.Query):
     def follow(
         self,
         streams: Streams,
-        kb: Knowledge | MappingABC[str, Any] | None = None,
+        kb: Known = None,
         *,
         options: StreamOptions | None = None,
         keep_events: bool = True,
         entailment: str | None = None,
         reference: bool = False,
         clock: Duration | None = None,
-        **words: Any,
+        **words: Unpack[StreamWords],
     ) -> FollowedMatches:
         """The matches over streams that go on: files that grow, folders that get files, standard input.
 
@@ -160,12 +198,12 @@ class Query(protocols.Query):
         self,
         state: bytes | None = None,
         *,
-        kb: Knowledge | MappingABC[str, Any] | None = None,
+        kb: Known = None,
         options: StreamOptions | None = None,
         keep_events: bool = True,
         entailment: str | None = None,
         reference: bool = False,
-        **words: Any,
+        **words: Unpack[StreamWords],
     ) -> Session:
         """An incremental evaluation; `state` is a snapshot to go on from: of this query, these options and this
         entailment, else an `OptionError` names the difference. It holds plain data and runs no code."""

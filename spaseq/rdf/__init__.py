@@ -18,6 +18,7 @@ Modules:
 
 * `terms`: RDF terms: from the parser's to rdflib's, each distinct one built once.
 * `given`: Terms and graphs as a program gives them: of rdflib or of pyoxigraph. Anything else is refused by name.
+* `memory/`: RDF that a program has in memory: its graphs become events, one graph one event.
 * `model`: The public classes: graph events, instants, counters.
 * `options`: Options for reading streams: the bounds of events, the source of their times, the lateness.
 * `empty_graphs`: Empty graphs of TriG, `:g { }`, which the parser leaves out: each gets a statement for none.
@@ -52,14 +53,26 @@ from spaseq.rdf.columns import (
 )
 from spaseq.rdf.columns.follow import Followed
 from spaseq.rdf.files import Format, byte_chunks, expand_files, format_of, has_lines
-from spaseq.rdf.given import graph_of, iri_of, term_of
+from spaseq.rdf.given import (
+    PyoxigraphDataset,
+    RdflibGraph,
+    graph_as,
+    graph_of,
+    hash_of_terms,
+    iri_of,
+    is_dataset,
+    named_graphs,
+    term_of,
+)
 from spaseq.rdf.grouping import GROUP, Grouped, group_labels, group_triples
 from spaseq.rdf.hints import guessed_events, guessed_unit, no_times, sampled_predicates, untimed_events
 from spaseq.rdf.knowledge import is_table, table_knowledge
+from spaseq.rdf.memory import REMEMBERED, GivenEvents, Time, check_given, given_batches, given_time, is_whole
 from spaseq.rdf.model import Counters, GraphEvent, Instant
-from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions
+from spaseq.rdf.options import ARRIVAL, GENERATED_AT, EventBy, EventWords, StreamOptions, StreamWords
 from spaseq.rdf.statements import Statement, parse_statements, read_statements
 from spaseq.rdf.streams import (
+    GivenSource,
     StreamSource,
     StreamSpec,
     file_options,
@@ -84,28 +97,36 @@ __all__ = [
     "ARRIVAL",
     "GENERATED_AT",
     "GROUP",
+    "REMEMBERED",
     "TERMS",
     "Counters",
     "EventBy",
     "EventWords",
     "Followed",
     "Format",
+    "GivenEvents",
+    "GivenSource",
     "GraphBatch",
     "GraphColumns",
     "GraphEvent",
     "Grouped",
     "Instant",
+    "PyoxigraphDataset",
+    "RdflibGraph",
     "SchemaColumns",
     "Statement",
     "StreamOptions",
     "StreamSource",
     "StreamSpec",
+    "StreamWords",
     "Term",
     "TermTable",
     "Terms",
+    "Time",
     "Triple",
     "build_knowledge",
     "byte_chunks",
+    "check_given",
     "check_kept",
     "close_owl_rl",
     "close_rdfs",
@@ -113,18 +134,25 @@ __all__ = [
     "expand_files",
     "file_options",
     "format_of",
+    "given_batches",
+    "given_time",
+    "graph_as",
     "graph_of",
     "group_labels",
     "group_triples",
     "guessed_events",
     "guessed_unit",
     "has_lines",
+    "hash_of_terms",
     "iri_of",
+    "is_dataset",
     "is_kept",
     "is_table",
     "is_term_key",
+    "is_whole",
     "load_knowledge",
     "merged_files",
+    "named_graphs",
     "no_times",
     "open_kept",
     "parse_statements",

@@ -42,11 +42,14 @@ _NT: Final = Format("N-Triples", pyoxigraph.RdfFormat.N_TRIPLES, lines=True)
 _NQ: Final = Format("N-Quads", pyoxigraph.RdfFormat.N_QUADS, lines=True, named=True)
 _TRIG: Final = Format("TriG", pyoxigraph.RdfFormat.TRIG, named=True)
 _TTL: Final = Format("Turtle", pyoxigraph.RdfFormat.TURTLE)
-_STREAMS: Final = {"nt": _NT, "ntriples": _NT, "nq": _NQ, "nquads": _NQ, "trig": _TRIG, "ttl": _TTL, "turtle": _TTL}
 _N3: Final = Format("N3", pyoxigraph.RdfFormat.N3)
 _XML: Final = Format("RDF/XML", pyoxigraph.RdfFormat.RDF_XML)
 _JSON: Final = Format("JSON-LD", pyoxigraph.RdfFormat.JSON_LD, named=True)
-_DOCUMENTS: Final = _STREAMS | {"n3": _N3, "rdf": _XML, "owl": _XML, "xml": _XML, "jsonld": _JSON}
+_DOCUMENTS: Final = {
+    "nt": _NT, "ntriples": _NT, "nq": _NQ, "nquads": _NQ, "trig": _TRIG, "ttl": _TTL, "turtle": _TTL, "n3": _N3,
+    "rdf": _XML, "owl": _XML, "xml": _XML, "jsonld": _JSON, "json-ld": _JSON,
+}  # fmt: skip
+_STREAMS: Final = _DOCUMENTS | {"n3": _TTL}
 
 
 def has_lines(path: str, form: Format) -> bool:
@@ -57,11 +60,11 @@ def has_lines(path: str, form: Format) -> bool:
 def format_of(path: str, given: str | None = None, *, documents: bool = False) -> Format:
     """The format of the file `path`, or the one named `given`.
 
-    A stream is N-Triples, N-Quads, TriG or Turtle; standard input is N-Quads by default, which includes N-Triples;
-    `.n3` is read as Turtle. With `documents`, also N3, RDF/XML and JSON-LD. Raises OptionError with the known
+    It is N-Triples, N-Quads, TriG, Turtle, RDF/XML or JSON-LD; standard input is N-Quads by default, which includes
+    N-Triples. `.n3` of a stream is read as Turtle, with `documents` as N3. Raises OptionError with the known
     extensions.
     """
-    known = _DOCUMENTS if documents else _STREAMS | {"n3": _TTL}
+    known = _DOCUMENTS if documents else _STREAMS
     if given is not None:
         if not isinstance(given, str) or given.lower() not in known:
             raise OptionError(f"format {given}: not known", "one of " + ", ".join(sorted(known)))

@@ -1,17 +1,21 @@
-"""Terms and graphs as a program gives them: of rdflib or of pyoxigraph. Anything else is refused by name."""
+"""Terms and graphs as a program gives them: of rdflib or of pyoxigraph. Anything else is refused by name.
+
+`to_pyoxigraph` is the way back, for results.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyoxigraph
-from rdflib import BNode, Literal, URIRef
+from rdflib import BNode, ConjunctiveGraph, Dataset, Graph, Literal, URIRef
 from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
 from spaseq.core.errors import OptionError
 from spaseq.core.measure import shorten
-from spaseq.rdf.terms import Term, Terms, Triple
+from spaseq.rdf.terms import Term, Terms, Triple, term_key
 
 _TERMS: Final = frozenset({URIRef, BNode, Literal})
 NODES: Final = frozenset({URIRef, BNode})
@@ -35,8 +39,9 @@ def are_plain(triples: tuple[Any, ...]) -> bool:
     return True
 
 
-def term_of(value: Any, place: str) -> Term:
-    """`value` as a term of rdflib. Raises `OptionError`, which calls it `place`, for other values."""
+def term_of(value: Any, place: str, terms: Terms | None = None) -> Term:
+    """`value` as a term of rdflib. Raises `OptionError`, which calls it `place`, for other values. `terms` remembers
+    those of pyoxigraph that were converted."""
     for kind in (URIRef, BNode, Literal):
         if isinstance(value, kind):
             return value if value.__class__ is kind or kind is Literal else kind(value)  # a subclass equals none
@@ -46,7 +51,7 @@ def term_of(value: Any, place: str) -> Term:
             hint = "write rdflib.URIRef(…) of an IRI and rdflib.Literal(…) of a text, or pyoxigraph's terms"
         raise OptionError(f"{place} is {_call(value)}, which is no RDF term", hint)
     try:
-        return Terms().convert(value)
+        return (terms or Terms()).convert(value)
     except ValueError as error:
         raise OptionError(f"{place}: {error}", _HINT) from None
 
@@ -60,6 +65,85 @@ def iri_of(value: Any, place: str) -> str:
     return str(value)
 
 
+def to_pyoxigraph(term: Term) -> Any:
+    """The term of pyoxigraph that an rdflib term is. Raises `OptionError` for texts that pyoxigraph takes for none: an
+    IRI with a blank, a language tag that is no such tag."""
+    try:
+        if isinstance(term, URIRef):
+            return pyoxigraph.NamedNode(str(term))
+        if isinstance(term, BNode):
+            return pyoxigraph.BlankNode(str(term))
+        if term.language:
+            return pyoxigraph.Literal(str(term), language=term.language)
+        if term.datatype is None:
+            return pyoxigraph.Literal(str(term))
+        return pyoxigraph.Literal(str(term), datatype=pyoxigraph.NamedNode(str(term.datatype)))
+    except ValueError as error:
+        raise OptionError(f"pyoxigraph has no term for {shorten(term_key(term), 60)}: {error}", _ONLY_RDFLIB) from None
+
+
+_ONLY_RDFLIB: Final = 'as_="rdflib" gives a graph of rdflib'
+RdflibGraph: TypeAlias = Graph
+PyoxigraphDataset: TypeAlias = pyoxigraph.Dataset
+
+
+def graph_as(library: str, triples: tuple[Triple, ...], prefixes: Mapping[str, str]) -> Any:
+    """`triples` as a `Graph` of `rdflib`, with `prefixes`, as a `Dataset` of `pyoxigraph`, or, as `triples`,
+    themselves. Raises `OptionError` for another word."""
+    if library == "triples":
+        return triples
+    if library == "rdflib":
+        graph = Graph(bind_namespaces="core")
+        for label, iri in prefixes.items():
+            graph.bind(label, iri, override=True, replace=True)
+        for triple in triples:
+            graph.add(triple)
+        return graph
+    if library == "pyoxigraph":
+        return pyoxigraph.Dataset(pyoxigraph.Quad(*map(to_pyoxigraph, triple)) for triple in triples)
+    raise OptionError(f"as_={library!r}: no such form of a graph", "one of rdflib, pyoxigraph, triples")
+
+
+def hash_of_terms(terms: Mapping[str, Term], place: tuple[int, ...]) -> str:
+    """A text that differs for different bindings and places, of letters and digits: it names blank nodes."""
+    texts = [*map(str, place), *(f"{name} {term_key(term)}" for name, term in sorted(terms.items()))]
+    data = "\0".join(texts).encode(errors="surrogatepass")
+    return f"m{hashlib.sha256(data).hexdigest()[:24]}"
+
+
+def is_graph(value: object) -> bool:
+    """True for a graph or a dataset of rdflib, a store or a dataset of pyoxigraph."""
+    return isinstance(value, (Graph, pyoxigraph.Store, pyoxigraph.Dataset))
+
+
+def is_dataset(value: object) -> bool:
+    """True for those of them that hold named graphs."""
+    return isinstance(value, (ConjunctiveGraph, pyoxigraph.Store, pyoxigraph.Dataset))
+
+
+def graph_names(given: Any) -> list[Term]:
+    """The names of the graphs of a dataset, those without a triple too; of some kinds of datasets none are known."""
+    if isinstance(given, pyoxigraph.Store):
+        names: Iterable[Any] = given.named_graphs()
+    elif isinstance(given, Dataset):
+        names = (graph.identifier for graph in given.graphs())
+    else:
+        return []
+    return [name for found in names if (name := _name(found, "a dataset")) is not None]
+
+
+def named_graphs(given: Any, place: str) -> dict[Term, list[Triple]]:
+    """The triples of a dataset by the name of their graph; those of the default graph, which has none, are left out.
+
+    Raises `OptionError`, which calls it `place`, as `triples_of`.
+    """
+    found: dict[Term, list[Triple]] = {name: [] for name in graph_names(given)}
+    for triple, name in statements_of(given, place):
+        if name is not None:
+            found.setdefault(name, []).append(triple)
+    return found
+
+
 def triples_of(given: Any, place: str) -> tuple[tuple[Triple, ...], Term | None]:
     """The triples of a graph, a tuple of them, or whatever gives triples or quads, and the name of the graph of quads.
 
@@ -67,7 +151,7 @@ def triples_of(given: Any, place: str) -> tuple[tuple[Triple, ...], Term | None]
     """
     names: dict[Term | None, None] = {}
     triples = []
-    for triple, name in _statements(given, place):
+    for triple, name in statements_of(given, place):
         triples.append(triple)
         names[name] = None
     if len(names) > 1:
@@ -77,26 +161,34 @@ def triples_of(given: Any, place: str) -> tuple[tuple[Triple, ...], Term | None]
 
 def graph_of(given: Any, place: str) -> Iterator[Triple]:
     """The triples of a graph, a dataset or a store; those of named graphs are merged. Raises as `triples_of`."""
-    return (triple for triple, _ in _statements(given, place))
+    return (triple for triple, _ in statements_of(given, place))
 
 
-def _statements(given: Any, place: str) -> Iterator[tuple[Triple, Term | None]]:
+def statements_of(given: Any, place: str, terms: Terms | None = None) -> Iterator[tuple[Triple, Term | None]]:
+    """The triples of a graph, a dataset, or whatever gives triples or quads, each with the name of its graph: None in
+    the default graph. Raises `OptionError`, which calls it `place`, for anything else. `terms` as of `term_of`."""
+    terms = terms or Terms()
+    one = isinstance(given, Graph) and not isinstance(given, ConjunctiveGraph)
+    own = given.identifier if one else None
+    name_of_all = _name(own, place) if isinstance(own, URIRef) else None
+    if isinstance(given, ConjunctiveGraph) and not isinstance(given, Dataset):
+        given = given.quads((None, None, None, None))  # iterating gives triples
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         problem = f"{place}: a {type(given).__name__} holds no triples"
         raise OptionError(problem, "give triples (subject, predicate, object) of RDF terms, or a Graph")
     for number, statement in enumerate(given, 1):
         if statement.__class__ is tuple and are_plain((statement,)):
-            yield statement, None
+            yield statement, name_of_all
             continue
         at = f"{place}, triple {number}"
         parts = None if isinstance(statement, (str, bytes, *FOREIGN)) else _parts(statement)
         if parts is None or len(parts) not in (3, 4):
             raise OptionError(f"{at} is {_call(statement)}", "a triple is (subject, predicate, object), of RDF terms")
-        s, p, o = (term_of(part, f"{at}, {name}") for part, name in zip(parts, _NAMES, strict=False))
+        s, p, o = (term_of(part, f"{at}, {name}", terms) for part, name in zip(parts, _NAMES, strict=False))
         if isinstance(s, Literal) or not isinstance(p, URIRef):
             wrong = "subject is a literal" if isinstance(s, Literal) else "predicate is no IRI"
             raise OptionError(f"{at}: the {wrong}", "subjects are IRIs or blank nodes, predicates IRIs")
-        yield (s, p, o), _name(parts[3], at) if len(parts) == 4 else None
+        yield (s, p, o), _name(parts[3], at) if len(parts) == 4 else name_of_all
 
 
 _NAMES: Final = ("subject", "predicate", "object")

@@ -83,14 +83,15 @@ def guessed_events(sources: Sequence[StreamSource], options: StreamOptions) -> l
             by = file_options(path, source, options).event_by
             assert by is not None
             cuts.setdefault(by.kind, []).append(path)
-    return [*_whole_files(cuts.get("file", [])), *_subjects(cuts.get("subject", []))]
+    return [*_whole_files(cuts.get("file", []), options), *_subjects(cuts.get("subject", []))]
 
 
-def _whole_files(paths: Sequence[str]) -> Iterable[str]:
+def _whole_files(paths: Sequence[str], options: StreamOptions) -> Iterable[str]:
     if paths:
+        form = format_of(paths[0], options.format)
         files = f"{paths[0]} is one event" if len(paths) == 1 else f"each of {len(paths)} files is one event"
         how = 'event_by="subject" makes one of each subject, event_by="size:N" of N triples'
-        yield f"{files}, as Turtle has no named graphs ({how})"
+        yield f"{files}, as {form.name} has no named graphs ({how})"
 
 
 def _subjects(paths: Sequence[str]) -> Iterable[str]:

@@ -9,6 +9,7 @@ from spaseq.core.errors import OptionError
 from spaseq.core.events.options import (
     ARRIVAL,
     UNSAID,
+    Duration,
     OnLate,
     TimeOptions,
     drop_late,
@@ -18,7 +19,7 @@ from spaseq.core.events.options import (
     text_of,
 )
 
-__all__ = ["ARRIVAL", "GENERATED_AT", "EventBy", "EventWords", "StreamOptions"]
+__all__ = ["ARRIVAL", "GENERATED_AT", "EventBy", "EventWords", "StreamOptions", "StreamWords"]
 
 GENERATED_AT: Final = "http://www.w3.org/ns/prov#generatedAtTime"
 _DIGITS: Final = 9
@@ -59,12 +60,18 @@ class EventWords(TypedDict, total=False):
     time: str | None
     time_from: str | None
     time_unit: str | None
-    interval: str | None
+    interval: Duration | None
     ties: str | None
-    lateness: str | None
+    lateness: Duration | None
     late: str | None
     on_late: OnLate | None
     malformed: str | None
+
+
+class StreamWords(EventWords, total=False):
+    """The words of `StreamOptions.parse`, as `run`, `follow` and `open` take them."""
+
+    format: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +130,7 @@ class StreamOptions(TimeOptions):
             given["event_by"] = EventBy.parse(given["event_by"])
         given = {word: value for word, value in given.items() if value is not None or word not in UNSAID}
         for word in given.keys() & {"interval", "lateness"}:
-            given[word] = length_of(f"--{word}", str(given[word]))
+            given[word] = length_of(f"--{word}", given[word])
         return StreamOptions(format=format, **given)
 
 

@@ -213,7 +213,7 @@ class Document(io.RawIOBase):
         self._by_graph = by_graph
         self._by_line = by_line
         self._has_more = has_more
-        self._graphs = EmptyGraphs() if by_graph and form.named else None
+        self._graphs = EmptyGraphs() if by_graph and form.code == pyoxigraph.RdfFormat.TRIG else None
         xml = form.code == pyoxigraph.RdfFormat.RDF_XML
         bounded = bounded_entities(chunks, source, self._fed) if xml else iter(chunks)
         self._blocks = _whole_lines(bounded, source) if by_line else bounded
@@ -328,7 +328,9 @@ def _malformed_error(
 ) -> EventError:
     reason = _SUFFIX.sub("", _PREFIX.sub("", error.msg or str(error)))
     place = f" at column {column}" if column else ""
-    if cut:
+    if "LoadDocumentCallback" in reason:
+        reason, hint = "remote contexts are not fetched", "write the context into the document"
+    elif cut:
         hint = "the file ends in the middle of a statement: it seems to be cut off"
     elif reason.startswith("No scheme found"):
         hint = "IRIs are written in full" + (

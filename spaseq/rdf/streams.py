@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from spaseq.core.errors import EventError, OptionError
 from spaseq.rdf.files import expand_files, format_of
@@ -20,6 +20,24 @@ class StreamSource:
     iri: str
     files: tuple[str, ...]
     event_by: EventBy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSource(StreamSource):
+    """A named stream of events in memory: `given`, as of `spaseq.rdf.memory`. It has no files.
+
+    Graphs of an iterator can be read only once: `begin` raises `OptionError` the second time.
+    """
+
+    given: Any = None
+    begun: list[bool] = field(default_factory=list, compare=False)
+
+    def begin(self) -> Any:
+        """The events, to be read from their start."""
+        if self.begun and isinstance(self.given, Iterator):
+            raise OptionError("these graphs can be read only once", "call run again, with the graphs from their start")
+        self.begun.append(True)
+        return self.given
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +56,14 @@ class StreamSpec:
 def settle(options: StreamOptions, sources: Sequence[StreamSource]) -> StreamOptions:
     """`options` with the clock settled for all `sources` together: a predicate or arrival.
 
-    Without a choice by the user, named graphs have `prov:generatedAtTime` and everything else arrives. OptionError
+    Without a choice by the user, named graphs have `prov:generatedAtTime`, as graphs in memory do to which the program
+    gives no time, and everything else arrives. OptionError
     if that would give the streams clocks that cannot be compared, and for a file whose format is not known.
     """
     clocks: dict[str, str] = {}
     for source in sources:
+        if isinstance(source, GivenSource):
+            clocks.setdefault(GENERATED_AT, f"stream <{source.iri}>")
         for path in expand_files(source.files):
             named = _event_by(path, source.event_by, options).kind == "graph"
             clocks.setdefault(GENERATED_AT if named else ARRIVAL, path)

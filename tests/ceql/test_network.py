@@ -189,3 +189,12 @@ def test_a_snapshot_of_another_network_is_refused() -> None:
         Network({"rise": RISE, "more": "SELECT * WHERE rise"}).open(blob)
     with pytest.raises(ceql.OptionError, match="one of them"):
         Network({"rise": RISE}).run()
+
+
+def test_the_type_of_an_event_is_no_column_of_a_row() -> None:
+    network = Network({"rise": "SELECT x.type AS type WHERE A AS x", "more": "SELECT * WHERE rise"})
+    with pytest.raises(ceql.OptionError, match="rise has a column type, which says the types of events"):
+        list(network.run(EVENTS))
+    with pytest.raises(ceql.OptionError, match="rise has a column type"):
+        network.open()
+    assert list(network.run([{"kind": "B"}], type_column="kind")) == []

@@ -98,7 +98,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "the same, opened": (lambda: Network({"p": ONE, "q": TWO}).open(types=["p"]), OptionError, "p is a query, and"),
     "a column called type": (
         lambda: list(Network({"p": "SELECT a.v AS type WHERE A AS a", "q": TWO}).run(ROWS)), OptionError,
-        "p computes a column type"),
+        "p has a column type"),
     # Sessions
     "a path that is pushed": (lambda: PAIRS.open().push("x.csv"), OptionError, "text or a path"),
     "a time as a text": (lambda: PAIRS.open().advance("2027-01-01"), OptionError, "a time is a datetime"),

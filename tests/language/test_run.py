@@ -229,7 +229,7 @@ def test_streams_must_be_those_of_the_query(streams: dict[str, str], message: st
 def test_wrong_options_are_named() -> None:
     compiled = spaseq.compile(query("A", AB))
     with pytest.raises(OptionError, match="no option tiems"):
-        compiled.open(tiems="arrival")
+        compiled.open(tiems="arrival")  # type: ignore[call-arg]
     with pytest.raises(OptionError, match="not both"):
         compiled.open(options=StreamOptions(), ties="arrival")
     with pytest.raises(OptionError, match="time_unit"):
@@ -330,7 +330,7 @@ def test_ill_typed_literals_are_errors_of_conditions_and_make_no_noise(
         ({"streams": {"S": [b"s.nt"]}}, "a bytes is no path"),
         ({"kb": "kb.ttl"}, "background knowledge is given by IRI, not as a str"),
         ({"kb": {E + "kb": 3}}, "a int is no background knowledge"),
-        ({"lateness": 5}, 'lateness="5": not a duration'),
+        ({"lateness": "5"}, 'lateness="5": not a duration'),
         ({"event_by": 3}, 'event_by="3": no such way'),
     ],
 )

@@ -81,7 +81,7 @@ def test_streams_and_times_in_other_forms() -> None:
     "arguments",
     [
         ("urn:s", 1.5, ()), ("urn:s", True, ()), ("urn:s", "1", ()), ("urn:s", None, ()), ("urn:s", 1 << 63, ()),
-        ("urn:s", datetime(2026, 1, 1, tzinfo=UTC), ()), (5, 1, ()), (None, 1, ()), (Literal("urn:s"), 1, ()),
+        ("urn:s", datetime(2026, 1, 1, tzinfo=UTC).date(), ()), (5, 1, ()), (None, 1, ()), (Literal("urn:s"), 1, ()),
         ("urn:s", 1, None), ("urn:s", 1, "text"), ("urn:s", 1, b"text"), ("urn:s", 1, (S, P, O)),
         ("urn:s", 1, ((S, P),)),
         ("urn:s", 1, (5,)), ("urn:s", 1, (("http://a", P, O),)), ("urn:s", 1, ((S, "http://p", O),)),

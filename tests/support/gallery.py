@@ -1,4 +1,5 @@
-"""The pictures of the gallery, of the examples: `python -m tests.support.gallery` makes them and its page."""
+"""The pictures of the gallery, of the examples and of the papers' experiments: `python -m tests.support.gallery` makes
+them and its page."""
 
 from __future__ import annotations
 
@@ -10,12 +11,18 @@ import ceql
 import spaseq
 from spaseq.core.drawing import Timeline
 from spaseq.tools.command.demos import DEMOS, Demo
+from tests.support.papers import EXPERIMENTS
 
-__all__ = ["PAGE", "page", "timeline", "write_all"]
+__all__ = ["PAGE", "page", "timeline", "write_all", "write_charts"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "gallery.md"
 _MATCHES = 12
+_ABOUT = (
+    "Charts of what `python -m benchmarks.figures` measured, on logarithmic scales. It is processor time, the best of",
+    "several runs that took turns on a machine with other work. Compare shapes: the papers' machines, languages and",
+    "parts of the streams differ. [Performance](performance.md#figures-of-the-papers) has the list of figures.",
+)
 
 
 def _words(demo: Demo) -> dict[str, list[str]]:
@@ -59,6 +66,9 @@ def page() -> str:
         about = f"{demo.about[0].upper()}{demo.about[1:]} (`examples/{demo.folder}`): `{demo.command} demo {name}`."
         lines += [f"## {name}", "", about, "", f"![automaton of {name}](gallery/{name}-automaton.svg)", ""]
         lines += [f"![matches of {name}](gallery/{name}.svg)", ""]
+    lines += ["## Experiments of the papers", "", *_ABOUT, ""]
+    for experiment in EXPERIMENTS:
+        lines += experiment.section()
     return "\n".join(lines)
 
 
@@ -70,6 +80,13 @@ def write_all() -> None:
     for name, demo in DEMOS.items():
         timeline(demo).save(folder / f"{name}.svg")
         query(demo).picture().save(folder / f"{name}-automaton.svg")
+    write_charts()
+
+
+def write_charts() -> None:
+    """Writes the charts of the papers' experiments."""
+    for experiment in EXPERIMENTS:
+        (PAGE.parent / "gallery" / f"{experiment.name}.svg").write_text(experiment.svg(), encoding="utf-8")
 
 
 if __name__ == "__main__":

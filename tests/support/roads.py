@@ -36,6 +36,7 @@ from spaseq.rdf import Counters, StreamOptions, build_knowledge
 from tests.support import harness, oracle_spaseq
 from tests.support.ahead import in_small_batches
 from tests.support.graph_events import open_streams
+from tests.support.graph_kinds import push_graphs, run_graphs
 from tests.support.harness import Case, Events
 
 Answers = list[Any]
@@ -556,6 +557,8 @@ ROADS: Sequence[Road] = (
     Road("spaseq", "one by one", partial(_spaseq_pushed, cuts=_single)),
     Road("spaseq", "cuts", partial(_spaseq_pushed, cuts=harness.cut)),
     Road("spaseq", "snapshot", partial(_spaseq_pushed, cuts=harness.cut, restarts=harness.RESTARTS)),
+    Road("spaseq", "graphs pushed", lambda case, ride: push_graphs(_spaseq_query(case), case, ride.rng)),
+    Road("spaseq", "graphs run", lambda case, ride: run_graphs(_spaseq_query(case), case, ride.rng)),
     Road("spaseq", "run -", _spaseq_command, _no_empty_graph),
     Road("spaseq", "run --follow -", lambda case, ride: _spaseq_command(case, ride, "--follow"), _no_empty_graph),
     Road("spaseq", "auto", partial(_spaseq_batch, evaluator="auto")),

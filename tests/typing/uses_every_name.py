@@ -75,6 +75,10 @@ def graphs(text: str) -> int:
     event = spaseq.GraphEvent("urn:s", 0, ())
     found: list[spaseq.Match] = session.push(event) + session.push([event])
     print(shown(one), first(query), found, session.snapshot(), matches.counters.events, spaseq.__version__)
+    graph = query.construct(one, as_="rdflib")
+    found += session.push(graph, time="2026-06-15T08:00:00Z", stream="S1")
+    more = query.run({"S1": [(one.time, graph), (one.time, query.construct(one, as_="pyoxigraph"))]})
+    print(len(graph), query.construct(one)[0], found, more.count())
     return matches.count()
 
 

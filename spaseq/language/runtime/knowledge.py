@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from spaseq.core.errors import OptionError
 from spaseq.gpm import Closed, Knowledge
@@ -19,13 +19,18 @@ from spaseq.rdf import (
     graph_of,
     group_triples,
     iri_of,
+    is_dataset,
     is_table,
+    named_graphs,
     read_knowledge,
     table_knowledge,
 )
 
+Known: TypeAlias = Knowledge | Mapping[Any, Any] | Iterable[Any] | None
+"""Background knowledge as `knowledge_of` takes it: a mapping, or a dataset."""
 
-def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
+
+def knowledge_of(kb: Known) -> Knowledge:
     """Background knowledge by the IRI that GRAPH names.
 
     Each is one of these, or a list of the first:
@@ -36,16 +41,29 @@ def knowledge_of(kb: Knowledge | Mapping[str, Any] | None) -> Knowledge:
       `spaseq.rdf.table_knowledge`.
 
     Named graphs are merged. `Grouped` adds groups to any of them.
+
+    A Dataset of rdflib, or a Store or Dataset of pyoxigraph, in place of the mapping gives its named graphs by their
+    names. Its default graph has none, so no GRAPH names it. `OptionError` if it has no other.
     """
     if isinstance(kb, Knowledge):
         return kb
+    if is_dataset(kb):
+        return Knowledge({_name(name): GraphColumns.of(triples) for name, triples in _graphs_by_name(kb).items()})
     if kb is not None and not isinstance(kb, Mapping):
-        return Knowledge(kb)  # its error lists the accepted kinds
+        return Knowledge(kb)  # type: ignore[arg-type]  # its error lists the accepted kinds
     return Knowledge({_name(iri): _graph(value) for iri, value in (kb or {}).items()})
 
 
 def _name(iri: Any) -> str:
     return iri_of(iri, "the name of a graph of background knowledge").removeprefix("<").removesuffix(">")
+
+
+def _graphs_by_name(dataset: Any) -> dict[Any, Any]:
+    found = named_graphs(dataset, "background knowledge")
+    if not found:
+        problem = f"a {type(dataset).__name__} without named graphs, and GRAPH names those of background knowledge"
+        raise OptionError(problem, "give the graph a name: kb={IRI: graph}")
+    return found
 
 
 def _graph(value: Any) -> Any:

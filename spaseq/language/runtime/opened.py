@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,11 +14,20 @@ from spaseq.core.events.options import known_words
 from spaseq.language.runtime.read_ahead import Part
 from spaseq.language.runtime.unmatched import Input
 from spaseq.language.semantics.check import CheckedQuery
-from spaseq.rdf import Counters, EventBy, EventWords, StreamOptions, StreamSource, merged_files
+from spaseq.rdf import (
+    Counters,
+    EventBy,
+    GivenSource,
+    StreamOptions,
+    StreamSource,
+    StreamWords,
+    check_given,
+    given_batches,
+    merged_files,
+)
 
-FilePath = str | os.PathLike[str]
-Streams = MappingABC[str, FilePath | Sequence[FilePath] | StreamSource]
-_WORDS = (*EventWords.__annotations__, "format")
+Streams = MappingABC[str, Any]
+"""By name or IRI: a path, a list of paths, a `StreamSource`; for `run` graphs in memory, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,8 @@ def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
 
 
 def open_files(read: Input, wanted: frozenset[str] | None) -> Opened:
-    """The streams of files, for the predicates `wanted` (None: for all); late events that are asked for have all."""
+    """The streams of files, for the predicates `wanted` (None: for all), and those in memory; late events that are
+    asked for have all."""
     from spaseq.rdf.columns.reader import may_read_ahead, read_batches  # loads the kernels
 
     wanted = wanted if read.settled.on_late is None else None
@@ -62,6 +72,9 @@ def open_files(read: Input, wanted: frozenset[str] | None) -> Opened:
     parts = []
     for part in (part for source in read.sources for part in merged_files(source, read.settled)):
         counters = Counters()
+        if isinstance(part, GivenSource):
+            parts.append(Part(partial(given_batches, part, read.settled, counters), counters, ahead=False))
+            continue
         batches = partial(read_batches, part, read.settled, counters, wanted)
         parts.append(Part(batches, counters, may_read_ahead(part, read.settled)))
     return Opened(parts, read.settled.apart, Counters(), read)
@@ -75,16 +88,26 @@ def stream_options(options: StreamOptions | None, words: MappingABC[str, Any]) -
     if options is not None:
         expect_type("options", options, StreamOptions, "StreamOptions.parse(…), or the words by themselves")
         return options
-    known_words(given, _WORDS)
+    known_words(given, StreamWords.__annotations__)
     return StreamOptions.parse(**given)
 
 
-def stream_sources(query: CheckedQuery, streams: Streams) -> list[StreamSource]:
-    """The streams to open, in order of the FROM clause."""
-    return [_source(iri, value) for iri, value in named(streams, query).items()]
+def stream_sources(query: CheckedQuery, streams: Streams, *, memory: bool = False) -> list[StreamSource]:
+    """The streams to open, in order of the FROM clause; with `memory` also those of graphs that a program has."""
+    return [_source(iri, value, memory) for iri, value in named(streams, query).items()]
 
 
-def _source(iri: str, value: Any) -> StreamSource:
+def check_memory(sources: Sequence[StreamSource], options: StreamOptions) -> None:
+    """`OptionError` if `options` make events of files, and there are none."""
+    if options.event_by is not None and all(isinstance(source, GivenSource) for source in sources):
+        problem = f"event_by={str(options.event_by)!r} makes events of files, and these streams are graphs in memory"
+        raise OptionError(problem, "leave it out: each graph is an event")
+
+
+def _source(iri: str, value: Any, memory: bool) -> StreamSource:
+    if memory and _in_memory(value):
+        check_given(value, f"stream <{iri}>")
+        return GivenSource(iri, (), None, value)
     own = value.event_by if isinstance(value, StreamSource) else None
     value = value.files if isinstance(value, StreamSource) else value
     if own is not None:
@@ -94,6 +117,13 @@ def _source(iri: str, value: Any) -> StreamSource:
         if not isinstance(file, str | os.PathLike):
             raise OptionError(
                 f"stream <{iri}>: a {type(file).__name__} is no path",
-                "give a path or a list of them; Query.open takes events, spaseq.spark DataFrames of Spark",
+                "give a path or a list of them; Query.run takes graphs, too, and spaseq.spark DataFrames",
             )
     return StreamSource(iri, tuple(map(str, files)), own)
+
+
+def _in_memory(value: Any) -> bool:
+    """True for a value that gives no paths, and may give graphs."""
+    if isinstance(value, str | bytes | os.PathLike | StreamSource | MappingABC) or not isinstance(value, Iterable):
+        return False
+    return not isinstance(value, list | tuple) or (bool(value) and not isinstance(value[0], str | bytes | os.PathLike))

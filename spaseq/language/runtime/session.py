@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import heapq
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -12,14 +11,27 @@ from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.reorder import SingleReorderer
 from spaseq.core.held import Memory
-from spaseq.core.measure import shorten
 from spaseq.core.snapshot import expect, unseal
+from spaseq.core.watch import limited
 from spaseq.gpm.functions.own import Failures
 from spaseq.language.results.history import Pool
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.solving.chunks import Part, chunk_of_parts
-from spaseq.rdf import TERMS, Counters, GraphBatch, GraphEvent, Instant, StreamOptions
+from spaseq.rdf import (
+    REMEMBERED,
+    TERMS,
+    Counters,
+    GivenEvents,
+    GraphBatch,
+    GraphEvent,
+    Instant,
+    StreamOptions,
+    Terms,
+    Time,
+    iri_of,
+    is_whole,
+)
 from spaseq.rdf.model import late_event
 
 _FEW: Final = 20
@@ -50,7 +62,9 @@ class Session(Pushing[Match]):
         super().__init__(recogniser.program.settings)
         self.recogniser: Recogniser = recogniser
         self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
+        self._options = options
         self._apart = options.apart
+        self._terms = Terms(REMEMBERED)  # of pushed graphs
         self._reorder = SingleReorderer(options, _describe)
         self._held: list[GraphEvent] = []  # of the instant that is not complete
         self._parts: list[Part] = []  # the same, of batches; one of both is empty
@@ -61,17 +75,66 @@ class Session(Pushing[Match]):
         recogniser.counters = self.counters
         self.counters.about(self)
 
-    def push(self, events: GraphEvent | GraphBatch | Iterable[GraphEvent]) -> list[Match]:
-        """The matches that these events, or this one, complete. A batch stays columns: see `push_batches`.
+    def push(
+        self,
+        events: GraphEvent | GraphBatch | Iterable[Any],
+        *,
+        time: Time | None = None,
+        stream: str | None = None,
+        format: str | None = None,
+    ) -> list[Match]:
+        """The matches that a graph completes: one event.
 
-        Raises `EventError` for a late event, unless those are dropped, or an unknown stream, `OptionError` if it is no
-        `GraphEvent`. Then none of the events has been taken.
+        Args:
+            events: a graph of rdflib or pyoxigraph, an iterable of triples or quads, or a text in any syntax of RDF.
+                Also a `GraphEvent`, or an iterable of these, of graphs, and of pairs (time, graph). Of a dataset each
+                named graph is an event. A `GraphBatch` stays columns: see `push_batches`.
+            time: of the graph: a datetime (UTC if it has no zone), a text or literal as in files, or nanoseconds.
+                Without it, the graph states its time, by the predicate that `open(time=…)` names, else
+                prov:generatedAtTime; `open(time_from="arrival")` counts graphs. With it, a dataset is one event.
+            stream: the name or IRI of its stream; may be left out if the query reads one stream.
+            format: the syntax of a text: `ttl`, `trig`, `nt`, `nq`, `jsonld`, `rdf`, `n3` or a media type. Without
+                it, the text shows its own.
+
+        Blank nodes of two pushes are different.
+
+        Raises `EventError` for a late event, unless those are dropped, an unknown stream, a text that cannot be read
+        and a graph without a time, `OptionError` for anything else. Then none of the events has been taken.
         """
+        worded = time is not None or stream is not None or format is not None
         if isinstance(events, GraphBatch):
+            _expect_no_words(worded, events)
             return list(self.push_batches((events,)))
-        given = events if type(events) is list else _list(events)
+        given = (events,) if isinstance(events, GraphEvent) else events if is_whole(events) else list(events)
+        if isinstance(given, list | tuple) and (isinstance(given[0], GraphEvent) if given else not worded):
+            _expect_no_words(worded, *given[:1])
+            with self._use:
+                return list(self._push_events(given))
+        before, reader = self._reorder.seen, self._reader(stream, format)
+        with limited(self.recogniser.program.settings):  # an exception of an iterator of the caller breaks nothing
+            made = list(reader.events(given, time))
         with self._use:
-            return list(self._push_events(given))
+            if self._reorder.seen != before:
+                raise OptionError("another thread pushed at the same time", "use a lock, or a session for each")
+            found = list(self._push_events(made))
+            self.counters.ignored += reader.ignored
+            return found
+
+    def _reader(self, stream: str | None, format: Any) -> GivenEvents:
+        """The reader of graphs pushed for a stream, given by name or IRI; None for the only one."""
+        streams = self.recogniser.solver.query.streams
+        known = ", ".join(name for name, _ in streams)
+        if stream is None:
+            if len(streams) > 1:
+                problem = f"the query reads {len(streams)} streams, and the graph is given for none of them"
+                raise OptionError(problem, f'say which: stream="{streams[0][0]}" (it reads {known})')
+            iri = streams[0][1]
+        else:
+            wanted = iri_of(stream, "the stream")
+            iri = dict(streams).get(wanted, wanted)
+            if iri not in self._streams:
+                raise OptionError(f"the query has no stream {wanted}", f"it reads {known}")
+        return GivenEvents(iri, self._options, before=self._reorder.seen, format=format, terms=self._terms)
 
     def push_batches(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
         """The matches that the events of batches, merged by time, complete, one by one. Exhaust it before the next
@@ -242,7 +305,8 @@ class Session(Pushing[Match]):
 
     def _check(self, event: GraphEvent) -> None:
         if not isinstance(event, GraphEvent):
-            raise _no_event(event)
+            problem = f"a {type(event).__name__} among GraphEvents is none"
+            raise OptionError(problem, "a push takes GraphEvents, or graphs and pairs (time, graph), in a list")
         if event.stream not in self._streams:
             raise EventError(
                 f"the query does not read the stream <{event.stream}>", source=event.source, record=event.record,
@@ -255,22 +319,10 @@ class Session(Pushing[Match]):
         return Instant(self._position - 1, events[0].time, events)
 
 
-def _list(events: Any) -> Sequence[Any]:
-    """The pushed events, one by one. Raises `OptionError` for an object that holds no events."""
-    if isinstance(events, GraphEvent):
-        return (events,)
-    if isinstance(events, Iterable) and not isinstance(events, str | bytes | os.PathLike | Mapping):
-        return events if isinstance(events, list | tuple) else list(events)
-    raise _no_event(events)
-
-
-def _no_event(given: Any) -> OptionError:
-    """The error for an object that is no graph event, nor holds any."""
-    if isinstance(given, str | os.PathLike):
-        problem = f"a push takes graph events, and this is a text or a path: {shorten(str(given), 60)!r}"
-        return OptionError(problem, "query.run(streams={name: path}) reads a file")
-    hint = "push takes a spaseq.GraphEvent(stream, time, triples), a GraphBatch, or an iterable of GraphEvents"
-    return OptionError(f"events are GraphEvents, and this is a {type(given).__name__}", hint)
+def _expect_no_words(worded: bool, *given: Any) -> None:
+    if worded:
+        kind = type(given[0]).__name__
+        raise OptionError(f"a {kind} has its stream and its time", "leave out time=, stream= and format=")
 
 
 def _describe(event: GraphEvent) -> tuple[str, tuple[str, int]]:
