@@ -288,9 +288,7 @@ class _Evaluation:
         self.last: int = 0
 
     def push(self, batch: EventBatch, time_column: str | None) -> list[Found]:
-        """The matches that these events complete, in order. `time_column`: that of their times, if there is one.
-        `EventError` if one is of a type that is a query which others read."""
-        self._check_types(batch)
+        """The matches that these events complete, in order. `time_column`: that of their times, if there is one."""
         table = batch.table
         if isinstance(batch.typed_by, tuple):
             kinds = batch.types
@@ -307,16 +305,18 @@ class _Evaluation:
         self.last = int(batch.times[-1])
         return self._through(given, lambda matches: iter(()))
 
-    def _check_types(self, batch: EventBatch) -> None:
+    def check_types(self, batch: EventBatch) -> EventBatch:
+        """The batch. `EventError` if an event is of a type that is a query which others read."""
         found = batch.types if self._derived else None
         if found is None:
-            return
+            return batch
         for code, name in enumerate(found.texts.to_pylist()):
             if name in self._derived and (rows := np.flatnonzero(found.codes == code)).size:
                 problem, hint = _clash(name)
                 raise EventError(
                     problem, source="<events>", counted="event", record=int(batch.positions[rows[0]]) + 1, hint=hint
                 )
+        return batch
 
     def wait_until(self, now: int) -> list[Found]:
         """The matches that wait for nothing but the time `now`."""
@@ -432,7 +432,7 @@ class NetworkMatches:
             if isinstance(batch, int):
                 yield from evaluation.wait_until(batch)
             else:
-                yield from evaluation.push(batch, stream.time_column)
+                yield from evaluation.push(evaluation.check_types(batch), stream.time_column)
         yield from evaluation.close()
         self.notes = tuple(counters.guesses)
 
@@ -467,7 +467,8 @@ class NetworkSession(Pushing[Found]):
             return self._evaluate(self._feed.push(events, type))
 
     def _evaluate(self, batches: Iterator[EventBatch]) -> list[Found]:
-        return [found for batch in batches for found in self._evaluation.push(batch, self._feed.time_column)]
+        checked = map(self._evaluation.check_types, batches)
+        return self._join(checked, lambda batch: self._evaluation.push(batch, self._feed.time_column))
 
     def _wait_until(self, now: int) -> list[Found]:
         return self._evaluate(self._feed.advance(now)) + self._evaluation.wait_until(now)

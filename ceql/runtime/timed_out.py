@@ -290,7 +290,7 @@ class TimedOutSession(Pushing[dict[str, Any]]):
             return self._advance(self._feed.push(events, type if stream is None else stream))
 
     def _advance(self, batches: Iterator[EventBatch]) -> list[dict[str, Any]]:
-        return [row for events in batches for row in _rows_of(self._telling.advance(events))]
+        return self._join(batches, lambda events: _rows_of(self._telling.advance(events)))
 
     def _wait_until(self, now: int) -> list[dict[str, Any]]:
         return self._advance(self._feed.advance(now)) + _rows_of(self._telling.wait_until(now))

@@ -356,6 +356,20 @@ def test_an_event_that_is_refused_behind_others_of_its_push_stops_the_session(ev
     assert [match.row for match in query.open(state).push({"type": "B", "v": 5})] == [{"x": 1, "y": 5}]
 
 
+@pytest.mark.parametrize("of", ["a network", "partial matches"])
+def test_an_event_that_is_refused_stops_sessions_of_several_queries(of: str) -> None:
+    network = ceql.Network(
+        {"p": "SELECT a.v AS v WHERE A AS a", "q": "SELECT * WHERE p AS a ; B AS b FILTER b.v > a.v"}
+    )
+    query = ceql.compile("SELECT a.v WHERE A AS a ; B AS b FILTER b.v > a.v WITHIN 10 SECONDS")
+    session: Any = network.open() if of == "a network" else query.timed_out().open()
+    rows = [{"type": "A", "v": 1, "time": 1}, {"type": "A", "v": 2, "time": 2}, {"type": "B", "v": "x", "time": 3}]
+    with pytest.raises(ceql.EventError, match="a text cannot be combined with a number"):
+        session.push(rows)
+    with pytest.raises(ceql.OptionError, match="stopped in the middle of its work, by EventError"):
+        session.push([{"type": "C", "v": 1, "time": 9}])
+
+
 def test_a_push_that_a_condition_on_one_event_refuses_has_taken_nothing() -> None:
     query = ceql.compile("SELECT a.v AS x, b.v AS y WHERE A AS a ; B AS b FILTER a.v < 5 AND b.v > 1 WITHIN 4 SECONDS")
     session = query.open()
