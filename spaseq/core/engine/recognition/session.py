@@ -131,8 +131,8 @@ class Session(Ending[_T]):
             return self._contents()
 
     def _join(self, batches: Iterable[_B], evaluate: Callable[[_B], Iterable[_T]]) -> list[_T]:
-        """The results of `evaluate` for all batches. If it refuses an event, no other call can be: of several runs some have
-        taken the batch. A batch that cannot be made leaves the session as it was."""
+        """The results of `evaluate` for all batches. If it refuses an event, no other call can be: of several runs some
+        have taken the batch. A batch that cannot be made leaves the session as it was."""
         found: list[_T] = []
         for batch in batches:
             try:
