@@ -33,11 +33,12 @@ import pyarrow as pa
 from ceql.query import Query, compile_query
 from ceql.results.matches import Match, MatchTable
 from ceql.results.selected import Times, value_type
+from ceql.runtime.evaluation import expect_again
 from ceql.runtime.ordered import OrderedMatches
 from ceql.runtime.session import identity, options_to_keep
 from spaseq.core.engine import Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import OptionError, UnsupportedFeature, expect_type
+from spaseq.core.errors import EventError, OptionError, UnsupportedFeature, expect_type
 from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords, format_time
 from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.events.options import Duration
@@ -84,10 +85,14 @@ class Network:
         """`queries`: texts or compiled queries by name. `report`: the names of those whose matches are wanted; all if
         not given. `settings`: the budgets of each query that is a text.
 
-        Raises errors of the queries, and `OptionError` for a cycle, an unknown name, or a query with FROM. A query that
-        others read is an `UnsupportedFeature` if its matches wait for a window that no time closes.
+        Raises errors of the queries, and `OptionError` for a cycle, an unknown name, no query, or one with FROM. One
+        that others read is an `UnsupportedFeature` if its matches wait for a window that no time closes.
         """
         expect_type("queries", queries, Mapping, "give texts by name: {'rise': 'SELECT …'}")
+        if not queries:
+            raise OptionError("a network of no queries", "give texts by name: {'rise': 'SELECT …'}")
+        for name in queries:
+            expect_type("the name of a query", name, str, "it is the type of the events that its matches are")
         compiled = {
             name: query if isinstance(query, Query) else compile_query(query, source=name, settings=settings)
             for name, query in queries.items()
@@ -159,6 +164,7 @@ class Network:
             raise OptionError("events or types are needed, one of them", "run(events), or run(types={'A': events})")
         options = EventOptions.parse(**reading)
         if types is not None:
+            self._check_given(types)
             options = dataclasses.replace(options, by_type=True)
         return NetworkMatches(self, dict(types) if types is not None else {"": events}, options)
 
@@ -170,7 +176,16 @@ class Network:
         if state is not None:
             return unseal(state, self.identity, _KINDS, self._go_on)
         options = dataclasses.replace(EventOptions.parse(**reading), by_type=types is not None)
-        return NetworkSession(self, ("",) if types is None else tuple(types), options)
+        names = ("",) if types is None else tuple(types)
+        self._check_given(names)
+        return NetworkSession(self, names, options)
+
+    def _check_given(self, types: Iterable[str]) -> None:
+        """`OptionError` if events of a type are given, and the type is a query that others read."""
+        read = {member.name for member in self.members if member.read}
+        for name in types:
+            if name in read:
+                raise OptionError(*_clash(name))
 
     def alive(
         self, source: Any, *, state: State = None, clock: Duration | None = None, save: Saving = None,
@@ -205,6 +220,11 @@ def _check_names(report: Iterable[str], queries: Mapping[str, Any]) -> list[str]
         if name not in queries:
             raise OptionError(f"report names {name!r}, which is no query", f"one of {', '.join(queries)}")
     return names
+
+
+def _clash(name: str) -> tuple[str, str]:
+    """The error that events of a type are given which is the name of a query: problem and hint."""
+    return f"{name} is a query, and the type of given events", "give the query or the type another name"
 
 
 def _depth(name: str, reads: Mapping[str, list[str]]) -> int:
@@ -269,6 +289,7 @@ class _Evaluation:
                 raise OptionError(
                     problem, f"as an event, its match is of type {member.name}; give it another name: AS …"
                 )
+        self._derived = {member.name for member in self._members if member.read}
         self._options = dataclasses.replace(options, type=None, by_type=False, type_column=self._type_column)
         self._times = Times(iso, options.unit)
         self.matches: list[OrderedMatches] = [
@@ -296,6 +317,19 @@ class _Evaluation:
         given = _Placed(Part(table, batch.times), np.arange(len(batch)))
         self.last = int(batch.times[-1])
         return self._through(given, lambda matches: iter(()))
+
+    def check_types(self, batch: EventBatch) -> EventBatch:
+        """The batch. `EventError` if an event is of a type that is a query which others read."""
+        found = batch.types if self._derived else None
+        if found is None:
+            return batch
+        for code, name in enumerate(found.texts.to_pylist()):
+            if name in self._derived and (rows := np.flatnonzero(found.codes == code)).size:
+                problem, hint = _clash(name)
+                raise EventError(
+                    problem, source="<events>", counted="event", record=int(batch.positions[rows[0]]) + 1, hint=hint
+                )
+        return batch
 
     def wait_until(self, now: int) -> list[Found]:
         """The matches that wait for nothing but the time `now`."""
@@ -349,7 +383,7 @@ class _Evaluation:
     def _as_events(self, member: _Member, pieces: list[tuple[MatchTable, np.ndarray, np.ndarray]]) -> _Placed:
         """Matches as the events that other queries read, in order."""
         behind, times = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2))
-        rows = [table.rows() for table, _, _ in pieces]
+        rows = [table.rows(natural=True) for table, _, _ in pieces]
         table = rows[0] if len(rows) == 1 else common_schema(rows, member.name)
         own = {self._type_column: pa.array([member.name] * len(table), pa.string())}
         if self.times_in is not None and self.times_in[0] not in table.column_names:
@@ -384,7 +418,8 @@ def _merge(inputs: list[_Placed]) -> _Placed | None:
 
 class NetworkMatches:
     """The matches of a network over events: pairs of a query's name and a match, in order. Each use reads the events
-    anew. `counters` and `notes` are those of the latest use, as of `Matches`."""
+    anew; `OptionError` if they can be read only once. `counters` and `notes` are those of the latest use, as of
+    `Matches`."""
 
     def __init__(self, network: Network, sources: dict[str, Any], options: EventOptions) -> None:
         self._network = network
@@ -392,8 +427,12 @@ class NetworkMatches:
         self._options = options
         self.counters: EventCounters = EventCounters()
         self.notes: tuple[str, ...] = ()
+        self._used: bool = False
 
     def __iter__(self) -> Iterator[Found]:
+        if self._used:
+            expect_again(self._sources.values())
+        self._used = True
         settings = next(iter(self._network.queries.values())).settings
         return limited_steps(self._find(), settings)
 
@@ -406,7 +445,7 @@ class NetworkMatches:
             if isinstance(batch, int):
                 yield from evaluation.wait_until(batch)
             else:
-                yield from evaluation.push(batch, stream.time_column)
+                yield from evaluation.push(evaluation.check_types(batch), stream.time_column)
         yield from evaluation.close()
         self.notes = tuple(counters.guesses)
 
@@ -446,7 +485,8 @@ class NetworkSession(Pushing[Found]):
             return self._evaluate(self._feed.push(events, type))
 
     def _evaluate(self, batches: Iterator[EventBatch]) -> list[Found]:
-        return [found for batch in batches for found in self._evaluation.push(batch, self._feed.time_column)]
+        checked = map(self._evaluation.check_types, batches)
+        return self._join(checked, lambda batch: self._evaluation.push(batch, self._feed.time_column))
 
     def _wait_until(self, now: int) -> list[Found]:
         return self._evaluate(self._feed.advance(now)) + self._evaluation.wait_until(now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,7 @@ from ceql.results.selected import Selected, Times
 from spaseq.core.drawing import match_html
 from spaseq.core.engine import MatchBatch
 from spaseq.core.errors import OptionError
-from spaseq.core.events import EventBatch
+from spaseq.core.events import EventBatch, in_microseconds
 from spaseq.core.events.readers import common_schema
 from spaseq.core.steps import Step
 
@@ -155,17 +154,6 @@ class _Rows:
             self._found = in_microseconds(table.rows(natural=True)).to_pylist()
             self._table = None
         return self._found[number]
-
-
-def in_microseconds(table: pa.Table) -> pa.Table:
-    """The table with times and durations that Python's own types hold, if they lose nothing."""
-    for place, name in enumerate(table.column_names):
-        kind = table.schema.types[place]
-        if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
-            short = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
-            with contextlib.suppress(pa.ArrowInvalid):
-                table = table.set_column(place, name, table.column(place).cast(short))
-    return table
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Unpack, cast
@@ -218,8 +218,8 @@ class Matches(Lazy[Match]):
         self, wanted: Collection[str] | None = None, program: Program | None = None
     ) -> tuple[Run, Iterator[EventBatch | int]]:
         """As `begin`, with the times of `spaseq.core.events.EventStream.as_it_comes` behind the first batch."""
-        if self._used and any(_once(s) for s in self._sources.values()):
-            raise OptionError("these events can be read only once", "call run again, with the events from their start")
+        if self._used:
+            expect_again(self._sources.values())
         self._used = True
         if self._watcher is not None:
             wanted = None
@@ -317,6 +317,12 @@ def _check_declared(declared: Schema, found: Schema) -> None:
         if said is not None and kind is not None and said != kind and (said, kind) != ("time", "text"):
             problem = f"attribute {name} is {KIND_WORDS[kind]} here and {KIND_WORDS[said]} in {declared.source}"
             raise EventError(problem, source=found.source, attribute=name, hint="is it the right schema?")
+
+
+def expect_again(sources: Iterable[Any]) -> None:
+    """`OptionError` if one of the sources, which were read, can be read only once."""
+    if any(map(_once, sources)):
+        raise OptionError("these events can be read only once", "call run again, with the events from their start")
 
 
 def _once(source: Any) -> bool:

@@ -60,6 +60,7 @@ class Run(Recognition):
             yield events.part(start, min(start + _PART, len(events)))
 
     def _advance(self, events: EventBatch, at_once: bool) -> Iterator[tuple[MatchBatch, History]]:
+        before = self.time, self.reached, self.coordinate.last
         batch = self.batch(events)
         reached = int(batch.positions[0]), batch.times[0].item()
         if self.lowered.around.absent is not None:
@@ -71,7 +72,14 @@ class Run(Recognition):
             yield from self._about(self.evaluator.stream(batch), at_once=at_once)
         except EventError:
             self.past.pop()
+            if not self.is_midway:
+                self.time, self.reached, self.coordinate.last = before
             raise
+
+    @property
+    def is_midway(self) -> bool:
+        """True if an error ended the last batch behind events that had moved runs: the evaluation cannot go on."""
+        return getattr(self.evaluator, "midway", False)
 
     def count(self, events: EventBatch | None, most: int | None = None) -> int:
         """The number of matches that these events complete, or if they are None, the end of the stream. Stops soon

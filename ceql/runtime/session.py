@@ -17,7 +17,7 @@ from ceql.runtime.single_events import Found, Singles
 from ceql.syntax.printer import print_query
 from spaseq.core.engine import Program
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import OptionError, expect_type
+from spaseq.core.errors import EventError, OptionError, expect_type
 from spaseq.core.events import EventCounters, EventFeed, EventOptions, TupleWords
 from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.events.options import OnLate
@@ -192,7 +192,12 @@ class Session(Pushing[Match]):
         }
 
     def _matches(self, batches: Callable[[], Iterator[Any]]) -> list[Match]:
-        return [match for events in batches() for match in self._list(self._run.advance(events, at_once=True))]
+        try:
+            return [match for events in batches() for match in self._list(self._run.advance(events, at_once=True))]
+        except EventError as error:
+            if self._run.is_midway:
+                self._use.spoil(type(error))
+            raise
 
     def _list(self, found: Iterable[tuple[MatchBatch, History]]) -> list[Match]:
         return [

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ceql.results.bindings import Shown
 from ceql.results.history import History
-from ceql.results.matches import MatchTable, in_microseconds, join_tables
+from ceql.results.matches import MatchTable, join_tables
 from ceql.results.selected import Times
 from ceql.rewrites.timed_out import timed_out_steps
 from ceql.runtime.compiled import CompiledQuery
@@ -27,7 +27,15 @@ from ceql.runtime.session import expect_place, identity, open_session, options_t
 from ceql.syntax.printer import print_query
 from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import OptionError, expect_count
-from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, TupleWords, frame_of
+from spaseq.core.events import (
+    EventBatch,
+    EventCounters,
+    EventFeed,
+    EventOptions,
+    TupleWords,
+    frame_of,
+    in_microseconds,
+)
 from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.events.options import OnLate
 from spaseq.core.snapshot import Identity, expect, unseal
@@ -282,7 +290,7 @@ class TimedOutSession(Pushing[dict[str, Any]]):
             return self._advance(self._feed.push(events, type if stream is None else stream))
 
     def _advance(self, batches: Iterator[EventBatch]) -> list[dict[str, Any]]:
-        return [row for events in batches for row in _rows_of(self._telling.advance(events))]
+        return self._join(batches, lambda events: _rows_of(self._telling.advance(events)))
 
     def _wait_until(self, now: int) -> list[dict[str, Any]]:
         return self._advance(self._feed.advance(now)) + _rows_of(self._telling.wait_until(now))

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, Final, Generic, Protocol, TypeVar, overload
+from typing import Any, Final, Generic, Protocol, SupportsIndex, TypeVar, overload
 
 import pyarrow as pa
 
 from spaseq.core.drawing.html import table_html
-from spaseq.core.errors import expect_count
+from spaseq.core.errors import expect_count, expect_type
 from spaseq.core.events import frame_of
 from spaseq.core.measure import shorten, width_of
 
 M = TypeVar("M")
 M_co = TypeVar("M_co", covariant=True)
 
+_NUMBER: Final = "matches[0], or a slice: matches[:3]"
 _SHOWN: Final = 10
 _COLUMNS: Final = 12
 _CELL: Final = 40
@@ -73,6 +74,9 @@ class Collected(InColumns, Generic[M]):
     def __getitem__(self, number: slice, /) -> Collected[M]: ...
     def __getitem__(self, number: int | slice, /) -> M | Collected[M]:
         if not isinstance(number, slice):
+            expect_type("the number of a match", number, SupportsIndex, _NUMBER)
+            if not -len(self) <= number < len(self):
+                raise IndexError(f"no match has the number {number}: there {_are(len(self))}")
             chosen = range(len(self))[number]
             return next(iter(self._between(chosen, chosen + 1)))
         rows = range(len(self))[number]
@@ -130,6 +134,10 @@ class Collected(InColumns, Generic[M]):
         return table_html(*self._first_rows(), f"{self._number()}.")
 
 
+def _are(count: int) -> str:
+    return "is 1 match" if count == 1 else f"are {count:,} matches"
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(_cell, value))
@@ -176,4 +184,5 @@ class Lazy(InColumns, Generic[M]):
             ends = (number.start or 0, number.stop)
             known = number.stop is not None and min(ends) >= 0 and (number.step or 1) > 0
             return (self.head(number.stop) if known else self.collect())[number]
+        expect_type("the number of a match", number, SupportsIndex, _NUMBER)
         return (self.head(number + 1) if number >= 0 else self.collect())[number]

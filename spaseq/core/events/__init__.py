@@ -47,7 +47,7 @@ from spaseq.core.events.columns import (
     truths_of,
 )
 from spaseq.core.events.growing import GrowingFile
-from spaseq.core.events.memory import frame_like, frame_of
+from spaseq.core.events.memory import frame_like, frame_of, in_microseconds
 from spaseq.core.events.options import EventOptions, LateEvent, TimeOptions, TupleWords
 from spaseq.core.events.readers import tables
 from spaseq.core.events.seen import Seen
@@ -81,6 +81,7 @@ __all__ = [
     "format_time",
     "frame_like",
     "frame_of",
+    "in_microseconds",
     "parse_time",
     "tables",
     "text_array",

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
-from spaseq.core.errors import EventError, OptionError
+from spaseq.core.errors import EventError, OptionError, SpaseqError
 from spaseq.core.events.blocks import first_line
 from spaseq.core.events.columns import NO_VALUE
 from spaseq.core.events.csv_files import pad
@@ -56,16 +57,17 @@ def tables_in_memory(
     elif isinstance(source, type):
         raise no_events(source)
     elif hasattr(source, "collect") and hasattr(source, "lazy"):
-        for frame in _collect(source):
-            yield EVENTS, _table(source, frame.to_arrow())
+        for frame in _guard(_collect, source):
+            yield EVENTS, _table(frame)
     elif hasattr(source, "to_arrow"):
-        yield from _cut(_table(source, source.to_arrow()))
+        for table in _guard(lambda frame: [_table(frame)], source):
+            yield from _cut(table)
     elif hasattr(source, "iloc"):
         yield from _cut(_from_pandas(source))
     elif hasattr(source, "scanner") and hasattr(source, "schema"):
         yield from _from_dataset(source, wanted)
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
-        for batch in _reader(source):
+        for batch in _guard(_reader, source):
             yield EVENTS, pa.Table.from_batches([batch])
     elif isinstance(source, list) and (not source or is_event(source[0])):
         yield EVENTS, from_dicts(source)
@@ -88,6 +90,17 @@ def _collect(lazy: Any) -> Iterator[Any]:
     return iter([lazy.collect()]) if batches is None else iter(batches(chunk_size=_ROWS, maintain_order=True))
 
 
+def _guard(parts_of: Callable[[Any], Iterable[Any]], source: Any) -> Iterator[Any]:
+    """`parts_of(source)`; what its library raises as it evaluates the frame or relation is an `EventError`."""
+    try:
+        yield from parts_of(source)
+    except (SpaseqError, MemoryError):
+        raise
+    except Exception as error:  # each library has errors of its own
+        said = first_line(error).partition(" Resolved plan until failure")[0].partition(" This error occurred")[0]
+        raise EventError(f"the {type(source).__name__} cannot be read: {said}", source=EVENTS) from error
+
+
 def _from_dataset(dataset: Any, wanted: Collection[str] | None) -> Iterator[tuple[str, pa.Table]]:
     names = dataset.schema.names
     columns = None if wanted is None else [name for name in names if name in wanted]
@@ -105,10 +118,16 @@ def _reader(source: Any) -> Iterable[pa.RecordBatch]:
         raise no_events(source) from None
 
 
-def _table(source: object, made: object) -> pa.Table:
-    """`made` of a frame; a series makes something else."""
+def _table(frame: Any) -> pa.Table:
+    """The table of a frame; a series makes something else. `EventError` if Polars holds objects of Python in a column:
+    Arrow would get their addresses."""
+    for name, kind in zip(getattr(frame, "columns", ()), getattr(frame, "dtypes", ()), strict=False):
+        if str(kind) == "Object":
+            problem = f"attribute {name} holds objects of Python"
+            raise EventError(problem, source=EVENTS, attribute=name, hint=NO_VALUE)
+    made = frame.to_arrow()
     if not isinstance(made, pa.Table):
-        raise no_events(source)
+        raise no_events(frame)
     return made
 
 
@@ -135,7 +154,7 @@ def _from_pandas(frame: Any) -> pa.Table:
             mixed = {str(name): array for name, array in arrays.items() if pa.types.is_union(array.type)}
             frame = frame.assign(**{name: None for name in names if str(name) in mixed}) if mixed else frame
         table = pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:  # sparse columns, two of one name
+    except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:  # sparse columns, two of one name
         raise EventError(f"the frame cannot be read as columns: {first_line(error)}") from None
     for name, array in mixed.items():
         table = table.set_column(table.column_names.index(name), name, array)
@@ -184,7 +203,18 @@ def frame_like(source: Any, rows: Callable[[], pa.RecordBatchReader]) -> Any:
         return frame_of(lambda: rows().read_all())
     table = rows().read_all()
     if isinstance(source, list | tuple | Iterator) and not isinstance(source, str):
-        return table.to_pylist()
+        return in_microseconds(table).to_pylist()
+    return table
+
+
+def in_microseconds(table: pa.Table) -> pa.Table:
+    """The table with times and durations that Python's own types hold, if they lose nothing."""
+    for place, name in enumerate(table.column_names):
+        kind = table.schema.types[place]
+        if (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns":
+            short = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.duration("us")
+            with contextlib.suppress(pa.ArrowInvalid):
+                table = table.set_column(place, name, table.column(place).cast(short))
     return table
 
 

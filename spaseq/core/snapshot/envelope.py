@@ -120,7 +120,7 @@ def _compare(there: dict[str, list[str]], identity: Identity) -> None:
                 f"this snapshot is of {other} {name}: it was taken of {shown!r}, and this is {shorten(text)!r}",
                 "open it with what it was taken with, or begin anew",
             )
-    for name in there.keys() - identity.keys():
+    for name in (name for name in there if name not in identity):  # in order, so that the error is one and the same
         if name == "functions":
             problem = f"this snapshot needs functions that are not registered here: {there[name][1]}"
             raise OptionError(problem, "register_function makes them known, before the snapshot is opened")

@@ -9,18 +9,19 @@ from __future__ import annotations
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from spaseq.core.errors import OptionError
+from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.growing import time_by_clock
 from spaseq.core.events.time import nanoseconds_of
 from spaseq.core.snapshot import Kind, seal
 from spaseq.core.watch import InUse
 
 _T = TypeVar("_T")
+_B = TypeVar("_B")
 
 
 class _Rest(Generic[_T]):
@@ -139,6 +140,18 @@ class Session(Ending[_T]):
         with self._use:
             self._check_open()
             return self._contents()
+
+    def _join(self, batches: Iterable[_B], evaluate: Callable[[_B], Iterable[_T]]) -> list[_T]:
+        """The results of `evaluate` for all batches. If it refuses an event, no other call can be: of several runs some
+        have taken the batch. A batch that cannot be made leaves the session as it was."""
+        found: list[_T] = []
+        for batch in batches:
+            try:
+                found += evaluate(batch)
+            except EventError as error:
+                self._use.spoil(type(error))
+                raise
+        return found
 
     def _complete(self) -> list[_T]:
         with self._use:

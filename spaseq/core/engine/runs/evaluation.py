@@ -100,6 +100,8 @@ class Evaluation(Pushed):
         super().__init__(program)
         self.lows: Lows | None = None
         self.ending: Ending | None = Ending(program) if program.around.decides else None
+        self.midway: bool = False
+        """True if events of a batch may have moved runs, and the batch is not done: an error leaves it so."""
 
     @abstractmethod
     def _complete(self, batch: Batch) -> Iterator[MatchBatch]:
@@ -118,6 +120,7 @@ class Evaluation(Pushed):
             held, budget = self.ending.waiting[0], self.program.settings.output_bytes
             _, *found = within(chain((held,), self._complete(batch)), budget)
             yield from self.ending.push(batch, MatchBatch.concat(found), self._first_live(batch))
+        self.midway = False
 
     def advance(self, place: int) -> Iterator[MatchBatch]:
         return iter(()) if self.ending is None else self.ending.advance(self.lows, place)

@@ -156,10 +156,12 @@ class Evaluator(Evaluation):
         count = len(batch)
         if not count:
             return
-        self.last = check_order(batch, self.last)
+        last = check_order(batch, self.last)
         if self.is_full:
             self.compact()
-        classes = self.alphabet.classify(self._truth(batch))
+        classes = self.alphabet.classify(self._truth(batch))  # an event that it refuses has changed nothing
+        self.last = last
+        self.midway = len(batch) > 1 or self.ending is not None
         self.run.add_classes(self.alphabet.vectors)
         if self.lows is None:
             self.lows = Lows(self.program.window, batch.keys is not None)

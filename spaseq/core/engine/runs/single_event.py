@@ -146,9 +146,10 @@ class Single:
         It is also the road for events at which the kernel stopped for lack of room or of transitions.
         """
         evaluator = self._evaluator
-        found = evaluator.at_once(evaluator.collect(partial(evaluator.move, batch, (self._event,), write=True)))
-        self._take_run()
-        return found
+        try:
+            return evaluator.at_once(evaluator.collect(partial(evaluator.move, batch, (self._event,), write=True)))
+        finally:  # a condition may refuse the event, after the evaluator has another run
+            self._take_run()
 
     def _flush(self) -> list[MatchBatch]:
         buffer = self._arena.matches
