@@ -59,6 +59,8 @@ def _count_rounds(node: ast.Formula) -> ast.Formula:
     tests = conjuncts(as_test(node.condition))
     for test in tests:
         counts = _counts(test)
+        if counts is not None and counts[0] not in defined_names(child):
+            counts = None  # it is decided by a part around this one
         found = None if counts is None else _with_rounds(child, *counts)
         if found is None:
             kept.append(test)

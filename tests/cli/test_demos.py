@@ -34,6 +34,7 @@ def test_every_query_among_the_examples_has_a_demo(capsys: pytest.CaptureFixture
     there = {(path.parent.name, path.name) for end in ("rq", "ceql") for path in (ROOT / "examples").glob(f"*/*.{end}")}
     own = {
         ("forecast", "query.ceql"),
+        ("live", "query.ceql"),
         ("vessels", "kinds.rq"),
         ("incidents", "overheated.rq"),
         ("incidents", "repeated.rq"),
