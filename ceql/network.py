@@ -22,8 +22,9 @@ from __future__ import annotations
 import dataclasses
 import graphlib
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Unpack
 
@@ -36,12 +37,13 @@ from ceql.results.selected import Times, value_type
 from ceql.runtime.evaluation import expect_again
 from ceql.runtime.ordered import OrderedMatches
 from ceql.runtime.session import identity, options_to_keep
+from ceql.runtime.unmatched import unknown_attributes
 from spaseq.core.engine import Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import EventError, OptionError, UnsupportedFeature, expect_type
 from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords, format_time
 from spaseq.core.events.batch import DURATIONS, INSTANTS
-from spaseq.core.events.options import Duration
+from spaseq.core.events.options import Duration, OnLate
 from spaseq.core.events.readers import common_schema
 from spaseq.core.events.timestamps import Part
 from spaseq.core.snapshot import Identity, expect, unseal
@@ -101,13 +103,15 @@ class Network:
         reads = {name: [other for other in query.compiled.named_types if other in compiled]
                  for name, query in compiled.items()}  # fmt: skip
         try:
-            order = list(graphlib.TopologicalSorter(reads).static_order())
+            depths: dict[str, int] = {}
+            for name in graphlib.TopologicalSorter(reads).static_order():
+                depths[name] = max((1 + depths[other] for other in reads[name]), default=0)
         except graphlib.CycleError as error:
             raise OptionError(
                 f"these queries read each other: {' ← '.join(error.args[1])}",
                 "a query may read those that do not read it, directly or through others",
             ) from None
-        order = sorted(order, key=lambda name: (_depth(name, reads), list(compiled).index(name)))
+        order = sorted(compiled, key=depths.__getitem__)  # of one depth as they are given
         read = {other for others in reads.values() for other in others}
         self.members: tuple[_Member, ...] = tuple(
             _Member(name, compiled[name], tuple(map(order.index, reads[name])), name in read, name in reported)
@@ -119,7 +123,7 @@ class Network:
     @staticmethod
     def of_file(path: str | Path, *, settings: Settings | None = None) -> Network:
         """The network in a TOML file: a table `queries` of texts, or of files (`{ file = "theft.ceql" }`, found beside
-        it), by name; and perhaps `report`, a list of names.
+        it), by name; and perhaps `report`, a list of names. No file outside of its folder is read.
 
         Raises `OptionError` for a file that is none, besides the errors of `Network`.
         """
@@ -172,9 +176,10 @@ class Network:
         self, state: bytes | None = None, *, types: Iterable[str] | None = None, **reading: Unpack[TupleWords]
     ) -> NetworkSession:
         """An evaluation that events are pushed to; from a snapshot, it goes on at its place. `types` are those that
-        pushes name. Raises `OptionError` for a snapshot of anything else."""
+        pushes name. The options are those of the snapshot, but for `on_late`. Raises `OptionError` for a snapshot of
+        anything else."""
         if state is not None:
-            return unseal(state, self.identity, _KINDS, self._go_on)
+            return unseal(state, self.identity, _KINDS, partial(self._go_on, on_late=reading.get("on_late")))
         options = dataclasses.replace(EventOptions.parse(**reading), by_type=types is not None)
         names = ("",) if types is None else tuple(types)
         self._check_given(names)
@@ -197,8 +202,9 @@ class Network:
             save=save, every=every,
         )  # fmt: skip
 
-    def _go_on(self, contents: dict[str, Any]) -> NetworkSession:
-        session = NetworkSession(self, tuple(contents["names"]), EventOptions(**contents["options"]))
+    def _go_on(self, contents: dict[str, Any], on_late: OnLate | None) -> NetworkSession:
+        options = EventOptions(**contents["options"], on_late=on_late)
+        session = NetworkSession(self, tuple(contents["names"]), options)
         session.restore(contents)
         return session
 
@@ -227,10 +233,6 @@ def _clash(name: str) -> tuple[str, str]:
     return f"{name} is a query, and the type of given events", "give the query or the type another name"
 
 
-def _depth(name: str, reads: Mapping[str, list[str]]) -> int:
-    return max((1 + _depth(other, reads) for other in reads[name]), default=0)
-
-
 def _check_member(member: _Member) -> None:
     compiled = member.query.compiled
     if compiled.named_streams:
@@ -257,6 +259,8 @@ def _query_of(said: Any, name: str, network: Path) -> tuple[str, str]:
         return said, name
     if isinstance(said, dict) and set(said) == {"file"} and isinstance(said["file"], str):
         path = network.parent / said["file"]
+        if not path.resolve().is_relative_to(network.parent.resolve()):
+            raise OptionError(f"{network}: {said['file']} lies outside of the folder of the network", "copy it there")
         return _text_of(path), str(path)
     raise OptionError(f"{network}: {name} is no query", f"{name} = 'SELECT …', or {name} = {{ file = '{name}.ceql' }}")
 
@@ -299,6 +303,14 @@ class _Evaluation:
         """The column of times of the given events, and True if it holds texts; None if there is none."""
         self._time_type: pa.DataType | None = None
         self.last: int = 0
+
+    def lacking(self, given: Collection[str]) -> Iterator[str]:
+        """A line for each attribute of a query that no event of it had. `given`: those of the given events."""
+        for member in self._members:
+            rows = (self.matches[i].columns for i in member.feeds)
+            known = {*given, *(name for columns in rows for name in columns)}
+            for line in unknown_attributes(member.query.compiled, known):
+                yield f"{member.name}: {line}"
 
     def push(self, batch: EventBatch, time_column: str | None) -> list[Found]:
         """The matches that these events complete, in order. `time_column`: that of their times, if there is one."""
@@ -447,7 +459,7 @@ class NetworkMatches:
             else:
                 yield from evaluation.push(evaluation.check_types(batch), stream.time_column)
         yield from evaluation.close()
-        self.notes = tuple(counters.guesses)
+        self.notes = (*counters.guesses, *(evaluation.lacking(counters.attributes) if counters.events else ()))
 
 
 def _clause_with_times(network: Network) -> str:

@@ -15,6 +15,7 @@ from ceql.cli.output import as_json
 from spaseq.core.errors import OptionError
 from spaseq.core.events.time import iso_duration
 from spaseq.tools.command import accounted, bounded, chosen_format, opened, report, warn
+from spaseq.tools.command.frame import compiled_by
 from spaseq.tools.command.options import settings_of
 from spaseq.tools.command.writers import Results
 
@@ -35,13 +36,7 @@ def load_network(options: argparse.Namespace) -> Network:
     """The network that the options name; warnings of its queries are printed on standard error."""
     from ceql.network import Network
 
-    settings = settings_of(options)
-    if options.functions:
-        from spaseq.tools.command.functions import run_files
-
-        run_files(options.functions)
-    with bounded(settings):
-        network = Network.of_file(options.query, settings=settings)
+    network = compiled_by(options, lambda settings: Network.of_file(options.query, settings=settings))
     warn(line for query in network.queries.values() for line in query.warnings)
     return network
 

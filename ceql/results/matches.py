@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from ceql.results.history import Block, History
 from ceql.results.selected import Selected, Times
 from spaseq.core.drawing import match_html
 from spaseq.core.engine import MatchBatch
-from spaseq.core.errors import OptionError
+from spaseq.core.errors import OptionError, expect_count
 from spaseq.core.events import EventBatch, in_microseconds
 from spaseq.core.events.readers import common_schema
 from spaseq.core.steps import Step
@@ -234,6 +234,18 @@ class MatchTable:
         if self.bindings is not None:
             columns.update(self.bindings.columns(m, self.history.table, self.history.rows))
         return pa.table(columns)
+
+
+def count_rows(tables: Iterator[Sized], limit: int | None) -> int:
+    """The rows of the tables, or `limit` if there are as many; no table behind those is asked for."""
+    if limit is not None:
+        expect_count("limit", limit)
+    found = 0
+    for table in tables:
+        found += len(table)
+        if limit is not None and found >= limit:
+            return limit
+    return found
 
 
 def join_tables(tables: list[pa.Table]) -> pa.Table:

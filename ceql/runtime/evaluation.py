@@ -283,7 +283,8 @@ class Matches(Lazy[Match]):
         partition = None if self._run is None else self._run.partition
         unlike = () if partition is None else unlike_keys(partition.kinds)
         lacking = () if self._lacking is None else self._lacking.lines(self.counters.attributes)
-        return (*self.counters.guesses, *unknown_attributes(self._query, self.counters), *lacking, *unlike)
+        unknown = unknown_attributes(self._query, self.counters.attributes) if self.counters.events else ()
+        return (*self.counters.guesses, *unknown, *lacking, *unlike)
 
     def _check(self, stream: EventStream) -> Iterator[EventBatch | int]:
         """The batches; before the first, the query is checked against the columns of the input."""

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
 
-from ceql.results.matches import MatchTable
+from ceql.results.matches import MatchTable, count_rows
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, asked_of
 from ceql.runtime.run import Run
-from spaseq.core.errors import OptionError, expect_count
+from spaseq.core.errors import OptionError
 from spaseq.core.events import EventBatch, GrowingFile, TupleWords
 from spaseq.core.events.growing import clock_length
 from spaseq.core.events.options import Duration
@@ -42,14 +42,7 @@ class FollowedMatches(Matches):
 
     def count(self, limit: int | None = None) -> int:
         """The number of matches once there are `limit`, or once the stream has ended."""
-        if limit is not None:
-            expect_count("limit", limit)
-        found = 0
-        for table in self.tables():
-            found += len(table)
-            if limit is not None and found >= limit:
-                return limit
-        return found
+        return count_rows(self.tables(), limit)
 
     def _tables(self) -> Iterator[MatchTable]:
         if self._used:

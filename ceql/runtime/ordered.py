@@ -47,6 +47,11 @@ class OrderedMatches:
         return self._selected.types(attributes, times)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of `MatchTable.rows`."""
+        return self._selected.names
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that rows read."""
         return self._selected.attributes

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ceql.results.bindings import Shown
 from ceql.results.history import History
-from ceql.results.matches import MatchTable, join_tables
+from ceql.results.matches import MatchTable, count_rows, join_tables
 from ceql.results.selected import Times
 from ceql.rewrites.timed_out import timed_out_steps
 from ceql.runtime.compiled import CompiledQuery
@@ -26,7 +26,7 @@ from ceql.runtime.run import Run
 from ceql.runtime.session import expect_place, identity, open_session, options_to_keep
 from ceql.syntax.printer import print_query
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import OptionError, expect_count
+from spaseq.core.errors import OptionError
 from spaseq.core.events import (
     EventBatch,
     EventCounters,
@@ -238,14 +238,7 @@ class TimedOutRows:
 
     def count(self, limit: int | None = None) -> int:
         """The number of rows, or `limit` if there are as many."""
-        if limit is not None:
-            expect_count("limit", limit)
-        found = 0
-        for table in self.tables():
-            found += len(table)
-            if limit is not None and found >= limit:
-                return limit
-        return found
+        return count_rows(self.tables(), limit)
 
     def to_arrow(self) -> pa.Table:
         """All rows as a table. A column of a variable that no step had is of type null."""

@@ -41,11 +41,11 @@ def why_none(query: CompiledQuery, run: Run, counters: EventCounters, options: E
     return lines
 
 
-def unknown_attributes(query: CompiledQuery, counters: EventCounters) -> Iterator[str]:
-    """A line for each attribute of the query that no event had."""
-    for name in query.attributes if counters.events else ():
-        if name not in counters.attributes:
-            hint = did_you_mean(name, counters.attributes)
+def unknown_attributes(query: CompiledQuery, known: Collection[str]) -> Iterator[str]:
+    """A line for each attribute of the query that no event had; `known` are those that some had."""
+    for name in query.attributes:
+        if name not in known:
+            hint = did_you_mean(name, known)
             yield f"no event has an attribute {name}, so no condition on it holds{hint and f'; {hint}'}"
 
 

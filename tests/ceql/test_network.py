@@ -161,6 +161,8 @@ def test_a_network_is_a_file(tmp_path: Path) -> None:
 
 
 WRONG = [
+    ("[queries]\na = { file = '../a.ceql' }", "../a.ceql lies outside of the folder of the network"),
+    ("[queries]\na = { file = '/etc/passwd' }", "/etc/passwd lies outside of the folder of the network"),
     ("[queries", "network.toml is no TOML"),
     ("x = 1", "network.toml has x"),
     ("report = ['a']", "names no queries"),
@@ -198,3 +200,27 @@ def test_the_type_of_an_event_is_no_column_of_a_row() -> None:
     with pytest.raises(ceql.OptionError, match="rise has a column type"):
         network.open()
     assert list(network.run([{"kind": "B"}], type_column="kind")) == []
+
+
+def test_a_misspelt_attribute_is_noted() -> None:
+    network = Network({"rise": RISE, "more": "SELECT * WHERE rise AS r FILTER r.w > 1"})
+    matches = network.run([{"type": "A", "v": 1}, {"type": "A", "v": 2}])
+    assert [name for name, _ in matches] == ["rise"]
+    assert "more: no event has an attribute w, so no condition on it holds" in matches.notes
+    assert not any("attribute v" in note for note in matches.notes)
+
+
+def test_late_events_of_a_session_that_goes_on() -> None:
+    network, late = Network({"rise": RISE}), list[int]()
+    session = network.open(lateness="1s", late="drop", time="time")
+    session.push([{"type": "A", "v": 1, "time": 10}])
+    session = network.open(session.snapshot(), on_late=lambda event: late.append(event.time))
+    session.push([{"type": "A", "v": 1, "time": 3}])
+    assert late == [3 * 10**9]
+
+
+def test_many_queries_in_a_row_and_side_by_side() -> None:
+    queries = {"q0": "SELECT * WHERE A"}
+    for i in range(1, 40):
+        queries[f"q{i}"] = f"SELECT * WHERE q{i - 1} OR q{max(i - 2, 0)}"
+    assert list(Network(queries).queries) == list(queries)

@@ -21,7 +21,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from spaseq.core.errors import (
     BudgetExceeded,
@@ -51,6 +51,8 @@ from spaseq.tools.command.progress import watching
 
 if TYPE_CHECKING:
     from spaseq.core.engine import Settings
+
+_T = TypeVar("_T")
 
 _A_QUERY: Final = re.compile(r"\b(?:SELECT|CONSTRUCT|ASK)\s*[\s*{(?$]", re.ASCII | re.IGNORECASE)
 """What every query has, and hardly a name of a file."""
@@ -198,15 +200,21 @@ def query_text(path: str) -> tuple[str, str]:
 def compiled_query(options: argparse.Namespace, compile_text: Callable[..., Any], *, warns: bool = True) -> Any:
     """The query that `options` name, made by `compile_text`; its warnings are printed on standard error. The files of
     `--functions` are run before. Raises `OptionError` if a file cannot be read."""
+    query = compiled_by(options, lambda settings: compile_text(*query_text(options.query), settings))
+    warn(query.warnings if warns else ())
+    return query
+
+
+def compiled_by(options: argparse.Namespace, compile_it: Callable[[Settings], _T]) -> _T:
+    """The result of `compile_it` with the settings that `options` name, within their limits. Files of `--functions` are
+    run before."""
     settings = settings_of(options)
     if options.functions:
         from spaseq.tools.command.functions import run_files
 
         run_files(options.functions)
     with bounded(settings):
-        query = compile_text(*query_text(options.query), settings)
-    warn(query.warnings if warns else ())
-    return query
+        return compile_it(settings)
 
 
 def remarks(found: Any, written: int | None = None, left_out: Sequence[str] = ()) -> tuple[list[str], list[str]]:
