@@ -25,6 +25,7 @@ from spaseq.core.engine.kernels.registers import layout as reg
 from spaseq.core.engine.kernels.registers.index import leave_cells, rebuild, rehash, renumber
 from spaseq.core.engine.kernels.registers.machine import run_guarded
 from spaseq.core.engine.kernels.registers.operations import remember_answers
+from spaseq.core.engine.kernels.registers.pooling import pool_bucket
 from spaseq.core.engine.program.matches import CodedRows, Emit, MatchBatch, matches_of
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.register_ops import Codes
@@ -210,11 +211,10 @@ class GuardRun(Run):
             elif status == reg.GROW_ACCEPTED:
                 self._accepted = np.concatenate([self._accepted, np.zeros_like(self._accepted)])
                 self._answers = np.concatenate([self._answers, np.zeros_like(self._answers)])
-            elif status == k.GROW_POOLS and self._pools is not None:
-                low = int(events[arena.st[k.ROW], k.E_LOW])
-                self._note_lows(events)
-                which, lows = self._pool_cells, self._pool_lows(low)
-                self._pools.make_room(self._pools.arrays(self._tables), which, lows)
+            elif status == k.GROW_POOLS:
+                self._grow_pools(events)
+            elif status == k.POOL_UP:
+                self._pool_up(events, int(arena.st[k.NEEDED]))
             elif status == k.UNPOOL:
                 low = int(events[arena.st[k.ROW], k.E_LOW])
                 self._note_lows(events)
@@ -306,6 +306,8 @@ class GuardRun(Run):
         elif len(self.floors) > room:
             buckets = len(self.floors) * len(self._tables.indexed)
             self._heads = _longer(self._heads, buckets)
+            if self._pools is not None:
+                self._pools.fit(buckets)
             if self._ordered:
                 self._tops = _longer(self._tops, buckets)
 
@@ -356,12 +358,45 @@ class GuardRun(Run):
         buckets = len(self.floors) * len(self._tables.indexed)
         ordered = self._ordered = bool((self._tables.indexed[:, 0] >= reg.BELOW).any())
         self._new_tables()
+        if self._pools is not None:
+            pools = self._confs[self._pool_cells]
+            sets = len(self._tables.indexed)
+            self._pools.open_buckets(buckets, pools[:, reg.CONF_KEY] * sets + pools[:, reg.CONF_STATE])
         self._heads = np.full(buckets, k.NIL, np.int64)
         self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int64)
         self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int64)
         attempt(rebuild, self._arrays, self._arena.st)
 
     # Pools
+
+    def _grow_pools(self, events: np.ndarray) -> None:
+        assert self._pools is not None
+        self._note_lows(events)
+        lows = self._pool_lows(int(events[self._arena.st[k.ROW], k.E_LOW]))
+        self._pools.make_room(self._pools.arrays(self._tables), self._pool_cells, lows)
+
+    def _pool_up(self, events: np.ndarray, bucket: int) -> None:
+        """Make pools of the configurations of a partition and a set of states, since an event moves many of them."""
+        assert self._pools is not None
+        arena = self._arena
+        low = self._low_at(events)
+        while True:
+            arrays = self._arrays
+            status = attempt(pool_bucket, arrays, arena.structure, arrays.pools, bucket, low)
+            if status == k.DONE:
+                return
+            if status == reg.GROW_CELLS:
+                self._grow()
+            elif status == k.GROW_POOLS:
+                self._grow_pools(events)
+            else:
+                arena.grow_nodes()
+
+    def _low_at(self, events: np.ndarray) -> int:
+        """The first live start at the event that the kernel stopped at, in its partition."""
+        at = events[self._arena.st[k.ROW]]
+        low = max(int(at[k.E_LOW]), int(self.floors[at[k.E_KEY]]))
+        return max(low, int(self._arena.st[k.FLOOR])) if self._consume == k.CONSUME_ANY else low
 
     @property
     def _pool_cells(self) -> np.ndarray:

@@ -115,7 +115,8 @@ class GuardedAutomaton:
         self._numbers[states] = len(self.sets)
         self.sets.append(states)
         self.pools.append(self._pool(states) if self.has_pools else (-1, 0))
-        self._indexed.append(self._index(states, self.pools[-1][0]))
+        equal = self._index(states, self.pools[-1][0])
+        self._indexed.append(equal if equal[0] == k.SAME else self._index(states))
 
     def unpool(self, number: int) -> None:
         """A set of states has no pools any more: an event takes away some of the runs of one."""
@@ -207,13 +208,10 @@ class GuardedAutomaton:
         return symbols == {"="}
 
     def _index(self, states: frozenset[int], pooled: int = -1) -> tuple[int, int]:
-        """The index of the configurations of a set (`REACH` of its movers), and its register, which is not `pooled`.
-
-        Pools are looked up by `=` only.
-        """
+        """The index of the configurations of a set (`REACH` of its movers), and its register, which is not `pooled`."""
         ways = [(q, i) for q in sorted(states) for i in self._out[q]]
         found = [test for q, i in ways for test, _ in self._looked_up(q, i) if test.register != pooled]
-        for wanted in (("=",), ("<", "<=", ">", ">=") if pooled < 0 else ()):
+        for wanted in (("=",), ("<", "<=", ">", ">=")):
             for test in found:
                 if test.symbol in wanted:
                     return _REACH[test.symbol], test.register

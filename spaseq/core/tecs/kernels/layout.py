@@ -179,7 +179,8 @@ KEEP = 40  # with pools: the position before which no node is read again
 STARTS_ONLY = 41  # with pools: 1 if cells hold starts and no nodes (ENDS)
 POOL_FREE = 42  # first free row of `Pools.rows`
 POOL_LEFT = 43  # how many there are
-SLOTS = 44
+POOL_FROM = 44  # more configurations of one list that an event moves become pools
+SLOTS = 45
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
 
@@ -198,6 +199,7 @@ GROW_LISTED = 21
 GROW_DEAD = 22
 GROW_POOLS = 23
 UNPOOL = 24  # a set of states cannot have pools; its number is in NEEDED
+POOL_UP = 25  # the configurations of the bucket in NEEDED are to become pools
 
 CHECKPOINTS = 1024
 MELD_DEPTH = 40  # how far `meld` descends: further with probability n / 2^40
@@ -232,6 +234,8 @@ class Pools(NamedTuple):
     pooled: np.ndarray
     """int32, (sets of states, 2): the register whose values tell the runs of a set's pools apart, -1 if it has none;
     and 1 if runs move only by a test on it."""
+    modes: np.ndarray
+    """int8, (buckets,): 1 if runs that reach a partition's set of states enter pools."""
     cuts: np.ndarray
     """int64, (c, 2): scratch, ranges of values, first and last."""
     held: np.ndarray

@@ -27,6 +27,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     HELD_REGISTERS,
     LEVELS,
     NOTHING,
+    POOLED,
     REGISTERS,
     SAME,
     SWEEP_AT,
@@ -236,7 +237,7 @@ def find_cell(configurations, several, st, key, state, registers, first, rows):
                 held[row, HELD_REGISTERS + r] = sets[first + i, r]
             if sets[first + i, index[state, 1]] != value:
                 value = NOTHING
-    confs[cell, CONF_VALUE] = value
+    confs[cell, CONF_VALUE] = value if value != POOLED else NOTHING  # a pool is to be found by any value
     enter(configurations, st, cell)
     return cell
 

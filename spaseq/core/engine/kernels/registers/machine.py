@@ -64,7 +64,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     SWEEP_AT,
     UNKNOWN,
 )
-from spaseq.core.engine.kernels.registers.pooling import cut_values, hold_value, moves_on, pool_value
+from spaseq.core.engine.kernels.registers.pooling import cut_values, hold_value, is_worth_pools, moves_on, pool_value
 from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_NONE,
@@ -93,6 +93,7 @@ from spaseq.core.tecs.kernels.layout import (
     NIL,
     OUTS,
     POOL_LEFT,
+    POOL_UP,
     RANGE,
     ROW,
     SKIP_ACCEPTS,
@@ -179,8 +180,8 @@ def plan_moves(
                     st[NEEDED] = group[GROUP_ROWS]
                     return -GROW_HELD
                 registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
-                if pools is not None:
-                    value = pool_value(pools, state, registers)
+                if pools is not None and (group[GROUP_LABEL] >= 0 or origin == RANGE):
+                    value = pool_value(pools, key, state, registers)
                     if value != NOTHING and st[POOL_LEFT] <= count:
                         st[NEEDED] = count + 1
                         return -GROW_POOLS
@@ -190,9 +191,6 @@ def plan_moves(
             if group[GROUP_LABEL] < 0:
                 skip = g
                 skip_to = STAY if cell == source and cell >= 0 else cell
-                if value != NOTHING and skip_to != STAY:
-                    st[NEEDED] = state_number(automaton.known, group[GROUP_STATES])
-                    return -UNPOOL
                 continue
             moves[count, SOURCE] = origin
             moves[count, MARK_TO] = cell
@@ -367,6 +365,7 @@ def plan_event(
 
     If only ends are asked for and one has been found, those that could but complete are passed over.
     """
+    st = structure.st
     ended = False
     count = np.int64(0)
     for m in range(automaton.movers_from[c], automaton.movers_from[c + 1]):
@@ -383,12 +382,16 @@ def plan_event(
                 cell = configurations.heads[bucket]
             elif reach != STARTS:
                 cell, bound = begin_ordered(configurations, bucket, reach, value, turn)
+            before = count
             count, ended = plan_list(
                 cell, bound, reach, mover, key, low, values, extras, automaton, structure, configurations, several,
                 effects, asking, chains, only_ends, count, ended,
             )  # fmt: skip
             if count < 0:
                 return count
+            if is_worth_pools(configurations.pools, st, bucket, mover[MOVER], count - before):
+                st[NEEDED] = bucket
+                return np.int64(-POOL_UP)
     return count
 
 

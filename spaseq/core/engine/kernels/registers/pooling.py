@@ -4,6 +4,9 @@ A configuration is a pool (`spaseq.core.tecs.kernels.pools`) if its set of state
 compare with values of the event, and that no state behind them needs (`GuardedAutomaton.pools`). The runs of the set
 differ in this register; in the pool it holds POOLED. Runs that hold NOTHING or UNKNOWN there pass all tests or none:
 they are a configuration of the usual kind.
+
+A set of states of a partition begins with a configuration for each value, which is faster while few of them move. When
+an event moves more than `st[POOL_FROM]` of one list, they become pools (`pool_bucket`), and later runs enter those.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.engine.kernels.registers.index import find_cell
+from spaseq.core.engine.kernels.registers.index import find_cell, leave_all
 from spaseq.core.engine.kernels.registers.layout import (
     ARC_OPS,
     ARC_OPS_END,
@@ -21,6 +24,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     COLUMN,
     CONF_FREE,
     CONF_KEY,
+    CONF_NEXT,
     CONF_STATE,
     GREATEST,
     GROUP_ACCEPTS,
@@ -37,25 +41,34 @@ from spaseq.core.engine.kernels.registers.layout import (
 )
 from spaseq.core.engine.kernels.registers.operations import admits
 from spaseq.core.jit import hot, kernel
-from spaseq.core.tecs.kernels.heaps import add_to_heap, insert_in_heap
+from spaseq.core.tecs.kernels.heaps import add_to_heap, insert_in_heap, meld
 from spaseq.core.tecs.kernels.layout import (
     DONE,
+    FIRST,
     FREE_COUNT,
     GROW_ENTRIES,
     GROW_NODES,
+    GROW_POOLS,
     HEAD,
     HEAD_MAX,
     MELD_DEPTH,
     NEEDED,
+    NEXT,
     NIL,
+    NODE,
+    NODE_MAX,
     P_NODE,
     P_START,
     P_TIES,
     P_TIES_MAX,
     P_VALUE,
+    POOL_FREE,
+    POOL_FROM,
+    POOL_LEFT,
     STARTS_ONLY,
 )
-from spaseq.core.tecs.kernels.pools import has_room
+from spaseq.core.tecs.kernels.pools import enter_pool, has_room
+from spaseq.core.tecs.kernels.structure import clear_cell, evict_dead_entries
 
 
 @hot
@@ -147,15 +160,72 @@ def moves_on(groups, count):
 
 
 @hot
-def pool_value(pools, state, registers):
+def pool_value(pools, key, state, registers):
     """The value with which a run enters the pool of a set of states; `registers` become those of the pool. NOTHING if
     it enters none."""
     value = NOTHING
     at = pools.pooled[state, 0]
-    if at >= 0 and registers[at] > UNKNOWN:
+    if at >= 0 and pools.modes[key * pools.pooled.shape[0] + state] != 0 and registers[at] > UNKNOWN:
         value = registers[at]
         registers[at] = POOLED
     return value
+
+
+@kernel
+def is_worth_pools(pools, st, bucket, state, moved):
+    """True if pools are to take the place of the configurations of a bucket, of which an event moves so many."""
+    if pools is not None:
+        return moved > st[POOL_FROM] and pools.pooled[state, 0] >= 0 and pools.modes[bucket] == 0
+    return False
+
+
+@kernel
+def pool_bucket(configurations, structure, pools, bucket, low):
+    """Makes pools of the configurations of a bucket: DONE, GROW_CELLS, GROW_NODES or GROW_POOLS, and then it goes on
+    from there at the next call. O(n log n)."""
+    st, cells, entries, nodes = structure.st, structure.cells, structure.entries, structure.nodes
+    confs, rows, path, held = configurations.confs, pools.rows, pools.path, pools.held
+    pools.modes[bucket] = 1
+    cell = configurations.heads[bucket]
+    while cell >= 0:
+        following = confs[cell, CONF_NEXT]
+        key = confs[cell, CONF_KEY]
+        state = confs[cell, CONF_STATE]
+        at = pools.pooled[state, 0]
+        value = confs[cell, REGISTERS + at]
+        if value > POOLED and (cells[cell, HEAD] < 0 or cells[cell, HEAD_MAX] < low):
+            clear_cell(cells, entries, st, cell)
+            leave_all(configurations, None, st, cell)
+        elif value > POOLED:
+            if st[CONF_FREE] < 0:
+                return GROW_CELLS
+            if st[POOL_LEFT] < 1:
+                st[NEEDED] = 1
+                return GROW_POOLS
+            if st[STARTS_ONLY] == 0 and not has_room(nodes, st, structure.checks, 4 * MELD_DEPTH + 16):
+                return GROW_NODES
+            for r in range(held.shape[0]):
+                held[r] = confs[cell, REGISTERS + r]
+            held[at] = POOLED
+            pool = find_cell(configurations, None, st, key, state, held, 0, 1)
+            ties = np.int64(NIL)
+            latest = np.int64(NIL)
+            if st[STARTS_ONLY] == 0:
+                evict_dead_entries(cells, entries, st, cell, low)
+                entry = cells[cell, FIRST]
+                if entry >= 0:
+                    ties = entries[entry, NODE]
+                    latest = entries[entry, NODE_MAX]
+                    if entries[entry, NEXT] >= 0:
+                        ties = meld(nodes, st, ties, entries[entries[entry, NEXT], NODE], low, path)
+            row = st[POOL_FREE]
+            enter_pool(pools, nodes, cells, st, pool, value, cells[cell, HEAD], cells[cell, HEAD_MAX], low)
+            rows[row, P_TIES] = ties
+            rows[row, P_TIES_MAX] = latest
+            clear_cell(cells, entries, st, cell)
+            leave_all(configurations, None, st, cell)
+        cell = following
+    return DONE
 
 
 @kernel
