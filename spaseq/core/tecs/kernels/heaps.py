@@ -44,7 +44,6 @@ from spaseq.core.tecs.kernels.layout import (
 )
 from spaseq.core.tecs.kernels.structure import (
     clear_cell,
-    evict_dead_entries,
     free_entries,
     link_entry,
     merge,
@@ -126,21 +125,30 @@ def meld(nodes, st, a, b, low, path):
 def insert_in_heap(nodes, cells, entries, st, cell, node, max_start, low, path):
     """Adds a node of the shape, with a maximum start not after the head's, to a list of two entries at most."""
     cells[cell, MERGED] = NIL
-    evict_dead_entries(cells, entries, st, cell, low)
     first = cells[cell, FIRST]
+    if first >= 0 and entries[first, NODE_MAX] < low:  # both are out of the window
+        free_entries(entries, st, first)
+        cells[cell, FIRST] = NIL
+        cells[cell, LENGTH] = 0
+        first = np.int64(NIL)
     if first < 0:
         link_entry(cells, entries, st, cell, np.int64(NIL), node, max_start)
         return
-    same = entries[first, NODE_MAX] == max_start
-    if cells[cell, LENGTH] == 1 and not same:
-        before = first if entries[first, NODE_MAX] > max_start else np.int64(NIL)
-        link_entry(cells, entries, st, cell, before, node, max_start)
-        return
     into = first
     if max_start < entries[first, NODE_MAX]:
-        into = entries[first, NEXT]  # there are two
-    entries[into, NODE] = meld(nodes, st, node, entries[into, NODE], low, path)
-    entries[into, NODE_MAX] = max(entries[into, NODE_MAX], max_start)
+        into = entries[first, NEXT]
+        if into < 0:
+            link_entry(cells, entries, st, cell, first, node, max_start)
+            return
+    elif cells[cell, LENGTH] == 1 and max_start > entries[first, NODE_MAX]:
+        link_entry(cells, entries, st, cell, np.int64(NIL), node, max_start)
+        return
+    if entries[into, NODE_MAX] < low:
+        entries[into, NODE] = node
+        entries[into, NODE_MAX] = max_start
+    else:
+        entries[into, NODE] = meld(nodes, st, node, entries[into, NODE], low, path)
+        entries[into, NODE_MAX] = max(entries[into, NODE_MAX], max_start)
 
 
 @hot

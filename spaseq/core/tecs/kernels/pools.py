@@ -6,8 +6,9 @@ of the starts. A row of the tree stands for one value: `P_NODE` is the latest ru
 others, `P_UNION` all runs of the subtree.
 
 1. A row's start is not before those of the rows below it. So the root has the greatest start, and stands in the cell.
-2. The values of a subtree agree on all bits above its level. So no way down is longer than 64, nor than the number of
-   rows. Two rows with one value never meet on a way down: the later takes the other into its ties.
+2. The values of a subtree agree on all bits above its level, those of the tree above `T_TOP`. So no way down is longer
+   than 64, nor than the number of rows. Two rows with one value never meet on a way down: the later takes the other
+   into its ties.
 3. `P_UNION` is NIL or has the runs of the whole subtree. If it is NIL, so is that of every row above.
 4. Unions and ties have the shape of `heaps`; a union has at most three nodes in its chain (ties, left, right). So they
    are safe (law 4), and maximum starts descend (law 1).
@@ -167,8 +168,7 @@ def hang_row(pools, nodes, st, cell, row, low):
     if root >= 0 and rows[root, P_START] < low:
         root = np.int64(NIL)
     if root < 0:
-        trees[cell, T_ROOT] = row
-        trees[cell, T_TOP] = NIL
+        trees[cell, T_ROOT] = row  # the level of the root stays: the next values are as far apart as the last ones
         return
     bit = trees[cell, T_TOP]
     differ = rows[root, P_VALUE] ^ rows[row, P_VALUE]
