@@ -28,6 +28,7 @@ from spaseq.core.automata import Avoid, Leave, Take
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.engine.program.register_ops import (
     NOTHING,
+    POOLED,
     UNKNOWN,
     ColumnTest,
     Drop,
@@ -319,7 +320,7 @@ def _size_of(column: Column) -> str:
 
 def _reaches_unknown(column: Column) -> bool:
     """True if a value is as small as the codes of no value."""
-    return isinstance(column, NumberColumn | DurationColumn) and column.values.min(initial=0) <= UNKNOWN
+    return isinstance(column, NumberColumn | DurationColumn) and column.values.min(initial=0) <= POOLED
 
 
 def _is_number(column: Column) -> TypeGuard[NumberColumn]:

@@ -11,7 +11,7 @@ Modules:
 
 from __future__ import annotations
 
-from spaseq.core.tecs.arena import Arena, Chunk
+from spaseq.core.tecs.arena import NO_ROOTS, Arena, Chunk
 from spaseq.core.tecs.roots import Roots
 
-__all__ = ["Arena", "Chunk", "Roots"]
+__all__ = ["NO_ROOTS", "Arena", "Chunk", "Roots"]

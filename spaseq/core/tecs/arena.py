@@ -32,7 +32,7 @@ _FIRST_NODES = 1 << 14
 _FIRST_ENTRIES = 1 << 10
 _MATCHES = 1 << 15
 _PLACES = 1 << 18
-_NO_ROOTS = np.zeros((0, k.ROOT_COLUMNS), np.int64)
+NO_ROOTS = np.zeros((0, k.ROOT_COLUMNS), np.int64)
 
 
 def _references(pairs: list[tuple[np.ndarray, np.ndarray]]) -> list[tuple[int, int]]:
@@ -92,7 +92,7 @@ class Arena:
         self.listed_places: np.ndarray = np.zeros(0, np.int64)
         self._lent: list[tuple[np.ndarray, np.ndarray]] = []
         self._new_buffers(_PLACES)
-        self._grow_entries(_FIRST_ENTRIES)
+        self.grow_entries(_FIRST_ENTRIES)
 
     def memory_usage(self) -> int:
         """Bytes of nodes, cells and entries."""
@@ -109,7 +109,7 @@ class Arena:
         if extra > 0:
             cells = np.full((extra, 5), k.NIL, np.int64)
             cells[:, k.LENGTH] = 0
-            self._charge(cells.nbytes)
+            self.charge(cells.nbytes)
             self.cells = np.concatenate([self.cells, cells])
 
     def add_moves(self, count: int) -> None:
@@ -122,25 +122,25 @@ class Arena:
         self,
         kernel: Callable[[], int],
         emit: Callable[[Chunk], None],
-        cell_window_starts: Callable[[], np.ndarray] | None = None,
+        compact: Callable[[], None] | None = None,
     ) -> int:
         """Call `kernel`, and grow the arrays that it needs, until it returns DONE, FLUSH or NEED_STATES; returns that
         status.
 
         After FLUSH, the matches in the buffers have gone to `emit`, and `run` is to be called again. After NEED_STATES,
-        the caller has to compute the transitions of a state first. `cell_window_starts`, for windows that differ
-        between cells, gives the first live start of each cell: int64 (cells,). Raises `BudgetExceeded` (`arena_bytes`).
+        the caller has to compute the transitions of a state first. `compact`, for windows that differ between cells,
+        drops dead nodes by the method of this name. Raises `BudgetExceeded` (`arena_bytes`).
         """
         while True:
             status = kernel()
             if status == k.GROW_NODES:
                 need = int(self.st[k.NEEDED])
-                if cell_window_starts is not None:
-                    self.compact(cell_window_starts())
-                if cell_window_starts is None or 2 * (self.live_nodes + need) > len(self.nodes):
-                    self._grow_nodes(need)
+                if compact is not None:
+                    compact()
+                if compact is None or 2 * (self.live_nodes + need) > len(self.nodes):
+                    self.grow_nodes()
             elif status == k.GROW_ENTRIES:
-                self._grow_entries(max(len(self.entries), int(self.st[k.NEEDED])))
+                self.grow_entries(max(len(self.entries), int(self.st[k.NEEDED])))
             elif status == k.GROW_STACK:
                 self.stack, self.heap = self._double(self.stack), self._double(self.heap)
             elif status == k.GROW_PATH:
@@ -191,7 +191,7 @@ class Arena:
         self.listed_places[:used] = places[:used]
 
     def _list_anew(self, matches: int, places: int) -> None:
-        self._charge(56 * matches + 8 * places)
+        self.charge(56 * matches + 8 * places)
         self.listed = np.zeros((4, matches + 1), np.int64)
         self.listed_order = np.zeros((3, matches), np.int64)
         self.listed_places = np.zeros(places, np.int64)
@@ -206,7 +206,7 @@ class Arena:
         while need and size < max(4 * need, 2 * (len(self.entries) - int(self.st[k.FREE_COUNT]))):
             size *= 2
         if len(self.dead) < size:
-            self._charge((size - len(self.dead)) * 16)
+            self.charge((size - len(self.dead)) * 16)
             self.dead = np.full((size, 2), k.NIL, np.int64)
 
     def flush(self, emit: Callable[[Chunk], None]) -> None:
@@ -242,22 +242,24 @@ class Arena:
         self.places = np.empty(places, np.int64)
 
     def _double(self, array: np.ndarray) -> np.ndarray:
-        self._charge(array.nbytes)
+        self.charge(array.nbytes)
         return np.concatenate([array, np.zeros_like(array)])
 
-    def _charge(self, extra: int) -> None:
+    def charge(self, extra: int) -> None:
+        """Raises `BudgetExceeded` if `extra` bytes more are beyond the budget."""
         listed = self.listed.nbytes + self.listed_order.nbytes + self.listed_places.nbytes + self.dead.nbytes
         used = self.memory_usage() + self.stack.nbytes + self.path.nbytes + self.reach.nbytes + listed + extra
         if used > self._budget:
             hint = "raise arena_bytes, or narrow the window: give a WITHIN where there is none"
             raise BudgetExceeded("arena_bytes", self._budget, int(used), hint=hint)
 
-    def _grow_nodes(self, need: int) -> None:
-        old = len(self.nodes)
+    def grow_nodes(self) -> None:
+        """Make room for as many nodes as `st[NEEDED]` says, and for as many again."""
+        old, need = len(self.nodes), int(self.st[k.NEEDED])
         size = old
         while size < self.live_nodes + 2 * need or size == old:
             size *= 2
-        self._charge((size - old) * 32)
+        self.charge((size - old) * 32)
         nodes = np.zeros((size, 4), np.int64)
         first, tail = int(self.st[k.OLDEST]), int(self.st[k.TAIL])
         while first < tail:  # at most two pieces: up to the end of the old ring, and from its beginning
@@ -267,7 +269,7 @@ class Arena:
             first = stop
         self.nodes = nodes
 
-    def compact(self, cell_window_starts: np.ndarray, roots: np.ndarray = _NO_ROOTS) -> None:
+    def compact(self, cell_window_starts: np.ndarray, roots: np.ndarray = NO_ROOTS) -> None:
         """Drops the nodes that no cell in its window leads to, and no root, for windows that differ between cells.
 
         `cell_window_starts`: int64 (cells,). `roots`: int64 (r, ROOT_COLUMNS); their nodes get new handles, in place.
@@ -281,12 +283,13 @@ class Arena:
     def fit_reach(self) -> None:
         """A row of `reach` for each node of the ring; it takes memory only if roots are kept."""
         if len(self.reach) != len(self.nodes):
-            self._charge((len(self.nodes) - len(self.reach)) * 24)
+            self.charge((len(self.nodes) - len(self.reach)) * 24)
             self.reach = np.zeros((len(self.nodes), 3), np.int64)
 
-    def _grow_entries(self, extra: int) -> None:
+    def grow_entries(self, extra: int = _FIRST_ENTRIES) -> None:
+        """Make room for `extra` more entries."""
         old = len(self.entries)
-        self._charge(extra * 24)
+        self.charge(extra * 24)
         entries = np.zeros((old + extra, 3), np.int64)
         entries[:old] = self.entries
         entries[old:, k.NEXT] = np.arange(old + 1, old + extra + 1)
@@ -362,7 +365,7 @@ class Arena:
         size = len(self.nodes)
         while size < len(nodes):
             size *= 2
-        self._charge((size - len(self.nodes)) * 32)
+        self.charge((size - len(self.nodes)) * 32)
         self.nodes = np.zeros((size, 4), np.int64)
         self.nodes[np.arange(oldest, tail) & (size - 1)] = nodes
 
@@ -415,7 +418,7 @@ class Arena:
         before[(ends - lengths)[listed]] = starts[listed]
         expect((own <= before).all(), "lists in order of maximum starts")
         count = len(members)
-        self._charge(len(heads) * 40 + count * 24)
+        self.charge(len(heads) * 40 + count * 24)
         self.cells = np.full((len(heads), 5), k.NIL, np.int64)
         self.cells[:, k.HEAD], self.cells[:, k.HEAD_MAX], self.cells[:, k.LENGTH] = heads, starts, lengths
         self.cells[listed, k.FIRST] = (ends - lengths)[listed]
@@ -425,4 +428,4 @@ class Arena:
         self.entries[ends[listed] - 1, k.NEXT] = k.NIL
         self.st[k.LONGEST] = lengths.max(initial=0)
         self.st[k.FREE], self.st[k.FREE_COUNT] = k.NIL, 0
-        self._grow_entries(_FIRST_ENTRIES)
+        self.grow_entries(_FIRST_ENTRIES)

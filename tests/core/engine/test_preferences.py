@@ -262,8 +262,9 @@ def test_a_choice_asks_for_the_least_live_key() -> None:
         rng = random.Random(seed)
         arena = Arena(1 << 30)
         arena.add_cells(64)
-        arena._grow_entries(4096)
-        arena._grow_nodes(1 << 14)
+        arena.grow_entries(4096)
+        arena.st[k.NEEDED] = 1 << 14
+        arena.grow_nodes()
         held: list[list[int]] = [[] for _ in range(64)]
         span = rng.choice((70, 1_000, 1 << 40))
         keys = sorted(rng.sample(range(span), 64))

@@ -4,7 +4,7 @@
 # Types of arguments are in the docstrings: numba infers its own.
 from __future__ import annotations
 
-from spaseq.core.jit import hot, inline, kernel
+from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.after_match import drop_dead_sources, finish_after
 from spaseq.core.tecs.kernels.frontiers import apply_best, enumerate_earliest, enumerate_recent, reserve_runs
 from spaseq.core.tecs.kernels.layout import (
@@ -30,11 +30,11 @@ from spaseq.core.tecs.kernels.layout import (
     KEEP_OPEN,
     KEY,
     M_LABEL,
-    M_MAX,
     M_TAG,
     MARK_ACCEPTS,
     MARK_TO,
     MATCHES,
+    MELD_DEPTH,
     NEED_STATES,
     NEEDED,
     NEVER,
@@ -44,11 +44,11 @@ from spaseq.core.tecs.kernels.layout import (
     SKIP_ACCEPTS,
     SKIP_TO,
     SOURCE,
-    STAY,
     UNKNOWN_STATE,
 )
+from spaseq.core.tecs.kernels.moves import apply_moves, apply_starts
 from spaseq.core.tecs.kernels.roots import write_roots
-from spaseq.core.tecs.kernels.structure import apply_moves, clear_cell, enumerate_outs, reserve
+from spaseq.core.tecs.kernels.structure import clear_cell, enumerate_outs, reserve
 
 
 @kernel
@@ -173,7 +173,7 @@ def run_classes(events, structure, tables, width, floors, consume, runs, output,
         if count == 0:
             st[ROW] = k + 1
             continue
-        status = apply_planned(structure, runs, count, position, low, keep, output.order, after)
+        status = apply_planned(structure, runs, count, position, low, keep, output.order, after, None)
         if status != DONE:
             return status
         st[ROW] = k + 1
@@ -199,7 +199,7 @@ def run_moves(structure, runs, output, recent, after, count, position, low, dead
     `st[ROW]` is 0 before and 1 once the moves are applied.
     """
     if structure.st[ROW] == 0:
-        status = apply_planned(structure, runs, count, position, low, dead_before, output.order, after)
+        status = apply_planned(structure, runs, count, position, low, dead_before, output.order, after, None)
         if status != DONE:
             return status
         structure.st[ROW] = 1
@@ -226,16 +226,17 @@ def finish_event(structure, output, recent, after):
 
 
 @hot
-def apply_planned(structure, runs, count, position, low, dead_before, order, after):
+def apply_planned(structure, runs, count, position, low, dead_before, order, after, pools):
     """`apply_moves`, `apply_best` or `apply_starts`, once there is room; else the status that asks for it."""
     nodes, cells, entries, st, checks, moves, outs = structure
     if order == ENDS:
-        apply_starts(cells, st, moves, count, position, low, outs)
+        apply_starts(nodes, cells, st, moves, count, position, low, outs, pools)
         return DONE
     if runs is None:
-        status = reserve(nodes, entries, st, checks, position, dead_before, count + 1)
+        more = 0 if pools is None else 4 * MELD_DEPTH + 16
+        status = reserve(nodes, entries, st, checks, position, dead_before, count + 1, more)
         if status == DONE:
-            apply_moves(nodes, cells, entries, st, moves, count, position, low, outs)
+            apply_moves(nodes, cells, entries, st, moves, count, position, low, outs, pools)
         return status
     status = reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead_before, runs, outs)
     if status != DONE:
@@ -244,47 +245,6 @@ def apply_planned(structure, runs, count, position, low, dead_before, order, aft
         drop_dead_sources(cells, entries, st, moves, count, after.dead)
     apply_best(nodes, cells, entries, st, moves, count, position, low, outs, runs, order)
     return DONE
-
-
-@inline
-def apply_starts(cells, st, moves, count, position, low, outs):
-    """`apply_moves` if only ends are asked for: a cell holds the greatest start of its runs, and no node is made.
-
-    Of the runs in one cell, all complete at the same events, and the one that started last leaves the window last. So a
-    match ends at an event if an accepting transition fires from a cell whose greatest start is alive. `outs[0]`
-    receives the greatest start among these moves, and the tag of one that has it. O(moves).
-    """
-    for i in range(count):
-        move = moves[i]
-        if move[SOURCE] < 0:
-            move[M_MAX] = position
-        else:
-            move[M_MAX] = cells[move[SOURCE], HEAD_MAX]
-            if move[SKIP_TO] != STAY:
-                cells[move[SOURCE], HEAD] = NIL
-    outs[0, 0] = NIL
-    for i in range(count):
-        move = moves[i]
-        start = move[M_MAX]
-        if move[MARK_TO] >= 0:
-            raise_start(cells, move[MARK_TO], start)
-        if move[SKIP_TO] >= 0:
-            raise_start(cells, move[SKIP_TO], start)
-        if (move[MARK_ACCEPTS] or move[SKIP_ACCEPTS]) and start > outs[0, 0]:
-            outs[0, 0] = start
-            outs[0, 1] = move[M_TAG] if move[MARK_ACCEPTS] else -1 - move[M_TAG]
-    st[OUTS] = 1 if outs[0, 0] >= low else 0
-    st[END] = position
-
-
-@hot
-def raise_start(cells, cell, start):
-    """A run that began at `start` reaches a cell, of those that hold nothing but a start."""
-    if cells[cell, HEAD] < 0:
-        cells[cell, HEAD] = 0
-        cells[cell, HEAD_MAX] = start
-    elif start > cells[cell, HEAD_MAX]:
-        cells[cell, HEAD_MAX] = start
 
 
 @hot

@@ -354,7 +354,7 @@ def run_lists(events, structure, steps, groups, first, width, floors, consume, s
         if st[FREE_GROUP] < 0:
             return GROW_GROUPS
         # A place is folded and marked: LONGEST + 1 nodes. What is more is for groups that are joined.
-        status = reserve(structure.nodes, structure.entries, st, structure.checks, position, keep, 6 * made + 6)
+        status = reserve(structure.nodes, structure.entries, st, structure.checks, position, keep, 6 * made + 6, 0)
         if status != DONE:
             return status
         move_groups(structure, steps, groups, first, width, key, c, position, low, single, scratch, output.write)

@@ -182,7 +182,7 @@ def run_shapes(events, structure, tables, live, floors, consume, runs, output, r
             return GROW_LIVE
         for i in range(count):
             write_move(structure, tables, live, i, key)
-        status = apply_planned(structure, runs, count, position, low, keep, output.order, None)
+        status = apply_planned(structure, runs, count, position, low, keep, output.order, None, None)
         if status != DONE:
             return status
         st[ROW] = k + 1

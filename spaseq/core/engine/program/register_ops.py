@@ -15,6 +15,7 @@ import numpy as np
 
 from spaseq.core.automata import Transition
 from spaseq.core.engine.kernels.registers.layout import NOTHING as NOTHING
+from spaseq.core.engine.kernels.registers.layout import POOLED as POOLED
 from spaseq.core.engine.kernels.registers.layout import UNKNOWN as UNKNOWN
 
 MOST: Final = 62

@@ -25,7 +25,7 @@ from spaseq.core.engine.program.selection import AFTER, CONSUME, after_rule, ker
 from spaseq.core.integers import apart
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import array, expect
-from spaseq.core.tecs import Arena, Chunk
+from spaseq.core.tecs import NO_ROOTS, Arena, Chunk
 from spaseq.core.tecs.kernels import layout as k
 
 
@@ -253,16 +253,24 @@ class Run(ABC):
     def _run_kernel(self, kernel: Callable[[], int], emit: Emit, events: np.ndarray) -> int:
         """`Arena.run`, for a kernel that goes over `events` from `st[ROW]` on."""
 
-        def cell_lows() -> np.ndarray:
+        def compact() -> None:
             self._note_lows(events)
-            return self.cell_lows()
+            self.compact(self.cell_lows())
 
         compacts = self.own_windows and not self.compacts_between
         while True:
-            status = self._arena.run(kernel, emit, cell_lows if compacts else None)
+            status = self._arena.run(kernel, emit, compact if compacts else None)
             if status != k.GROW_DEAD:
                 return status
             self.drop_dead(int(self._arena.st[k.NEEDED]))
+
+    def compact(self, lows: np.ndarray, roots: np.ndarray = NO_ROOTS) -> None:
+        """`Arena.compact`, which keeps the nodes that runs lead to. `lows`: as of `cell_lows`."""
+        self._arena.compact(lows, roots)
+
+    def starts(self) -> np.ndarray:
+        """Starts of runs that neither nodes nor cells show."""
+        return np.zeros(0, np.int64)
 
     def cell_lows(self) -> np.ndarray:
         """The first live start of each cell of the arena, by its partition: int64 (cells,)."""

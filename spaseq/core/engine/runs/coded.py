@@ -25,17 +25,19 @@ from spaseq.core.engine.kernels.registers import layout as reg
 from spaseq.core.engine.kernels.registers.index import leave_cells, rebuild, rehash, renumber
 from spaseq.core.engine.kernels.registers.machine import run_guarded
 from spaseq.core.engine.kernels.registers.operations import remember_answers
+from spaseq.core.engine.kernels.registers.pooling import pool_bucket
 from spaseq.core.engine.program.matches import CodedRows, Emit, MatchBatch, matches_of
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
 from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
+from spaseq.core.engine.runs.pooled import RunPools
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import different, in_order, ranges
 from spaseq.core.jit import Bound, Kernel, attempt, attempt_events, attempt_rows, interprets
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import array, expect
-from spaseq.core.tecs import Arena, Chunk
+from spaseq.core.tecs import NO_ROOTS, Arena, Chunk
 from spaseq.core.tecs.kernels import layout as k
 
 _ANSWERS = 1 << 16
@@ -57,7 +59,8 @@ class GuardRun(Run):
     def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
         super().__init__(program, arena)
         self._codes = codes
-        self._automaton = GuardedAutomaton(program.cea, codes)
+        poolable = self._rule is None and self._order in (k.KEEP_ALL, k.KEEP_OPEN, k.ENDS)
+        self._automaton = GuardedAutomaton(program.cea, codes, poolable)
         width = codes.registers
         self._tables: GuardTables = self._automaton.tables([], 2)
         self.kernel: Kernel = Bound(run_guarded)
@@ -76,18 +79,27 @@ class GuardRun(Run):
         self._heads = np.zeros(0, np.int64)
         self._tops = self._links = np.zeros((0, reg.LEVELS), np.int64)
         self._ordered = False
-        arena.st[reg.RANDOM] = 1
+        self._pools: RunPools | None = None
+        if self._automaton.has_pools:
+            starts_only, budget = self._order == k.ENDS, program.settings.live_runs
+            self._pools = RunPools(arena, width, len(self._tables.automaton.ops), budget, starts_only)
+        arena.st[k.RANDOM] = 1
         arena.st[reg.SWEEP_AT] = 256
         arena.st[reg.CONF_FREE] = k.NIL
         arena.st[reg.HELD_FREE] = k.NIL
 
     @property
     def statistics(self) -> dict[str, int]:
-        return {"live_runs": int(self._arena.st[reg.CONF_COUNT])}
+        count = int(self._arena.st[reg.CONF_COUNT])
+        if self._pools is not None:
+            which, owners = self._owners(self._pool_lows())
+            count += int(np.count_nonzero(owners >= 0)) - len(which)
+        return {"live_runs": count}
 
     def parts(self) -> dict[str, list[Any]]:
         found = super().parts()
         keys = [self._heads, self._tops] if self.partitions > 1 else []
+        keys += [] if self._pools is None else self._pools.parts
         made = [self._automaton, self._tables]
         values = [self._codes.terms] if self._codes.chains is None else [self._codes.terms, self._codes.chains]
         return {"keys": found["keys"] + keys, "values": values, "automaton": found["automaton"] + made}
@@ -126,28 +138,55 @@ class GuardRun(Run):
     def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
         codes, rows = self._codes, events[:, k.E_ROW]
         if codes.full_before(batch):  # not behind the batch: its matches may not have been read yet
-            self._evict()
+            self._evict(int(events[0, k.E_LOW]))
         self._admit(events)
         values = codes.load(batch, rows)
         if values is None and codes.full:
-            self._evict()
+            self._evict(int(events[0, k.E_LOW]))
             values = codes.load(batch, rows)
         if values is not None:
             yield from self._move(events, np.ascontiguousarray(values), codes.extras, emit, write)
             self._note_lows(events)
         done = int(self._arena.st[k.ROW])
         if done < len(events):
-            raise HandOver(self._configurations(), done)
+            raise HandOver(self._configurations(int(events[done, k.E_LOW])), done)
 
-    def _evict(self) -> None:
-        """Free the values of codes that no run has; the codes may be numbered anew."""
-        live = self._confs[:, reg.CONF_STATE] >= 0
+    def _evict(self, low: int) -> None:
+        """Free the values of codes that no run has; the codes may be numbered anew. `low`: the first live start."""
+        live = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
         first, others = self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :]
-        codes = self._codes.evict(np.concatenate([first, others]))
-        if codes is not None and len(first):
-            self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :] = np.split(codes, [len(first)])
-            attempt_rows(renumber, len(first), self._confs, self._held, self._tables.indexed)
-            self._index_anew()
+        if self._pools is None:
+            codes = self._codes.evict(np.concatenate([first, others]))
+        else:
+            lows = self._pool_lows(low)
+            _, owners = self._owners(lows)
+            pools, registers, rows = self._pooled_registers(live, owners)
+            first[pools, registers] = reg.NOTHING
+            codes = self._codes.evict(np.concatenate([first, others, rows]))
+        if codes is None or not len(first):
+            return
+        first, others, coded = np.split(codes, np.cumsum([len(first), len(others)]))
+        if self._pools is not None:
+            first[pools, registers] = reg.POOLED
+            found = coded[rows != reg.NOTHING] if len(rows) else coded.reshape(-1)
+        self._confs[live, reg.REGISTERS :], self._held[:, reg.HELD_REGISTERS :] = first, others
+        attempt_rows(renumber, len(first), self._confs, self._held, self._tables.indexed)
+        self._index_anew()
+        if self._pools is not None:
+            self._pools.plant(self._pools.arrays(self._tables), owners, lows, found)
+
+    def _pooled_registers(self, live: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the configurations `live` the places of pools, and their registers, int64 (n,) each; and rows of registers
+        with the values of the rows of pools: int64 (rows, registers)."""
+        assert self._pools is not None
+        registers = self._tables.pooled[:, 0].astype(np.int64)[self._confs[live, reg.CONF_STATE]]
+        pools = np.flatnonzero(registers >= 0)
+        pools = pools[self._confs[live[pools], reg.REGISTERS + registers[pools]] == reg.POOLED]
+        values = self._pools.values(owners)
+        rows = np.full((len(values), self._codes.registers), reg.NOTHING, np.int64)
+        of = self._tables.pooled[self._confs[owners[owners >= 0], reg.CONF_STATE], 0]
+        rows[np.arange(len(values)), of] = values
+        return pools, registers[pools], rows
 
     def _move(
         self, events: np.ndarray, values: np.ndarray, extras: np.ndarray, emit: Emit, write: bool
@@ -172,6 +211,14 @@ class GuardRun(Run):
             elif status == reg.GROW_ACCEPTED:
                 self._accepted = np.concatenate([self._accepted, np.zeros_like(self._accepted)])
                 self._answers = np.concatenate([self._answers, np.zeros_like(self._answers)])
+            elif status == k.GROW_POOLS:
+                self._grow_pools(events)
+            elif status == k.POOL_UP:
+                self._pool_up(events, int(arena.st[k.NEEDED]))
+            elif status == k.UNPOOL:
+                low = int(events[arena.st[k.ROW], k.E_LOW])
+                self._note_lows(events)
+                self._unpool([int(arena.st[k.NEEDED])], self._pool_lows(low))
             elif status == reg.GROW_HELD:
                 self._grow_held(int(arena.st[k.NEEDED]))
             elif status == reg.GROW_SETS:
@@ -203,7 +250,7 @@ class GuardRun(Run):
     def _arrays(self) -> reg.Configurations:
         return reg.Configurations(
             self._confs, self._table, self._heads, self._equals, self._links, self._tops, self._tables.indexed,
-            self._levels,
+            self._levels, None if self._pools is None else self._pools.arrays(self._tables),
         )  # fmt: skip
 
     @property
@@ -259,6 +306,8 @@ class GuardRun(Run):
         elif len(self.floors) > room:
             buckets = len(self.floors) * len(self._tables.indexed)
             self._heads = _longer(self._heads, buckets)
+            if self._pools is not None:
+                self._pools.fit(buckets)
             if self._ordered:
                 self._tops = _longer(self._tops, buckets)
 
@@ -309,13 +358,100 @@ class GuardRun(Run):
         buckets = len(self.floors) * len(self._tables.indexed)
         ordered = self._ordered = bool((self._tables.indexed[:, 0] >= reg.BELOW).any())
         self._new_tables()
+        if self._pools is not None:
+            pools = self._confs[self._pool_cells]
+            sets = len(self._tables.indexed)
+            self._pools.open_buckets(buckets, pools[:, reg.CONF_KEY] * sets + pools[:, reg.CONF_STATE])
         self._heads = np.full(buckets, k.NIL, np.int64)
         self._tops = np.full((buckets if ordered else 1, reg.LEVELS), k.NIL, np.int64)
         self._links = np.full((len(self._confs) if ordered else 1, reg.LEVELS), k.NIL, np.int64)
         attempt(rebuild, self._arrays, self._arena.st)
 
-    def _configurations(self) -> LiveSets:
-        """The live runs, in sets of configurations."""
+    # Pools
+
+    def _grow_pools(self, events: np.ndarray) -> None:
+        assert self._pools is not None
+        self._note_lows(events)
+        lows = self._pool_lows(int(events[self._arena.st[k.ROW], k.E_LOW]))
+        self._pools.make_room(self._pools.arrays(self._tables), self._pool_cells, lows)
+
+    def _pool_up(self, events: np.ndarray, bucket: int) -> None:
+        """Make pools of the configurations of a partition and a set of states, since an event moves many of them."""
+        assert self._pools is not None
+        arena = self._arena
+        low = self._low_at(events)
+        while True:
+            arrays = self._arrays
+            status = attempt(pool_bucket, arrays, arena.structure, arrays.pools, bucket, low)
+            if status == k.DONE:
+                return
+            if status == reg.GROW_CELLS:
+                self._grow()
+            elif status == k.GROW_POOLS:
+                self._grow_pools(events)
+            else:
+                arena.grow_nodes()
+
+    def _low_at(self, events: np.ndarray) -> int:
+        """The first live start at the event that the kernel stopped at, in its partition."""
+        at = events[self._arena.st[k.ROW]]
+        low = max(int(at[k.E_LOW]), int(self.floors[at[k.E_KEY]]))
+        return max(low, int(self._arena.st[k.FLOOR])) if self._consume == k.CONSUME_ANY else low
+
+    @property
+    def _pool_cells(self) -> np.ndarray:
+        """The pools that have runs."""
+        return RunPools.cells(self._confs, self._tables.pooled, self._arena.cells)
+
+    def _pool_lows(self, low: int = 0) -> np.ndarray:
+        """The first live start of each cell; `low`: that of the event, unless windows differ between partitions."""
+        return self.cell_lows() if self.own_windows else np.maximum(self.cell_lows(), low)
+
+    def _owners(self, lows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The pools that have runs, and the pool of each of their rows. Called only if there are pools."""
+        assert self._pools is not None
+        which = self._pool_cells
+        return which, self._pools.owners(self._pools.arrays(self._tables), which, lows)
+
+    def _unpool(self, numbers: list[int], lows: np.ndarray) -> None:
+        """Make configurations of the runs of all pools of some sets of states, which have none any more."""
+        assert self._pools is not None
+        which, owners = self._owners(lows)
+        registers = self._tables.pooled[:, 0].copy()
+        for number in numbers:
+            self._automaton.unpool(number)
+        self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
+        self._index_anew()
+        states = self._confs[:, reg.CONF_STATE]
+        for number in numbers:
+            cells = which[states[which] == number]
+            own = np.where(np.isin(owners, cells), owners, -1)
+            self._pools.dissolve(lambda: self._arrays, own, int(registers[number]), lows, self._grow)
+            attempt_rows(leave_cells, len(cells), self._arena.structure, self._arrays, self._several, cells)
+
+    def compact(self, lows: np.ndarray, roots: np.ndarray = NO_ROOTS) -> None:
+        if self._pools is None:
+            super().compact(lows, roots)
+            return
+        _, owners = self._owners(lows)
+        if self._order == k.ENDS:
+            super().compact(lows, roots)
+            return
+        every = np.concatenate([roots, self._pools.roots(owners, lows)])
+        super().compact(lows, every)
+        roots[:] = every[: len(roots)]
+        self._pools.move_roots(owners, every[len(roots) :])
+
+    def starts(self) -> np.ndarray:
+        if self._pools is None:
+            return super().starts()
+        return self._pools.starts(self._owners(self._pool_lows())[1])
+
+    def _configurations(self, low: int) -> LiveSets:
+        """The live runs, in sets of configurations. `low`: the first live start."""
+        if self._pools is not None:
+            pooled = np.flatnonzero(self._tables.pooled[:, 0] >= 0).tolist()
+            self._unpool([number for number in pooled if number < len(self._automaton.sets)], self._pool_lows(low))
         live = []
         twins: Counter[Any] = Counter()
         for cell, conf in enumerate(self._confs.tolist()):
@@ -366,7 +502,16 @@ class GuardRun(Run):
             "registers": tuple(column.copy() for column in confs[:, reg.REGISTERS :].T),
             "held": tuple(column.copy() for column in self._held_rows(confs).T),
             "codes": self._codes.snapshot(),
+            **({} if self._pools is None else self._pools_snapshot(self._pools)),
         }
+
+    def _pools_snapshot(self, pools: RunPools) -> dict[str, Any]:
+        """The rows of pools; and the sets of states that have none, though they might."""
+        cells = np.flatnonzero(self._confs[:, reg.CONF_STATE] >= 0)
+        numbers = np.full(len(self._confs), -1, np.int64)
+        numbers[cells] = np.arange(len(cells))
+        _, owners = self._owners(self._pool_lows())
+        return {"pools": pools.snapshot(owners, numbers), "unpooled": sorted(self._automaton.unpooled)}
 
     def _held_rows(self, confs: np.ndarray) -> np.ndarray:
         """The rows of configurations behind their first: int64 (rows, registers), one configuration's after
@@ -393,8 +538,25 @@ class GuardRun(Run):
         self._take_bounds(live)
         self._restore_confs(live, state)
         held = self._confs[live.cells, reg.REGISTERS :]
-        self._codes.restore(state["codes"], np.concatenate([held, self._held[:, reg.HELD_REGISTERS :]]))
+        if self._pools is None:
+            self._codes.restore(state["codes"], np.concatenate([held, self._held[:, reg.HELD_REGISTERS :]]))
+            self._index_anew()
+            return
+        for number in state["unpooled"]:
+            expect(type(number) is int and 0 <= number < len(self._automaton.sets), "numbers of sets of states")
+            self._automaton.unpool(number)
+        self._tables = self._automaton.tables(self._vectors, len(self._tables.indexed))
+        owners = self._pools.restore(state["pools"], live.cells)
+        numbers = self._confs[owners[owners >= 0], reg.CONF_STATE]
+        expect((self._tables.pooled[numbers, 0] >= 0).all(), "pools of sets of states that have some")
+        pools, registers, rows = self._pooled_registers(live.cells, owners)
+        expect(np.isin(owners[owners >= 0], live.cells[pools]).all(), "rows of pools alone")
+        held[pools, registers] = reg.NOTHING
+        self._codes.restore(state["codes"], np.concatenate([held, self._held[:, reg.HELD_REGISTERS :], rows]))
         self._index_anew()
+        self._arena.cells[live.cells[pools], k.HEAD] = k.NIL
+        lows = np.zeros(len(self._arena.cells), np.int64)
+        self._pools.plant(self._pools.arrays(self._tables), owners, lows)
 
     def _restore_confs(self, live: LiveSets, state: dict[str, Any]) -> None:
         """Configurations and their rows, the links between them made anew."""

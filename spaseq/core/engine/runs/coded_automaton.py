@@ -73,20 +73,24 @@ _REACH = {"=": k.SAME, "<": k.BELOW, "<=": k.BELOW, ">": k.ABOVE, ">=": k.ABOVE}
 
 
 class GuardTables(NamedTuple):
-    """The arrays; `indexed` is that of `k.Configurations`."""
+    """The arrays; `indexed` is that of `k.Configurations`, `pooled` that of `Pools`."""
 
     automaton: k.Automaton
     indexed: np.ndarray
+    pooled: np.ndarray
 
 
 class GuardedAutomaton:
     """The sets of states met so far, and `tables` of them for the symbol classes met so far.
 
     `sets[i]`: the states of set i, 0 being that of the initial state alone. `several`: whether an event may have
-    several values at once, and a configuration several rows.
+    several values at once, and a configuration several rows. `pools`: for each set, the register whose values tell the
+    runs of a pool apart (`spaseq.core.engine.kernels.registers.pooling`), -1 for none, and 1 if runs move only by a
+    test on it. `unpooled`: the sets that have lost theirs. `has_pools`: True if a state alone may have
+    pools; they must be `allowed`.
     """
 
-    def __init__(self, cea: CEA, codes: Codes) -> None:
+    def __init__(self, cea: CEA, codes: Codes, allowed: bool = True) -> None:
         self.stepper: Stepper = Stepper(cea)
         self._all = [t for out in cea.transitions for t in out]
         self._needs = [sum(1 << p for p in t.predicates) for t in self._all]
@@ -99,6 +103,10 @@ class GuardedAutomaton:
         self.sets: list[frozenset[int]] = []
         self._numbers: dict[frozenset[int], int] = {}
         self._indexed: list[tuple[int, int]] = []
+        self.pools: list[tuple[int, int]] = []
+        self.unpooled: set[int] = set()
+        self.has_pools: bool = allowed and not self.several
+        self.has_pools &= any(self._pool(frozenset([q]))[0] >= 0 for q in range(cea.states))
         self.add(1 << INITIAL)
 
     def add(self, bits: int) -> None:
@@ -106,7 +114,15 @@ class GuardedAutomaton:
         states = frozenset(q for q in range(len(self._out)) if bits >> q & 1)
         self._numbers[states] = len(self.sets)
         self.sets.append(states)
-        self._indexed.append(self._index(states))
+        self.pools.append(self._pool(states) if self.has_pools else (-1, 0))
+        equal = self._index(states, self.pools[-1][0])
+        self._indexed.append(equal if equal[0] == k.SAME else self._index(states))
+
+    def unpool(self, number: int) -> None:
+        """A set of states has no pools any more: an event takes away some of the runs of one."""
+        self.unpooled.add(number)
+        self.pools[number] = -1, 0
+        self._indexed[number] = self._index(self.sets[number])
 
     def read_in(self, state: int, held: list[int]) -> list[int]:
         """Of the registers of a run, those that one of its states needs; the others hold nothing."""
@@ -135,9 +151,66 @@ class GuardedAutomaton:
             arcs.append((t.label if t.marks else SKIP, t.target, t.rank, first, len(rows), t.source))
         return np.array(arcs, np.int64).reshape(-1, 6), np.array(rows, np.int32).reshape(-1, 4)
 
-    def _index(self, states: frozenset[int]) -> tuple[int, int]:
-        """The index of the configurations of a set (`REACH` of its movers), and its register."""
-        found = [test for q in sorted(states) for i in self._out[q] for test, _ in self._looked_up(q, i)]
+    def _pool(self, states: frozenset[int]) -> tuple[int, int]:
+        """The register of the pools of a set, or -1, and whether its runs move only by tests on it.
+
+        All transitions may only compare the register with values of the event, and none may need it afterwards. Runs
+        must be able to wait. There must be no other register, or an equality must look up the pool. A register that is
+        only tested by `=` needs no pool.
+        """
+        alive = frozenset().union(*(self._alive[q] for q in states))
+        ways = [i for q in states for i in self._out[q]]
+        loops = [i for i in ways if _is_loop(self._all[i], self._ops[i])]
+        waits = {self._all[i].source for i in loops} == states and not any(self._all[i].rank for i in ways)
+        if not waits or ACCEPT in states or INITIAL in states:
+            return -1, 0
+        for register in sorted(alive):
+            tests = [[op for op in self._ops[i] if isinstance(op, Test) and op.register == register] for i in ways]
+            others = alive - {register}
+            if (
+                any(op.symbol != "=" for own in tests for op in own)
+                and all(i in loops or self._compares(i, register) for i in ways)
+                and all(self._equates(ways, other) for other in others)
+                and (not others or self._index(states, register)[0] == k.SAME)
+            ):
+                always = {self._all[i].source for i in loops if not self._needs[i]} == states
+                return register, int(always and all(own or i in loops for i, own in zip(ways, tests, strict=True)))
+        return -1, 0
+
+    def _compares(self, i: int, register: int) -> bool:
+        """True if all that transition i does with a register is to compare it, and no state behind it needs it."""
+        t, written, tainted = self._all[i], False, False
+        for op in self._ops[i]:
+            match op:
+                case Test() if op.register == register:
+                    if tainted:
+                        return False
+                case Drop() if op.register == register:
+                    written, tainted = True, False
+                case Copy() if op.register == register and op.source != register:
+                    written, tainted = True, False
+                case Keep() if op.register == register:
+                    if op.rule is MergeRule.ONE:
+                        return False
+                    written = op.rule is MergeRule.SET
+                    tainted = not written
+                case Gather() | Append() | Copy() if register in _touched(op):
+                    return False
+                case _:
+                    if register in _reads((op,)):
+                        return False
+        beyond = self._outputs if t.target == ACCEPT else self._alive[t.target]
+        return written or register not in beyond
+
+    def _equates(self, ways: list[int], register: int) -> bool:
+        """True if some transition looks the register up by `=`, and none compares it otherwise."""
+        symbols = {op.symbol for i in ways for op in self._ops[i] if isinstance(op, Test) and op.register == register}
+        return symbols == {"="}
+
+    def _index(self, states: frozenset[int], pooled: int = -1) -> tuple[int, int]:
+        """The index of the configurations of a set (`REACH` of its movers), and its register, which is not `pooled`."""
+        ways = [(q, i) for q in sorted(states) for i in self._out[q]]
+        found = [test for q, i in ways for test, _ in self._looked_up(q, i) if test.register != pooled]
         for wanted in (("=",), ("<", "<=", ">", ">=")):
             for test in found:
                 if test.symbol in wanted:
@@ -183,6 +256,8 @@ class GuardedAutomaton:
             movers_from.append(len(movers))
         indexed = np.zeros((capacity, 2), np.int32)
         indexed[: len(self._indexed)] = self._indexed
+        pooled = np.full((capacity, 2), -1, np.int32)
+        pooled[: len(self.pools)] = self.pools
         return GuardTables(
             k.Automaton(
                 np.array(able, np.int32),
@@ -194,6 +269,7 @@ class GuardedAutomaton:
                 np.array(movers, np.int64).reshape(-1, 8),
             ),
             indexed,
+            pooled,
         )
 
     def _known(self) -> np.ndarray:
@@ -243,6 +319,11 @@ class GuardedAutomaton:
 
 def _is_loop(t: Transition, ops: tuple[Op, ...]) -> bool:
     return not t.marks and t.target == t.source and not ops
+
+
+def _touched(op: Gather | Append | Copy) -> set[int]:
+    """The registers that an operation reads or writes."""
+    return {op.register, op.source} if isinstance(op, Copy) else {op.register}
 
 
 def _bits(numbers: set[int] | frozenset[int]) -> int:

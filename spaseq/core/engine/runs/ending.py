@@ -23,7 +23,7 @@ lazy evaluators, matches wait one by one, and so within the budget `output_bytes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -272,11 +272,11 @@ class Ending:
         """All that still waits: the stream ends, and nothing can come between."""
         return self._give(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
 
-    def compact(self, arena: Arena, cell_window_starts: np.ndarray) -> None:
-        """`Arena.compact`, which keeps the nodes below the roots."""
+    def compact(self, compact: Callable[[np.ndarray, np.ndarray], None], lows: np.ndarray) -> None:
+        """`compact`, that of a `Run`, which keeps the nodes below the roots. `lows`: as of `Run.cell_lows`."""
         matches = self._waiting.matches
         table = _ranges(matches, matches.end)
-        arena.compact(cell_window_starts, table)
+        compact(lows, table)
         self._waiting.matches = replace(matches, positions=table[:, k.O_NODE].copy())
 
     def snapshot(self) -> dict[str, Any]:

@@ -182,16 +182,16 @@ class Evaluator(Evaluation):
         self.run.drop_dead()
         lows = np.maximum(self.run.cell_lows(), self.low)
         if self.ending is None or self.ending.roots is None:
-            self._arena.compact(lows)
+            self.run.compact(lows)
         else:
-            self.ending.compact(self._arena, lows)
+            self.ending.compact(self.run.compact, lows)
         self._compacted = self._arena.live_nodes
 
     def nameable(self) -> np.ndarray:
         self.compact()
         arena = self._arena
         handles = np.arange(arena.st[k.OLDEST], arena.st[k.TAIL])
-        parts = [arena.nodes[handles & (len(arena.nodes) - 1), k.POS], arena.cells[:, k.HEAD_MAX]]
+        parts = [arena.nodes[handles & (len(arena.nodes) - 1), k.POS], arena.cells[:, k.HEAD_MAX], self.run.starts()]
         if self.ending is not None:
             matches, *_ = self.ending.waiting
             parts += [matches.start, matches.end, *([] if self.ending.roots is not None else [matches.positions])]

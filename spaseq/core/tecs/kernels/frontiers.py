@@ -268,7 +268,7 @@ def reserve_runs(nodes, cells, entries, st, checks, moves, count, position, dead
     if runs.shape[0] < total + 1 or outs.shape[0] < 2 * total + 2:
         st[NEEDED] = total + 1
         return GROW_RUNS
-    return reserve(nodes, entries, st, checks, position, dead_before, total)
+    return reserve(nodes, entries, st, checks, position, dead_before, total, 0)
 
 
 @kernel

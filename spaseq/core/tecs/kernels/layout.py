@@ -70,8 +70,26 @@ M_FIRST = 8
 M_LENGTH = 9
 M_TAG = 10  # a number of the caller's, written with the matches of this move
 M_LABEL = 11  # label of the output node that the marking transition makes
-MOVE_COLUMNS = 12
+M_POOLED = 12  # 1 if MARK_TO is a pool; set only where there are pools
+M_VALUE = 13  # the value under which the run enters it
+MOVE_COLUMNS = 14
 STAY = -2
+RANGE = -3  # as SOURCE: runs of a pool, given by M_NODE and M_MAX, which stay there
+
+# columns of `Pools.rows`, one row per value of a pool; LEFT also chains free rows
+P_VALUE = 0
+P_NODE = 1  # an output or bottom node, of the latest run with this value
+P_START = 2  # its maximum start, the greatest of the subtree
+P_LEFT = 3
+P_RIGHT = 4  # must be P_LEFT + 1
+P_UNION = 5  # one node for all runs of the subtree, NIL when stale
+P_TIES = 6  # one node for the other runs with this value, NIL for none
+P_TIES_MAX = 7  # and its maximum start
+ROW_COLUMNS = 8
+
+# columns of `Pools.trees`, one row per cell
+T_ROOT = 0
+T_TOP = 1  # the highest bit at which two values of the tree differ, NIL if none do
 
 # selection: which of the complex events with one end are reported
 KEEP_ALL = 0
@@ -156,7 +174,13 @@ LISTED_PLACES = 35  # and their places
 CHOSEN = 36  # of these, the matches to be written
 WRITTEN = 37  # of these, the matches that have been written
 DEAD_COUNT = 38  # discarded starts in `After.dead`
-SLOTS = 40
+RANDOM = 39  # state of a generator of random numbers
+KEEP = 40  # with pools: the position before which no node is read again
+STARTS_ONLY = 41  # with pools: 1 if cells hold starts and no nodes (ENDS)
+POOL_FREE = 42  # first free row of `Pools.rows`
+POOL_LEFT = 43  # how many there are
+POOL_FROM = 44  # more configurations of one list that an event moves become pools
+SLOTS = 45
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second
 
@@ -173,8 +197,13 @@ GROW_TODO = 16  # those from 8 to 15 are of `engine.kernels.registers.layout`
 GROW_GROUPS = 20  # those from 17 to 19 are of `engine.kernels.rivals`
 GROW_LISTED = 21
 GROW_DEAD = 22
+GROW_POOLS = 23
+UNPOOL = 24  # a set of states cannot have pools; its number is in NEEDED
+POOL_UP = 25  # the configurations of the bucket in NEEDED are to become pools
 
 CHECKPOINTS = 1024
+MELD_DEPTH = 40  # how far `meld` descends: further with probability n / 2^40
+PIECES = 400  # of a range of values, at most: three a level, on two ways down 64 levels, and those of one node
 
 
 class Structure(NamedTuple):
@@ -187,6 +216,30 @@ class Structure(NamedTuple):
     checks: np.ndarray
     moves: np.ndarray
     outs: np.ndarray
+
+
+class Pools(NamedTuple):
+    """The runs of configurations that differ in one register only, by its value; None instead if there are none."""
+
+    rows: np.ndarray
+    """int64, (r, ROW_COLUMNS): the nodes of all trees."""
+    trees: np.ndarray
+    """int64, (cells, 2): T_ROOT, T_TOP of the tree of each cell."""
+    pieces: np.ndarray
+    """int64, (PIECES, 2): scratch, nodes and maximum starts."""
+    path: np.ndarray
+    """int64, (MELD_DEPTH, 2): scratch of `meld`."""
+    stack: np.ndarray
+    """int64, (130,): scratch, a way down a tree."""
+    pooled: np.ndarray
+    """int32, (sets of states, 2): the register whose values tell the runs of a set's pools apart, -1 if it has none;
+    and 1 if runs move only by a test on it."""
+    modes: np.ndarray
+    """int8, (buckets,): 1 if runs that reach a partition's set of states enter pools."""
+    cuts: np.ndarray
+    """int64, (c, 2): scratch, ranges of values, first and last."""
+    held: np.ndarray
+    """int64, (registers,): scratch, the registers of one run of a pool."""
 
 
 class Output(NamedTuple):

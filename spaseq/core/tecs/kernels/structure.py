@@ -62,7 +62,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaseq.core.jit import hot, inline, kernel
+from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.layout import (
     CHECK_COUNT,
     CHECK_FIRST,
@@ -82,7 +82,6 @@ from spaseq.core.tecs.kernels.layout import (
     HEAD,
     HEAD_MAX,
     HIGH,
-    IS_BOTTOM,
     IS_OUTPUT,
     LABEL_BITS,
     LAST_POSITION,
@@ -92,13 +91,9 @@ from spaseq.core.tecs.kernels.layout import (
     LOW,
     M_FIRST,
     M_HEAD,
-    M_LABEL,
     M_LENGTH,
     M_MAX,
     M_NODE,
-    M_TAG,
-    MARK_ACCEPTS,
-    MARK_TO,
     MATCHES,
     MAX,
     MERGED,
@@ -116,10 +111,6 @@ from spaseq.core.tecs.kernels.layout import (
     POS,
     R_BELOW,
     RIGHT,
-    SKIP_ACCEPTS,
-    SKIP_TO,
-    SOURCE,
-    STAY,
     TAIL,
 )
 
@@ -416,12 +407,13 @@ def compact(nodes, fresh, window_starts, remap, cells, entries, roots, st, cell_
 
 
 @kernel
-def reserve(nodes, entries, st, checks, position, dead_before, moves):
+def reserve(nodes, entries, st, checks, position, dead_before, moves, more):
     """DONE if there is room for the nodes and entries of one event with at most `moves` moves; else GROW_NODES or
     GROW_ENTRIES, with the number in NEEDED.
 
     A move merges its source (LONGEST nodes), makes one output node, and adds at most two nodes or lists to cells. Each
-    of these folds a list (LONGEST nodes) or unites (3 nodes), and links at most two entries.
+    of these folds a list (LONGEST nodes) or unites (3 nodes), and links at most two entries. `more`: the nodes that a
+    move makes besides.
     """
     capacity = nodes.shape[0]
     last = (st[CHECK_FIRST] + st[CHECK_COUNT] - 1) % checks.shape[0]
@@ -432,7 +424,7 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
         checks[slot, 1] = st[TAIL]
         st[CHECK_COUNT] += 1
     st[LAST_POSITION] = position
-    need = moves * (3 * (st[LONGEST] + 2) + 8)
+    need = moves * (3 * (st[LONGEST] + 2) + 8 + more)
     if st[TAIL] - st[OLDEST] + need > capacity:
         evict_prefix(nodes, st, checks, dead_before)
         if st[TAIL] - st[OLDEST] + need > capacity:
@@ -442,62 +434,6 @@ def reserve(nodes, entries, st, checks, position, dead_before, moves):
         st[NEEDED] = 4 * moves
         return GROW_ENTRIES
     return DONE
-
-
-@inline
-def apply_moves(nodes, cells, entries, st, moves, count, position, low, outs):
-    """One event of Algorithm 1 ([CORE] §4.3): lines 7-11 for the `count` transitions in `moves`.
-
-    First every source is merged, and the lists of sources that move away are detached; then the targets are extended.
-    So no transition sees the effects of another one at the same event. `outs` (int64, (2 * rows of moves, 2)) receives
-    the roots of the accepted runs and their tags. Precondition: `reserve` returned DONE for `count` moves.
-    """
-    for i in range(count):
-        move = moves[i]
-        cell = move[SOURCE]
-        if cell < 0:
-            move[M_MAX] = position
-            move[M_NODE] = NIL
-            if move[SKIP_TO] >= 0 or move[SKIP_ACCEPTS]:
-                move[M_NODE] = new_node(nodes, st, NIL, IS_BOTTOM, position, position)
-            move[M_HEAD] = move[M_NODE]
-            move[M_FIRST] = NIL
-            move[M_LENGTH] = 0
-        else:
-            move[M_NODE] = merge(nodes, cells, entries, st, cell, low)
-            move[M_MAX] = cells[cell, HEAD_MAX]
-            if move[SKIP_TO] != STAY:
-                move[M_HEAD] = cells[cell, HEAD]
-                move[M_FIRST] = cells[cell, FIRST]
-                move[M_LENGTH] = cells[cell, LENGTH]
-                cells[cell, HEAD] = NIL
-                cells[cell, MERGED] = NIL
-                cells[cell, FIRST] = NIL
-                cells[cell, LENGTH] = 0
-    n_outs = 0
-    for i in range(count):
-        move = moves[i]
-        if move[MARK_TO] >= 0 or move[MARK_ACCEPTS]:
-            node = new_node(nodes, st, move[M_NODE], IS_OUTPUT - move[M_LABEL], position, move[M_MAX])
-            if move[MARK_TO] >= 0:
-                add_node(nodes, cells, entries, st, move[MARK_TO], node, move[M_MAX], low)
-            if move[MARK_ACCEPTS]:
-                outs[n_outs, 0] = node
-                outs[n_outs, 1] = move[M_TAG]
-                n_outs += 1
-        if move[SKIP_ACCEPTS]:
-            outs[n_outs, 0] = move[M_NODE]
-            outs[n_outs, 1] = -1 - move[M_TAG]
-            n_outs += 1
-        if move[SKIP_TO] >= 0:
-            add_list(nodes, cells, entries, st, move[SKIP_TO], move, low)
-        elif move[SKIP_TO] != STAY:
-            free_entries(entries, st, move[M_FIRST])
-    st[OUTS] = n_outs
-    st[OUT] = 0
-    st[DEPTH] = 0
-    st[END] = position
-    st[LOW] = low
 
 
 @hot

@@ -27,14 +27,14 @@ from spaseq.core.engine.kernels.registers.layout import (
     HELD_REGISTERS,
     LEVELS,
     NOTHING,
-    RANDOM,
+    POOLED,
     REGISTERS,
     SAME,
     SWEEP_AT,
 )
 from spaseq.core.engine.kernels.registers.operations import mix
 from spaseq.core.jit import hot, inline, kernel
-from spaseq.core.tecs.kernels.layout import HEAD, HEAD_MAX, MARK_TO, NIL, ROW, SKIP_TO, SOURCE
+from spaseq.core.tecs.kernels.layout import HEAD, HEAD_MAX, MARK_TO, NIL, RANDOM, ROW, SKIP_TO, SOURCE
 from spaseq.core.tecs.kernels.structure import clear_cell
 
 
@@ -95,7 +95,7 @@ def hang(confs, table, equals, index, cell):
 @kernel
 def enter(configurations, st, cell):
     """Put a new configuration into the table, its state's list, and its state's index."""
-    confs, table, heads, equals, links, tops, index, path = configurations
+    confs, table, heads, equals, links, tops, index, path, _ = configurations
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
     hang(confs, table, equals, index, cell)
@@ -129,7 +129,7 @@ def enter(configurations, st, cell):
 @kernel
 def leave_all(configurations, several, st, cell):
     """The opposite of `enter`; the cell becomes free."""
-    confs, table, heads, equals, links, tops, index, path = configurations
+    confs, table, heads, equals, links, tops, index, path, _ = configurations
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
     slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)
@@ -237,7 +237,7 @@ def find_cell(configurations, several, st, key, state, registers, first, rows):
                 held[row, HELD_REGISTERS + r] = sets[first + i, r]
             if sets[first + i, index[state, 1]] != value:
                 value = NOTHING
-    confs[cell, CONF_VALUE] = value
+    confs[cell, CONF_VALUE] = value if value != POOLED else NOTHING  # a pool is to be found by any value
     enter(configurations, st, cell)
     return cell
 

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spaseq.core.tecs.kernels.layout import Pools
+
 NOTHING = -(1 << 63)  # nothing was taken or bound: all tests hold
 UNKNOWN = NOTHING + 1  # NULL, or an error: none holds
 GREATEST = (1 << 63) - 1  # of all codes
+POOLED = UNKNOWN + 1  # in the register of a pool: its runs have a value each
 INFINITE = 0x7FF << 52  # the code of the infinite double; typed codes beyond it are whole numbers
 WHOLE = 1 << 51  # the greatest whole number that has a typed code
 
@@ -154,7 +157,6 @@ MANY = 3
 CONF_FREE = 24
 CONF_COUNT = 25
 SWEEP_AT = 26
-RANDOM = 27
 ACCEPTED = 28  # rows of `accepted` in use
 ANSWERS = 29  # and of `answers`
 HELD_FREE = 30  # first free row of `held`
@@ -212,6 +214,8 @@ class Configurations(NamedTuple):
     """int32, (sets of states, 2): the index of the configurations of a set (ALL_OF_THEM and so on), its register."""
     path: np.ndarray
     """int64, (LEVELS,): scratch, the way down a skip list."""
+    pools: Pools | None
+    """The runs of configurations that are pools."""
 
 
 class Several(NamedTuple):

@@ -32,6 +32,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     CONF_FREE,
     CONF_MORE,
     CONF_ROWS,
+    CONF_STATE,
     CONF_TARGET,
     CONF_VALUE,
     GREATEST,
@@ -55,6 +56,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     NEED_ANSWERS,
     NOTHING,
     ONLY_ENDS,
+    POOLED,
     REACH,
     REGISTERS,
     SAME,
@@ -62,6 +64,7 @@ from spaseq.core.engine.kernels.registers.layout import (
     SWEEP_AT,
     UNKNOWN,
 )
+from spaseq.core.engine.kernels.registers.pooling import cut_values, hold_value, is_worth_pools, moves_on, pool_value
 from spaseq.core.jit import hot, inline, kernel
 from spaseq.core.tecs.kernels.layout import (
     CONSUME_NONE,
@@ -73,106 +76,177 @@ from spaseq.core.tecs.kernels.layout import (
     E_POSITION,
     E_ROW,
     ENDS,
+    GROW_POOLS,
     HEAD,
     HEAD_MAX,
+    KEEP,
     M_LABEL,
+    M_MAX,
+    M_NODE,
+    M_POOLED,
     M_TAG,
+    M_VALUE,
     MARK_ACCEPTS,
     MARK_TO,
     NEED_STATES,
     NEEDED,
     NIL,
     OUTS,
+    POOL_LEFT,
+    POOL_UP,
+    RANGE,
     ROW,
     SKIP_ACCEPTS,
     SKIP_TO,
     SOURCE,
     STAY,
+    UNPOOL,
 )
+from spaseq.core.tecs.kernels.pools import fold_range
 from spaseq.core.tecs.kernels.structure import clear_cell
 
 
 @inline
 def plan_moves(
-    source, key, mover, values, extras, automaton, structure, configurations, several, effects, asking, chains, count
+    source, key, low, mover, values, extras, automaton, structure, configurations, several, effects, asking, chains,
+    pools, count,
 ):  # fmt: skip
     """Append the moves of one configuration (cell `source`, NIL for a run that starts here) to `moves`.
 
-    Their number afterwards, or minus a status.
+    Their number afterwards, or minus a status. A pool moves as one run does for each range of values that the event
+    treats alike; the runs of the range stay. If the event ends all its runs, one more move does so. If it takes some of
+    them away, the set of states can have no pools: UNPOOL.
     """
     confs, st, moves = configurations.confs, structure.st, structure.moves
     groups, outputs = effects.groups, automaton.outputs
     first, last = mover[ARCS], mover[ARCS_END]
     width = effects.out.shape[1]
-    registers = confs[source, REGISTERS:] if source >= 0 else effects.out[1]
-    if several is None:
-        found = group_arcs(registers, first, last, automaton, values, effects, asking, chains)
-    else:
-        rows = confs[source, CONF_ROWS] if source >= 0 else 1
-        found = IN_SETS
-        if rows == 1:
-            found = group_arcs(registers, first, last, automaton, values, effects, asking, chains)
-        if found == IN_SETS:
-            more = confs[source, CONF_MORE] if source >= 0 else NIL
-            found = group_sets(
-                registers, more, rows, several, first, last, automaton, values, extras, effects, asking, chains
-            )
-    if found < 0:
-        return found
-    if count + found + 1 > moves.shape[0]:
-        return -GROW_MOVES
+    given = confs[source, REGISTERS:] if source >= 0 else effects.out[1]
     idle = NIL if source < 0 else STAY
-    begin = count
-    skip_to = NIL
-    skip = NIL
-    for g in range(found):
-        group = groups[g]
-        cell = NIL
-        if group[GROUP_STATES] != 0:
-            state = state_number(automaton.known, group[GROUP_STATES])
-            if state < 0:
-                st[NEEDED] = group[GROUP_STATES]
-                return -NEED_STATES
-            if st[CONF_FREE] < 0:
-                return -GROW_CELLS
-            if several is not None and st[HELD_LEFT] < group[GROUP_ROWS] - 1:
-                st[NEEDED] = group[GROUP_ROWS]
-                return -GROW_HELD
-            registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
-            cell = find_cell(configurations, several, st, key, state, registers, group[GROUP_FIRST], group[GROUP_ROWS])
-        if group[GROUP_LABEL] < 0:
-            skip = g
-            skip_to = STAY if cell == source and cell >= 0 else cell
-            continue
-        moves[count, SOURCE] = source
-        moves[count, MARK_TO] = cell
-        moves[count, MARK_ACCEPTS] = group[GROUP_ACCEPTS]
-        moves[count, M_LABEL] = group[GROUP_LABEL]
-        moves[count, SKIP_TO] = idle
-        moves[count, SKIP_ACCEPTS] = 0
-        moves[count, M_TAG] = 0
-        if group[GROUP_ACCEPTS] and outputs:
-            moves[count, M_TAG] = note_answers(st, effects, group, several)
-            if moves[count, M_TAG] < 0:
+    origin = source
+    turns = 1
+    stay = False
+    end = False
+    if pools is not None and source >= 0:
+        at = pools.pooled[confs[source, CONF_STATE], 0]
+        if at >= 0 and given[at] == POOLED:
+            origin = np.int64(RANGE)
+            turns = cut_values(pools, automaton, mover, values, confs[source, CONF_STATE])
+            given = pools.held
+    for turn in range(turns):
+        if pools is not None and origin == RANGE:
+            hold_value(pools, confs, source, turn)
+        if several is None:
+            found = group_arcs(given, first, last, automaton, values, effects, asking, chains)
+        else:
+            rows = confs[source, CONF_ROWS] if source >= 0 else 1
+            found = IN_SETS
+            if rows == 1:
+                found = group_arcs(given, first, last, automaton, values, effects, asking, chains)
+            if found == IN_SETS:
+                more = confs[source, CONF_MORE] if source >= 0 else NIL
+                found = group_sets(
+                    given, more, rows, several, first, last, automaton, values, extras, effects, asking, chains
+                )
+        if found < 0:
+            return found
+        node = np.int64(NIL)
+        latest = np.int64(NIL)
+        if pools is not None and origin == RANGE and moves_on(groups, found):
+            status, node, latest = fold_range(
+                pools, structure.nodes, st, structure.checks, source, pools.cuts[turn, 0], pools.cuts[turn, 1], low
+            )  # fmt: skip
+            if status != DONE:
+                return np.int64(-status)
+            if latest < 0:
+                continue
+        if count + found + 1 > moves.shape[0]:
+            return -GROW_MOVES
+        begin = count
+        skip_to = NIL
+        skip = NIL
+        for g in range(found):
+            group = groups[g]
+            cell = np.int64(NIL)
+            value = NOTHING
+            if group[GROUP_STATES] != 0:
+                state = state_number(automaton.known, group[GROUP_STATES])
+                if state < 0:
+                    st[NEEDED] = group[GROUP_STATES]
+                    return -NEED_STATES
+                if st[CONF_FREE] < 0:
+                    return -GROW_CELLS
+                if several is not None and st[HELD_LEFT] < group[GROUP_ROWS] - 1:
+                    st[NEEDED] = group[GROUP_ROWS]
+                    return -GROW_HELD
+                registers = group[GROUP_REGISTERS : GROUP_REGISTERS + width]
+                if pools is not None and (group[GROUP_LABEL] >= 0 or origin == RANGE):
+                    value = pool_value(pools, key, state, registers)
+                    if value != NOTHING and st[POOL_LEFT] <= count:
+                        st[NEEDED] = count + 1
+                        return -GROW_POOLS
+                cell = find_cell(
+                    configurations, several, st, key, state, registers, group[GROUP_FIRST], group[GROUP_ROWS]
+                )
+            if group[GROUP_LABEL] < 0:
+                skip = g
+                skip_to = STAY if cell == source and cell >= 0 else cell
+                continue
+            moves[count, SOURCE] = origin
+            moves[count, MARK_TO] = cell
+            moves[count, MARK_ACCEPTS] = group[GROUP_ACCEPTS]
+            moves[count, M_LABEL] = group[GROUP_LABEL]
+            moves[count, SKIP_TO] = idle
+            moves[count, SKIP_ACCEPTS] = 0
+            moves[count, M_TAG] = 0
+            if pools is not None:
+                moves[count, M_POOLED] = value != NOTHING
+                moves[count, M_VALUE] = value
+                moves[count, M_NODE] = node
+                moves[count, M_MAX] = latest
+            if group[GROUP_ACCEPTS] and outputs:
+                moves[count, M_TAG] = note_answers(st, effects, group, several)
+                if moves[count, M_TAG] < 0:
+                    return -GROW_ACCEPTED
+            count += 1
+        accepts = skip >= 0 and groups[skip, GROUP_ACCEPTS] != 0
+        if pools is not None and origin == RANGE:
+            if skip_to >= 0:
+                st[NEEDED] = confs[source, CONF_STATE]
+                return -UNPOOL
+            stay |= skip_to == STAY
+            end |= skip_to != STAY
+            skip_to = np.int64(STAY)
+        if count == begin:
+            if skip_to == idle and not accepts:
+                continue
+            moves[count, SOURCE] = origin
+            moves[count, MARK_TO] = NIL
+            moves[count, MARK_ACCEPTS] = 0
+            moves[count, M_LABEL] = 0
+            moves[count, M_TAG] = 0
+            if pools is not None:
+                moves[count, M_POOLED] = 0
+                moves[count, M_NODE] = node
+                moves[count, M_MAX] = latest
+            count += 1
+        moves[count - 1, SKIP_TO] = skip_to
+        moves[count - 1, SKIP_ACCEPTS] = accepts
+        if accepts and outputs:  # the tag behind the one of the marking transition, which was the last, if it accepts
+            tag = note_answers(st, effects, groups[skip], several)
+            if tag < 0:
                 return -GROW_ACCEPTED
-        count += 1
-    accepts = skip >= 0 and groups[skip, GROUP_ACCEPTS] != 0
-    if count == begin:
-        if skip_to == idle and not accepts:
-            return count
+            moves[count - 1, M_TAG] = tag - 1
+    if end:
+        if stay or count + 1 > moves.shape[0]:
+            st[NEEDED] = confs[source, CONF_STATE]
+            return -UNPOOL if stay else -GROW_MOVES
+        for column in (MARK_ACCEPTS, SKIP_ACCEPTS, M_LABEL, M_TAG, M_POOLED):
+            moves[count, column] = 0
         moves[count, SOURCE] = source
         moves[count, MARK_TO] = NIL
-        moves[count, MARK_ACCEPTS] = 0
-        moves[count, M_LABEL] = 0
-        moves[count, M_TAG] = 0
+        moves[count, SKIP_TO] = NIL
         count += 1
-    moves[count - 1, SKIP_TO] = skip_to
-    moves[count - 1, SKIP_ACCEPTS] = accepts
-    if accepts and outputs:  # the tag behind the one of the marking transition, which was the last, if it accepts
-        tag = note_answers(st, effects, groups[skip], several)
-        if tag < 0:
-            return -GROW_ACCEPTED
-        moves[count - 1, M_TAG] = tag - 1
     return count
 
 
@@ -272,8 +346,8 @@ def plan_list(
                 leave_all(configurations, several, st, cell)
         else:
             count = plan_moves(
-                cell, key, mover, values, extras, automaton, structure, configurations, several, effects, asking,
-                chains, count,
+                cell, key, low, mover, values, extras, automaton, structure, configurations, several, effects, asking,
+                chains, configurations.pools, count,
             )  # fmt: skip
             if count < 0:
                 break
@@ -291,6 +365,7 @@ def plan_event(
 
     If only ends are asked for and one has been found, those that could but complete are passed over.
     """
+    st = structure.st
     ended = False
     count = np.int64(0)
     for m in range(automaton.movers_from[c], automaton.movers_from[c + 1]):
@@ -307,12 +382,16 @@ def plan_event(
                 cell = configurations.heads[bucket]
             elif reach != STARTS:
                 cell, bound = begin_ordered(configurations, bucket, reach, value, turn)
+            before = count
             count, ended = plan_list(
                 cell, bound, reach, mover, key, low, values, extras, automaton, structure, configurations, several,
                 effects, asking, chains, only_ends, count, ended,
             )  # fmt: skip
             if count < 0:
                 return count
+            if is_worth_pools(configurations.pools, st, bucket, mover[MOVER], count - before):
+                st[NEEDED] = bucket
+                return np.int64(-POOL_UP)
     return count
 
 
@@ -349,6 +428,7 @@ def run_guarded(
                   low if sweep_by_key else events[k, E_LOW])  # fmt: skip
             if st[CONF_COUNT] >= budget:
                 return GROW_CELLS
+        st[KEEP] = keep
         logged = st[ACCEPTED]
         answered = st[ANSWERS]
         count = plan_event(
@@ -364,7 +444,9 @@ def run_guarded(
             continue
         status = -count
         if count > 0:
-            status = apply_planned(structure, runs, count, position, low, keep, output.order, after)
+            status = apply_planned(
+                structure, runs, count, position, low, keep, output.order, after, configurations.pools
+            )  # fmt: skip
         if status != DONE:
             st[ACCEPTED] = logged
             st[ANSWERS] = answered

@@ -1,0 +1,224 @@
+"""The pools of a `GuardRun`: the rows of their trees, how they grow, and how they become configurations.
+
+`spaseq.core.tecs.kernels.pools` has the structure and its kernels, `spaseq.core.engine.kernels.registers.pooling` what
+configurations do with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from spaseq.core.engine.kernels.registers import layout as reg
+from spaseq.core.engine.kernels.registers.pooling import dissolve_rows
+from spaseq.core.engine.runs.coded_automaton import GuardTables
+from spaseq.core.errors import BudgetExceeded
+from spaseq.core.jit import attempt_rows
+from spaseq.core.snapshot import array, expect
+from spaseq.core.tecs import Arena
+from spaseq.core.tecs.kernels import layout as k
+from spaseq.core.tecs.kernels.pools import free_rows, mark_rows, plant_rows
+
+FROM = 8
+"""An event that moves more configurations of one list makes pools of them.
+
+PERF: with 40,000 random events of four types and `b.price > a.price`, pools from the start took 0.38 us an event at
+10 events in the window, where configurations take 0.17; at 100, 0.37 and 0.48 (2026-11-26).
+"""
+_FIRST_ROWS = 1 << 12
+"""PERF: with 64 rows a window of 30 events took 0.45 us an event, mostly for the look for rows that are free again."""
+_NODES = (k.P_NODE, k.P_UNION, k.P_TIES)
+"""The columns of a row that lead to nodes."""
+_WRITTEN = (k.P_VALUE, k.P_NODE, k.P_START, k.P_TIES, k.P_TIES_MAX)
+"""The columns of a row that a snapshot has; the trees are made anew."""
+
+
+class RunPools:
+    """The rows of all pools of one evaluation. `budget`: of live runs, of which a row is one. `tests`: the most tests
+    of one event. `starts_only`: True if cells hold starts, and no nodes are made."""
+
+    def __init__(self, arena: Arena, width: int, tests: int, budget: int, starts_only: bool) -> None:
+        self._arena = arena
+        self._budget = budget
+        self._rows = np.zeros((0, k.ROW_COLUMNS), np.int64)
+        self._trees = np.zeros((0, 2), np.int64)
+        self._modes = np.zeros(0, np.int8)
+        self._scratch = (
+            np.zeros((k.PIECES, 2), np.int64), np.zeros((k.MELD_DEPTH, 2), np.int64), np.zeros(130, np.int64),
+        )  # fmt: skip
+        self._cuts = np.zeros((4 * tests + 4, 2), np.int64)
+        self._held = np.zeros(width, np.int64)
+        arena.st[k.STARTS_ONLY] = starts_only
+        arena.st[k.POOL_FROM] = FROM
+        arena.st[k.POOL_FREE] = k.NIL
+
+    def arrays(self, tables: GuardTables) -> k.Pools:
+        """The arrays as kernels read them, until one grows or `tables` are others."""
+        if len(self._trees) < len(self._arena.cells):
+            trees = np.full((len(self._arena.cells), 2), k.NIL, np.int64)
+            trees[: len(self._trees)] = self._trees
+            self._trees = trees
+        return k.Pools(self._rows, self._trees, *self._scratch, tables.pooled, self._modes, self._cuts, self._held)
+
+    @property
+    def parts(self) -> list[Any]:
+        """Arrays to be measured."""
+        return [self._rows, self._trees, self._modes]
+
+    def fit(self, buckets: int) -> None:
+        """More buckets, which have no pools."""
+        self._modes = np.concatenate([self._modes, np.zeros(buckets - len(self._modes), np.int8)])
+
+    def open_buckets(self, buckets: int, pooled: np.ndarray) -> None:
+        """`buckets` in all; those in `pooled`, int64, have pools, and later runs enter them."""
+        self._modes = np.zeros(buckets, np.int8)
+        self._modes[pooled] = 1
+
+    @staticmethod
+    def cells(confs: np.ndarray, pooled: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """The pools that have runs: int64, rows of `confs`. `pooled`: as of `Pools`; `cells`: of the arena."""
+        live = np.flatnonzero((confs[:, reg.CONF_STATE] >= 0) & (cells[: len(confs), k.HEAD] >= 0))
+        registers = pooled[confs[live, reg.CONF_STATE], 0]
+        live, registers = live[registers >= 0], registers[registers >= 0]
+        return live[confs[live, reg.REGISTERS + registers] == reg.POOLED]
+
+    def owners(self, pools: k.Pools, which: np.ndarray, lows: np.ndarray) -> np.ndarray:
+        """The cell of each live row, -1 for others: int64 (rows,). `which`: of `cells`; `lows`: the first live start of
+        each cell. O(rows)."""
+        found = np.zeros(len(self._rows), np.int64)
+        attempt_rows(mark_rows, len(found), pools, self._arena.cells, which, lows, found)
+        return found
+
+    def make_room(self, pools: k.Pools, which: np.ndarray, lows: np.ndarray) -> None:
+        """Frees the rows that are out of the window, and doubles them if more than half are in it. O(rows), so O(1) for
+        each new row. Raises `BudgetExceeded`."""
+        owners = self.owners(pools, which, lows)
+        attempt_rows(free_rows, len(owners), self._rows, self._arena.st, owners)
+        live = len(owners) - int(self._arena.st[k.POOL_LEFT])
+        need = int(self._arena.st[k.NEEDED])
+        if 2 * live >= len(owners) or self._arena.st[k.POOL_LEFT] <= need:
+            if live >= self._budget:
+                raise BudgetExceeded("live_runs", self._budget, live + 1, "runs")
+            self._add_rows(max(len(owners), _FIRST_ROWS, need))
+
+    def _add_rows(self, count: int) -> None:
+        first = len(self._rows)
+        self._arena.charge(count * 8 * k.ROW_COLUMNS)
+        fresh = np.zeros((count, k.ROW_COLUMNS), np.int64)
+        fresh[:, k.P_LEFT] = np.arange(first + 1, first + count + 1)
+        fresh[-1, k.P_LEFT] = self._arena.st[k.POOL_FREE]
+        self._arena.st[k.POOL_FREE] = first
+        self._arena.st[k.POOL_LEFT] += count
+        self._rows = np.concatenate([self._rows, fresh])
+
+    # Nodes
+
+    def roots(self, owners: np.ndarray, lows: np.ndarray) -> np.ndarray:
+        """What `Arena.compact` has to keep: int64 (r, ROOT_COLUMNS)."""
+        rows = np.flatnonzero(owners >= 0)
+        found = np.zeros((len(_NODES), len(rows), k.ROOT_COLUMNS), np.int64)
+        for own, column in zip(found, _NODES, strict=True):
+            own[:, k.O_NODE] = self._rows[rows, column]
+        found[..., k.O_LOW] = lows[owners[rows]]
+        roots = found.reshape(-1, k.ROOT_COLUMNS)
+        return roots[roots[:, k.O_NODE] >= 0]
+
+    def move_roots(self, owners: np.ndarray, roots: np.ndarray) -> None:
+        """Takes the new handles of `roots`, after the nodes have moved."""
+        rows = np.flatnonzero(owners >= 0)
+        at = 0
+        for column in _NODES:
+            held = rows[self._rows[rows, column] >= 0]
+            self._rows[held, column] = roots[at : at + len(held), k.O_NODE]
+            at += len(held)
+
+    def starts(self, owners: np.ndarray) -> np.ndarray:
+        """The starts of live rows: int64."""
+        return np.asarray(self._rows[owners >= 0, k.P_START])
+
+    def values(self, owners: np.ndarray) -> np.ndarray:
+        """The values of live rows: int64 (n,)."""
+        return np.asarray(self._rows[owners >= 0, k.P_VALUE])
+
+    # Rows that hang anew, or as configurations
+
+    def plant(self, pools: k.Pools, owners: np.ndarray, lows: np.ndarray, values: np.ndarray | None = None) -> None:
+        """Makes the trees of live rows anew, with other `values`, if given, in the same order as `values()`."""
+        rows = np.flatnonzero(owners >= 0)
+        if values is not None:
+            self._rows[rows, k.P_VALUE] = values
+        rows = rows[np.argsort(-self._rows[rows, k.P_START], kind="stable")]
+        self._trees[:] = k.NIL
+        done = 0
+        while done < len(rows):
+            arena = self._arena
+            done = int(attempt_rows(
+                plant_rows, len(rows), pools, arena.nodes, arena.cells, arena.st, arena.checks, rows, owners[rows],
+                lows, done,
+            ))  # fmt: skip
+            if done < len(rows):
+                arena.grow_nodes()
+
+    def dissolve(
+        self, arrays: Callable[[], reg.Configurations], owners: np.ndarray, register: int, lows: np.ndarray,
+        grow: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Makes configurations of the rows of pools of one set of states, which has none any more. `arrays`: the
+        configurations; `grow`: makes room for more of them. O(n log n)."""
+        rows = np.flatnonzero(owners >= 0)
+        rows = rows[np.argsort(self._rows[rows, k.P_START], kind="stable")]
+        status, done = k.GROW_NODES, 0
+        while True:
+            own, arena = arrays(), self._arena
+            lows = np.concatenate([lows, np.zeros(len(arena.cells) - len(lows), np.int64)])
+            status, done = attempt_rows(
+                dissolve_rows, len(rows), own, arena.structure, own.pools, register, rows, owners[rows], lows, done
+            )
+            if status == k.DONE:
+                return
+            if status == k.GROW_NODES:
+                arena.grow_nodes()
+            elif status == k.GROW_ENTRIES:
+                arena.grow_entries()
+            else:
+                grow()
+
+    # Snapshots
+
+    def snapshot(self, owners: np.ndarray, numbers: np.ndarray) -> tuple[Any, ...]:
+        """The live rows as plain values. `numbers`: for each cell, the number of its configuration."""
+        rows = np.flatnonzero(owners >= 0)
+        return numbers[owners[rows]], *(self._rows[rows, column].copy() for column in _WRITTEN)
+
+    def restore(self, state: tuple[Any, ...], cells: np.ndarray) -> np.ndarray:
+        """The opposite of `snapshot`: the cell of each row; they hang nowhere yet. `cells`: of each configuration.
+        Raises `OptionError` for values that kernels could not rely on."""
+        numbers, *columns = (array(column, "pools") for column in state)
+        expect(len({len(numbers), *map(len, columns)}) == 1, "columns of pools of one length")
+        expect(((numbers >= 0) & (numbers < len(cells))).all(), "a configuration for each row of a pool")
+        count = len(numbers)
+        self._rows = np.zeros((0, k.ROW_COLUMNS), np.int64)
+        self._arena.st[k.POOL_FREE], self._arena.st[k.POOL_LEFT] = k.NIL, 0
+        self._add_rows(max(_FIRST_ROWS, 2 * count))
+        for column, values in zip(_WRITTEN, columns, strict=True):
+            self._rows[:count, column] = values
+        _, nodes, starts, ties, ties_max = columns
+        if not self._arena.st[k.STARTS_ONLY]:
+            self._check(nodes, starts, ends=True)
+            tied = ties >= 0
+            self._check(ties[tied], ties_max[tied], ends=False)
+            expect((ties_max <= starts).all() and (ties_max[~tied] < 0).all(), "ties that begin no later")
+        expect(((starts >= 0) & (starts < 1 << 61)).all(), "starts of pools")
+        owners = np.full(len(self._rows), -1, np.int64)
+        owners[:count] = cells[numbers]
+        attempt_rows(free_rows, len(owners), self._rows, self._arena.st, owners)
+        return owners
+
+    def _check(self, nodes: np.ndarray, starts: np.ndarray, ends: bool) -> None:
+        st = self._arena.st
+        expect(((nodes >= st[k.OLDEST]) & (nodes < st[k.TAIL])).all(), "nodes of pools that are there")
+        held = self._arena.nodes[nodes & (len(self._arena.nodes) - 1)]
+        expect((held[:, k.MAX] == starts).all(), "starts of pools as their nodes'")
+        expect(not ends or bool((held[:, k.RIGHT] < 0).all()), "nodes of pools that are no unions")
