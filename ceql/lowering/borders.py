@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import Final
 
 from ceql.lowering.absences import Absences, none_of
 from ceql.lowering.parts import Alternative, Part, takes_one_event
@@ -16,8 +15,6 @@ from spaseq.core.engine import Quiet, Window
 from spaseq.core.errors import Span
 from spaseq.core.pattern import NoneOf, Pattern, Skip, all_shown, told_by_positions
 from spaseq.core.trees import walk
-
-_IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among matches, and so does NOT without WITHIN"
 
 
 class Borders(Absences):
@@ -32,13 +29,9 @@ class Borders(Absences):
             return None, None
         found = self.borders(part.pattern)
         before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
-        if before and query.within is not None:
-            self.refuse_choice("NOT at the start", self.places[before[0]], query, _IN_FRONT)
-        if behind:
+        if behind and ending is not None and ending.duration is not None:
             span = self.places[behind[0]]
-            self.refuse_choice("NOT at the end", span, query, "its matches wait for their windows")
-            if ending is not None and ending.duration is not None:
-                raise self.unsupported("NOT at the end, once for a time and once for the window", span)
+            raise self.unsupported("NOT at the end, once for a time and once for the window", span)
         return none_of(before), none_of(behind)
 
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
@@ -48,7 +41,10 @@ class Borders(Absences):
         related = [alternative for alternative in alternatives if alternative.conditions]
         for alternative in related:
             self.refuse_untold(alternative, part.pattern, query)
-        self.refuse_choice("NOT at the end", node.span, query, "its matches wait for their windows")
+        if related and (choice := _choice(query)) is not None:
+            what = f"a condition that relates a NOT at the end to other events, with {choice}"
+            hint = "PARTITION BY [id] is for the events with the same id"
+            raise self.unsupported(what, related[0].conditions[0].span, hint)
         plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
         return plain, self.with_event_behind(part.pattern, related, f"#{number}") if related else None
 
@@ -68,8 +64,6 @@ class Borders(Absences):
             duration = within.nanoseconds  # the match has one event, with which its window ends
         if duration is not None:
             return None, Quiet(none, Window("span", duration))
-        if within is not None:
-            self.refuse_choice("NOT at the start", node.span, query, _IN_FRONT)
         return none, None
 
     def before_a_match(
@@ -77,17 +71,9 @@ class Borders(Absences):
     ) -> tuple[NoneOf | None, Quiet | None]:
         """Without a window, what came once stays in front of all later matches. So it is silence without end, if a
         choice among matches asks for it: the lazy evaluators know no silence."""
-        if query.within is not None or absent is None or _choice(query) is None:
-            return absent, quiet
-        if quiet is not None:
-            self.refuse_choice("NOT at the start, with and without FOR,", query.where.span, query, _IN_FRONT)
+        if query.within is not None or absent is None or quiet is not None or _choice(query) is None:
             return absent, quiet
         return None, Quiet(absent, Window("none"))
-
-    def refuse_choice(self, what: str, span: Span, query: ast.Query, hint: str) -> None:
-        """Refuse a choice among matches, by its name: with NOT at a border all are reported."""
-        if (choice := _choice(query, hint)) is not None:
-            raise self.unsupported(f"{what} with {choice[0]}", span, choice[1])
 
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
@@ -151,14 +137,12 @@ class Borders(Absences):
             )
 
 
-def _choice(query: ast.Query, hint: str = "") -> tuple[str, str] | None:
-    """The clause that chooses among the matches of a query, and `hint` for it; None if there is none."""
+def _choice(query: ast.Query) -> str | None:
+    """The clause that chooses among the matches of a query, None if there is none."""
     if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
-        return f"the selection strategy {query.selection.strategy.value}", f"leave the strategy out for ALL; {hint}"
+        return f"the selection strategy {query.selection.strategy.value}"
     if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
-        return f"CONSUME BY {query.consume.policy.value}", hint
+        return f"CONSUME BY {query.consume.policy.value}"
     if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
-        return "AFTER MATCH", hint
-    if query.limit is not None:
-        return "LIMIT", "--limit N stops after N matches in all"
-    return None
+        return "AFTER MATCH"
+    return None if query.limit is None else "LIMIT"

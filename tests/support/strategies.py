@@ -322,6 +322,7 @@ def ending_case(rng: random.Random) -> CeqlCase:
     strategy = "STRICT" if rng.random() < 0.1 else "ALL"
     keys = rng.choice(((), (), (("k",),), (("k",), ("s",))))
     query = Query(formula, None, strategy, keys, draw_window(rng), (), "NONE", None, related)
+    query = draw_choice(rng, query) if not conditions and rng.random() < 0.7 else query
     case = CeqlCase(query, draw_stream(rng, timed=_needs_times(query.within)))
     kind = rng.randrange(8)
     if kind == 0:
@@ -347,21 +348,30 @@ def border_case(rng: random.Random) -> CeqlCase:
     if kind in (1, 2) or rng.random() < 0.2:
         ending = draw_absent(rng, sorted(variables_of(formula)) if rng.random() < 0.4 else ())
         query = replace(query, ending=ending, patience=spans[1] if rng.random() < 0.8 else None)
-    told = query.silence is not None or (query.beginning is not None and query.within is None)
-    if told and query.ending is None:
-        query = replace(
-            query,
-            strategy=rng.choice(("NEXT", "LAST", "MAX", "ANY", query.strategy)),
-            consume=rng.choice(("ANY", "PARTITION", "NONE", "NONE")),
-            limit=rng.randint(1, 3) if rng.random() < 0.1 else None,
-        )
-        query = draw_rule(rng, query) if rng.random() < 0.2 else query
+    query = draw_choice(rng, query) if rng.random() < 0.7 else query
     timed = _needs_times(query.within) or " FOR " in print_query(query) or None
     case = CeqlCase(query, draw_stream(rng, timed=timed))
     kind = rng.randrange(8)
     if kind == 0:
         return replace(case, query=replace(case.query, partition=(("k",),)), events=_odd_keys(rng, case.events))
     return _at_the_edge(rng, case) if kind == 1 else _of_streams(rng, case) if kind == 2 else case
+
+
+def draw_choice(rng: random.Random, query: Query) -> Query:
+    """The query with a selection strategy, consumption, LIMIT or a rule for what a match discards, and perhaps with a
+    SELECT of some variables."""
+    names = sorted(_shown_names(query.formula, False))
+    query = replace(
+        query,
+        select=frozenset(rng.sample(names, rng.randint(0, min(2, len(names))))) if rng.random() < 0.3 else None,
+        strategy=rng.choice(("NEXT", "LAST", "MAX", "ANY", query.strategy)),
+        consume=rng.choice(("ANY", "PARTITION", "NONE", "NONE")),
+        limit=rng.randint(1, 3) if rng.random() < 0.1 else None,
+    )
+    if rng.random() < 0.25:
+        ending, query = query.ending, replace(query, ending=None, consume="NONE", limit=None)
+        query = replace(draw_rule(rng, query), ending=ending)
+    return query
 
 
 def _two_names(rng: random.Random, formula: Formula) -> Formula:

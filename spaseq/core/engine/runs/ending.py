@@ -13,6 +13,10 @@ start. So n events hold O(n) roots, though 2^n matches may wait.
 `φ ; NOT ψ FOR d` holds for a match of φ once d has passed behind its end without a ψ. Then the matches of one end are
 decided together, by the end, whatever they start with.
 
+*A choice among the matches that are left* (`spaseq.core.engine.runs.chosen`) is made once it is known which matches of
+an end are: with its first ψ, or when the last of them has closed its window. Until then the roots wait whole. If what
+is reported of one end depends on the ends before, ends are also taken in their order.
+
 `NOT ψ ; φ` is decided when a match of φ ends (`spaseq.core.engine.runs.beginning`): of each root, by a bound of the
 starts. With nothing behind, the matches before the bound are given at once.
 
@@ -23,7 +27,8 @@ lazy evaluators, matches wait one by one, and so within the budget `output_bytes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -34,6 +39,7 @@ from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.window import Lows, Window
 from spaseq.core.engine.runs.base import grow
 from spaseq.core.engine.runs.beginning import Beginning
+from spaseq.core.engine.runs.chosen import Chooser
 from spaseq.core.integers import in_order
 from spaseq.core.pattern import Batch
 from spaseq.core.snapshot import array, expect
@@ -42,12 +48,13 @@ from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.layout import NEVER
 
 _SURE: Final = -2
+"""The partition of matches that are sure; so are those of lesser ones, which tell the partitions apart."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Matches that are not decided, or roots; of each its partition (0 without PARTITION BY; `_SURE`, of one that is
-    forgotten), and the position that it must start before. `codes`: those of `_codes`, if they have been asked for."""
+    """Matches that are not decided, or roots; of each its partition (0 without PARTITION BY; up to `_SURE`, of one that
+    is forgotten), and the position that it must start before. `codes`: those of `_codes`, if they have been asked for."""
 
     matches: MatchBatch = field(default_factory=MatchBatch)
     keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -80,15 +87,18 @@ class OpenRoots:
         self._labels = labels
         self._ends_only = ends_only
 
-    def matches(self, roots: np.ndarray) -> Iterator[MatchBatch]:
-        """The matches in the ranges of `roots`, int64 (r, ROOT_COLUMNS), a part at a time."""
+    def matches(self, roots: np.ndarray) -> Generator[MatchBatch]:
+        """The matches in the ranges of `roots`, int64 (r, ROOT_COLUMNS), a part at a time. To be read to its end, or
+        closed."""
         if not self._ends_only:
-            return (matches_of(chunk, self._labels) for chunk in self.nodes.enumerate(roots))
+            with closing(self.nodes.enumerate(roots)) as chunks:
+                for chunk in chunks:
+                    yield matches_of(chunk, self._labels)
+            return
         starts = self.nodes.latest_starts(roots)
         there = starts >= 0
-        if not there.any():
-            return iter(())
-        return iter((MatchBatch(starts[there], roots[there, k.O_END], np.zeros(int(there.sum()) + 1, np.int64)),))
+        if there.any():
+            yield MatchBatch(starts[there], roots[there, k.O_END], np.zeros(int(there.sum()) + 1, np.int64))
 
 
 def _ranges(roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
@@ -100,7 +110,8 @@ def _ranges(roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
 
 
 class Ending:
-    """The waiting matches of one evaluation. The evaluation sets `against`, or `roots`, if its program asks for it.
+    """The waiting matches of one evaluation. The evaluation sets `against`, or `roots`, and with these `chooser`, if
+    its program asks for it.
 
     `push`, `advance` and `close` change the state at once and give matches a part at a time, to be read to the end
     before the next call.
@@ -109,6 +120,7 @@ class Ending:
     def __init__(self, program: Program) -> None:
         self.against: Calling | None = None
         self.roots: OpenRoots | None = None
+        self.chooser: Chooser | None = None
         self.window: Window = program.window
         self.patience: Window | None = program.around.patience
         self.beginning: Beginning | None = None
@@ -134,6 +146,10 @@ class Ending:
         if self.beginning is not None:
             strays = ~self.beginning.none.evaluate(batch)
             found_highs = self.beginning.bounds(positions, row_keys, strays, lows, rows)
+        if self.chooser is not None:
+            first = self.first_start
+            for key, low in zip(found_keys.tolist(), lows[rows].tolist(), strict=True):
+                self.chooser.drop_before(key, min(low, first))
         found = replace(found, rows=None, labels=found.labels if self.roots is None else None)
         if not (holds := found.start < found_highs).all():
             found, found_keys, found_highs = _pick(found, holds), found_keys[holds], found_highs[holds]
@@ -167,7 +183,7 @@ class Ending:
             bounds = self._lows[np.maximum(keys, 0)]
         else:
             bounds = np.full(len(matches), lows[-1])
-        bounds[keys == _SURE] = NEVER
+        bounds[keys <= _SURE] = NEVER
         # Rows in order of key and position, as one number each; of a match, the first row that may be a stray.
         stray = np.flatnonzero(strays)
         stray = stray[in_order(row_keys[stray])]
@@ -183,6 +199,8 @@ class Ending:
     def _give(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
         """The matches that start (with patience, end) before their bounds; the others wait on, but for those that are
         `called` off."""
+        if self.chooser is not None:
+            return self._choose(some, bounds, called, self.chooser)
         matches, by_end = some.matches, self.patience is not None
         closed = (matches.end if by_end else matches.start) < bounds
         given = _pick(matches, closed)
@@ -199,12 +217,43 @@ class Ending:
         upto = some.highs if by_end else np.minimum(some.highs, bounds)
         return self.roots.matches(_ranges(given, upto[closed]))
 
-    def started_before(self, matches: MatchBatch, high: int) -> Iterator[MatchBatch]:
-        """Those of `matches`, of one end, that start before `high`."""
+    def _choose(
+        self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool, chooser: Chooser
+    ) -> Iterator[MatchBatch]:
+        """`_give`, of what the chooser reports of the matches of those ends that are decided."""
+        assert self.roots is not None
+        matches, off = some.matches, np.broadcast_to(called, len(bounds))
+        highs = some.highs
+        if self.patience is not None:
+            closed = matches.end < bounds
+            waits, kept = ~closed & ~off, closed | ~off
+        else:
+            latest = self.roots.nodes.upper_starts(matches.positions)
+            waits, kept = (np.minimum(latest, highs - 1) >= bounds) & ~off, np.ones(len(bounds), bool)
+            waits = _of_group(waits, matches.end)
+            highs = np.where(waits, highs, np.minimum(highs, bounds))
+        if chooser.in_order:
+            groups = some.keys if chooser.by_key else np.zeros(len(waits), np.int64)
+            waits = _behind(waits, groups)
+        given = ~waits & kept
+        table, keys = _ranges(_pick(matches, given), highs[given]), some.keys[given]
+        waits &= kept
+        self._waiting = _Waiting(_pick(matches, waits), some.keys[waits], highs[waits])
+        return chooser.take(table, keys)
+
+    def started_before(self, matches: MatchBatch, high: int, low: int, key: int) -> Iterator[MatchBatch]:
+        """Those of `matches`, of one end in partition `key` with the first live start `low`, that start before `high`
+        and are reported."""
         some = _pick(matches, matches.start < high)
         if not len(some):
             return iter(())
-        return iter((some,)) if self.roots is None else self.roots.matches(_ranges(some, np.full(len(some), high)))
+        if self.roots is None:
+            return iter((some,))
+        table = _ranges(some, np.full(len(some), high))
+        if self.chooser is None:
+            return self.roots.matches(table)
+        self.chooser.drop_before(key, low)
+        return self.chooser.take(table, np.full(len(some), key))
 
     def forget(self, keys: np.ndarray) -> None:
         """Note that these partitions get no more rows: matches that wait in them are sure, and given with the next
@@ -213,9 +262,21 @@ class Ending:
             self.against.forget(keys)
         if self.beginning is not None:
             self.beginning.forget(keys)
-        self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
+        if self.chooser is None:
+            self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
+        else:
+            self._forget_apart(keys, self.chooser)
         if self._lows_by_key:
             self._lows[keys[keys < len(self._lows)]] = 0
+
+    def _forget_apart(self, keys: np.ndarray, chooser: Chooser) -> None:
+        """Give the matches that wait a partition of their own for each of `keys`, as what was reported of it counts."""
+        own = self._waiting.keys
+        for key in keys.tolist():
+            mine = own == key
+            other = min(_SURE + 1, int(own.min(initial=0)), *chooser.floors, *chooser.dead) - 1 if mine.any() else None
+            own[mine] = _SURE if other is None else other
+            chooser.rename(key, other)
 
     def advance(self, lows: Lows | None, place: int) -> Iterator[MatchBatch]:
         """The matches that are decided at `place`, as no row before it will come any more.
@@ -226,7 +287,7 @@ class Ending:
         lows = lows if self.end_lows is None else self.end_lows
         timed = lows is not None and lows.window.is_bounded and not lows.window.by_position
         bounds = np.full(len(self._waiting.keys), lows.at(place) if lows is not None and timed else 0)
-        bounds[self._waiting.keys == _SURE] = NEVER
+        bounds[self._waiting.keys <= _SURE] = NEVER
         return self._give(self._waiting, np.minimum(bounds, NEVER), False)
 
     @property
@@ -241,9 +302,10 @@ class Ending:
 
     @property
     def first_start(self) -> int:
-        """With patience, the least start of the matches that wait, which are kept although their windows have closed;
-        NEVER if there is none."""
-        return NEVER if self.patience is None else int(self._waiting.matches.start.min(initial=NEVER))
+        """With patience, or a choice, the least start of the matches that wait, which are kept although their windows
+        have closed; NEVER if there is none."""
+        kept = self.patience is not None or self.chooser is not None
+        return int(self._waiting.matches.start.min(initial=NEVER)) if kept else NEVER
 
     @property
     def places(self) -> np.ndarray:
@@ -254,9 +316,9 @@ class Ending:
     def sure(self) -> np.ndarray:
         """The starts, ends and positions of the matches that are sure, and wait to be given with the next ones: int64
         (n,)."""
-        if _SURE not in self._waiting.keys:
+        if not (self._waiting.keys <= _SURE).any():
             return np.zeros(0, np.int64)
-        matches = _pick(self._waiting.matches, self._waiting.keys == _SURE)
+        matches = _pick(self._waiting.matches, self._waiting.keys <= _SURE)
         taken = matches.positions if self.roots is None else self.roots.nodes.positions(_ranges(matches, matches.end))
         return np.concatenate([matches.start, matches.end, taken])
 
@@ -290,6 +352,7 @@ class Ending:
             "lows": self._lows,
             "end_lows": None if self.end_lows is None else self.end_lows.snapshot(),
             "beginning": None if self.beginning is None else self.beginning.snapshot(),
+            "chosen": None if self.chooser is None else self.chooser.snapshot(),
             "against": None if self.against is None else self.against.snapshot(),
         }
 
@@ -297,17 +360,40 @@ class Ending:
         """The opposite of `snapshot`, but for `against`."""
         self._lows = array(state["lows"], "windows", low=0)
         most = len(self._lows) - 1 if self._lows_by_key else None
+        low = _SURE if self.chooser is None else None
         waiting = MatchBatch.restore(state["matches"])
-        keys = array(state["keys"], "keys", rows=len(waiting), low=_SURE, high=most)
+        keys = array(state["keys"], "keys", rows=len(waiting), low=low, high=most)
         highs = array(state["highs"], "bounds", rows=len(waiting), low=0)
         if self.end_lows is not None:
             self.end_lows.restore(state["end_lows"])
         if self.beginning is not None:
             self.beginning.restore(state["beginning"])
+        if self.chooser is not None:
+            self.chooser.restore(state["chosen"])
         if self.roots is not None:
             one = len(waiting.positions) == len(waiting) and bool((np.diff(waiting.offsets) == 1).all())
             expect(one and self.roots.nodes.are_known(_ranges(waiting, waiting.end)), "roots of nodes that are there")
         self._waiting = _Waiting(waiting, keys, highs)
+
+
+def _of_group(waits: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """True for the matches with an end of which one waits; the matches of one end follow each other."""
+    group = np.cumsum(np.append(True, ends[1:] != ends[:-1])[: len(ends)]) - 1
+    some = np.zeros(len(ends), bool)
+    some[group[waits]] = True
+    return some[group]
+
+
+def _behind(waits: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """True for what waits, and what comes behind it in its group."""
+    order = in_order(groups)
+    own = groups[order]
+    first = np.flatnonzero(np.append(True, own[1:] != own[:-1])[: len(own)])
+    waiting = np.cumsum(waits[order])
+    before = np.repeat((waiting - waits[order])[first], np.diff(np.append(first, len(own))))
+    found = np.empty(len(waits), bool)
+    found[order] = waiting > before
+    return found
 
 
 def _called_off(found: Iterable[MatchBatch], matches: MatchBatch, codes: np.ndarray) -> list[tuple[int, int]]:
