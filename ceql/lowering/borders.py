@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from ceql.lowering.absences import Absences, none_of
 from ceql.lowering.parts import Alternative, Part, takes_one_event
@@ -11,28 +12,50 @@ from ceql.semantics.scopes import Bordered, is_between
 from ceql.syntax import ast
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import Quiet, Window
-from spaseq.core.errors import Span
-from spaseq.core.pattern import NoneOf, Pattern, Skip, all_shown, told_by_positions
+from spaseq.core.engine import Around, Marked, Quiet, Window
+from spaseq.core.pattern import Border, NoneOf, Pattern, Skip, all_shown, told_by_positions
 from spaseq.core.trees import walk
+
+_MARKS: Final = 30
 
 
 class Borders(Absences):
     """Lowers the NOTs at the borders of a query's formula."""
 
-    def at_the_borders(
-        self, part: Part, ending: ast.Without | None, query: ast.Query
-    ) -> tuple[NoneOf | None, NoneOf | None]:
-        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside;
-        None if all may. `ending`: the NOT at the end."""
+    def at_the_borders(self, part: Part, ending: ast.Without | None, query: ast.Query) -> Around:
+        """What must not come before a match of the whole formula, and behind it, because of NOTs inside; if
+        alternatives differ, it is told by marks. `ending`: the NOT at the end."""
         if not self.places:
-            return None, None
+            return Around()
         found = self.borders(part.pattern)
-        before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
-        if behind and ending is not None and ending.duration is not None:
-            span = self.places[behind[0]]
-            raise self.unsupported("NOT at the end, once for a time and once for the window", span)
-        return none_of(before), none_of(behind)
+        before, behind = self.of_the_whole(found.before, "start"), self.of_the_whole(found.behind, "end")
+        marked = [*self.marked(found.before, behind=False), *self.marked(found.behind, behind=True)]
+        if marked and query.selection.items is not None and query.selection.strategy is ast.Strategy.STRICT:
+            what = "NOT at the border of some alternatives, with SELECT STRICT of some of the events"
+            raise self.unsupported(what, self.places[(before or behind)[0]], "SELECT STRICT * shows all events")
+        both = len(found.behind) == 1 and behind and ending is not None and ending.duration is not None
+        if both and (none := none_of(behind)) is not None:
+            marked.append(Marked(none, True))
+        return Around(
+            None if both or len(found.behind) > 1 else none_of(behind),
+            None,
+            none_of(before) if len(found.before) == 1 else None,
+            None,
+            tuple(marked),
+        )
+
+    def marked(self, ways: frozenset[Border], *, behind: bool) -> Iterator[Marked]:
+        """The borders of alternatives, if they differ."""
+        some = sorted((way for way in ways if way), key=lambda way: [self.places[a].start for a in self.in_order(way)])
+        if len(ways) == 1:
+            return
+        if len(some) > _MARKS:
+            span = self.places[self.in_order(some[0])[0]]
+            raise self.refused(f"more than {_MARKS} different borders of alternatives", "write several queries", span)
+        for number, way in enumerate(some, 1):
+            none = none_of(way)
+            assert none is not None
+            yield Marked(none, behind, way, f"#{'behind' if behind else 'before'} {number}")
 
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a

@@ -85,7 +85,7 @@ class Plan:
         program = query.program()
         why = _hindrance(query, program)
         keys = () if program.reported.consume is Consume.ANY else query.partition
-        found = Plan(keys, not why, program.reach, program.around.absent is not None, why)
+        found = Plan(keys, not why, program.reach, program.around.waits, why)
         if way in ("keys", "keys and slices") and not keys:
             raise OptionError(f"cut={way!r}: the query has no key that may be cut by", "cut='auto'")
         if way in ("slices", "keys and slices") and why:

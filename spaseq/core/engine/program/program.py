@@ -8,6 +8,7 @@ from typing import Any
 from spaseq.core.automata import CEA, INITIAL, compile_pattern, say_action
 from spaseq.core.engine.program.around import Around
 from spaseq.core.engine.program.lazy_plan import LazyPlan, planned
+from spaseq.core.engine.program.marks import without_marks
 from spaseq.core.engine.program.register_ops import MOST, Codes
 from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.simpler import cheaper_choice
@@ -84,9 +85,10 @@ class Program:
     @property
     def keeps_roots(self) -> bool:
         """True if events around a match decide about it, and the compact structure holds it meanwhile: as nodes, not
-        one by one. Such events decide by the ends and starts of the matches; with `against`, by their positions. What
-        the runs themselves choose waits one by one."""
-        return self.around.decides and self.against is None and self.choice in (Choice(), Choice(Selection.ENDS))
+        one by one. Such events decide by the ends and starts of the matches; with `against`, by their positions, and
+        if alternatives differ, by their marks. What the runs themselves choose waits one by one."""
+        apart = self.against is not None or bool(self.around.marked)
+        return self.around.decides and not apart and self.choice in (Choice(), Choice(Selection.ENDS))
 
     @property
     def reported(self) -> Choice:
@@ -95,13 +97,17 @@ class Program:
 
     @property
     def reach(self) -> Window:
-        """The window that holds all events that decide about a match, when it is reported."""
-        return self.around.reach(self.window)
+        """The window that holds all events that decide about a match, when it is reported. With a choice it may wait
+        for a match with the same end, or an earlier one, that began a window later."""
+        found = self.around.reach(self.window)
+        later = self.chosen is not None and self.around.waits and found.is_bounded
+        return replace(found, size=found.size + self.window.size) if later else found
 
     @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
         """The sets of variables that `MatchBatch.labels` number; None if matches are not valuations."""
-        return None if self.hides_labels else self.labels_written
+        labels = None if self.hides_labels else self.labels_written
+        return labels if labels is None or not self.around.marks else without_marks(labels, self.around.marks)
 
     @property
     def labels_written(self) -> tuple[frozenset[str], ...] | None:
@@ -135,7 +141,7 @@ class Program:
         if choice.limit is not None:
             chosen.append(f"limit: {choice.limit} per event")
         if self.chosen is not None:
-            chosen.append("chosen among the matches that what must not come leaves, when it is known of all with one end")
+            chosen.append("chosen among the matches that what must not come leaves, once that is known of an end")
         if self.lazy is not None:
             chosen.append(f"evaluator: {self.evaluator}" + (f" ({self.why})" if self.why else ""))
         arena, output = self.settings.arena_bytes, self.settings.output_bytes
@@ -150,10 +156,11 @@ def ends_only(program: Program) -> Program:
 
     The existence of a match does not depend on the choice among matches with one end, nor on their number. So only
     CONSUME BY is left of the choice. With `absent`, a match waits until its window has closed. The structure then
-    reports for each root if one of its matches is left (`keeps_roots`). A program with `against` stays as it is.
+    reports for each root if one of its matches is left (`keeps_roots`). A program whose matches wait one by one stays
+    as it is.
     """
     choice = program.reported
-    if program.against is not None:
+    if program.against is not None or program.around.marked:
         return replace(program, lazy=None)
     if choice.after is not None and choice.consume is Consume.NONE:
         if choice.after.rule not in (After.PAST_LAST, After.ONCE):
@@ -180,15 +187,20 @@ def simplify(choice: Choice, cea: CEA) -> Choice:
     return replace(choice, selection=Selection.NEXT, consume=_consumption(after))
 
 
-def choices(cea: CEA, choice: Choice, around: Around) -> tuple[Choice, Choice | None, str]:
+def choices(cea: CEA, choice: Choice, around: Around, *, related: bool) -> tuple[Choice, Choice | None, str]:
     """The choice of the runs, that behind them (`Program.chosen`), and the reason why the first is not the one asked
     for, if it is not (`cheaper_choice`).
 
     What must not come around a match leaves, of the matches with one end, those that start before a bound; for a time
     behind the end, all or none. So a choice of the runs may come first, if its matches are left whenever the others
     are. For a time behind the end any does, as far as it forgets nothing. If each run marks its first event, NEXT has
-    the earliest start, and a match of MAX lies within none that starts later: then these do.
+    the earliest start, and a match of MAX lies within none that starts later: then these do. If events behind a match
+    are `related` to it, or alternatives differ, nothing is known.
     """
+    if around.marked and choice != Choice():  # events that only marks take are none of a match
+        return Choice(), choice, ""
+    if related and choice != Choice():
+        return Choice(), simplify(choice, cea), ""
     found, asked = cheaper_choice(cea, simplify(choice, cea))
     if not around.decides or found == Choice():
         return found, None, asked
@@ -243,19 +255,19 @@ def compile_program(
     positions as ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count
     valuations.
     """
-    if against is not None and choice != Choice():
-        raise InternalError("absence with conditions on the match goes with selection ALL, without consumption or limit")
     if around.patience is not None and (around.absent is None or window.by_position):
         raise InternalError("only an absence behind a match has a time of its own, in windows of time")
     if choice.after is not None and choice != Choice(after=choice.after):
         raise InternalError("a rule for what a match discards goes with selection ALL, without consumption or limit")
-    hides_labels = choice.after is not None and choice.after.on_variable and not valuations
-    if hides_labels and choice.after is not None:
-        shown = frozenset((choice.after.variable,))
+    of_variable = choice.after is not None and choice.after.on_variable
+    hides_labels = (of_variable or bool(around.marks)) and not valuations
+    if hides_labels:
+        shown = frozenset((choice.after.variable,)) if of_variable and choice.after is not None else frozenset()
     try:
         automaton: CEA | BudgetExceeded = compile_pattern(
             pattern, strict=strict, valuations=valuations or hides_labels, negated=settings.negated_conditions,
             shown=shown, first=around.quiet, products=settings.conjunction_transitions,
+            marks={(one.behind, one.border): one.mark for one in around.marked if one.mark},
         )  # fmt: skip
     except BudgetExceeded as error:
         if error.setting != "conjunction_transitions":
@@ -263,7 +275,7 @@ def compile_program(
         automaton = error
     try:
         lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
-                       valuations=valuations, timed=around.is_timed,
+                       valuations=valuations, timed=around.is_timed, several=bool(around.marked),
                        alone=not isinstance(automaton, CEA))  # fmt: skip
     except UnsupportedFeature as refused:
         if isinstance(automaton, CEA):
@@ -273,7 +285,7 @@ def compile_program(
         lazy = "what must not come at the end has conditions on what came before"
     asked, chosen = "", None
     if isinstance(automaton, CEA):
-        choice, chosen, asked = choices(automaton, choice, around)
+        choice, chosen, asked = choices(automaton, choice, around, related=against is not None)
     elif not isinstance(lazy, LazyPlan):
         raise _with_reason(automaton, lazy) from None
     return Program(automaton, window, choice, registers, settings, around, lazy, against, asked, chosen, hides_labels)

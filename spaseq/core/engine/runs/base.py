@@ -120,7 +120,7 @@ class Run(ABC):
         self._stepper = Stepper(program.cea)
         self._vectors: list[int] = []
         self._order = kernel_order(program)
-        self._labels = program.labels_written if program.keeps_roots else program.labels
+        self._labels = program.labels_written if program.around.decides else program.labels
         self._limit = kernel_limit(program.choice)
         rule = after_rule(program)
         self._rule: int | None = None if rule is None else AFTER[rule.rule]

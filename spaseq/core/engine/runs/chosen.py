@@ -13,28 +13,49 @@ The matches of one end are given together, and ends in their order, as far as th
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from spaseq.core.automata.cea import INITIAL
-from spaseq.core.engine.program.matches import MatchBatch, within
+from spaseq.core.engine.program.matches import Labels, MatchBatch, matches_of, within
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.settings import After, Choice, Consume, Selection
 from spaseq.core.snapshot import expect
-from spaseq.core.tecs import Roots
+from spaseq.core.tecs import Arena, Roots
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.layout import NEVER
 from spaseq.core.watch import check
 
-Enumerate = Callable[[np.ndarray], Generator[MatchBatch]]
-"""The matches in the ranges of roots, int64 (r, ROOT_COLUMNS), a part at a time."""
 _ALL_KEYS: Final = -1
 _FEW: Final = 64
 """Single starts of a partition that are kept without a look at their window."""
+
+
+class OpenRoots:
+    """The matches below roots. As matches, roots have one position, their node, and a start that is no later than those
+    of the matches below them. `ends_only`: one match of each root is enough, without positions."""
+
+    def __init__(self, arena: Arena, labels: Labels, *, ends_only: bool) -> None:
+        self.nodes: Roots = Roots(arena)
+        self._labels = labels
+        self._ends_only = ends_only
+
+    def matches(self, roots: np.ndarray) -> Generator[MatchBatch]:
+        """The matches in the ranges of `roots`, int64 (r, ROOT_COLUMNS), a part at a time. To be read to its end, or
+        closed."""
+        if not self._ends_only:
+            with closing(self.nodes.enumerate(roots)) as chunks:
+                for chunk in chunks:
+                    yield matches_of(chunk, self._labels)
+            return
+        starts = self.nodes.latest_starts(roots)
+        there = starts >= 0
+        if there.any():
+            yield MatchBatch(starts[there], roots[there, k.O_END], np.zeros(int(there.sum()) + 1, np.int64))
 
 
 class _Listed(NamedTuple):
@@ -51,18 +72,17 @@ class _Listed(NamedTuple):
 
 
 class Chooser:
-    """Chooses among the matches of `program` that are left, by `Program.chosen`.
+    """Chooses among the matches of `program` that are left, by `Program.chosen`. `roots`: None if they wait one by one.
 
     `floors`: of each partition the first start that no match has discarded; `dead`: its single starts that are. Those
     of all partitions together are of `_ALL_KEYS`.
     """
 
-    def __init__(self, program: Program, nodes: Roots, matches: Enumerate) -> None:
+    def __init__(self, program: Program, roots: OpenRoots | None) -> None:
         assert program.chosen is not None
         self._choice: Choice = program.chosen
-        self._nodes = nodes
-        self._matches = matches
-        self._bits = int(program.labels_written is not None)
+        self._roots = roots
+        self._labelled = program.labels_written is not None
         self._hides = program.hides_labels
         self._marked = all(t.marks for t in program.cea.transitions[INITIAL])
         self._budget = program.settings.output_bytes
@@ -106,9 +126,46 @@ class Chooser:
                 ends.append(int(own[0, k.O_END]))
         return itertools.chain.from_iterable(map(self._given, found, ends))
 
+    def take_listed(self, matches: MatchBatch, keys: np.ndarray) -> Iterator[MatchBatch]:
+        """`take`, of matches that waited one by one. O(matches of an end * positions), but for MAX."""
+        found = []
+        listed = zip(_listed(matches), matches.end.tolist(), keys.tolist(), strict=True)
+        for end, group in itertools.groupby(listed, key=lambda one: one[1]):
+            check()
+            own = list(group)
+            key = own[0][2] if self._apart else _ALL_KEYS
+            floor = self.floors.get(key, 0)
+            left = list(dict.fromkeys(match for match, *_ in own if match.start >= floor))
+            if left:
+                found.append(self._batch(self._of_list(left, key, end), end))
+        return iter(found)
+
+    def _of_list(self, found: list[_Listed], key: int, end: int) -> list[_Listed]:
+        """The reported ones of the matches of one end that are left."""
+        choice = self._choice
+        if choice.after is not None and choice.consume is Consume.NONE:
+            return self._by_rule(found, choice.after.rule, key, end)
+        match choice.selection:
+            case Selection.NEXT:
+                best = min(match.order[:-1] for match in found)
+                found = [match for match in found if match.order[:-1] == best]
+            case Selection.LAST:
+                last = max(match.positions[::-1] for match in found)
+                found = [match for match in found if match.positions[::-1] == last]
+            case Selection.MAX:
+                found = _maximal(found)
+        if choice.consume is not Consume.NONE:
+            self.floors[key] = NEVER if choice.consume is Consume.ONCE else end + 1
+        return found if self._limit is None else self._recent(found, self._limit)
+
+    @property
+    def _open(self) -> OpenRoots:
+        assert self._roots is not None
+        return self._roots
+
     def _given(self, found: np.ndarray | list[_Listed], end: int) -> Iterator[MatchBatch]:
         if isinstance(found, np.ndarray):
-            return self._matches(found)
+            return self._open.matches(found)
         return iter((self._batch(found, end),) if found else ())
 
     def _of_one_end(self, roots: np.ndarray, key: int) -> np.ndarray | list[_Listed]:
@@ -122,7 +179,7 @@ class Chooser:
                 found = self._best(roots)
             case Selection.MAX:
                 found = _maximal(self._list(roots))
-            case _ if choice.consume is not Consume.NONE and not (self._nodes.latest_starts(roots) >= 0).any():
+            case _ if choice.consume is not Consume.NONE and not (self._open.nodes.latest_starts(roots) >= 0).any():
                 return []
             case _:
                 found = roots
@@ -133,14 +190,14 @@ class Chooser:
     def _best(self, roots: np.ndarray) -> list[_Listed]:
         roots[:, k.O_LOW] = roots[:, k.O_LOW].min()
         latest = self._choice.selection is Selection.LAST
-        bits = self._nodes.label_bits
+        bits = self._open.nodes.label_bits
         return [
             _Listed(
                 start,
                 tuple(place >> bits for place in places),
-                tuple(place & ((1 << bits) - 1) for place in places) if self._bits else (),
+                tuple(place & ((1 << bits) - 1) for place in places) if self._labelled else (),
             )
-            for start, places in self._nodes.best(roots, latest=latest, marked=self._marked)
+            for start, places in self._open.nodes.best(roots, latest=latest, marked=self._marked)
         ]
 
     def _recent(self, found: np.ndarray | list[_Listed], limit: int) -> list[_Listed]:
@@ -149,13 +206,13 @@ class Chooser:
             return sorted(found, key=lambda match: -match.start)[:limit]
         chosen: list[_Listed] = []
         while len(chosen) < limit and len(found):
-            starts = self._nodes.latest_starts(found)
+            starts = self._open.nodes.latest_starts(found)
             latest = int(starts.max())
             if latest < 0:
                 break
             own = found[starts == latest]
             own[:, k.O_LOW], own[:, k.O_HIGH] = latest, latest + 1
-            with contextlib.closing(self._matches(own)) as parts:
+            with closing(self._open.matches(own)) as parts:
                 for part in parts:
                     chosen += _listed(part)
                     if len(chosen) >= limit:
@@ -166,7 +223,7 @@ class Chooser:
 
     def _list(self, roots: np.ndarray) -> list[_Listed]:
         """All matches in the ranges. Raises `BudgetExceeded` for `output_bytes`."""
-        return [match for part in within(self._matches(roots), self._budget) for match in _listed(part)]
+        return [match for part in within(self._open.matches(roots), self._budget) for match in _listed(part)]
 
     def _by_rule(self, found: list[_Listed], rule: After, key: int, end: int) -> list[_Listed]:
         """The matches of one end that a rule of AFTER MATCH leaves: each discards before the next one is taken."""
@@ -201,7 +258,7 @@ class Chooser:
 
     def _batch(self, matches: list[_Listed], end: int) -> MatchBatch:
         sizes = [0, *(len(match.positions) for match in matches)]
-        labels = [label for match in matches for label in match.labels] if self._bits and not self._hides else None
+        labels = [label for match in matches for label in match.labels] if self._labelled and not self._hides else None
         return MatchBatch(
             np.array([match.start for match in matches], np.int64),
             np.full(len(matches), end),

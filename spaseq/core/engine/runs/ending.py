@@ -27,23 +27,23 @@ lazy evaluators, matches wait one by one, and so within the budget `output_bytes
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
 
-from spaseq.core.engine.program.matches import Labels, MatchBatch, matches_of
+from spaseq.core.engine.program.marks import Marks
+from spaseq.core.engine.program.matches import MatchBatch
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.window import Lows, Window
 from spaseq.core.engine.runs.base import grow
 from spaseq.core.engine.runs.beginning import Beginning
-from spaseq.core.engine.runs.chosen import Chooser
+from spaseq.core.engine.runs.chosen import Chooser, OpenRoots
 from spaseq.core.integers import in_order
-from spaseq.core.pattern import Batch
+from spaseq.core.pattern import Batch, NoneOf
 from spaseq.core.snapshot import array, expect
-from spaseq.core.tecs import Arena, Roots
+from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.layout import NEVER
 
@@ -54,12 +54,29 @@ _SURE: Final = -2
 @dataclass(slots=True)
 class _Waiting:
     """Matches that are not decided, or roots; of each its partition (0 without PARTITION BY; up to `_SURE`, of one that
-    is forgotten), and the position that it must start before. `codes`: those of `_codes`, if they have been asked for."""
+    is forgotten), and the position that it must start before. `marks`: those of `Marks.read`, if alternatives differ.
+    `codes`: those of `_codes`, if they have been asked for."""
 
     matches: MatchBatch = field(default_factory=MatchBatch)
     keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     highs: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    marks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+    def pick(self, wanted: np.ndarray) -> _Waiting:
+        """Those for which `wanted` is true, in their order."""
+        codes = self.codes[wanted] if len(self.codes) else self.codes
+        matches = _pick(self.matches, wanted)
+        return _Waiting(matches, self.keys[wanted], self.highs[wanted], self.marks[wanted], codes)
+
+    def and_also(self, found: _Waiting) -> _Waiting:
+        """These, and others behind them. The codes are left out."""
+        return _Waiting(
+            MatchBatch.concat([self.matches, found.matches]) if len(found.matches) else self.matches,
+            np.concatenate([self.keys, found.keys]),
+            np.concatenate([self.highs, found.highs]),
+            np.concatenate([self.marks, found.marks]),
+        )
 
     def coded(self) -> np.ndarray:
         """The codes of the matches."""
@@ -76,29 +93,6 @@ class Calling(Protocol):
     def forget(self, numbers: np.ndarray) -> int | None: ...
 
     def snapshot(self) -> dict[str, Any]: ...
-
-
-class OpenRoots:
-    """The matches below roots. As matches, roots have one position, their node, and a start that is no later than those
-    of the matches below them. `ends_only`: one match of each root is enough, without positions."""
-
-    def __init__(self, arena: Arena, labels: Labels, *, ends_only: bool) -> None:
-        self.nodes: Roots = Roots(arena)
-        self._labels = labels
-        self._ends_only = ends_only
-
-    def matches(self, roots: np.ndarray) -> Generator[MatchBatch]:
-        """The matches in the ranges of `roots`, int64 (r, ROOT_COLUMNS), a part at a time. To be read to its end, or
-        closed."""
-        if not self._ends_only:
-            with closing(self.nodes.enumerate(roots)) as chunks:
-                for chunk in chunks:
-                    yield matches_of(chunk, self._labels)
-            return
-        starts = self.nodes.latest_starts(roots)
-        there = starts >= 0
-        if there.any():
-            yield MatchBatch(starts[there], roots[there, k.O_END], np.zeros(int(there.sum()) + 1, np.int64))
 
 
 def _ranges(roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
@@ -127,6 +121,15 @@ class Ending:
         if program.around.before is not None:
             self.beginning = Beginning(program.around.before, program.window)
         self._absent = program.around.absent
+        around, labels = program.around, program.labels_written or ()
+        after = program.reported.after
+        hides = program.hides_labels and not (after is not None and after.on_variable)
+        self._marks = Marks(around.marks, labels, hides=hides) if around.marks else None
+        bits = {mark: 1 << i for i, mark in enumerate(around.marks)} | {"": 0}
+        self._starts = [
+            (bits[one.mark], Beginning(one.none, program.window)) for one in around.marked if not one.behind
+        ]
+        self._ends = [(bits[one.mark], one.none) for one in around.marked if one.behind]
         self._lows_by_key = program.window.per_partition
         self._waiting = _Waiting()
         self._lows = np.zeros(0, np.int64)
@@ -142,40 +145,88 @@ class Ending:
         positions = np.asarray(batch.positions, np.int64)
         row_keys = np.zeros(len(positions), np.int64) if batch.keys is None else np.asarray(batch.keys, np.int64)
         rows = np.searchsorted(positions, found.end) if len(found) else np.zeros(0, np.int64)
-        found_keys, found_highs = row_keys[rows], np.full(len(found), NEVER)
-        if self.beginning is not None:
-            strays = ~self.beginning.none.evaluate(batch)
-            found_highs = self.beginning.bounds(positions, row_keys, strays, lows, rows)
+        found = replace(found, rows=None, labels=found.labels if self.roots is None else None)
+        marks = np.zeros(len(found), np.int64)
+        if self._marks is not None:
+            found, marks = self._marks.read(found)
+        highs = np.full(len(found), NEVER)
+        for bit, beginning in self._beginnings():
+            strays = ~beginning.none.evaluate(batch)
+            bounds = beginning.bounds(positions, row_keys, strays, lows, rows)
+            mine = marks & bit == bit
+            highs[mine] = np.minimum(highs, bounds)[mine]
         if self.chooser is not None:
             first = self.first_start
-            for key, low in zip(found_keys.tolist(), lows[rows].tolist(), strict=True):
+            for key, low in zip(row_keys[rows].tolist(), lows[rows].tolist(), strict=True):
                 self.chooser.drop_before(key, min(low, first))
-        found = replace(found, rows=None, labels=found.labels if self.roots is None else None)
-        if not (holds := found.start < found_highs).all():
-            found, found_keys, found_highs = _pick(found, holds), found_keys[holds], found_highs[holds]
-        matches = MatchBatch.concat([self._waiting.matches, found]) if len(found) else self._waiting.matches
-        keys = np.concatenate([self._waiting.keys, found_keys])
-        highs = np.concatenate([self._waiting.highs, found_highs])
+        fresh = _Waiting(found, row_keys[rows], highs, marks)
+        if not (holds := found.start < highs).all():
+            fresh = fresh.pick(holds)
+        some = self._waiting.and_also(fresh)
+        firsts = lows
+        if self.end_lows is not None:
+            firsts = self.end_lows.of(positions, np.asarray(batch.times), batch.keys)[0]
+        if self.roots is None:
+            return self._push_listed(batch, some, fresh, row_keys, lows, firsts)
         if self._absent is None:
-            return self._give(_Waiting(matches, keys, highs), np.full(len(keys), NEVER), False)
-        firsts = lows if self.end_lows is None else self.end_lows.of(positions, np.asarray(batch.times), batch.keys)[0]
-        bounds, called = self._decide(batch, matches, keys, row_keys, firsts)
-        codes = np.zeros(0, np.uint64)
+            return self._give(some, np.full(len(some.keys), NEVER), False)
+        return self._give(some, *self._decide(batch, self._absent, some, row_keys, firsts))
+
+    def _beginnings(self) -> Iterator[tuple[int, Beginning]]:
+        """What must not come before the matches with some marks, or with none."""
+        if self.beginning is not None:
+            yield 0, self.beginning
+        yield from self._starts
+
+    def _endings(self) -> Iterator[tuple[int, NoneOf, bool]]:
+        """What must not come behind the matches with some marks, or with none; True if it is for a time."""
+        if self._absent is not None:
+            yield 0, self._absent, self.patience is not None
+        yield from ((bit, none, False) for bit, none in self._ends)
+
+    def _push_listed(
+        self, batch: Batch, some: _Waiting, fresh: _Waiting, row_keys: np.ndarray, lows: np.ndarray, firsts: np.ndarray
+    ) -> Iterator[MatchBatch]:
+        """`push`, of matches that wait one by one: `some` are all of them, `fresh` the last ones."""
+        matches = some.matches
+        sure, off = np.ones(len(matches), bool), np.zeros(len(matches), bool)
+        for bit, none, by_end in self._endings():
+            bounds, called = self._decide(batch, none, some, row_keys, firsts if by_end else lows)
+            closed, mine = (matches.end if by_end else matches.start) < bounds, some.marks & bit == bit
+            off |= mine & called & ~closed
+            sure &= closed | ~mine
         if self.against is not None:
-            codes = np.concatenate([self._waiting.coded(), _codes(found)])
-            off = np.array(_called_off(self.against.stream(batch), matches, codes), np.int64).reshape(-1, 2)
+            some.codes = np.concatenate([self._waiting.coded(), _codes(fresh.matches)])
+            pairs = np.array(_called_off(self.against.stream(batch), matches, some.codes), np.int64).reshape(-1, 2)
             if self.patience is not None:  # not those that had been sure before
-                off = off[matches.end[off[:, 0]] >= firsts[np.searchsorted(positions, off[:, 1])]]
-            bounds[off[:, 0]], called[off[:, 0]] = 0, True
-        return self._give(_Waiting(matches, keys, highs, codes), bounds, called)
+                positions = np.asarray(batch.positions, np.int64)
+                pairs = pairs[matches.end[pairs[:, 0]] >= firsts[np.searchsorted(positions, pairs[:, 1])]]
+            off[pairs[:, 0]] = True
+        return self._release(some, sure, off)
+
+    def _release(self, some: _Waiting, sure: np.ndarray, off: np.ndarray) -> Iterator[MatchBatch]:
+        """The matches that are reported, of those that are `sure`; the others wait on, but for those that are `off`."""
+        waits = ~sure & ~off
+        if self.chooser is not None:
+            waits = _of_group(waits, some.matches.end)
+            if self.chooser.in_order:
+                waits = _behind(waits, some.keys if self.chooser.by_key else np.zeros(len(waits), np.int64))
+        given = ~waits & ~off
+        if self._marks is not None and self.chooser is None and given.any():
+            self._marks.once(some.matches, given, waits)
+        reported = some.pick(given)
+        self._waiting = some.pick(waits & ~off)
+        if self.chooser is not None:
+            return self.chooser.take_listed(reported.matches, reported.keys)
+        return iter((reported.matches,))
 
     def _decide(
-        self, batch: Batch, matches: MatchBatch, keys: np.ndarray, row_keys: np.ndarray, lows: np.ndarray
+        self, batch: Batch, none: NoneOf, some: _Waiting, row_keys: np.ndarray, lows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Of each match the first start that still waits when it is decided, with patience the first end: int64 (m,).
-        True if an event of ψ decides it: bool (m,)."""
-        assert self._absent is not None
-        strays = ~self._absent.evaluate(batch) & (row_keys >= 0)
+        True if an event that is not `none` decides it: bool (m,)."""
+        matches, keys = some.matches, some.keys
+        strays = ~none.evaluate(batch) & (row_keys >= 0)
         if self._lows_by_key:
             there = row_keys >= 0
             self._lows = grow(self._lows, int(row_keys.max()) + 1)
@@ -197,25 +248,22 @@ class Ending:
         return bounds, called
 
     def _give(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
-        """The matches that start (with patience, end) before their bounds; the others wait on, but for those that are
-        `called` off."""
+        """The matches below roots that start (with patience, end) before their bounds; the others wait on, but for
+        those that are `called` off."""
+        assert self.roots is not None
         if self.chooser is not None:
             return self._choose(some, bounds, called, self.chooser)
         matches, by_end = some.matches, self.patience is not None
         closed = (matches.end if by_end else matches.start) < bounds
-        given = _pick(matches, closed)
         waits = ~closed & ~np.asarray(called)
-        if self.roots is not None and not by_end:
+        given, upto = _pick(matches, closed), (some.highs if by_end else np.minimum(some.highs, bounds))[closed]
+        if not by_end:
             parts = closed & ~np.asarray(called) & (bounds < some.highs)
             rest = matches.start.copy()
             rest[parts] = self.roots.nodes.next_starts(_ranges(_pick(matches, parts), bounds[parts]))
-            matches, waits = replace(matches, start=rest), waits | (parts & (rest < some.highs))
-        codes = some.codes[waits] if len(some.codes) else some.codes
-        self._waiting = _Waiting(_pick(matches, waits), some.keys[waits], some.highs[waits], codes)
-        if self.roots is None:
-            return iter((given,))
-        upto = some.highs if by_end else np.minimum(some.highs, bounds)
-        return self.roots.matches(_ranges(given, upto[closed]))
+            some.matches, waits = replace(matches, start=rest), waits | (parts & (rest < some.highs))
+        self._waiting = some.pick(waits)
+        return self.roots.matches(_ranges(given, upto))
 
     def _choose(
         self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool, chooser: Chooser
@@ -237,8 +285,8 @@ class Ending:
             waits = _behind(waits, groups)
         given = ~waits & kept
         table, keys = _ranges(_pick(matches, given), highs[given]), some.keys[given]
-        waits &= kept
-        self._waiting = _Waiting(_pick(matches, waits), some.keys[waits], highs[waits])
+        some.highs = highs
+        self._waiting = some.pick(waits & kept)
         return chooser.take(table, keys)
 
     def started_before(self, matches: MatchBatch, high: int, low: int, key: int) -> Iterator[MatchBatch]:
@@ -260,8 +308,8 @@ class Ending:
         matches."""
         if self.against is not None:
             self.against.forget(keys)
-        if self.beginning is not None:
-            self.beginning.forget(keys)
+        for _, beginning in self._beginnings():
+            beginning.forget(keys)
         if self.chooser is None:
             self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
         else:
@@ -284,11 +332,16 @@ class Ending:
         `lows`: what the rows so far were measured by, None before the first. `place` is what the window is measured
         in; a window over positions closes by events alone.
         """
-        lows = lows if self.end_lows is None else self.end_lows
-        timed = lows is not None and lows.window.is_bounded and not lows.window.by_position
-        bounds = np.full(len(self._waiting.keys), lows.at(place) if lows is not None and timed else 0)
-        bounds[self._waiting.keys <= _SURE] = NEVER
-        return self._give(self._waiting, np.minimum(bounds, NEVER), False)
+        sure = self._waiting.keys <= _SURE
+        if self.roots is not None:
+            bound = _first_at(lows if self.end_lows is None else self.end_lows, place)
+            return self._give(self._waiting, np.where(sure, NEVER, bound), False)
+        matches, now = self._waiting.matches, np.ones(len(sure), bool)
+        for bit, _, by_end in self._endings():
+            bound = _first_at(self.end_lows if by_end else lows, place)
+            mine = self._waiting.marks & bit == bit
+            now &= ~mine | ((matches.end if by_end else matches.start) < bound)
+        return self._release(self._waiting, sure | now, np.zeros(len(sure), bool))
 
     @property
     def undecided(self) -> int | None:
@@ -304,13 +357,13 @@ class Ending:
     def first_start(self) -> int:
         """With patience, or a choice, the least start of the matches that wait, which are kept although their windows
         have closed; NEVER if there is none."""
-        kept = self.patience is not None or self.chooser is not None
+        kept = self.roots is not None and (self.patience is not None or self.chooser is not None)
         return int(self._waiting.matches.start.min(initial=NEVER)) if kept else NEVER
 
     @property
     def places(self) -> np.ndarray:
         """The positions that windows are compared with, besides those of runs: int64 (n,)."""
-        return np.zeros(0, np.int64) if self.beginning is None else self.beginning.entries[1]
+        return np.concatenate([np.zeros(0, np.int64), *(b.entries[1] for _, b in self._beginnings())])
 
     @property
     def sure(self) -> np.ndarray:
@@ -325,14 +378,17 @@ class Ending:
     def take_back(self, matches: MatchBatch, keys: np.ndarray, highs: np.ndarray, lows: dict[int, int]) -> None:
         """Set what is `waiting` and, if partitions have windows of their own, the first live start of each one that had
         events meanwhile."""
-        self._waiting = _Waiting(matches, keys, highs)
+        self._waiting = _Waiting(matches, keys, highs, np.zeros(len(keys), np.int64))
         if lows:
             self._lows = grow(self._lows, max(lows) + 1)
             self._lows[list(lows)] = list(lows.values())
 
     def close(self) -> Iterator[MatchBatch]:
         """All that still waits: the stream ends, and nothing can come between."""
-        return self._give(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
+        count = len(self._waiting.keys)
+        if self.roots is None:
+            return self._release(self._waiting, np.ones(count, bool), np.zeros(count, bool))
+        return self._give(self._waiting, np.full(count, NEVER), False)
 
     def compact(self, arena: Arena, cell_window_starts: np.ndarray) -> None:
         """`Arena.compact`, which keeps the nodes below the roots."""
@@ -349,9 +405,10 @@ class Ending:
             "matches": self._waiting.matches.snapshot(),
             "keys": self._waiting.keys,
             "highs": self._waiting.highs,
+            "marks": self._waiting.marks,
             "lows": self._lows,
             "end_lows": None if self.end_lows is None else self.end_lows.snapshot(),
-            "beginning": None if self.beginning is None else self.beginning.snapshot(),
+            "beginnings": [beginning.snapshot() for _, beginning in self._beginnings()],
             "chosen": None if self.chooser is None else self.chooser.snapshot(),
             "against": None if self.against is None else self.against.snapshot(),
         }
@@ -366,14 +423,22 @@ class Ending:
         highs = array(state["highs"], "bounds", rows=len(waiting), low=0)
         if self.end_lows is not None:
             self.end_lows.restore(state["end_lows"])
-        if self.beginning is not None:
-            self.beginning.restore(state["beginning"])
+        marks = array(state["marks"], "marks", rows=len(waiting), low=0)
+        expect(len(state["beginnings"]) == len(list(self._beginnings())), "what must not come, for each border")
+        for (_, beginning), known in zip(self._beginnings(), state["beginnings"], strict=True):
+            beginning.restore(known)
         if self.chooser is not None:
             self.chooser.restore(state["chosen"])
         if self.roots is not None:
             one = len(waiting.positions) == len(waiting) and bool((np.diff(waiting.offsets) == 1).all())
             expect(one and self.roots.nodes.are_known(_ranges(waiting, waiting.end)), "roots of nodes that are there")
-        self._waiting = _Waiting(waiting, keys, highs)
+        self._waiting = _Waiting(waiting, keys, highs, marks)
+
+
+def _first_at(lows: Lows | None, place: int) -> int:
+    """The first start that is live at `place`, or the first end; 0 if the window is closed by events alone."""
+    timed = lows is not None and lows.window.is_bounded and not lows.window.by_position
+    return min(lows.at(place), NEVER) if lows is not None and timed else 0
 
 
 def _of_group(waits: np.ndarray, ends: np.ndarray) -> np.ndarray:

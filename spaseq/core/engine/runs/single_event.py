@@ -236,11 +236,12 @@ class SingleAround:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """True if this road exists: for the compact structure, if keys are not forgotten after a pause, and no choice
-        waits for the windows of several matches to close."""
+        """True if this road exists: for the compact structure, if keys are not forgotten after a pause, no choice waits
+        for the windows of several matches to close, and alternatives do not differ."""
         if not isinstance(evaluator, Evaluator) or (evaluator.ending is None and evaluator.silence is None):
             return False
-        if evaluator.program.chosen is not None and evaluator.program.around.absent is not None:
+        program = evaluator.program
+        if program.around.marked or (program.chosen is not None and program.around.waits):
             return False
         return evaluator.program.settings.forget_keys_after is None
 
