@@ -64,10 +64,6 @@ class Borders(Absences):
         related = [alternative for alternative in alternatives if alternative.conditions]
         for alternative in related:
             self.refuse_untold(alternative, part.pattern, query)
-        if related and (choice := _choice(query)) is not None:
-            what = f"a condition that relates a NOT at the end to other events, with {choice}"
-            hint = "PARTITION BY [id] is for the events with the same id"
-            raise self.unsupported(what, related[0].conditions[0].span, hint)
         plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
         return plain, self.with_event_behind(part.pattern, related, f"#{number}") if related else None
 
@@ -94,7 +90,7 @@ class Borders(Absences):
     ) -> tuple[NoneOf | None, Quiet | None]:
         """Without a window, what came once stays in front of all later matches. So it is silence without end, if a
         choice among matches asks for it: the lazy evaluators know no silence."""
-        if query.within is not None or absent is None or quiet is not None or _choice(query) is None:
+        if query.within is not None or absent is None or quiet is not None or not _chooses(query):
             return absent, quiet
         return None, Quiet(absent, Window("none"))
 
@@ -160,12 +156,9 @@ class Borders(Absences):
             )
 
 
-def _choice(query: ast.Query) -> str | None:
-    """The clause that chooses among the matches of a query, None if there is none."""
-    if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
-        return f"the selection strategy {query.selection.strategy.value}"
-    if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
-        return f"CONSUME BY {query.consume.policy.value}"
-    if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
-        return "AFTER MATCH"
-    return None if query.limit is None else "LIMIT"
+def _chooses(query: ast.Query) -> bool:
+    """True if a clause chooses among the matches of a query."""
+    strategy = query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT)
+    consumes = query.consume is not None and query.consume.policy is not ast.Consume.NONE
+    skips = query.after is not None and query.after.rule is not AfterText.NO_SKIP
+    return strategy or consumes or skips or query.limit is not None
