@@ -36,7 +36,7 @@ from ceql.runtime.evaluation import expect_again
 from ceql.runtime.ordered import OrderedMatches
 from ceql.runtime.session import identity, options_to_keep
 from ceql.runtime.unmatched import unknown_attributes
-from spaseq.core.engine import Settings
+from spaseq.core.engine import Choice, Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import EventError, OptionError, UnsupportedFeature
 from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords, format_time
@@ -187,8 +187,14 @@ def _check_member(member: _Member) -> None:
     compiled = member.query.compiled
     if compiled.named_streams:
         raise OptionError(f"{member.name} reads streams, by FROM", "the events of a network are of one stream")
-    waits, window = compiled.lowered.around.absent is not None, compiled.lowered.window
+    waits, window = compiled.lowered.around.waits, compiled.lowered.window
     by_events = compiled.lowered.around.patience is None and window.is_bounded
+    apart = bool(compiled.lowered.around.marked) or (by_events and compiled.lowered.choice != Choice())
+    if member.read and waits and apart:
+        raise UnsupportedFeature(
+            f"{member.name} has a NOT at the end of some alternatives, or with a choice, and other queries read it",
+            hint="SELECT ALL, and a NOT behind the whole formula, say when the matches are events",
+        )
     if member.read and waits and by_events and (window.by_position or compiled.lowered.window_attribute is not None):
         raise UnsupportedFeature(
             f"{member.name} has a NOT at the end in a window that no time closes, and other queries read it",
@@ -311,11 +317,13 @@ class _Evaluation:
         """The places of matches: the numbers of the given events that they are behind, and their times."""
         lowered, ends = member.query.compiled.lowered, table.matches.end
         times = table.history.times(ends)
-        if lowered.around.absent is None:
+        if not lowered.around.waits:
             if merged is not None and len(ends) and int(ends.min()) >= first:
                 return merged.behind[ends - first], times
         elif lowered.around.patience is not None:
             times = times + int(lowered.around.patience.size)
+        elif lowered.choice != Choice() or lowered.around.marked:  # they wait for others, or not at all
+            times = np.maximum(times, self.last)
         elif lowered.window.is_bounded and not lowered.window.by_position and lowered.window_attribute is None:
             times = table.history.times(table.matches.start) + int(lowered.window.size)
         else:

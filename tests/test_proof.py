@@ -31,6 +31,7 @@ SHARE = {
     "earlier steps": 12,
     "after": 28,
     "absences": 20,
+    "chosen": 16,
 }
 """Queries of each kind in every run."""
 MORE = {"ceql": 120, "valuations": 96, "spaseq": 80}

@@ -233,12 +233,9 @@ class Absences:
         """The NOTs in the order of the text."""
         return sorted(absences, key=lambda absent: self.places[absent].start)
 
-    def one_border(self, ways: frozenset[Border], where: str) -> list[Absent]:
-        """The NOTs at a border of the whole formula, the same for all of its alternatives."""
+    def of_the_whole(self, ways: frozenset[Border], where: str) -> list[Absent]:
+        """The NOTs at a border of the whole formula, or of some of its alternatives, in the order of the text."""
         found = self.in_order(frozenset[Absent]().union(*ways))
-        if len(ways) > 1:
-            what = f"NOT at the {where} of some alternatives of the whole formula"
-            raise self.refused(what, "write a query for each alternative", self.places[found[0]])
         for absent in found:
             if not isinstance(absent.pattern, algebra.Atom):
                 what = f"NOT of more than one event at the {where} of the query"

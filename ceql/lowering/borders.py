@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ceql.lowering.absences import Absences, none_of
@@ -12,34 +12,50 @@ from ceql.semantics.scopes import Bordered, is_between
 from ceql.syntax import ast
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import Quiet, Window
-from spaseq.core.errors import Span
-from spaseq.core.pattern import NoneOf, Pattern, Skip, all_shown, told_by_positions
+from spaseq.core.engine import Around, Marked, Quiet, Window
+from spaseq.core.pattern import Border, NoneOf, Pattern, Skip, all_shown, told_by_positions
 from spaseq.core.trees import walk
 
-_IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among matches, and so does NOT without WITHIN"
+_MARKS: Final = 30
 
 
 class Borders(Absences):
     """Lowers the NOTs at the borders of a query's formula."""
 
-    def at_the_borders(
-        self, part: Part, ending: ast.Without | None, query: ast.Query
-    ) -> tuple[NoneOf | None, NoneOf | None]:
-        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside;
-        None if all may. `ending`: the NOT at the end."""
+    def at_the_borders(self, part: Part, ending: ast.Without | None, query: ast.Query) -> Around:
+        """What must not come before a match of the whole formula, and behind it, because of NOTs inside; if
+        alternatives differ, it is told by marks. `ending`: the NOT at the end."""
         if not self.places:
-            return None, None
+            return Around()
         found = self.borders(part.pattern)
-        before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
-        if before and query.within is not None:
-            self.refuse_choice("NOT at the start", self.places[before[0]], query, _IN_FRONT)
-        if behind:
-            span = self.places[behind[0]]
-            self.refuse_choice("NOT at the end", span, query, "its matches wait for their windows")
-            if ending is not None and ending.duration is not None:
-                raise self.unsupported("NOT at the end, once for a time and once for the window", span)
-        return none_of(before), none_of(behind)
+        before, behind = self.of_the_whole(found.before, "start"), self.of_the_whole(found.behind, "end")
+        marked = [*self.marked(found.before, behind=False), *self.marked(found.behind, behind=True)]
+        if marked and query.selection.items is not None and query.selection.strategy is ast.Strategy.STRICT:
+            what = "NOT at the border of some alternatives, with SELECT STRICT of some of the events"
+            raise self.unsupported(what, self.places[(before or behind)[0]], "SELECT STRICT * shows all events")
+        both = len(found.behind) == 1 and behind and ending is not None and ending.duration is not None
+        if both and (none := none_of(behind)) is not None:
+            marked.append(Marked(none, True))
+        return Around(
+            None if both or len(found.behind) > 1 else none_of(behind),
+            None,
+            none_of(before) if len(found.before) == 1 else None,
+            None,
+            tuple(marked),
+        )
+
+    def marked(self, ways: frozenset[Border], *, behind: bool) -> Iterator[Marked]:
+        """The borders of alternatives, if they differ."""
+        some = sorted((way for way in ways if way), key=lambda way: [self.places[a].start for a in self.in_order(way)])
+        if len(ways) == 1:
+            return
+        if len(some) > _MARKS:
+            span = self.places[self.in_order(some[0])[0]]
+            raise self.refused(f"more than {_MARKS} different borders of alternatives", "write several queries", span)
+        for number, way in enumerate(some, 1):
+            none = none_of(way)
+            assert none is not None
+            yield Marked(none, behind, way, f"#{'behind' if behind else 'before'} {number}")
 
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
@@ -48,7 +64,6 @@ class Borders(Absences):
         related = [alternative for alternative in alternatives if alternative.conditions]
         for alternative in related:
             self.refuse_untold(alternative, part.pattern, query)
-        self.refuse_choice("NOT at the end", node.span, query, "its matches wait for their windows")
         plain = NoneOf(frozenset(a.predicates for a in alternatives if not a.conditions))
         return plain, self.with_event_behind(part.pattern, related, f"#{number}") if related else None
 
@@ -68,8 +83,6 @@ class Borders(Absences):
             duration = within.nanoseconds  # the match has one event, with which its window ends
         if duration is not None:
             return None, Quiet(none, Window("span", duration))
-        if within is not None:
-            self.refuse_choice("NOT at the start", node.span, query, _IN_FRONT)
         return none, None
 
     def before_a_match(
@@ -77,17 +90,9 @@ class Borders(Absences):
     ) -> tuple[NoneOf | None, Quiet | None]:
         """Without a window, what came once stays in front of all later matches. So it is silence without end, if a
         choice among matches asks for it: the lazy evaluators know no silence."""
-        if query.within is not None or absent is None or _choice(query) is None:
-            return absent, quiet
-        if quiet is not None:
-            self.refuse_choice("NOT at the start, with and without FOR,", query.where.span, query, _IN_FRONT)
+        if query.within is not None or absent is None or quiet is not None or not _chooses(query):
             return absent, quiet
         return None, Quiet(absent, Window("none"))
-
-    def refuse_choice(self, what: str, span: Span, query: ast.Query, hint: str) -> None:
-        """Refuse a choice among matches, by its name: with NOT at a border all are reported."""
-        if (choice := _choice(query, hint)) is not None:
-            raise self.unsupported(f"{what} with {choice[0]}", span, choice[1])
 
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
@@ -151,14 +156,9 @@ class Borders(Absences):
             )
 
 
-def _choice(query: ast.Query, hint: str = "") -> tuple[str, str] | None:
-    """The clause that chooses among the matches of a query, and `hint` for it; None if there is none."""
-    if query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT):
-        return f"the selection strategy {query.selection.strategy.value}", f"leave the strategy out for ALL; {hint}"
-    if query.consume is not None and query.consume.policy is not ast.Consume.NONE:
-        return f"CONSUME BY {query.consume.policy.value}", hint
-    if query.after is not None and query.after.rule is not AfterText.NO_SKIP:
-        return "AFTER MATCH", hint
-    if query.limit is not None:
-        return "LIMIT", "--limit N stops after N matches in all"
-    return None
+def _chooses(query: ast.Query) -> bool:
+    """True if a clause chooses among the matches of a query."""
+    strategy = query.selection.strategy not in (None, ast.Strategy.ALL, ast.Strategy.STRICT)
+    consumes = query.consume is not None and query.consume.policy is not ast.Consume.NONE
+    skips = query.after is not None and query.after.rule is not AfterText.NO_SKIP
+    return strategy or consumes or skips or query.limit is not None

@@ -97,11 +97,10 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     before, quiet = lowering.absent_at_the_start(bordered, query)
     ending = bordered.behind
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
-    in_front, behind = lowering.at_the_borders(part, ending, query)
+    inside = lowering.at_the_borders(part, ending, query)
     patience = None if ending is None or ending.duration is None else Window("span", ending.duration)
-    around = Around(
-        either_of(absent, behind), patience, *lowering.before_a_match(either_of(before, in_front), quiet, query)
-    )
+    in_front, quiet = lowering.before_a_match(either_of(before, inside.before), quiet, query)
+    around = Around(either_of(absent, inside.absent), patience, in_front, quiet, inside.marked)
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern

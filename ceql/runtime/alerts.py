@@ -286,7 +286,7 @@ def _check(lowered: Lowered) -> None:
     if lowered.strict:
         raise _outside("SELECT STRICT")
     if not lowered.around.is_empty:
-        raise _outside("NOT at the end" if lowered.around.absent is not None else "NOT at the start")
+        raise _outside("NOT at the end" if lowered.around.waits else "NOT at the start")
     if lowered.choice.after is not None:
         raise _outside("AFTER MATCH or SELECT FIRST")
     choice = Choice(Selection.ALL, limit=lowered.choice.limit)

@@ -355,6 +355,9 @@ def _explain_around(lowered: Lowered) -> Iterator[str]:
         yield f"at the end: {around.absent}{behind}; matches are reported as {when}"
     if around.before is not None:
         yield f"at the start: {around.before}, from the first event of the window that a match ends on"
+    for one in around.marked:
+        where = "at the end" if one.behind else "at the start"
+        yield f"{where}{' of some alternatives' if one.mark else ''}: {one.none}, in the window of the match"
     if around.quiet is not None:
         duration = around.quiet.duration
         since = f"for {_time(duration)}" if duration.is_bounded else "since the stream began"

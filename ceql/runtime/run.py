@@ -63,7 +63,7 @@ class Run(Recognition):
         before = self.time, self.reached, self.coordinate.last
         batch = self.batch(events)
         reached = int(batch.positions[0]), batch.times[0].item()
-        if self.lowered.around.absent is not None:
+        if self.lowered.around.waits:
             # A match waits for its window to close, and is reported with the first events behind that.
             reached, self.reached = self.reached or reached, (int(batch.positions[-1]), batch.times[-1].item())
         self.past.evict(self, *reached)
@@ -119,7 +119,7 @@ class Run(Recognition):
 
     def _due(self, now: int) -> Iterator[MatchBatch]:
         self.hush(now)
-        if self.lowered.around.absent is not None and self.lowered.window_attribute is None:
+        if self.lowered.around.waits and self.lowered.window_attribute is None:
             yield from self.evaluator.advance(now)
 
     def close(self, *, at_once: bool = False) -> Iterator[tuple[MatchBatch, History]]:

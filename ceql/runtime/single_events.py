@@ -101,7 +101,7 @@ class Singles:
         self._options = options
         self._clock = feed.clocks[name]
         self._bits = bits
-        self._waits = run.lowered.around.absent is not None
+        self._waits = run.lowered.around.waits
         self._engine: Single | SingleAround = run.door
         self._inert = INERT
         self._scale = unit_nanoseconds(options.unit)
@@ -126,7 +126,7 @@ class Singles:
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
         """The road, if there is one."""
-        untold = run.program.labels is not None and run.lowered.around.absent is not None  # matches wait without labels
+        untold = run.program.labels is not None and run.lowered.around.waits  # matches wait without labels
         if len(names) != 1 or options.lateness or untold or (door := run.open_door()) is None:
             return None
         needed = feed.clocks[names[0]].needs_types

@@ -31,6 +31,7 @@ from typing import Any
 import ceql
 from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from tests.support import (
+    drawn_chosen,
     drawn_earlier,
     drawn_rounds,
     drawn_sequences,
@@ -304,6 +305,11 @@ def _border(rng: random.Random) -> strategies.CeqlCase:
     return _not_refused(strategies.border_case, rng)
 
 
+def _chosen(rng: random.Random) -> strategies.CeqlCase:
+    """As `_border`, with a choice among what the NOTs leave."""
+    return _not_refused(drawn_chosen.chosen_case, rng)
+
+
 def _not_refused(draw: Callable[[random.Random], strategies.CeqlCase], rng: random.Random) -> strategies.CeqlCase:
     while True:
         case = strategies.interesting(draw, lambda case: len(oracle.evaluate(case.query, case.stream)), rng)
@@ -421,6 +427,10 @@ KINDS = {
     ),
     "borders": _ceql(
         _border, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
+    ),
+    "chosen": _ceql(
+        _chosen, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "absences": _ceql(

@@ -306,7 +306,7 @@ def _widen(rng: random.Random) -> CeqlCase:
 
 def ending_case(rng: random.Random) -> CeqlCase:
     """A NOT at the end, as a rule with conditions on the events before it."""
-    formula = draw_formula(rng, rng.choice((0, 1, 1, 2, 2, 3)))
+    formula = draw_alternatives(rng) if rng.random() < 0.15 else draw_formula(rng, rng.choice((0, 1, 1, 2, 2, 3)))
     names = sorted(variables_of(formula))
     ending = As(Type(rng.choice(TYPES)), "n")
     conditions = []
@@ -322,6 +322,7 @@ def ending_case(rng: random.Random) -> CeqlCase:
     strategy = "STRICT" if rng.random() < 0.1 else "ALL"
     keys = rng.choice(((), (), (("k",),), (("k",), ("s",))))
     query = Query(formula, None, strategy, keys, draw_window(rng), (), "NONE", None, related)
+    query = draw_choice(rng, query) if rng.random() < 0.4 else query
     case = CeqlCase(query, draw_stream(rng, timed=_needs_times(query.within)))
     kind = rng.randrange(8)
     if kind == 0:
@@ -332,8 +333,8 @@ def ending_case(rng: random.Random) -> CeqlCase:
 def border_case(rng: random.Random) -> CeqlCase:
     """A NOT in front of all parts, or behind all of them for a time of its own, or both; or one for a time between
     parts."""
-    formula = draw_formula(rng, rng.choice((0, 1, 1, 2, 2, 3)))
-    kind = rng.randrange(6)
+    formula = draw_alternatives(rng) if rng.random() < 0.4 else draw_formula(rng, rng.choice((0, 1, 1, 2, 2, 3)))
+    kind = rng.randrange(7)
     spans = [Fraction(rng.choice((0, 1, 2, 3, 2.5))) * 10**9 for _ in range(2)]
     if kind == 5 or rng.random() < 0.1:
         left, right = draw_formula(rng, rng.choice((0, 1, 2))), draw_formula(rng, rng.choice((0, 0, 1)))
@@ -342,26 +343,45 @@ def border_case(rng: random.Random) -> CeqlCase:
         formula = formula if rng.random() < 0.7 else Then(formula, draw_formula(rng, 0))
     query = Query(formula, None, "STRICT" if rng.random() < 0.1 else "ALL", within=draw_window(rng))
     query = replace(query, partition=rng.choice(((), (), (("k",),), (("k",), ("s",)))))
-    if kind not in (1, 5):
+    if kind not in (1, 5, 6):
         query = replace(query, beginning=draw_absent(rng, ()), silence=spans[0] if rng.random() < 0.4 else None)
     if kind in (1, 2) or rng.random() < 0.2:
         ending = draw_absent(rng, sorted(variables_of(formula)) if rng.random() < 0.4 else ())
         query = replace(query, ending=ending, patience=spans[1] if rng.random() < 0.8 else None)
-    told = query.silence is not None or (query.beginning is not None and query.within is None)
-    if told and query.ending is None:
-        query = replace(
-            query,
-            strategy=rng.choice(("NEXT", "LAST", "MAX", "ANY", query.strategy)),
-            consume=rng.choice(("ANY", "PARTITION", "NONE", "NONE")),
-            limit=rng.randint(1, 3) if rng.random() < 0.1 else None,
-        )
-        query = draw_rule(rng, query) if rng.random() < 0.2 else query
+    query = draw_choice(rng, query) if rng.random() < 0.7 else query
     timed = _needs_times(query.within) or " FOR " in print_query(query) or None
     case = CeqlCase(query, draw_stream(rng, timed=timed))
     kind = rng.randrange(8)
     if kind == 0:
         return replace(case, query=replace(case.query, partition=(("k",),)), events=_odd_keys(rng, case.events))
     return _at_the_edge(rng, case) if kind == 1 else _of_streams(rng, case) if kind == 2 else case
+
+
+def draw_alternatives(rng: random.Random) -> Formula:
+    """A formula with NOTs at its borders, as a rule other ones in each of its alternatives."""
+    formula = draw_bordered(rng, rng.choice((0, 1, 1, 2)))
+    for _ in range(rng.choice((0, 1, 1, 1, 2))):
+        other = draw_bordered(rng, 1) if rng.random() < 0.6 else draw_formula(rng, rng.choice((0, 1)))
+        formula = Or(formula, other) if rng.random() < 0.5 else Or(other, formula)
+    unknown = any(name.split()[0] == "before" for name in _free_variables(formula))
+    return draw_alternatives(rng) if unknown else formula
+
+
+def draw_choice(rng: random.Random, query: Query) -> Query:
+    """The query with a selection strategy, consumption, LIMIT or a rule for what a match discards, and perhaps with a
+    SELECT of some variables."""
+    names = sorted(_shown_names(query.formula, False))
+    query = replace(
+        query,
+        select=frozenset(rng.sample(names, rng.randint(0, min(2, len(names))))) if rng.random() < 0.3 else None,
+        strategy=rng.choice(("NEXT", "LAST", "MAX", "ANY", query.strategy)),
+        consume=rng.choice(("ANY", "PARTITION", "NONE", "NONE")),
+        limit=rng.randint(1, 3) if rng.random() < 0.1 else None,
+    )
+    if rng.random() < 0.25:
+        ending, query = query.ending, replace(query, ending=None, consume="NONE", limit=None)
+        query = replace(draw_rule(rng, query), ending=ending)
+    return query
 
 
 def _two_names(rng: random.Random, formula: Formula) -> Formula:

@@ -13,11 +13,12 @@ waiting states they could also lead to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import assert_never
+from types import MappingProxyType
+from typing import Final, assert_never
 
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
 from spaseq.core.automata.tidy import in_order_of_reach, merge_alike, strict_phases, trim
@@ -49,6 +50,11 @@ from spaseq.core.trees import children, fold
 _PASS = 1 << 30
 """The rank of the loop that passes over an event which nothing else takes, before ranks are numbered."""
 
+
+Marks = Mapping[tuple[bool, Border], str]
+"""Variables for what must not come: True and what must not come behind a match, False and what not before it."""
+UNSEEN: Final = "#unseen"
+"""The variable of an event that a mark takes, and no variable of the pattern."""
 
 _Way = tuple[int, tuple[Action, ...]]
 """A waiting state, and the actions of a run that takes the event it waits for."""
@@ -107,14 +113,16 @@ def compile_pattern(
     shown: frozenset[str] | None = None,
     first: Predicate | None = None,
     products: int = 30_000,
+    marks: Marks = MappingProxyType({}),
 ) -> CEA:
     """The automaton whose accepting runs are the complex events of `pattern`.
 
     With `strict`, only those whose marked positions are an interval of the (partition's) stream: selection STRICT
     ([CEL] §4). With `valuations`, the label of a transition stands for the variables that take its event; if `shown` is
     given, only for those of them. Valuations that differ in other variables alone are then one. `first` holds of the
-    events that a match may begin with. The size is linear in the pattern, with `strict` three times as large, but for
-    conjunctions: their automata are products.
+    events that a match may begin with. `marks`, with valuations: variables that take the first event, or the last, of
+    matches with such a border; if nothing else takes it, `UNSEEN` does, too. The size is linear in the pattern, with
+    `strict` three times as large, but for conjunctions: their automata are products.
 
     Raises `BudgetExceeded` of `negated_conditions` if more than `negated` alternatives under one negation have guards,
     and of `conjunction_transitions` if conjunctions have more than `products` transitions together.
@@ -125,6 +133,9 @@ def compile_pattern(
     if first is not None:
         starts = tuple(replace(e, predicates=e.predicates | {first}) for e in starts)
     edges = _with_numbered_ranks((*starts, *part.edges))
+    if marks:
+        edges = tuple(_marked(e, marks) for e in edges)
+        shown = None if shown is None else shown | {UNSEEN, *marks.values()}
     predicates = tuple(dict.fromkeys(p for e in edges for p in _in_order(e.predicates)))
     index = {p: i for i, p in enumerate(predicates)}
     of_edge = [e.variables if shown is None else e.variables & shown for e in edges]
@@ -146,6 +157,15 @@ def compile_pattern(
         out[t.source].append(replace(t, predicates=frozenset(renumber[p] for p in t.predicates)))
     said = tuple(labels) if valuations else None
     return CEA(states, tuple(map(tuple, out)), tuple(predicates[p] for p in used), said)
+
+
+def _marked(e: _Edge, marks: Marks) -> _Edge:
+    """The edge with the marks of the border before it, if it begins a match, and behind it, if it ends one."""
+    borders = [(False, e.head)] * (e.source == INITIAL) + [(True, e.tail)] * (e.target == ACCEPT)
+    names = frozenset(marks[border] for border in borders if border in marks)
+    if not names:
+        return e
+    return replace(e, variables=e.variables | names | (frozenset() if e.variables else {UNSEEN}))
 
 
 def _in_order(predicates: frozenset[Predicate]) -> list[Predicate]:

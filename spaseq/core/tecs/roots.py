@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from spaseq.core.jit import Kernel, attempt, interprets
 from spaseq.core.tecs.arena import Arena, Chunk
 from spaseq.core.tecs.kernels import layout as k
-from spaseq.core.tecs.kernels.roots import collect_positions, enumerate_roots, measure_roots
+from spaseq.core.tecs.kernels.roots import collect_positions, enumerate_roots, measure_roots, rank_roots
 
 _AT_ONCE: Final = 64
 
@@ -25,6 +25,11 @@ class Roots:
     def __init__(self, arena: Arena) -> None:
         self._arena = arena
         self._progress = np.zeros(k.PROGRESS_SLOTS, np.int64)
+
+    @property
+    def label_bits(self) -> int:
+        """The bits of a place that are its label's."""
+        return int(self._arena.st[k.LABEL_BITS])
 
     def next_starts(self, roots: np.ndarray) -> np.ndarray:
         """The least start from O_HIGH on below each root, NEVER for none: int64 (r,)."""
@@ -44,6 +49,11 @@ class Roots:
             found.append(high if latest == high else k.NEVER)
         return found
 
+    def upper_starts(self, nodes: np.ndarray) -> np.ndarray:
+        """The greatest start below each node: int64 (r,)."""
+        found: np.ndarray = self._arena.nodes[nodes & (len(self._arena.nodes) - 1), k.MAX]
+        return found
+
     def latest_starts(self, roots: np.ndarray) -> np.ndarray:
         """The greatest start in the range of each root, NIL for none: int64 (r,)."""
         return self._measure(roots)[0]
@@ -59,8 +69,8 @@ class Roots:
         self._arena.run(lambda: self._call(collect_positions, roots, low, found), _nothing)
         return found[: self._progress[k.FOUND]]
 
-    def enumerate(self, roots: np.ndarray) -> Iterator[Chunk]:
-        """The matches in the ranges of the roots, root by root, a buffer at a time. To be read to its end.
+    def enumerate(self, roots: np.ndarray) -> Generator[Chunk]:
+        """The matches in the ranges of the roots, root by root, a buffer at a time. To be read to its end, or closed.
 
         The time before a match is linear in the match, after O(nodes with starts on both sides of a bound) for each
         bound.
@@ -74,11 +84,70 @@ class Roots:
             matches = arena.matches[:, :_AT_ONCE] if interprets(enumerate_roots) else arena.matches
             return self._call(enumerate_roots, roots, arena.outs, arena.stack, arena.path, matches, arena.places)
 
-        while arena.run(kernel, chunks.append) != k.DONE:
+        try:
+            while arena.run(kernel, chunks.append) != k.DONE:
+                yield from chunks
+                chunks.clear()
+            arena.flush(chunks.append)
             yield from chunks
-            chunks.clear()
-        arena.flush(chunks.append)
-        yield from chunks
+        finally:  # one may stop reading before the end
+            arena.st[[k.OUTS, k.OUT, k.DEPTH, k.MATCHES, k.PLACES]] = 0
+
+    def best(self, roots: np.ndarray, *, latest: bool, marked: bool) -> list[tuple[int, list[int]]]:
+        """The complex event with the best positions of those below the roots, whose ranges are one: the positions that
+        hold the smallest of the symmetric difference with any other, or the greatest if `latest`. As matches: of each
+        the start and its places (position and label), ascending. None if there is none; several if there are several
+        starts, or valuations. `marked`: True if each run marks its first event. O(nodes with starts in the range *
+        positions)."""
+        arena, nodes, mask = self._arena, self._arena.nodes, len(self._arena.nodes) - 1
+        low, high = roots[0, k.O_LOW], roots[0, k.O_HIGH]
+        self._begin()
+        self._progress[k.EPOCH] += 1
+        self._progress[k.FOUND] = k.NIL
+        arena.st[k.LOW], arena.st[k.HIGH] = low, high
+        arena.run(lambda: self._call(rank_roots, roots, latest), _nothing)
+        node, positions = int(self._progress[k.FOUND]), list[int]()
+        if node < 0:
+            return []
+        reach = arena.reach
+        while node >= 0:
+            left, right, position, start = nodes[node & mask].tolist()
+            if right <= k.IS_OUTPUT:
+                positions.append(position)
+            node = int(reach[left & mask, k.R_BELOW]) if left >= 0 else k.NIL
+        if marked and not self.label_bits:  # its first position is its start
+            return [(start, positions[::-1])]
+        return self._with_positions(roots[:, k.O_NODE].tolist(), positions, (int(low), int(high)))
+
+    def _with_positions(
+        self, roots: list[int], positions: list[int], starts: tuple[int, int]
+    ) -> list[tuple[int, list[int]]]:
+        """The matches below the roots with these positions, the greatest first, that start in a range; as `best`."""
+        nodes, mask, bits = self._arena.nodes, len(self._arena.nodes) - 1, self.label_bits
+        low, high = starts
+        found = set[tuple[int, tuple[int, ...]]]()
+        todo: set[tuple[int, tuple[int, ...]]] = {(root, ()) for root in roots}
+        seen = set(todo)
+        while todo:
+            node, taken = todo.pop()
+            left, right, position, start = nodes[node & mask].tolist()
+            if start < low:
+                continue
+            following = [left]
+            if right >= 0:
+                following += [right] * (position >= low)
+            elif right <= k.IS_OUTPUT:
+                if len(taken) == len(positions) or position != positions[len(taken)]:
+                    continue
+                taken = (position << bits | k.IS_OUTPUT - right, *taken)
+            if left < 0:
+                if len(taken) == len(positions) and start < high:
+                    found.add((start, taken))
+                continue
+            fresh = {(child, taken) for child in following} - seen
+            seen |= fresh
+            todo |= fresh
+        return [(start, list(taken)) for start, taken in sorted(found)]
 
     def are_known(self, roots: np.ndarray) -> bool:
         """True if every node is in the ring, and has matches that start from O_LOW on and no later than they end."""

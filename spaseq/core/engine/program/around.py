@@ -17,7 +17,7 @@ import numpy as np
 from spaseq.core.engine.program.window import Window
 from spaseq.core.errors import InternalError
 from spaseq.core.integers import in_order
-from spaseq.core.pattern import Batch, NoneOf
+from spaseq.core.pattern import Batch, Border, NoneOf
 from spaseq.core.snapshot import array
 
 _NONE: Final = -(1 << 63)
@@ -42,6 +42,18 @@ class Quiet:
 
 
 @dataclass(frozen=True, slots=True)
+class Marked:
+    """What must not come around the matches of some alternatives, inside their windows: `none` holds of the events that
+    may. Those matches have this border `behind` them, or before them, and their last event, or first, is that of
+    `mark`. An empty mark: all matches."""
+
+    none: NoneOf
+    behind: bool
+    border: Border = frozenset()
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Around:
     """The events that must not come around a match.
 
@@ -49,22 +61,34 @@ class Around:
     * `patience`: how long behind its end a match waits; None for its own window.
     * `before` holds of the events that may lie in front of a match and inside its window.
     * `quiet` holds of the events that a match may begin with; it is one of the automaton's predicates.
+    * `marked`: what some matches must not have around them, or besides `absent`, which has a time of its own.
     """
 
     absent: NoneOf | None = None
     patience: Window | None = None
     before: NoneOf | None = None
     quiet: Quiet | None = None
+    marked: tuple[Marked, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """True if every event may come around a match."""
-        return self.absent is None and self.before is None and self.quiet is None
+        return not self.decides and self.quiet is None
+
+    @property
+    def waits(self) -> bool:
+        """True if events behind a match decide about it."""
+        return self.absent is not None or any(one.behind for one in self.marked)
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The marks of `marked`, each once."""
+        return tuple(dict.fromkeys(one.mark for one in self.marked if one.mark))
 
     @property
     def decides(self) -> bool:
         """True if events in front of a match or behind it decide about it, other than by the automaton."""
-        return self.absent is not None or self.before is not None
+        return self.absent is not None or self.before is not None or bool(self.marked)
 
     @property
     def is_timed(self) -> bool:

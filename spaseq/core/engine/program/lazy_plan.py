@@ -49,11 +49,11 @@ def plan_of(pattern: Pattern, *, strict: bool, choice: Choice, registers: Any) -
 
 def planned(
     evaluator: str, pattern: Pattern, *, strict: bool, choice: Choice, registers: Any, valuations: bool,
-    timed: bool = False, alone: bool = False,
+    timed: bool = False, several: bool = False, alone: bool = False,
 ) -> LazyPlan | str | None:  # fmt: skip
     """The plan for `Settings.evaluator`: None for the compact structure; a plan; or, for "auto", the reason why there
-    is none. `timed`: `Around.is_timed`. `alone`: True if only a lazy evaluator can run the
-    pattern.
+    is none. `timed`: `Around.is_timed`; `several`: alternatives differ in what must not come around them. `alone`: True
+    if only a lazy evaluator can run the pattern.
 
     Raises `UnsupportedFeature` if "chain" or "tree" is required and impossible.
     """
@@ -65,6 +65,11 @@ def planned(
         if valuations:
             raise UnsupportedFeature(
                 "the lazy evaluators report complex events, not valuations",
+                hint="evaluator 'compact' does, and 'auto' chooses it here",
+            )
+        if several:
+            raise UnsupportedFeature(
+                "the lazy evaluators do not take alternatives that differ in what must not come around them",
                 hint="evaluator 'compact' does, and 'auto' chooses it here",
             )
         plan = plan_of(pattern, strict=strict, choice=choice, registers=registers)

@@ -8,6 +8,7 @@ from typing import Any
 from spaseq.core.automata import CEA, INITIAL, compile_pattern, say_action
 from spaseq.core.engine.program.around import Around
 from spaseq.core.engine.program.lazy_plan import LazyPlan, planned
+from spaseq.core.engine.program.marks import without_marks
 from spaseq.core.engine.program.register_ops import MOST, Codes
 from spaseq.core.engine.program.settings import After, AfterMatch, Choice, Consume, Registers, Selection, Settings
 from spaseq.core.engine.program.simpler import cheaper_choice
@@ -37,6 +38,8 @@ class Program:
     """Of matches that wait for their windows to close, those with one event more which calls them off."""
     asked: str = ""
     """The selection that `choice` stands for and the reason for it, if it is not the one that was asked for."""
+    chosen: Choice | None = None
+    """The choice among those matches that the events around them leave; then `choice` keeps all matches for it."""
     hides_labels: bool = False
     """True if the automaton's labels only tell the events of the variable of `Choice.after`: matches have none."""
 
@@ -82,18 +85,34 @@ class Program:
     @property
     def keeps_roots(self) -> bool:
         """True if events around a match decide about it, and the compact structure holds it meanwhile: as nodes, not
-        one by one. Such events decide by the ends and starts of the matches; with `against`, by their positions."""
-        return self.around.decides and self.against is None
+        one by one. Such events decide by the ends and starts of the matches; with `against`, by their positions, and
+        if alternatives differ, by their marks. What the runs themselves choose waits one by one."""
+        apart = self.against is not None or bool(self.around.marked)
+        return self.around.decides and not apart and self.choice in (Choice(), Choice(Selection.ENDS))
+
+    @property
+    def reported(self) -> Choice:
+        """The choice among all matches, by the runs or behind them."""
+        return self.choice if self.chosen is None else self.chosen
 
     @property
     def reach(self) -> Window:
-        """The window that holds all events that decide about a match, when it is reported."""
-        return self.around.reach(self.window)
+        """The window that holds all events that decide about a match, when it is reported. With a choice it may wait
+        for a match with the same end, or an earlier one, that began a window later."""
+        found = self.around.reach(self.window)
+        later = self.chosen is not None and self.around.waits and found.is_bounded
+        return replace(found, size=found.size + self.window.size) if later else found
 
     @property
     def labels(self) -> tuple[frozenset[str], ...] | None:
         """The sets of variables that `MatchBatch.labels` number; None if matches are not valuations."""
-        return None if self.hides_labels or not isinstance(self.automaton, CEA) else self.automaton.labels
+        labels = None if self.hides_labels else self.labels_written
+        return labels if labels is None or not self.around.marks else without_marks(labels, self.around.marks)
+
+    @property
+    def labels_written(self) -> tuple[frozenset[str], ...] | None:
+        """The labels that runs write, if they write matches or the roots of matches: also those that are hidden."""
+        return self.automaton.labels if isinstance(self.automaton, CEA) else None
 
     def explain(self, per_second: int | None = None) -> str:
         """The automaton and how it is run, as text. `per_second`: how many units of the window's size a second has."""
@@ -112,14 +131,17 @@ class Program:
                 window += f" {self.window.size:,}"
             else:
                 window += f" {self.window.size / per_second:,.12g} s"
-        chosen = [f"selection: {self.asked or self.choice.selection.name}"]
-        if self.choice.consume is not Consume.NONE:
-            chosen.append(f"consume by: {self.choice.consume.name}")
-        if self.choice.after is not None:
-            after = self.choice.after
+        choice = self.reported
+        chosen = [f"selection: {self.asked or choice.selection.name}"]
+        if choice.consume is not Consume.NONE:
+            chosen.append(f"consume by: {choice.consume.name}")
+        if choice.after is not None:
+            after = choice.after
             chosen.append(f"after a match: {after.rule.name.replace('_', ' ')} {after.variable}".rstrip())
-        if self.choice.limit is not None:
-            chosen.append(f"limit: {self.choice.limit} per event")
+        if choice.limit is not None:
+            chosen.append(f"limit: {choice.limit} per event")
+        if self.chosen is not None:
+            chosen.append("chosen among the matches that what must not come leaves, once that is known of an end")
         if self.lazy is not None:
             chosen.append(f"evaluator: {self.evaluator}" + (f" ({self.why})" if self.why else ""))
         arena, output = self.settings.arena_bytes, self.settings.output_bytes
@@ -134,16 +156,20 @@ def ends_only(program: Program) -> Program:
 
     The existence of a match does not depend on the choice among matches with one end, nor on their number. So only
     CONSUME BY is left of the choice. With `absent`, a match waits until its window has closed. The structure then
-    reports for each root if one of its matches is left (`keeps_roots`). A program with `against` stays as it is.
+    reports for each root if one of its matches is left (`keeps_roots`). A program whose matches wait one by one stays
+    as it is.
     """
-    choice = program.choice
-    if program.against is not None:
+    choice = program.reported
+    if program.against is not None or program.around.marked:
         return replace(program, lazy=None)
     if choice.after is not None and choice.consume is Consume.NONE:
         if choice.after.rule not in (After.PAST_LAST, After.ONCE):
             return replace(program, lazy=None)  # the latest start may be dead, and an earlier one of its cell alive
-        return replace(program, choice=Choice(Selection.ENDS, _consumption(choice.after)), lazy=None)
-    return replace(program, choice=Choice(Selection.ENDS, choice.consume), lazy=None)
+        choice = Choice(consume=_consumption(choice.after))
+    if program.chosen is None:
+        return replace(program, choice=Choice(Selection.ENDS, choice.consume), lazy=None)
+    chosen = None if choice.consume is Consume.NONE else Choice(consume=choice.consume)
+    return replace(program, choice=Choice(Selection.ENDS), chosen=chosen, lazy=None)
 
 
 def simplify(choice: Choice, cea: CEA) -> Choice:
@@ -159,6 +185,34 @@ def simplify(choice: Choice, cea: CEA) -> Choice:
     if not all(t.marks for t in cea.transitions[INITIAL]):
         return choice
     return replace(choice, selection=Selection.NEXT, consume=_consumption(after))
+
+
+def choices(cea: CEA, choice: Choice, around: Around, *, related: bool) -> tuple[Choice, Choice | None, str]:
+    """The choice of the runs, that behind them (`Program.chosen`), and the reason why the first is not the one asked
+    for, if it is not (`cheaper_choice`).
+
+    What must not come around a match leaves, of the matches with one end, those that start before a bound; for a time
+    behind the end, all or none. So a choice of the runs may come first, if its matches are left whenever the others
+    are. For a time behind the end any does, as far as it forgets nothing. If each run marks its first event, NEXT has
+    the earliest start, and a match of MAX lies within none that starts later: then these do. If events behind a match
+    are `related` to it, or alternatives differ, nothing is known.
+    """
+    if around.marked and choice != Choice():  # events that only marks take are none of a match
+        return Choice(), choice, ""
+    if related and choice != Choice():
+        return Choice(), simplify(choice, cea), ""
+    found, asked = cheaper_choice(cea, simplify(choice, cea))
+    if not around.decides or found == Choice():
+        return found, None, asked
+    marked = all(t.marks for t in cea.transitions[INITIAL])
+    decided_by_end = around.patience is not None and around.before is None
+    first = found.selection in (Selection.NEXT, Selection.MAX, Selection.LARGEST) and found.limit is None and marked
+    if not found.forgets and (decided_by_end or first):
+        return found, None, asked
+    simple = simplify(choice, cea)
+    if marked and found.selection is Selection.LARGEST:
+        return Choice(), replace(found, selection=Selection.NEXT), asked
+    return Choice(), found if marked else simple, asked if marked else ""
 
 
 def _consumption(after: AfterMatch) -> Consume:
@@ -191,8 +245,8 @@ def compile_program(
 ) -> Program:
     """Compile `pattern`; guards need `registers`. `strict` keeps only matches whose positions are an interval.
 
-    `around`: what must not come in front of a match or behind it; then only with selection ALL, unless that is decided
-    with the first event (`Around.decides`). Matches that wait are reported as their windows close, or their patience
+    `around`: what must not come in front of a match or behind it; `choice` is among the matches that this leaves, and
+    `against` goes with selection ALL alone. Matches that wait are reported as their windows close, or their patience
     ends. `against`, with it, is a program whose matches are those of `pattern`, with all of their positions, and one
     more event. Such matches of `pattern` are not reported.
 
@@ -201,19 +255,19 @@ def compile_program(
     positions as ever, so valuations of one complex event are reported together or not at all; ANY and LIMIT count
     valuations.
     """
-    if around.decides and choice != Choice():
-        raise InternalError("absence around a match is evaluated with selection ALL, without consumption or limit")
     if around.patience is not None and (around.absent is None or window.by_position):
         raise InternalError("only an absence behind a match has a time of its own, in windows of time")
     if choice.after is not None and choice != Choice(after=choice.after):
         raise InternalError("a rule for what a match discards goes with selection ALL, without consumption or limit")
-    hides_labels = choice.after is not None and choice.after.on_variable and not valuations
-    if hides_labels and choice.after is not None:
-        shown = frozenset((choice.after.variable,))
+    of_variable = choice.after is not None and choice.after.on_variable
+    hides_labels = (of_variable or bool(around.marks)) and not valuations
+    if hides_labels:
+        shown = frozenset((choice.after.variable,)) if of_variable and choice.after is not None else frozenset()
     try:
         automaton: CEA | BudgetExceeded = compile_pattern(
             pattern, strict=strict, valuations=valuations or hides_labels, negated=settings.negated_conditions,
             shown=shown, first=around.quiet, products=settings.conjunction_transitions,
+            marks={(one.behind, one.border): one.mark for one in around.marked if one.mark},
         )  # fmt: skip
     except BudgetExceeded as error:
         if error.setting != "conjunction_transitions":
@@ -221,7 +275,7 @@ def compile_program(
         automaton = error
     try:
         lazy = planned(settings.evaluator, pattern, strict=strict, choice=choice, registers=registers,
-                       valuations=valuations, timed=around.is_timed,
+                       valuations=valuations, timed=around.is_timed, several=bool(around.marked),
                        alone=not isinstance(automaton, CEA))  # fmt: skip
     except UnsupportedFeature as refused:
         if isinstance(automaton, CEA):
@@ -229,12 +283,12 @@ def compile_program(
         lazy = refused.problem
     if against is not None and settings.evaluator == "auto":
         lazy = "what must not come at the end has conditions on what came before"
-    asked = ""
+    asked, chosen = "", None
     if isinstance(automaton, CEA):
-        choice, asked = cheaper_choice(automaton, simplify(choice, automaton))
+        choice, chosen, asked = choices(automaton, choice, around, related=against is not None)
     elif not isinstance(lazy, LazyPlan):
         raise _with_reason(automaton, lazy) from None
-    return Program(automaton, window, choice, registers, settings, around, lazy, against, asked, hides_labels)
+    return Program(automaton, window, choice, registers, settings, around, lazy, against, asked, chosen, hides_labels)
 
 
 def _with_reason(error: BudgetExceeded, reason: str | None) -> BudgetExceeded:

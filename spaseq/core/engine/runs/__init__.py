@@ -15,6 +15,7 @@ by one.
 * `base`: The common part of the runs, and the change from one to another.
 * `beginning`: Absence at the start: `NOT ψ ; φ` holds for a match of φ if no ψ lies in front of it in its window.
 * `ending`: Absence around a match: `φ ; NOT ψ` holds for a match of φ once its window has closed without a ψ behind it.
+* `chosen`: The choice among matches that events around them decide about: selection, consumption, LIMIT, AFTER MATCH.
 * `deterministic`: The run of an automaton without registers: deterministic states made when first reached.
 * `over_classes`: The common part of the runs of automata without registers: a kernel over symbol classes.
 * `preferred`: The run of NEXT and LAST over lists of places, for automata without registers.

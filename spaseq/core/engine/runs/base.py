@@ -120,6 +120,7 @@ class Run(ABC):
         self._stepper = Stepper(program.cea)
         self._vectors: list[int] = []
         self._order = kernel_order(program)
+        self._labels = program.labels_written if program.around.decides else program.labels
         self._limit = kernel_limit(program.choice)
         rule = after_rule(program)
         self._rule: int | None = None if rule is None else AFTER[rule.rule]
@@ -199,7 +200,7 @@ class Run(ABC):
 
     def matches(self, chunk: Chunk) -> MatchBatch:
         """The matches that were given to `emit` at the last step of `advance`."""
-        return matches_of(chunk, self.program.labels)
+        return matches_of(chunk, self._labels)
 
     def add_classes(self, vectors: list[int]) -> None:
         """Take note of new symbol classes; `vectors` lists all of them, by number. O(classes * transitions)."""

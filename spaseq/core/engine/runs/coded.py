@@ -124,7 +124,7 @@ class GuardRun(Run):
         rows = CodedRows(
             self._answers[ranges(firsts, counts)], begins[places], counts[places], self._accepted_row, self._codes
         )
-        return matches_of(chunk, self.program.labels, rows)
+        return matches_of(chunk, self._labels, rows)
 
     def _accepted_row(self, codes: list[list[int]]) -> Any:
         return self._codes.row(codes, ACCEPT)

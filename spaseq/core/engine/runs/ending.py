@@ -13,6 +13,10 @@ start. So n events hold O(n) roots, though 2^n matches may wait.
 `φ ; NOT ψ FOR d` holds for a match of φ once d has passed behind its end without a ψ. Then the matches of one end are
 decided together, by the end, whatever they start with.
 
+*A choice among the matches that are left* (`spaseq.core.engine.runs.chosen`) is made once it is known which matches of
+an end are: with its first ψ, or when the last of them has closed its window. Until then the roots wait whole. If what
+is reported of one end depends on the ends before, ends are also taken in their order.
+
 `NOT ψ ; φ` is decided when a match of φ ends (`spaseq.core.engine.runs.beginning`): of each root, by a bound of the
 starts. With nothing behind, the matches before the bound are given at once.
 
@@ -29,30 +33,50 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from spaseq.core.engine.program.matches import Labels, MatchBatch, matches_of
+from spaseq.core.engine.program.marks import Marks
+from spaseq.core.engine.program.matches import MatchBatch
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.window import Lows, Window
 from spaseq.core.engine.runs.base import grow
 from spaseq.core.engine.runs.beginning import Beginning
+from spaseq.core.engine.runs.chosen import Chooser, OpenRoots
 from spaseq.core.integers import in_order
-from spaseq.core.pattern import Batch
+from spaseq.core.pattern import Batch, NoneOf
 from spaseq.core.snapshot import array, expect
-from spaseq.core.tecs import Arena, Roots
+from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.layout import NEVER
 
 _SURE: Final = -2
+"""The partition of matches that are sure; so are those of lesser ones, which tell the partitions apart."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Matches that are not decided, or roots; of each its partition (0 without PARTITION BY; `_SURE`, of one that is
-    forgotten), and the position that it must start before. `codes`: those of `_codes`, if they have been asked for."""
+    """Matches that are not decided, or roots; of each its partition (0 without PARTITION BY; up to `_SURE`, of one that
+    is forgotten), and the position that it must start before. `marks`: those of `Marks.read`, if alternatives differ.
+    `codes`: those of `_codes`, if they have been asked for."""
 
     matches: MatchBatch = field(default_factory=MatchBatch)
     keys: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     highs: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    marks: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     codes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+    def pick(self, wanted: np.ndarray) -> _Waiting:
+        """Those for which `wanted` is true, in their order."""
+        codes = self.codes[wanted] if len(self.codes) else self.codes
+        matches = _pick(self.matches, wanted)
+        return _Waiting(matches, self.keys[wanted], self.highs[wanted], self.marks[wanted], codes)
+
+    def and_also(self, found: _Waiting) -> _Waiting:
+        """These, and others behind them. The codes are left out."""
+        return _Waiting(
+            MatchBatch.concat([self.matches, found.matches]) if len(found.matches) else self.matches,
+            np.concatenate([self.keys, found.keys]),
+            np.concatenate([self.highs, found.highs]),
+            np.concatenate([self.marks, found.marks]),
+        )
 
     def coded(self) -> np.ndarray:
         """The codes of the matches."""
@@ -71,26 +95,6 @@ class Calling(Protocol):
     def snapshot(self) -> dict[str, Any]: ...
 
 
-class OpenRoots:
-    """The matches below roots. As matches, roots have one position, their node, and a start that is no later than those
-    of the matches below them. `ends_only`: one match of each root is enough, without positions."""
-
-    def __init__(self, arena: Arena, labels: Labels, *, ends_only: bool) -> None:
-        self.nodes: Roots = Roots(arena)
-        self._labels = labels
-        self._ends_only = ends_only
-
-    def matches(self, roots: np.ndarray) -> Iterator[MatchBatch]:
-        """The matches in the ranges of `roots`, int64 (r, ROOT_COLUMNS), a part at a time."""
-        if not self._ends_only:
-            return (matches_of(chunk, self._labels) for chunk in self.nodes.enumerate(roots))
-        starts = self.nodes.latest_starts(roots)
-        there = starts >= 0
-        if not there.any():
-            return iter(())
-        return iter((MatchBatch(starts[there], roots[there, k.O_END], np.zeros(int(there.sum()) + 1, np.int64)),))
-
-
 def _ranges(roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
     """Roots with the bounds of their starts, as `spaseq.core.tecs.Roots` takes them."""
     table = np.empty((len(roots), k.ROOT_COLUMNS), np.int64)
@@ -100,7 +104,8 @@ def _ranges(roots: MatchBatch, bounds: np.ndarray) -> np.ndarray:
 
 
 class Ending:
-    """The waiting matches of one evaluation. The evaluation sets `against`, or `roots`, if its program asks for it.
+    """The waiting matches of one evaluation. The evaluation sets `against`, or `roots`, and with these `chooser`, if
+    its program asks for it.
 
     `push`, `advance` and `close` change the state at once and give matches a part at a time, to be read to the end
     before the next call.
@@ -109,12 +114,22 @@ class Ending:
     def __init__(self, program: Program) -> None:
         self.against: Calling | None = None
         self.roots: OpenRoots | None = None
+        self.chooser: Chooser | None = None
         self.window: Window = program.window
         self.patience: Window | None = program.around.patience
         self.beginning: Beginning | None = None
         if program.around.before is not None:
             self.beginning = Beginning(program.around.before, program.window)
         self._absent = program.around.absent
+        around, labels = program.around, program.labels_written or ()
+        after = program.reported.after
+        hides = program.hides_labels and not (after is not None and after.on_variable)
+        self._marks = Marks(around.marks, labels, hides=hides) if around.marks else None
+        bits = {mark: 1 << i for i, mark in enumerate(around.marks)} | {"": 0}
+        self._starts = [
+            (bits[one.mark], Beginning(one.none, program.window)) for one in around.marked if not one.behind
+        ]
+        self._ends = [(bits[one.mark], one.none) for one in around.marked if one.behind]
         self._lows_by_key = program.window.per_partition
         self._waiting = _Waiting()
         self._lows = np.zeros(0, np.int64)
@@ -130,36 +145,88 @@ class Ending:
         positions = np.asarray(batch.positions, np.int64)
         row_keys = np.zeros(len(positions), np.int64) if batch.keys is None else np.asarray(batch.keys, np.int64)
         rows = np.searchsorted(positions, found.end) if len(found) else np.zeros(0, np.int64)
-        found_keys, found_highs = row_keys[rows], np.full(len(found), NEVER)
-        if self.beginning is not None:
-            strays = ~self.beginning.none.evaluate(batch)
-            found_highs = self.beginning.bounds(positions, row_keys, strays, lows, rows)
         found = replace(found, rows=None, labels=found.labels if self.roots is None else None)
-        if not (holds := found.start < found_highs).all():
-            found, found_keys, found_highs = _pick(found, holds), found_keys[holds], found_highs[holds]
-        matches = MatchBatch.concat([self._waiting.matches, found]) if len(found) else self._waiting.matches
-        keys = np.concatenate([self._waiting.keys, found_keys])
-        highs = np.concatenate([self._waiting.highs, found_highs])
+        marks = np.zeros(len(found), np.int64)
+        if self._marks is not None:
+            found, marks = self._marks.read(found)
+        highs = np.full(len(found), NEVER)
+        for bit, beginning in self._beginnings():
+            strays = ~beginning.none.evaluate(batch)
+            bounds = beginning.bounds(positions, row_keys, strays, lows, rows)
+            mine = marks & bit == bit
+            highs[mine] = np.minimum(highs, bounds)[mine]
+        if self.chooser is not None:
+            first = self.first_start
+            for key, low in zip(row_keys[rows].tolist(), lows[rows].tolist(), strict=True):
+                self.chooser.drop_before(key, min(low, first))
+        fresh = _Waiting(found, row_keys[rows], highs, marks)
+        if not (holds := found.start < highs).all():
+            fresh = fresh.pick(holds)
+        some = self._waiting.and_also(fresh)
+        firsts = lows
+        if self.end_lows is not None:
+            firsts = self.end_lows.of(positions, np.asarray(batch.times), batch.keys)[0]
+        if self.roots is None:
+            return self._push_listed(batch, some, fresh, row_keys, lows, firsts)
         if self._absent is None:
-            return self._give(_Waiting(matches, keys, highs), np.full(len(keys), NEVER), False)
-        firsts = lows if self.end_lows is None else self.end_lows.of(positions, np.asarray(batch.times), batch.keys)[0]
-        bounds, called = self._decide(batch, matches, keys, row_keys, firsts)
-        codes = np.zeros(0, np.uint64)
+            return self._give(some, np.full(len(some.keys), NEVER), False)
+        return self._give(some, *self._decide(batch, self._absent, some, row_keys, firsts))
+
+    def _beginnings(self) -> Iterator[tuple[int, Beginning]]:
+        """What must not come before the matches with some marks, or with none."""
+        if self.beginning is not None:
+            yield 0, self.beginning
+        yield from self._starts
+
+    def _endings(self) -> Iterator[tuple[int, NoneOf, bool]]:
+        """What must not come behind the matches with some marks, or with none; True if it is for a time."""
+        if self._absent is not None:
+            yield 0, self._absent, self.patience is not None
+        yield from ((bit, none, False) for bit, none in self._ends)
+
+    def _push_listed(
+        self, batch: Batch, some: _Waiting, fresh: _Waiting, row_keys: np.ndarray, lows: np.ndarray, firsts: np.ndarray
+    ) -> Iterator[MatchBatch]:
+        """`push`, of matches that wait one by one: `some` are all of them, `fresh` the last ones."""
+        matches = some.matches
+        sure, off = np.ones(len(matches), bool), np.zeros(len(matches), bool)
+        for bit, none, by_end in self._endings():
+            bounds, called = self._decide(batch, none, some, row_keys, firsts if by_end else lows)
+            closed, mine = (matches.end if by_end else matches.start) < bounds, some.marks & bit == bit
+            off |= mine & called & ~closed
+            sure &= closed | ~mine
         if self.against is not None:
-            codes = np.concatenate([self._waiting.coded(), _codes(found)])
-            off = np.array(_called_off(self.against.stream(batch), matches, codes), np.int64).reshape(-1, 2)
+            some.codes = np.concatenate([self._waiting.coded(), _codes(fresh.matches)])
+            pairs = np.array(_called_off(self.against.stream(batch), matches, some.codes), np.int64).reshape(-1, 2)
             if self.patience is not None:  # not those that had been sure before
-                off = off[matches.end[off[:, 0]] >= firsts[np.searchsorted(positions, off[:, 1])]]
-            bounds[off[:, 0]], called[off[:, 0]] = 0, True
-        return self._give(_Waiting(matches, keys, highs, codes), bounds, called)
+                positions = np.asarray(batch.positions, np.int64)
+                pairs = pairs[matches.end[pairs[:, 0]] >= firsts[np.searchsorted(positions, pairs[:, 1])]]
+            off[pairs[:, 0]] = True
+        return self._release(some, sure, off)
+
+    def _release(self, some: _Waiting, sure: np.ndarray, off: np.ndarray) -> Iterator[MatchBatch]:
+        """The matches that are reported, of those that are `sure`; the others wait on, but for those that are `off`."""
+        waits = ~sure & ~off
+        if self.chooser is not None:
+            waits = _of_group(waits, some.matches.end)
+            if self.chooser.in_order:
+                waits = _behind(waits, some.keys if self.chooser.by_key else np.zeros(len(waits), np.int64))
+        given = ~waits & ~off
+        if self._marks is not None and self.chooser is None and given.any():
+            self._marks.once(some.matches, given, waits)
+        reported = some.pick(given)
+        self._waiting = some.pick(waits & ~off)
+        if self.chooser is not None:
+            return self.chooser.take_listed(reported.matches, reported.keys)
+        return iter((reported.matches,))
 
     def _decide(
-        self, batch: Batch, matches: MatchBatch, keys: np.ndarray, row_keys: np.ndarray, lows: np.ndarray
+        self, batch: Batch, none: NoneOf, some: _Waiting, row_keys: np.ndarray, lows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Of each match the first start that still waits when it is decided, with patience the first end: int64 (m,).
-        True if an event of ψ decides it: bool (m,)."""
-        assert self._absent is not None
-        strays = ~self._absent.evaluate(batch) & (row_keys >= 0)
+        True if an event that is not `none` decides it: bool (m,)."""
+        matches, keys = some.matches, some.keys
+        strays = ~none.evaluate(batch) & (row_keys >= 0)
         if self._lows_by_key:
             there = row_keys >= 0
             self._lows = grow(self._lows, int(row_keys.max()) + 1)
@@ -167,7 +234,7 @@ class Ending:
             bounds = self._lows[np.maximum(keys, 0)]
         else:
             bounds = np.full(len(matches), lows[-1])
-        bounds[keys == _SURE] = NEVER
+        bounds[keys <= _SURE] = NEVER
         # Rows in order of key and position, as one number each; of a match, the first row that may be a stray.
         stray = np.flatnonzero(strays)
         stray = stray[in_order(row_keys[stray])]
@@ -181,41 +248,83 @@ class Ending:
         return bounds, called
 
     def _give(self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool) -> Iterator[MatchBatch]:
-        """The matches that start (with patience, end) before their bounds; the others wait on, but for those that are
-        `called` off."""
+        """The matches below roots that start (with patience, end) before their bounds; the others wait on, but for
+        those that are `called` off."""
+        assert self.roots is not None
+        if self.chooser is not None:
+            return self._choose(some, bounds, called, self.chooser)
         matches, by_end = some.matches, self.patience is not None
         closed = (matches.end if by_end else matches.start) < bounds
-        given = _pick(matches, closed)
         waits = ~closed & ~np.asarray(called)
-        if self.roots is not None and not by_end:
+        given, upto = _pick(matches, closed), (some.highs if by_end else np.minimum(some.highs, bounds))[closed]
+        if not by_end:
             parts = closed & ~np.asarray(called) & (bounds < some.highs)
             rest = matches.start.copy()
             rest[parts] = self.roots.nodes.next_starts(_ranges(_pick(matches, parts), bounds[parts]))
-            matches, waits = replace(matches, start=rest), waits | (parts & (rest < some.highs))
-        codes = some.codes[waits] if len(some.codes) else some.codes
-        self._waiting = _Waiting(_pick(matches, waits), some.keys[waits], some.highs[waits], codes)
-        if self.roots is None:
-            return iter((given,))
-        upto = some.highs if by_end else np.minimum(some.highs, bounds)
-        return self.roots.matches(_ranges(given, upto[closed]))
+            some.matches, waits = replace(matches, start=rest), waits | (parts & (rest < some.highs))
+        self._waiting = some.pick(waits)
+        return self.roots.matches(_ranges(given, upto))
 
-    def started_before(self, matches: MatchBatch, high: int) -> Iterator[MatchBatch]:
-        """Those of `matches`, of one end, that start before `high`."""
+    def _choose(
+        self, some: _Waiting, bounds: np.ndarray, called: np.ndarray | bool, chooser: Chooser
+    ) -> Iterator[MatchBatch]:
+        """`_give`, of what the chooser reports of the matches of those ends that are decided."""
+        assert self.roots is not None
+        matches, off = some.matches, np.broadcast_to(called, len(bounds))
+        highs = some.highs
+        if self.patience is not None:
+            closed = matches.end < bounds
+            waits, kept = ~closed & ~off, closed | ~off
+        else:
+            latest = self.roots.nodes.upper_starts(matches.positions)
+            waits, kept = (np.minimum(latest, highs - 1) >= bounds) & ~off, np.ones(len(bounds), bool)
+            waits = _of_group(waits, matches.end)
+            highs = np.where(waits, highs, np.minimum(highs, bounds))
+        if chooser.in_order:
+            groups = some.keys if chooser.by_key else np.zeros(len(waits), np.int64)
+            waits = _behind(waits, groups)
+        given = ~waits & kept
+        table, keys = _ranges(_pick(matches, given), highs[given]), some.keys[given]
+        some.highs = highs
+        self._waiting = some.pick(waits & kept)
+        return chooser.take(table, keys)
+
+    def started_before(self, matches: MatchBatch, high: int, low: int, key: int) -> Iterator[MatchBatch]:
+        """Those of `matches`, of one end in partition `key` with the first live start `low`, that start before `high`
+        and are reported."""
         some = _pick(matches, matches.start < high)
         if not len(some):
             return iter(())
-        return iter((some,)) if self.roots is None else self.roots.matches(_ranges(some, np.full(len(some), high)))
+        if self.roots is None:
+            return iter((some,))
+        table = _ranges(some, np.full(len(some), high))
+        if self.chooser is None:
+            return self.roots.matches(table)
+        self.chooser.drop_before(key, low)
+        return self.chooser.take(table, np.full(len(some), key))
 
     def forget(self, keys: np.ndarray) -> None:
         """Note that these partitions get no more rows: matches that wait in them are sure, and given with the next
         matches."""
         if self.against is not None:
             self.against.forget(keys)
-        if self.beginning is not None:
-            self.beginning.forget(keys)
-        self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
+        for _, beginning in self._beginnings():
+            beginning.forget(keys)
+        if self.chooser is None:
+            self._waiting.keys[np.isin(self._waiting.keys, keys)] = _SURE
+        else:
+            self._forget_apart(keys, self.chooser)
         if self._lows_by_key:
             self._lows[keys[keys < len(self._lows)]] = 0
+
+    def _forget_apart(self, keys: np.ndarray, chooser: Chooser) -> None:
+        """Give the matches that wait a partition of their own for each of `keys`, as what was reported of it counts."""
+        own = self._waiting.keys
+        for key in keys.tolist():
+            mine = own == key
+            other = min(_SURE + 1, int(own.min(initial=0)), *chooser.floors, *chooser.dead) - 1 if mine.any() else None
+            own[mine] = _SURE if other is None else other
+            chooser.rename(key, other)
 
     def advance(self, lows: Lows | None, place: int) -> Iterator[MatchBatch]:
         """The matches that are decided at `place`, as no row before it will come any more.
@@ -223,11 +332,16 @@ class Ending:
         `lows`: what the rows so far were measured by, None before the first. `place` is what the window is measured
         in; a window over positions closes by events alone.
         """
-        lows = lows if self.end_lows is None else self.end_lows
-        timed = lows is not None and lows.window.is_bounded and not lows.window.by_position
-        bounds = np.full(len(self._waiting.keys), lows.at(place) if lows is not None and timed else 0)
-        bounds[self._waiting.keys == _SURE] = NEVER
-        return self._give(self._waiting, np.minimum(bounds, NEVER), False)
+        sure = self._waiting.keys <= _SURE
+        if self.roots is not None:
+            bound = _first_at(lows if self.end_lows is None else self.end_lows, place)
+            return self._give(self._waiting, np.where(sure, NEVER, bound), False)
+        matches, now = self._waiting.matches, np.ones(len(sure), bool)
+        for bit, _, by_end in self._endings():
+            bound = _first_at(self.end_lows if by_end else lows, place)
+            mine = self._waiting.marks & bit == bit
+            now &= ~mine | ((matches.end if by_end else matches.start) < bound)
+        return self._release(self._waiting, sure | now, np.zeros(len(sure), bool))
 
     @property
     def undecided(self) -> int | None:
@@ -241,36 +355,40 @@ class Ending:
 
     @property
     def first_start(self) -> int:
-        """With patience, the least start of the matches that wait, which are kept although their windows have closed;
-        NEVER if there is none."""
-        return NEVER if self.patience is None else int(self._waiting.matches.start.min(initial=NEVER))
+        """With patience, or a choice, the least start of the matches that wait, which are kept although their windows
+        have closed; NEVER if there is none."""
+        kept = self.roots is not None and (self.patience is not None or self.chooser is not None)
+        return int(self._waiting.matches.start.min(initial=NEVER)) if kept else NEVER
 
     @property
     def places(self) -> np.ndarray:
         """The positions that windows are compared with, besides those of runs: int64 (n,)."""
-        return np.zeros(0, np.int64) if self.beginning is None else self.beginning.entries[1]
+        return np.concatenate([np.zeros(0, np.int64), *(b.entries[1] for _, b in self._beginnings())])
 
     @property
     def sure(self) -> np.ndarray:
         """The starts, ends and positions of the matches that are sure, and wait to be given with the next ones: int64
         (n,)."""
-        if _SURE not in self._waiting.keys:
+        if not (self._waiting.keys <= _SURE).any():
             return np.zeros(0, np.int64)
-        matches = _pick(self._waiting.matches, self._waiting.keys == _SURE)
+        matches = _pick(self._waiting.matches, self._waiting.keys <= _SURE)
         taken = matches.positions if self.roots is None else self.roots.nodes.positions(_ranges(matches, matches.end))
         return np.concatenate([matches.start, matches.end, taken])
 
     def take_back(self, matches: MatchBatch, keys: np.ndarray, highs: np.ndarray, lows: dict[int, int]) -> None:
         """Set what is `waiting` and, if partitions have windows of their own, the first live start of each one that had
         events meanwhile."""
-        self._waiting = _Waiting(matches, keys, highs)
+        self._waiting = _Waiting(matches, keys, highs, np.zeros(len(keys), np.int64))
         if lows:
             self._lows = grow(self._lows, max(lows) + 1)
             self._lows[list(lows)] = list(lows.values())
 
     def close(self) -> Iterator[MatchBatch]:
         """All that still waits: the stream ends, and nothing can come between."""
-        return self._give(self._waiting, np.full(len(self._waiting.keys), NEVER), False)
+        count = len(self._waiting.keys)
+        if self.roots is None:
+            return self._release(self._waiting, np.ones(count, bool), np.zeros(count, bool))
+        return self._give(self._waiting, np.full(count, NEVER), False)
 
     def compact(self, compact: Callable[[np.ndarray, np.ndarray], None], lows: np.ndarray) -> None:
         """`compact`, that of a `Run`, which keeps the nodes below the roots. `lows`: as of `Run.cell_lows`."""
@@ -287,9 +405,11 @@ class Ending:
             "matches": self._waiting.matches.snapshot(),
             "keys": self._waiting.keys,
             "highs": self._waiting.highs,
+            "marks": self._waiting.marks,
             "lows": self._lows,
             "end_lows": None if self.end_lows is None else self.end_lows.snapshot(),
-            "beginning": None if self.beginning is None else self.beginning.snapshot(),
+            "beginnings": [beginning.snapshot() for _, beginning in self._beginnings()],
+            "chosen": None if self.chooser is None else self.chooser.snapshot(),
             "against": None if self.against is None else self.against.snapshot(),
         }
 
@@ -297,17 +417,48 @@ class Ending:
         """The opposite of `snapshot`, but for `against`."""
         self._lows = array(state["lows"], "windows", low=0)
         most = len(self._lows) - 1 if self._lows_by_key else None
+        low = _SURE if self.chooser is None else None
         waiting = MatchBatch.restore(state["matches"])
-        keys = array(state["keys"], "keys", rows=len(waiting), low=_SURE, high=most)
+        keys = array(state["keys"], "keys", rows=len(waiting), low=low, high=most)
         highs = array(state["highs"], "bounds", rows=len(waiting), low=0)
         if self.end_lows is not None:
             self.end_lows.restore(state["end_lows"])
-        if self.beginning is not None:
-            self.beginning.restore(state["beginning"])
+        marks = array(state["marks"], "marks", rows=len(waiting), low=0)
+        expect(len(state["beginnings"]) == len(list(self._beginnings())), "what must not come, for each border")
+        for (_, beginning), known in zip(self._beginnings(), state["beginnings"], strict=True):
+            beginning.restore(known)
+        if self.chooser is not None:
+            self.chooser.restore(state["chosen"])
         if self.roots is not None:
             one = len(waiting.positions) == len(waiting) and bool((np.diff(waiting.offsets) == 1).all())
             expect(one and self.roots.nodes.are_known(_ranges(waiting, waiting.end)), "roots of nodes that are there")
-        self._waiting = _Waiting(waiting, keys, highs)
+        self._waiting = _Waiting(waiting, keys, highs, marks)
+
+
+def _first_at(lows: Lows | None, place: int) -> int:
+    """The first start that is live at `place`, or the first end; 0 if the window is closed by events alone."""
+    timed = lows is not None and lows.window.is_bounded and not lows.window.by_position
+    return min(lows.at(place), NEVER) if lows is not None and timed else 0
+
+
+def _of_group(waits: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """True for the matches with an end of which one waits; the matches of one end follow each other."""
+    group = np.cumsum(np.append(True, ends[1:] != ends[:-1])[: len(ends)]) - 1
+    some = np.zeros(len(ends), bool)
+    some[group[waits]] = True
+    return some[group]
+
+
+def _behind(waits: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """True for what waits, and what comes behind it in its group."""
+    order = in_order(groups)
+    own = groups[order]
+    first = np.flatnonzero(np.append(True, own[1:] != own[:-1])[: len(own)])
+    waiting = np.cumsum(waits[order])
+    before = np.repeat((waiting - waits[order])[first], np.diff(np.append(first, len(own))))
+    found = np.empty(len(waits), bool)
+    found[order] = waiting > before
+    return found
 
 
 def _called_off(found: Iterable[MatchBatch], matches: MatchBatch, codes: np.ndarray) -> list[tuple[int, int]]:

@@ -28,9 +28,9 @@ from spaseq.core.engine.program.selection import prefers_places
 from spaseq.core.engine.program.settings import Selection
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.engine.runs.base import HandOver, Run
+from spaseq.core.engine.runs.chosen import Chooser, OpenRoots
 from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.engine.runs.deterministic import DeterministicRun
-from spaseq.core.engine.runs.ending import OpenRoots
 from spaseq.core.engine.runs.evaluation import Evaluation
 from spaseq.core.engine.runs.maximal import MaxRun
 from spaseq.core.engine.runs.preferred import PreferredRun
@@ -86,7 +86,9 @@ class Evaluator(Evaluation):
             self.run = DeterministicRun(program, self._arena)
         if self.ending is not None and program.keeps_roots:
             ends_only = program.choice.selection is Selection.ENDS
-            self.ending.roots = OpenRoots(self._arena, program.labels, ends_only=ends_only)
+            self.ending.roots = OpenRoots(self._arena, program.labels_written, ends_only=ends_only)
+        if self.ending is not None and program.chosen is not None:
+            self.ending.chooser = Chooser(program, self.ending.roots)
         self._compacted = 0  # nodes that were left by the last compaction for roots
         self.silence: Silence | None = None if program.around.quiet is None else Silence(program.around.quiet)
         open_against(self)

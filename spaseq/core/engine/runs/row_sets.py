@@ -74,7 +74,7 @@ class RegisterRun(Run):
 
     def matches(self, chunk: Chunk) -> MatchBatch:
         rows = [self._accepted[t][0] if t >= 0 else self._accepted[-1 - t][1] for t in chunk.tag.tolist()]
-        return matches_of(chunk, self.program.labels, rows)
+        return matches_of(chunk, self._labels, rows)
 
     def advance(self, batch: Batch, events: np.ndarray, emit: Emit, write: bool) -> Iterator[None]:
         self.registers.load(batch)

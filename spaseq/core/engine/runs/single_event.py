@@ -236,8 +236,12 @@ class SingleAround:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """True if this road exists: for the compact structure, if keys are not forgotten after a pause."""
+        """True if this road exists: for the compact structure, if keys are not forgotten after a pause, no choice waits
+        for the windows of several matches to close, and alternatives do not differ."""
         if not isinstance(evaluator, Evaluator) or (evaluator.ending is None and evaluator.silence is None):
+            return False
+        program = evaluator.program
+        if program.around.marked or (program.chosen is not None and program.around.waits):
             return False
         return evaluator.program.settings.forget_keys_after is None
 
@@ -311,7 +315,7 @@ class SingleAround:
         """The matches that are decided, of those just completed; the others wait."""
         assert self._ending is not None and self._waiting is not None
         if self._evaluator.program.around.absent is None:
-            return within(self._ending.started_before(matches, high), self._output_bytes)
+            return within(self._ending.started_before(matches, high, low, key), self._output_bytes)
         self._waiting.add(matches, key, low, high)
         return ()
 

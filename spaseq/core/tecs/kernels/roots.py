@@ -6,11 +6,17 @@ two starts, for a bound on the starts and each node below a root that has starts
 greatest start below the bound and the least start from it on. Nodes whose maximum lies below the bound need nothing:
 their maximum is the answer. Each node is measured once for a bound, however many roots lead to it. O(nodes measured),
 without recursion.
+
+`rank_roots` finds the best run below roots, for NEXT or LAST ([CEL] §4), among those that start in a range. Both orders
+compare two runs by one element of their symmetric difference. So equal ends of two runs change nothing, and the best
+run of a node is made of the best runs of its children. Each node is ranked once: O(nodes * length of a run).
 """
 
 # mypy: disable-error-code="no-untyped-def"
 # Types of arguments are in the docstrings: numba infers its own.
 from __future__ import annotations
+
+import numpy as np
 
 from spaseq.core.jit import hot, kernel
 from spaseq.core.tecs.kernels.layout import (
@@ -239,3 +245,123 @@ def enumerate_roots(nodes, reach, todo, st, progress, roots, outs, stack, path, 
         st[OUT] = 0
         st[OUTS] = 1
         progress[NEXT_ROOT] = root + 1
+
+
+@hot
+def rest_of(nodes, reach, node):
+    """The best run below an output node, as the node on its top; NIL if it ends there, or at a bottom node."""
+    mask = nodes.shape[0] - 1
+    left = nodes[node & mask, LEFT]
+    if left < 0 or nodes[node & mask, RIGHT] > IS_OUTPUT:
+        return NIL
+    return reach[left & mask, R_BELOW]
+
+
+@hot
+def place_on(nodes, node):
+    """The position that the node on top of a run marks; NIL for no node, and for one that marks none."""
+    row = node & (nodes.shape[0] - 1)
+    return nodes[row, POS] if node >= 0 and nodes[row, RIGHT] <= IS_OUTPUT else NIL
+
+
+@kernel
+def better_run(nodes, reach, one, other, latest):
+    """Of two best runs, each the node on its top, the one that holds the greatest position of the symmetric difference
+    if `latest`, else the smallest; of equal positions the first. O(positions)."""
+    best = one
+    a = one
+    b = other
+    while a != b:
+        p = place_on(nodes, a)
+        q = place_on(nodes, b)
+        if p != q:
+            best = one if p > q else other
+            if latest:
+                return best
+        if p < 0 and q < 0:
+            return best
+        if p >= q:
+            a = rest_of(nodes, reach, a)
+        if q >= p:
+            b = rest_of(nodes, reach, b)
+    return best
+
+
+@hot
+def is_unranked(nodes, reach, node, low, epoch):
+    """True if a node may have a run that starts from `low` on, and has no row of this `epoch`."""
+    row = node & (nodes.shape[0] - 1)
+    return nodes[row, MAX] >= low and reach[row, R_EPOCH] != epoch
+
+
+@hot
+def best_below(nodes, reach, node, low):
+    """The best run of a node that is not unranked, as the node on its top; NIL for none."""
+    row = node & (nodes.shape[0] - 1)
+    return reach[row, R_BELOW] if nodes[row, MAX] >= low else NIL
+
+
+@kernel
+def rank(nodes, reach, todo, root, low, high, epoch, latest):
+    """Rank `root`, and first the nodes below it: `reach` gets a row, with the number `epoch` and in R_BELOW the best
+    run that starts in the range, for each node with a start from `low` on. As `measure` otherwise."""
+    mask = nodes.shape[0] - 1
+    todo[0] = root
+    count = 1
+    while count > 0:
+        node = todo[count - 1]
+        if not is_unranked(nodes, reach, node, low, epoch):
+            count -= 1
+            continue
+        if count + 2 > todo.shape[0]:
+            return GROW_TODO
+        row = node & mask
+        left = nodes[row, LEFT]
+        right = nodes[row, RIGHT]
+        both = right >= 0 and nodes[row, POS] >= low
+        waits = False
+        if both and is_unranked(nodes, reach, right, low, epoch):
+            todo[count] = right
+            count += 1
+            waits = True
+        if left >= 0 and is_unranked(nodes, reach, left, low, epoch):
+            todo[count] = left
+            count += 1
+            waits = True
+        if waits:
+            continue
+        best = np.int64(NIL)
+        if left < 0:  # a bottom node, or an output node on top of one
+            best = node if nodes[row, MAX] < high else NIL
+        elif right <= IS_OUTPUT:
+            best = node if best_below(nodes, reach, left, low) >= 0 else NIL
+        else:
+            best = best_below(nodes, reach, left, low)
+            other = best_below(nodes, reach, right, low) if both else NIL
+            if best < 0:
+                best = other
+            elif other >= 0:
+                best = better_run(nodes, reach, best, other, latest)
+        reach[row, R_EPOCH] = epoch
+        reach[row, R_BELOW] = best
+        count -= 1
+    return DONE
+
+
+@kernel
+def rank_roots(nodes, reach, todo, st, progress, roots, latest):
+    """Rank the roots, which have one range, that of `st[LOW]` and `st[HIGH]`; progress[FOUND] gets the best run below
+    them, as the node on its top, NIL for none."""
+    while progress[NEXT_ROOT] < roots.shape[0]:
+        root = roots[progress[NEXT_ROOT], O_NODE]
+        status = rank(nodes, reach, todo, root, st[LOW], st[HIGH], progress[EPOCH], latest)
+        if status != DONE:
+            return status
+        own = best_below(nodes, reach, root, st[LOW])
+        best = progress[FOUND]
+        if best < 0:
+            progress[FOUND] = own
+        elif own >= 0:
+            progress[FOUND] = better_run(nodes, reach, best, own, latest)
+        progress[NEXT_ROOT] += 1
+    return DONE
