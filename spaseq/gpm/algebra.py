@@ -141,6 +141,11 @@ class Extend(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Bound(Extend):
+    """BIND of a value that is never an error, as SUBJECT of a triple term is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Values(Node):
     """Inline data: rows of (variable, term) pairs, without the unbound variables, or these as columns. `undefined`: the
     variables of VALUES that no row binds (UNDEF); they are in scope nevertheless (SPARQL 1.1 §18.2.1)."""
@@ -432,6 +437,8 @@ def certain(node: Node) -> frozenset[str]:
             return certain(left) & certain(right)
         case GraphNode(name, child):
             return certain(child) | ({str(name)} if isinstance(name, Variable) else frozenset())
+        case Bound(child, variable, _):
+            return certain(child) | {variable}
         case Extend(child, _, _):
             return certain(child)
         case Values(InlineTerms() as rows):
