@@ -266,6 +266,9 @@ _VALUE <<= Comp(
     + Suppress(")>>"),
 )
 _RULES.PrimaryExpression.exprs.append(_VALUE)
+_UNARY: Final = Forward()  # in SPARQL 1.1, only a primary expression stands behind "!"
+_UNARY <<= _RULES.UnaryExpression
+_RULES.UnaryExpression.exprs.insert(0, Comp("UnaryNot", Suppress("!") + Param("expr", _UNARY)))
 _NEW: Final = {
     "isTRIPLE": 1, "TRIPLE": 3, "SUBJECT": 1, "PREDICATE": 1, "OBJECT": 1, "LANGDIR": 1, "hasLANGDIR": 1, "hasLANG": 1,
     "STRLANGDIR": 3,

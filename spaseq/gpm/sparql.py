@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -263,13 +264,26 @@ def prepare(group: str) -> tuple[str, list[int]]:
     r"""`group` prepared for rdflib, and for each of its characters, and its end, the offset in `group`.
 
     rdflib expands \u escapes before it parses, and pyparsing expands tabs, in strings too. Both would shift later
-    positions. So escapes are expanded here, and tabs become a blank, or `\t` inside a string. In a negated property
+    positions. So escapes are expanded here, and tabs become a blank, or `\t` inside a string. An escaped character of a
+    string is one of its characters, also a quote or a backslash (SPARQL 1.2 §19.2). In a negated property
     set, rdflib loses the IRIs of inverses, so `!(:p|^:q)` becomes the equivalent `(!(:p)|^!(:q))`.
     """
-    expanded, first = _replace(group, ESCAPE, unescape)
+    ends = [match.span() for match in _TOKEN.finditer(group) if match["string"]]
+    starts = [start for start, _ in ends]
+
+    def character(escape: re.Match[str]) -> str:
+        found = unescape(escape)
+        place = bisect_right(starts, escape.start()) - 1
+        inside = place >= 0 and escape.start() < ends[place][1] and escape.lastindex
+        return _IN_STRINGS.get(found, found) if inside else found
+
+    expanded, first = _replace(group, ESCAPE, character)
     without, second = _replace(expanded, _TOKEN, _without_tabs)
     turned, third = _replace(without, _NEGATED, _turn)
     return turned, [first[second[offset]] for offset in third]
+
+
+_IN_STRINGS: Final = {"\\": "\\\\", '"': '\\"', "'": "\\'", "\n": "\\n", "\r": "\\r"}
 
 
 _TOKEN = re.compile(

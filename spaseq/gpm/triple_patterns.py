@@ -22,11 +22,12 @@ from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 from spaseq.gpm.algebra import BGP, Bound, Call, Expression, Filter, Join, Node, Projected, Term, rebuild, visible
 from spaseq.rdf import TripleTerm
 
-SUBJECT: Final = URIRef("triple\x1fsubject")
-PREDICATE: Final = URIRef("triple\x1fpredicate")
-OBJECT: Final = URIRef("triple\x1fobject")
+SUBJECT: Final = URIRef("triple:\x1fsubject")
+PREDICATE: Final = URIRef("triple:\x1fpredicate")
+OBJECT: Final = URIRef("triple:\x1fobject")
 PARTS: Final = (SUBJECT, PREDICATE, OBJECT)
-"""The predicates of the triples that describe a triple term. They are no IRIs, so no query names them."""
+"""The predicates of the triples that describe a triple term. No query can name them, and
+no base changes them."""
 _FUNCTIONS: Final = ("SUBJECT", "PREDICATE", "OBJECT")
 _OWN: Final = "__triple "
 _NODE: Final = "__node "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -21,7 +22,7 @@ import spaseq
 from spaseq.language.syntax.scan import mask
 from spaseq.rdf import DirectionalString, GraphEvent, Term, Terms, TripleTerm, plain_literal
 from tests.gpm import test_w3c as older
-from tests.gpm.test_w3c import FORM, MF, QT, STREAM, SUITES, Row, _path, inside, same, spaseq_text
+from tests.gpm.test_w3c import FORM, MF, QT, STREAM, SUITES, Row, _path, inside, spaseq_text
 from tests.gpm.test_w3c_syntax import as_pattern
 from tests.support.data import DATA, cases_of
 
@@ -97,15 +98,36 @@ def _newer_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _comparable(term: Any) -> Any:
-    if isinstance(term, TripleTerm):
-        return ("triple", *map(_comparable, term.parts))
-    if isinstance(term, Literal) and term.language is None and term.value is not None and term.datatype is not None:
-        return (str(term.datatype), float(term.value)) if _is_number(term.value) else term
-    return plain_literal(term) if isinstance(term, Literal) else term
+    return ("triple", *map(_comparable, term.parts)) if isinstance(term, TripleTerm) else plain_literal(term)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) or hasattr(value, "adjusted")
+def same(found: set[Row], expected: set[Row]) -> bool:
+    """True if two sets of rows are equal up to the names of blank nodes, for some bijection of these."""
+    nodes, others = _blank(found), _blank(expected)
+    if len(nodes) != len(others):
+        return False
+    if len(nodes) > 7:  # then they are not told apart
+        hidden = dict.fromkeys((*nodes, *others))
+        return _renamed(found, hidden) == _renamed(expected, hidden)
+    return any(_renamed(found, dict(zip(nodes, names, strict=True))) == expected for names in permutations(others))
+
+
+def _blank(rows: set[Row]) -> list[BNode]:
+    return sorted({node for row in rows for _, term in row for node in _nodes(term)})
+
+
+def _nodes(term: Any) -> set[BNode]:
+    if isinstance(term, tuple):
+        return set().union(*map(_nodes, term))
+    return {term} if isinstance(term, BNode) else set()
+
+
+def _renamed(rows: set[Row], names: dict[Any, Any]) -> set[Row]:
+    return {frozenset((name, _rename(term, names)) for name, term in row) for row in rows}
+
+
+def _rename(term: Any, names: dict[Any, Any]) -> Any:
+    return tuple(_rename(part, names) for part in term) if isinstance(term, tuple) else names.get(term, term)
 
 
 def expected_rows(path: Path) -> set[Row]:
@@ -204,6 +226,10 @@ def construct_text(text: str, base: str) -> str:
 def test_graphs(case: Case, reference: bool) -> None:
     """CONSTRUCT as a graph; ASK as a match or none."""
     text = case.query.read_text("utf-8")
+    if case.result.suffix in (".srj", ".srx"):
+        found = spaseq.compile(as_pattern(text)).open(reference=reference).push([event_of(case)])
+        assert bool(found) is json.loads(case.result.read_text("utf-8"))["boolean"]
+        return
     session_query = spaseq.compile(construct_text(text, case.query.as_uri()))
     session = session_query.open(kb=graphs_of(case), reference=reference)
     found = session.push([event_of(case)])
