@@ -204,7 +204,7 @@ def compile_solutions(
     # If a later expression names a computed variable, rdflib takes it for a variable of the group and samples it.
     renamed = {name: sampled for name, a in _aggregates(root) if (sampled := _sampled(a)) and sampled in computed}
     if renamed:
-        root, order = _rename(root, renamed), _rename(order, renamed)
+        root, order = algebra.rename(root, renamed), algebra.rename(order, renamed)
     aggregates = [a for _, a in _aggregates(root)]
     groups = [node for node in algebra.walk(root) if isinstance(node, algebra.Grouped)]
     joins = [node for node in algebra.walk(root) if isinstance(node, algebra.Aggregated)]
@@ -302,22 +302,6 @@ def _variables(aggregate: algebra.Aggregate) -> frozenset[str]:
     """The variables of an aggregate, those inside EXISTS too."""
     inside = (node for argument in aggregate.arguments for node in algebra.patterns_inside(argument))
     return algebra.expression_variables(aggregate).union(*map(algebra.mentioned_names, inside))
-
-
-def _rename(value: Any, names: MappingABC[str, str]) -> Any:
-    """A node or an expression with variables renamed in its expressions, and aggregates."""
-    match value:
-        case algebra.Term(Variable() as name):
-            return algebra.Term(Variable(names.get(str(name), str(name))))
-        case algebra.Aggregated(child, results):
-            own = tuple((names.get(name, name), _rename(aggregate, names)) for name, aggregate in results)
-            return algebra.Aggregated(_rename(child, names), own)
-        case algebra.Node() | algebra.Call() | algebra.Exists():
-            return replace(value, **{part.name: _rename(getattr(value, part.name), names) for part in fields(value)})
-        case tuple():
-            return tuple(_rename(item, names) for item in value)
-        case _:
-            return value
 
 
 def _of_last(node: algebra.Node) -> algebra.Node:

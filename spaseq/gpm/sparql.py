@@ -274,8 +274,9 @@ def prepare(group: str) -> tuple[str, list[int]]:
     def character(escape: re.Match[str]) -> str:
         found = unescape(escape)
         place = bisect_right(starts, escape.start()) - 1
-        inside = place >= 0 and escape.start() < ends[place][1] and escape.lastindex
-        return _IN_STRINGS.get(found, found) if inside else found
+        if place < 0 or escape.start() >= ends[place][1] or not escape.lastindex:
+            return found
+        return f"\\{found}" if found == group[starts[place]] else _IN_STRINGS.get(found, found)
 
     expanded, first = _replace(group, ESCAPE, character)
     without, second = _replace(expanded, _TOKEN, _without_tabs)
@@ -283,7 +284,7 @@ def prepare(group: str) -> tuple[str, list[int]]:
     return turned, [first[second[offset]] for offset in third]
 
 
-_IN_STRINGS: Final = {"\\": "\\\\", '"': '\\"', "'": "\\'", "\n": "\\n", "\r": "\\r"}
+_IN_STRINGS: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
 
 _TOKEN = re.compile(

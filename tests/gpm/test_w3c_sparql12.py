@@ -227,7 +227,9 @@ def test_graphs(case: Case, reference: bool) -> None:
     """CONSTRUCT as a graph; ASK as a match or none."""
     text = case.query.read_text("utf-8")
     if case.result.suffix in (".srj", ".srx"):
-        found = spaseq.compile(as_pattern(text)).open(reference=reference).push([event_of(case)])
+        session = spaseq.compile(as_pattern(text)).open(reference=reference)
+        found = session.push([event_of(case)])
+        found += session.close()
         assert bool(found) is json.loads(case.result.read_text("utf-8"))["boolean"]
         return
     session_query = spaseq.compile(construct_text(text, case.query.as_uri()))
