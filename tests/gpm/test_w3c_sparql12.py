@@ -179,7 +179,15 @@ def is_select(case: Case) -> bool:
 CASES = list(_evaluations()) if FOLDER.is_dir() else []
 SELECTS = [case for case in CASES if is_select(case)]
 OTHERS = [case for case in CASES if not is_select(case)]
-AS_SUBQUERY: dict[str, str] = {}
+DIFFERENT = {
+    "expression/not-not": "the truth of a string with a tag, and of an ill-typed boolean, is that of SPARQL 1.1 (§17.2.2)"
+}
+"""The evaluation cases in which SPARQL 1.1 says otherwise, and its suite, too."""
+OLDER = {
+    "codepoint-escapes/codepoint-esc-01-bad": "an escape may stand anywhere in SPARQL 1.1 (§19.2), here in keywords",
+    "codepoint-escapes/codepoint-esc-03-bad": "an escape may stand anywhere in SPARQL 1.1 (§19.2), here in a name",
+}
+"""The negative syntax cases that are queries of SPARQL 1.1."""
 
 
 def named(case: Case) -> str:
@@ -189,6 +197,8 @@ def named(case: Case) -> str:
 @pytest.mark.parametrize("case", cases_of(FOLDER, SELECTS), ids=named)
 def test_patterns(case: Case) -> None:
     """As the pattern of one GPM: by the plan over columns, and by the reference."""
+    if case.name in DIFFERENT:
+        pytest.xfail(DIFFERENT[case.name])
     pattern, expected = inside(case), expected_rows(case.result)  # type: ignore[arg-type]
     for reference in (False, True):
         found = older.by_plan(pattern, case, reference=reference)  # type: ignore[arg-type]
@@ -199,6 +209,8 @@ def test_patterns(case: Case) -> None:
 @pytest.mark.parametrize("case", cases_of(FOLDER, SELECTS), ids=named)
 def test_queries(case: Case, road: Any, tmp_path: Path) -> None:
     """As queries of SPAseq with their own clauses: from a file, and pushed."""
+    if case.name in DIFFERENT:
+        pytest.xfail(DIFFERENT[case.name])
     text = spaseq_text(case.query.read_text("utf-8"), case.query.as_uri())
     query, expected = spaseq.compile(text), expected_rows(case.result)
     for reference in (False, True):
@@ -264,6 +276,8 @@ def test_what_is_right_is_taken(case: tuple[str, Path]) -> None:
 @pytest.mark.parametrize("case", cases_of(FOLDER, WRONG), ids=_ids)
 def test_what_is_wrong_is_refused_with_its_place(case: tuple[str, Path]) -> None:
     text = case[1].read_text("utf-8")
+    if case[0] in OLDER:
+        pytest.xfail(OLDER[case[0]])
     with pytest.raises(spaseq.QueryError) as caught:
         spaseq.compile(as_pattern(text))
     assert caught.value.span is not None
