@@ -268,8 +268,8 @@ def _convert_subquery(value: CompValue) -> Node:
 
 
 def _without_samples(node: Node) -> Node:
-    """A SELECT with groups, in which a variable that it computes is that in later expressions. rdflib takes it there for
-    a variable of the group and samples it."""
+    """A SELECT with groups, in which a variable that it computes is the same in later expressions. rdflib takes it
+    there for a variable of the group and samples it."""
     computed: set[str] = set()
     inner = node
     while isinstance(inner, Extend | Ordered | Filter):

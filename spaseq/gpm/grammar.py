@@ -47,7 +47,7 @@ __all__ = ["Query"]
 
 
 def _own_rules() -> Any:
-    """The module of rdflib's grammar once more, whose rules are changed below: what rdflib itself parses stays as it is.
+    """rdflib's module of the grammar, loaded once more: its rules are changed below, and those of rdflib are not.
     PERF: 12 ms."""
     spec = find_spec("rdflib.plugins.sparql.parser")
     assert spec is not None and spec.loader is not None
@@ -246,7 +246,7 @@ for _rule, _list, _verb in (
 # -- expressions and data of SPARQL 1.2
 
 _PREDICATE: Final = _either(_RULES.iri, _RULES.A)
-_DATA: Final = Forward()
+_DATA = Forward()
 _DATA <<= Comp(
     "TripleTermData",
     Suppress("<<(")
@@ -256,7 +256,7 @@ _DATA <<= Comp(
     + Suppress(")>>"),
 )
 _RULES.DataBlockValue.exprs.append(_DATA)
-_VALUE: Final = Forward()
+_VALUE = Forward()
 _VALUE <<= Comp(
     "Builtin_TRIPLE",
     Suppress("<<(")
@@ -266,7 +266,7 @@ _VALUE <<= Comp(
     + Suppress(")>>"),
 )
 _RULES.PrimaryExpression.exprs.append(_VALUE)
-_UNARY: Final = Forward()  # in SPARQL 1.1, only a primary expression stands behind "!"
+_UNARY = Forward()  # in SPARQL 1.1, only a primary expression stands behind "!"
 _UNARY <<= _RULES.UnaryExpression
 _RULES.UnaryExpression.exprs.insert(0, Comp("UnaryNot", Suppress("!") + Param("expr", _UNARY)))
 _NEW: Final = {

@@ -46,8 +46,8 @@ def json_of_key(key: str) -> dict[str, Any]:
 
 
 def key_parts(key: str) -> tuple[str, str, str, str]:
-    """The kind (uri, bnode, literal, triple) of the term with this `term_key`, its text, language and datatype; the last
-    two are empty if it has none. The text of a triple term is that of N-Triples."""
+    """The kind (uri, bnode, literal, triple) of the term with this `term_key`, its text, language and datatype. The
+    last two are empty if it has none. The text of a triple term is that of N-Triples."""
     if key.startswith("<"):
         return "uri", key[1:-1], "", ""
     if key.startswith("_:"):
@@ -82,7 +82,8 @@ def xml_term(term: Any) -> str:
         case BNode():
             return f"<bnode>{body}</bnode>"
         case DirectionalString():
-            return f'<literal xml:lang="{term.tag}" its:dir="{term.direction}">{body}</literal>'
+            its = f'xmlns:its="http://www.w3.org/2005/11/its" its:dir="{term.direction}"'
+            return f'<literal xml:lang="{term.tag}" {its}>{body}</literal>'
         case Literal(language=str() as language):
             return f'<literal xml:lang="{language}">{body}</literal>'
         case Literal(datatype=URIRef() as datatype):
@@ -165,7 +166,7 @@ def _json_text(key: str) -> str:
 
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
-_PLAIN_JSON: Final = re.compile(r'"([^"\\\x00-\x1f]*)"(?:@([A-Za-z0-9-]+)|\^\^<([^"\\\x00-\x1f]*)>)?')
+_PLAIN_JSON: Final = re.compile(r'"([^"\\\x00-\x1f]*)"(?:@([A-Za-z0-9]+(?:-[A-Za-z0-9]+)*)|\^\^<([^"\\\x00-\x1f]*)>)?')
 _PLAIN_IRI: Final = re.compile(r"<[A-Za-z0-9:/#?&=.,;%+~@!$'()*_-]+>")
 _PLAIN_LITERAL: Final = re.compile(r'"[^"\\\n\r\t]*"(@[a-z-]+|\^\^<[^"]*>)?')
 _ALL_PLAIN: Final = re.compile(
@@ -243,7 +244,12 @@ def plain_text(term: Any) -> str:
 
 
 def short_text(term: Any, prefixes: Sequence[tuple[str, str]]) -> str:
-    """The term for a table: IRIs with a prefix if there is one for them, literals bare."""
+    """The term for a table: IRIs with a prefix if there is one for them, literals bare, but not in a triple term."""
+    if isinstance(term, TripleTerm):
+        *ends, value = term.parts
+        texts = [short_text(part, prefixes) for part in ends]
+        bare = isinstance(value, Literal) and item_of_key(term_key(value))
+        return f"<<( {' '.join([*texts, bare or short_text(value, prefixes)])} )>>"
     if isinstance(term, URIRef):
         for label, iri in prefixes:
             local = str(term).removeprefix(iri)

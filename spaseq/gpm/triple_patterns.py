@@ -82,7 +82,7 @@ def with_triple_terms(node: Node) -> Node:
     triples = nested(node.triples)
     if not any(isinstance(term, TriplePattern) for triple in triples for term in triple):
         return BGP(tuple(triples)) if len(triples) < len(node.triples) else node
-    return _matched([tuple(map(_named, triple)) for triple in triples])  # type: ignore[misc]
+    return _matched([tuple(map(_named, triple)) for triple in triples])
 
 
 def _named(term: Any) -> Any:

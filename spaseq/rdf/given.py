@@ -43,7 +43,9 @@ def are_plain(triples: tuple[Any, ...]) -> bool:
 def term_of(value: Any, place: str, terms: Terms | None = None) -> Term:
     """`value` as a term of rdflib. Raises `OptionError`, which calls it `place`, for other values. `terms` remembers
     those of pyoxigraph that were converted."""
-    for kind in (URIRef, BNode, Literal, TripleTerm):
+    if isinstance(value, TripleTerm):
+        return value
+    for kind in (URIRef, BNode, Literal):
         if isinstance(value, kind):
             return value if value.__class__ is kind or kind is Literal else kind(value)  # a subclass equals none
     if not isinstance(value, (*FOREIGN, pyoxigraph.Triple)):

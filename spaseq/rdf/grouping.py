@@ -22,8 +22,8 @@ class Grouped:
     not and in either direction, a triple `entity <urn:spaseq:group> group`.
 
     `knowledge` is a graph for `Query.run`; `by` an IRI or several. The group is the least of its entities, as N-Triples
-    writes them. Literals and triple terms connect nothing. With PARTITION BY its variable the streams are partitioned by group.
-    OptionError without a property.
+    writes them. Literals and triple terms connect nothing. With PARTITION BY its variable the streams are partitioned
+    by group. OptionError without a property.
     """
 
     knowledge: Any

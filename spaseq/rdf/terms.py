@@ -28,7 +28,6 @@ from rdflib import XSD, BNode, Literal, URIRef
 
 from spaseq.core.snapshot import Kind
 from spaseq.rdf.triple_terms import (
-    TRIPLE_END,
     DirectionalString,
     TripleTerm,
     is_triple_key,
@@ -232,4 +231,3 @@ class Terms:
             memory.clear()
         memory[key] = term
         return term
-

@@ -85,7 +85,7 @@ class DirectionalString(Literal):
 
     __slots__ = ()
 
-    def __new__(cls, text: str, language: str, direction: str | None = None) -> DirectionalString:  # type: ignore[misc]
+    def __new__(cls, text: str, language: str, direction: str | None = None) -> DirectionalString:
         tag, _, named = language.partition(_APART)
         direction = named if direction is None else direction
         if direction not in DIRECTIONS:
@@ -95,7 +95,7 @@ class DirectionalString(Literal):
         except ValueError as error:
             raise OptionError(str(error)) from None
         self._language = f"{self.language}{_APART}{direction}"
-        return self  # type: ignore[return-value]
+        return self
 
     @property
     def tag(self) -> str:

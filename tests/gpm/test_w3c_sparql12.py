@@ -75,8 +75,8 @@ def event_of(case: Case) -> GraphEvent:
     """The default graph of the data as an event."""
     convert = Terms().convert
     found = [] if case.data is None else quads(case.data)
-    triples = [tuple(map(convert, quad)) for quad in
-               ((q.subject, q.predicate, q.object) for q in found if isinstance(q.graph_name, pyoxigraph.DefaultGraph))]  # fmt: skip
+    own = [quad for quad in found if isinstance(quad.graph_name, pyoxigraph.DefaultGraph)]
+    triples = tuple((convert(q.subject), convert(q.predicate), convert(q.object)) for q in own)
     return GraphEvent(STREAM, 0, triples, None, case.name, 1)
 
 
@@ -180,7 +180,7 @@ CASES = list(_evaluations()) if FOLDER.is_dir() else []
 SELECTS = [case for case in CASES if is_select(case)]
 OTHERS = [case for case in CASES if not is_select(case)]
 DIFFERENT = {
-    "expression/not-not": "the truth of a string with a tag, and of an ill-typed boolean, is that of SPARQL 1.1 (§17.2.2)"
+    "expression/not-not": "the truth of a string with a tag, and of an ill-typed boolean, is of SPARQL 1.1 (§17.2.2)"
 }
 """The evaluation cases in which SPARQL 1.1 says otherwise, and its suite, too."""
 OLDER = {
