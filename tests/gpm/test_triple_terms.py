@@ -204,7 +204,10 @@ def roads(query: Any, graphs: list[Graph], folder: Path) -> Iterator[tuple[str, 
         for reference in (False, True):
             yield f"{path.name} {reference=}", by_time(query, query.run({"S": str(path)}, reference=reference))
     given_ = [
-        (i * 10**9, [(q.subject, q.predicate, q.object) for q in pyoxigraph.parse(text_of(graph), pyoxigraph.RdfFormat.TURTLE)])
+        (
+            i * 10**9,
+            [(q.subject, q.predicate, q.object) for q in pyoxigraph.parse(text_of(graph), pyoxigraph.RdfFormat.TURTLE)],
+        )
         for i, graph in enumerate(graphs)
     ]
     yield "memory", by_time(query, query.run({"S": given_}))
