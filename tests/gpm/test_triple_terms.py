@@ -203,13 +203,9 @@ def roads(query: Any, graphs: list[Graph], folder: Path) -> Iterator[tuple[str, 
     for path in (trig, lines):
         for reference in (False, True):
             yield f"{path.name} {reference=}", by_time(query, query.run({"S": str(path)}, reference=reference))
-    given_ = [
-        (
-            i * 10**9,
-            [(q.subject, q.predicate, q.object) for q in pyoxigraph.parse(text_of(graph), pyoxigraph.RdfFormat.TURTLE)],
-        )
-        for i, graph in enumerate(graphs)
-    ]
+    turtle = pyoxigraph.RdfFormat.TURTLE
+    parsed = (pyoxigraph.parse(text_of(graph), turtle) for graph in graphs)
+    given_ = [(i * 10**9, [(q.subject, q.predicate, q.object) for q in own]) for i, own in enumerate(parsed)]
     yield "memory", by_time(query, query.run({"S": given_}))
     session, found = query.open(), []
     for number, (time, graph) in enumerate(given_):

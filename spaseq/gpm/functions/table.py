@@ -99,7 +99,7 @@ _DIRECTED_TYPE: Final = f"<{RDF}dirLangString>"
 
 def _parts(key: Key) -> tuple[str, str]:
     """(text, rest of the key) of a literal. SPARQLError for another term."""
-    if key[0] != '"' or key.endswith(TRIPLE_END):
+    if not _is_literal(key):
         raise SPARQLError(f"{key} is no literal")
     if key[-1] == '"':
         return key[1:-1], ""
@@ -153,10 +153,8 @@ def _lang(key: Key) -> Key:
 
 def _datatype(key: Key) -> Key:
     suffix = _parts(key)[1]
-    if not suffix:
-        return _STRING_TYPE
-    if suffix[0] != "@":
-        return suffix[2:]
+    if suffix[:1] != "@":
+        return suffix[2:] or _STRING_TYPE
     return _DIRECTED_TYPE if split_tag(suffix)[1] else _TAGGED_TYPE
 
 
@@ -187,27 +185,28 @@ def _tag(key: Key, tag: Key) -> Key:
     return f'"{text}"@{language}'
 
 
-def _tag_and_direction(key: Key, tag: Key, direction: Key) -> Key:
-    named = _simple(direction)
-    if named not in DIRECTIONS:
-        raise SPARQLError(f"STRLANGDIR takes one of the directions {', '.join(DIRECTIONS)}")
-    return f"{_tag(key, tag)}--{named}"
+def _tag_and_direction(key: Key, tag: Key, named: Key) -> Key:
+    named = _simple(named)
+    if named in DIRECTIONS:
+        return f"{_tag(key, tag)}--{named}"
+    raise SPARQLError(f"STRLANGDIR takes one of the directions {', '.join(DIRECTIONS)}")
 
 
 def _direction(key: Key) -> Key:
     suffix = _parts(key)[1]
-    return f'"{split_tag(suffix)[1]}"' if suffix[:1] == "@" else '""'
+    return f'"{split_tag(suffix)[1] if suffix[:1] == "@" else ""}"'
+
+
+def _is_literal(key: Key) -> bool:
+    return key[0] == '"' and not key.endswith(TRIPLE_END)
 
 
 def _has_tag(key: Key) -> bool:
-    return key[0] == '"' and not key.endswith(TRIPLE_END) and _parts(key)[1][:1] == "@"
+    return _is_literal(key) and _parts(key)[1][:1] == "@"
 
 
 def _has_direction(key: Key) -> bool:
     return _has_tag(key) and bool(split_tag(_parts(key)[1])[1])
-
-
-# -- triple terms
 
 
 def _triple(subject: Key, predicate: Key, object: Key) -> Key:
@@ -218,9 +217,9 @@ def _triple(subject: Key, predicate: Key, object: Key) -> Key:
 
 def _part_of(place: int) -> Callable[[Key], Key]:
     def of(key: Key) -> Key:
-        if not key.endswith(TRIPLE_END):
-            raise SPARQLError(f"{key} is no triple term")
-        return parts_of_key(key)[place]
+        if key.endswith(TRIPLE_END):
+            return parts_of_key(key)[place]
+        raise SPARQLError(f"{key} is no triple term")
 
     return of
 
@@ -587,7 +586,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "isIRI": Function("func-isIRI", 1, 1, lambda key: key[0] == "<"),
     "isURI": Function("func-isIRI", 1, 1, lambda key: key[0] == "<"),
     "isBLANK": Function("func-isBlank", 1, 1, lambda key: key[0] == "_"),
-    "isLITERAL": Function("func-isLiteral", 1, 1, lambda key: key[0] == '"' and not key.endswith(TRIPLE_END)),
+    "isLITERAL": Function("func-isLiteral", 1, 1, _is_literal),
     "isNUMERIC": Function("func-isNumeric", 1, 1, _is_numeric),
     "STR": Function("func-str", 1, 1, _str),
     "LANG": Function("func-lang", 1, 1, _lang),
