@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from spaseq.gpm import Knowledge
     from spaseq.gpm.functions.own import register_function
     from spaseq.language import Match, Matches, Network, Query, Session
-    from spaseq.rdf import GraphEvent, Grouped, StreamOptions, StreamSource
+    from spaseq.rdf import DirectionalString, GraphEvent, Grouped, StreamOptions, StreamSource, TripleTerm
 
 __all__ = [
     "BudgetExceeded",
+    "DirectionalString",
     "EventError",
     "GraphEvent",
     "Grouped",
@@ -58,6 +59,7 @@ __all__ = [
     "SpaseqError",
     "StreamOptions",
     "StreamSource",
+    "TripleTerm",
     "UnsupportedFeature",
     "__version__",
     "compile",
@@ -87,7 +89,7 @@ __getattr__, __dir__ = loader(
         "spaseq.gpm": ("Knowledge",),
         "spaseq.gpm.functions.own": ("register_function",),
         "spaseq.language": ("Match", "Matches", "Network", "Query", "Session"),
-        "spaseq.rdf": ("GraphEvent", "Grouped", "StreamOptions", "StreamSource"),
+        "spaseq.rdf": ("DirectionalString", "GraphEvent", "Grouped", "StreamOptions", "StreamSource", "TripleTerm"),
         "spaseq.spark": (None,),
     },
 )

@@ -106,7 +106,15 @@ def test_both_export_the_same_names() -> None:
     assert len(values) > 15
     only = {
         "ceql": {"Schema", "Stream", "match"} | values,
-        "spaseq": {"GraphEvent", "Grouped", "Knowledge", "StreamOptions", "StreamSource"},
+        "spaseq": {
+            "DirectionalString",
+            "GraphEvent",
+            "Grouped",
+            "Knowledge",
+            "StreamOptions",
+            "StreamSource",
+            "TripleTerm",
+        },
     }
     assert {*ceql.__all__} - only["ceql"] == {*spaseq.__all__} - only["spaseq"]
     for module in (ceql, spaseq):

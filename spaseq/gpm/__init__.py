@@ -19,6 +19,7 @@ Modules:
 * `legal`: The rules of SPARQL 1.1 that its grammar does not express, checked on rdflib's parse tree.
 * `grammar`: rdflib's SPARQL grammar with positions, literals as written, and fewer alternatives to try.
 * `sparql`: From SPARQL in a query's text to rdflib's algebra; only here rdflib parses and translates.
+* `triple_patterns`: Triple terms in graph patterns and templates, as the algebra of SPARQL 1.1 with functions.
 * `pattern`: Compile the group graph pattern of a GPM ([SPAseq] §4.2, Definitions 7 and 15).
 * `property_paths`: Property paths as values, and questions about them that need no graph.
 * `ways`: Property paths on one of rdflib's graphs (SPARQL 1.1 §18.4), for the reference.

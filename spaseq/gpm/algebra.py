@@ -10,7 +10,7 @@ and `spaseq.gpm.reference` by definition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import itemgetter
 from typing import Any, Final
@@ -141,6 +141,11 @@ class Extend(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Bound(Extend):
+    """BIND of a value that is never an error, as SUBJECT of a triple term is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Values(Node):
     """Inline data: rows of (variable, term) pairs, without the unbound variables, or these as columns. `undefined`: the
     variables of VALUES that no row binds (UNDEF); they are in scope nevertheless (SPARQL 1.1 §18.2.1)."""
@@ -244,7 +249,7 @@ def _alternatives(value: CompValue) -> list[CompValue]:
 def _convert_subquery(value: CompValue) -> Node:
     match value.name:
         case "Project":
-            return Projected(convert(value.p), tuple(str(v) for v in value.PV))
+            return Projected(_without_samples(convert(value.p)), tuple(str(v) for v in value.PV))
         case "Distinct" | "Reduced":
             return Distinct(convert(value.p))
         case "OrderBy":
@@ -260,6 +265,41 @@ def _convert_subquery(value: CompValue) -> Node:
             raise UnsupportedFeature("SERVICE is refused: a query never opens a connection")
         case name:
             raise InternalError(f"the SPARQL algebra has a node {name!r} that this version does not know")
+
+
+def _without_samples(node: Node) -> Node:
+    """A SELECT with groups, in which a variable that it computes is the same in later expressions. rdflib takes it
+    there for a variable of the group and samples it."""
+    computed: set[str] = set()
+    inner = node
+    while isinstance(inner, Extend | Ordered | Filter):
+        computed |= {inner.variable} if isinstance(inner, Extend) else set()
+        inner = inner.child
+    if not isinstance(inner, Aggregated):
+        return node
+    names = {
+        name: str(sampled.over.value)
+        for name, sampled in inner.results
+        if sampled.name == "Sample" and isinstance(sampled.over, Term) and str(sampled.over.value) in computed
+    }
+    found: Node = rename(node, {name: own for name, own in names.items() if name not in computed})
+    return found
+
+
+def rename(value: Any, names: Mapping[str, str]) -> Any:
+    """A node or an expression with variables renamed in its expressions, and aggregates."""
+    match value:
+        case Term(Variable() as name):
+            return Term(Variable(names.get(str(name), str(name))))
+        case Aggregated(child, results):
+            own = tuple((names.get(name, name), rename(aggregate, names)) for name, aggregate in results)
+            return Aggregated(rename(child, names), own)
+        case Node() | Call() | Exists() if names:
+            return replace(value, **{part.name: rename(getattr(value, part.name), names) for part in fields(value)})
+        case tuple():
+            return tuple(rename(item, names) for item in value)
+        case _:
+            return value
 
 
 _NAME: Final = itemgetter(0)
@@ -432,6 +472,8 @@ def certain(node: Node) -> frozenset[str]:
             return certain(left) & certain(right)
         case GraphNode(name, child):
             return certain(child) | ({str(name)} if isinstance(name, Variable) else frozenset())
+        case Bound(child, variable, _):
+            return certain(child) | {variable}
         case Extend(child, _, _):
             return certain(child)
         case Values(InlineTerms() as rows):

@@ -17,6 +17,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Identifier, Literal, URIRef, Variable
 
 from spaseq.gpm import algebra
+from spaseq.rdf import TripleTerm
 from spaseq.rdf.terms import is_held, value_of_literal
 
 _ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
@@ -140,6 +141,8 @@ def _equal(left: Any, right: Any) -> bool:
     """`left = right`: by value for numbers, truth values and times, else as rdflib does. SPARQLError if left open."""
     if not isinstance(left, Identifier) or not isinstance(right, Identifier):
         raise SPARQLError("only terms can be equal")
+    if isinstance(left, TripleTerm) and isinstance(right, TripleTerm):
+        return _equal_parts(left, right)
     if not isinstance(left, Literal) or not isinstance(right, Literal):
         return left == right
     if left.language or right.language:
@@ -154,6 +157,21 @@ def _equal(left: Any, right: Any) -> bool:
         return kind == other and bool(operator.eq(*_promote(a, b)))
     except TypeError as error:
         raise SPARQLError(str(error)) from None
+
+
+def _equal_parts(left: TripleTerm, right: TripleTerm) -> bool:
+    """`left = right` of triple terms: if all parts are equal (SPARQL 1.2 §17.4.1.7). Parts that are certainly different
+    decide it, whatever the others are."""
+    error: SPARQLError | None = None
+    for one, other in zip(left.parts, right.parts, strict=True):
+        try:
+            if not _equal(one, other):
+                return False
+        except SPARQLError as caught:
+            error = caught
+    if error is not None:
+        raise error
+    return True
 
 
 def _is_known(term: Literal) -> bool:
@@ -215,8 +233,8 @@ def near_number(term: Any) -> float | None:
 
 
 def order_place(term: Any) -> tuple[Any, ...]:
-    """The sort key of a term for ORDER BY, MIN and MAX (SPARQL 1.1 §15.1): None (unbound or an error) first, then blank
-    nodes, IRIs, literals. Terms that are equal in this order have equal keys."""
+    """The sort key of a term for ORDER BY, MIN and MAX (SPARQL 1.2 §15.1). None (unbound or an error) is first, then come
+    blank nodes, IRIs, literals, and triple terms by their parts. Terms that are equal in this order have equal keys."""
     match term:
         case BNode():
             return (1, "", str(term))
@@ -224,6 +242,8 @@ def order_place(term: Any) -> tuple[Any, ...]:
             return (2, "", str(term))
         case Literal():
             return (3, *order_value(term))
+        case TripleTerm():
+            return (4, *map(order_place, term.parts))
         case _:
             return (0,)
 
@@ -255,7 +275,7 @@ def is_name(term: Any) -> bool:
     """True if a term is equal to itself only: an IRI, a blank node, or a string without a language tag."""
     if isinstance(term, Literal):
         return term.datatype is None and not term.language
-    return isinstance(term, Identifier)
+    return isinstance(term, Identifier) and not isinstance(term, TripleTerm)
 
 
 def _comparable(term: Any) -> tuple[str, Any]:

@@ -28,7 +28,7 @@ _DISTINCT: Final = "§19.8, note 14"
 PLACED: Final = frozenset({
     "TriplesBlock", "Filter", "Bind", "InlineData", "SubSelect", "SelectQuery", "vars", "GroupClause", "GroupAs",
     "ValuesClause", "Function", "pname", "Aggregate_Count", "Aggregate_Sum", "Aggregate_Min", "Aggregate_Max",
-    "Aggregate_Avg", "Aggregate_Sample", "Aggregate_GroupConcat",
+    "Aggregate_Avg", "Aggregate_Sample", "Aggregate_GroupConcat", "literal",
 })  # fmt: skip
 """The nodes of the parse tree whose position is needed: they have it in their attribute `start`."""
 _EXISTS: Final = ("Builtin_EXISTS", "Builtin_NOTEXISTS")
@@ -198,7 +198,7 @@ class _Walk:
                         f"add it to GROUP BY, or take one of its values: (SAMPLE(?{name}) AS ?one)",
                     )
             if item.evar is not None:
-                if item.evar in scope | computed:
+                if item.evar in (scope if keys is None else keys) | computed:
                     problem = f"SELECT computes ?{item.evar}, which is bound already"
                     yield Breach(problem, SCOPE, item, _alias(item.evar), "give it another name")
                 computed.add(item.evar)

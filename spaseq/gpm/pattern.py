@@ -27,6 +27,7 @@ from spaseq.core.errors import QuerySemanticsError, UnsupportedFeature
 from spaseq.core.watch import check
 from spaseq.gpm import algebra
 from spaseq.gpm.sparql import Piece, Source, settle, translate
+from spaseq.gpm.triple_patterns import with_triple_terms
 
 __all__ = [
     "Condition",
@@ -142,7 +143,7 @@ def compile_pattern(source: Source, streams: tuple[str, ...]) -> GraphPattern:
 def _node(root: CompValue, source: Source) -> algebra.Node:
     """Our node for the whole group. `UnsupportedFeature` gets the place of the word it names."""
     try:
-        node = algebra.convert(root)
+        node = with_triple_terms(algebra.convert(root))
         deepest = algebra.depth(node)
     except RecursionError:
         raise _too_deep(source, "") from None

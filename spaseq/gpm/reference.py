@@ -360,6 +360,7 @@ _RULES: Final[dict[type[algebra.Node], Callable[[Any, Context], list[Row]]]] = {
     algebra.Union: _union,
     algebra.Filter: _filter,
     algebra.Extend: _extend,
+    algebra.Bound: _extend,
     algebra.Projected: _project,
     algebra.Distinct: _distinct,
     algebra.Ordered: _order,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeGuard
 
-from rdflib.term import BNode, Literal, URIRef, Variable
+from rdflib.term import BNode, URIRef, Variable
 
 from spaseq.core.errors import InternalError
 from spaseq.gpm import algebra
@@ -22,6 +22,7 @@ from spaseq.gpm.legal import UNGROUPED
 from spaseq.gpm.reference import Context, evaluating
 from spaseq.gpm.reference import solutions as solved
 from spaseq.gpm.sparql import Piece, Source, settle, translate
+from spaseq.gpm.triple_patterns import filled, is_object, nested, nodes_of, with_triple_terms
 from spaseq.rdf import plain_literal
 
 __all__ = ["ROUNDS", "Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template",
@@ -194,7 +195,7 @@ def compile_solutions(
     data = f" WHERE {{ VALUES (?{_NO_VARIABLE}) {{ (UNDEF) }} }} "
     parts = ["SELECT ", *(select or ("*",)), data, *modifiers]
     prologue, query, ungrouped = translate(source, parts, allowed=frozenset({UNGROUPED}))
-    root = algebra.convert(settle(query.p))
+    root = with_triple_terms(algebra.convert(settle(query.p)))
     order: tuple[tuple[algebra.Expression, bool], ...] = ()
     while isinstance(root, (algebra.Projected, algebra.Ordered)):
         if isinstance(root, algebra.Ordered):
@@ -203,7 +204,7 @@ def compile_solutions(
     # If a later expression names a computed variable, rdflib takes it for a variable of the group and samples it.
     renamed = {name: sampled for name, a in _aggregates(root) if (sampled := _sampled(a)) and sampled in computed}
     if renamed:
-        root, order = _rename(root, renamed), _rename(order, renamed)
+        root, order = algebra.rename(root, renamed), algebra.rename(order, renamed)
     aggregates = [a for _, a in _aggregates(root)]
     groups = [node for node in algebra.walk(root) if isinstance(node, algebra.Grouped)]
     joins = [node for node in algebra.walk(root) if isinstance(node, algebra.Aggregated)]
@@ -247,9 +248,9 @@ def _over_rounds(aggregates: Sequence[algebra.Aggregate], iterated: frozenset[st
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A CONSTRUCT template: its triples, of rdflib's terms."""
+    """A CONSTRUCT template: its triples, of rdflib's terms and `TriplePattern`."""
 
-    triples: tuple[Triple, ...]
+    triples: tuple[tuple[Any, Any, Any], ...]
 
     def graph(self, bindings: MappingABC[str, Any], number: int | str) -> tuple[Triple, ...]:
         """The triples of one solution, each once; without those that have an unbound variable or are not RDF triples.
@@ -258,15 +259,15 @@ class Template:
         name of it.
         """
         terms: dict[Any, Any] = {Variable(name): term for name, term in bindings.items()}
-        nodes = {term for triple in self.triples for term in triple if isinstance(term, BNode)}
+        nodes = set[BNode]().union(*(nodes_of(term) for triple in self.triples for term in triple))
         places = {node: i for i, node in enumerate(sorted(nodes))}
         terms |= {node: BNode(f"spaseq{number}x{place}") for node, place in places.items()}
-        filled = (tuple(terms.get(term, term) for term in triple) for triple in self.triples)
-        return tuple(dict.fromkeys((s, p, o) for s, p, o in filled if _is_triple(s, p, o)))
+        made = (tuple(filled(term, terms) for term in triple) for triple in self.triples)
+        return tuple(dict.fromkeys((s, p, o) for s, p, o in made if _is_triple(s, p, o)))
 
 
 def _is_triple(s: Any, p: Any, o: Any) -> bool:
-    return isinstance(s, (URIRef, BNode)) and isinstance(p, URIRef) and isinstance(o, (URIRef, BNode, Literal))
+    return isinstance(s, (URIRef, BNode)) and isinstance(p, URIRef) and is_object(o)
 
 
 def in_columns(node: algebra.Values) -> bool:
@@ -280,7 +281,7 @@ def in_columns(node: algebra.Values) -> bool:
 def compile_template(source: Source, template: Piece) -> Template:
     """The template of CONSTRUCT. Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query."""
     _, made, _ = translate(source, ["CONSTRUCT ", template, " WHERE { }"])
-    return Template(tuple((s, p, o) for s, p, o in made.template or ()))
+    return Template(tuple(nested((s, p, o) for s, p, o in made.template or ())))
 
 
 def _aggregates(root: algebra.Node) -> list[tuple[str, algebra.Aggregate]]:
@@ -301,22 +302,6 @@ def _variables(aggregate: algebra.Aggregate) -> frozenset[str]:
     """The variables of an aggregate, those inside EXISTS too."""
     inside = (node for argument in aggregate.arguments for node in algebra.patterns_inside(argument))
     return algebra.expression_variables(aggregate).union(*map(algebra.mentioned_names, inside))
-
-
-def _rename(value: Any, names: MappingABC[str, str]) -> Any:
-    """A node or an expression with variables renamed in its expressions, and aggregates."""
-    match value:
-        case algebra.Term(Variable() as name):
-            return algebra.Term(Variable(names.get(str(name), str(name))))
-        case algebra.Aggregated(child, results):
-            own = tuple((names.get(name, name), _rename(aggregate, names)) for name, aggregate in results)
-            return algebra.Aggregated(_rename(child, names), own)
-        case algebra.Node() | algebra.Call() | algebra.Exists():
-            return replace(value, **{part.name: _rename(getattr(value, part.name), names) for part in fields(value)})
-        case tuple():
-            return tuple(_rename(item, names) for item in value)
-        case _:
-            return value
 
 
 def _of_last(node: algebra.Node) -> algebra.Node:

@@ -12,33 +12,48 @@ from rdflib.namespace import XSD
 from rdflib.term import BNode, Literal, URIRef
 
 from spaseq.core.errors import InternalError, OptionError
-from spaseq.rdf import term_from_key, term_key
+from spaseq.rdf import (
+    TRIPLE_END,
+    DirectionalString,
+    TripleTerm,
+    is_triple_key,
+    parts_of_key,
+    split_tag,
+    term_from_key,
+    term_key,
+)
 
 
-def json_term(term: Any) -> dict[str, str]:
-    """The term as SPARQL 1.1 Query Results JSON writes it (§3.2.2)."""
-    if not isinstance(term, (URIRef, BNode, Literal)):
+def json_term(term: Any) -> dict[str, Any]:
+    """The term as SPARQL 1.2 Query Results JSON writes it (§3.2.2)."""
+    if not isinstance(term, (URIRef, BNode, Literal, TripleTerm)):
         raise InternalError(f"a solution holds a {type(term).__name__}")
     return json_of_key(term_key(term))
 
 
-def json_of_key(key: str) -> dict[str, str]:
+def json_of_key(key: str) -> dict[str, Any]:
     """`json_term` of the term with this `term_key`."""
+    if is_triple_key(key):
+        parts = map(json_of_key, parts_of_key(key))
+        return {"type": "triple", "value": dict(zip(_PARTS, parts, strict=True))}
     kind, text, language, datatype = key_parts(key)
     if kind != "literal":
         return {"type": kind, "value": text}
     if language:
-        return {"type": kind, "value": text, "xml:lang": language}
+        tag, direction = split_tag(language)
+        return {"type": kind, "value": text, "xml:lang": tag} | ({"its:dir": direction} if direction else {})
     return {"type": kind, "value": text} | ({"datatype": datatype} if datatype else {})
 
 
 def key_parts(key: str) -> tuple[str, str, str, str]:
-    """The kind (uri, bnode, literal) of the term with this `term_key`, its text, language and datatype; the last two
-    are empty if it has none."""
+    """The kind (uri, bnode, literal, triple) of the term with this `term_key`, its text, language and datatype. The
+    last two are empty if it has none. The text of a triple term is that of N-Triples."""
     if key.startswith("<"):
         return "uri", key[1:-1], "", ""
     if key.startswith("_:"):
         return "bnode", key[2:], "", ""
+    if is_triple_key(key):
+        return "triple", nquads_of_key(key), "", ""
     end = key.rindex('"')
     suffix = key[end + 1 :]
     if suffix.startswith("@"):
@@ -46,8 +61,14 @@ def key_parts(key: str) -> tuple[str, str, str, str]:
     return "literal", key[1:end], "", suffix[3:-1]
 
 
+_PARTS: Final = ("subject", "predicate", "object")
+
+
 def xml_term(term: Any) -> str:
-    """The term as SPARQL Query Results XML writes it. Raises `OptionError` for text that XML cannot hold."""
+    """The term as SPARQL 1.2 Query Results XML writes it. Raises `OptionError` for text that XML cannot hold."""
+    if isinstance(term, TripleTerm):
+        parts = zip(_PARTS, map(xml_term, term.parts), strict=True)
+        return f"<triple>{''.join(f'<{name}>{part}</{name}>' for name, part in parts)}</triple>"
     text = str(term)
     bad = _NOT_XML.search(text)
     if bad is not None:
@@ -60,6 +81,9 @@ def xml_term(term: Any) -> str:
             return f"<uri>{body}</uri>"
         case BNode():
             return f"<bnode>{body}</bnode>"
+        case DirectionalString():
+            its = f'xmlns:its="http://www.w3.org/2005/11/its" its:dir="{term.direction}"'
+            return f'<literal xml:lang="{term.tag}" {its}>{body}</literal>'
         case Literal(language=str() as language):
             return f'<literal xml:lang="{language}">{body}</literal>'
         case Literal(datatype=URIRef() as datatype):
@@ -85,8 +109,10 @@ def _escape(text: str, escapes: Mapping[str, str] = _ESCAPES) -> str:
 def nquads_of_key(key: str) -> str:
     """`nquads_term` of the term with this `term_key`."""
     # PERF: most keys are what N-Quads writes; making rdflib's term takes some 5 to 20 µs.
-    if (_PLAIN_IRI if key.startswith("<") else _PLAIN_LITERAL).fullmatch(key):
+    if not is_triple_key(key) and (_PLAIN_IRI if key.startswith("<") else _PLAIN_LITERAL).fullmatch(key):
         return key
+    if is_triple_key(key):
+        return f"<<( {' '.join(map(nquads_of_key, parts_of_key(key)))} )>>"
     end = key.rindex('"') if key.startswith('"') else 0
     if end and not key.startswith(_AS_TERMS, end + 1):
         return f'"{_escape(key[1:end])}{key[end:]}'
@@ -98,6 +124,8 @@ def nquads_of_keys(keys: Sequence[str]) -> Sequence[str]:
     # PERF: a search in all at once costs a key 0.2 to 0.3 µs, one by one 0.9.
     whole = "\n".join(keys)
     if whole.count("\n") != len(keys) - 1:
+        return list(map(nquads_of_key, keys))
+    if TRIPLE_END in whole:
         return list(map(nquads_of_key, keys))
     if _ALL_PLAIN.fullmatch(whole):
         return keys
@@ -130,7 +158,7 @@ def _json_text(key: str) -> str:
     if _PLAIN_IRI.fullmatch(key):
         return f'{{"type": "uri", "value": "{key[1:-1]}"}}'
     found = _PLAIN_JSON.fullmatch(key)
-    if found is None:
+    if found is None or is_triple_key(key):
         return _JSON(json_of_key(key))
     text, language, datatype = found.groups()
     about = f', "xml:lang": "{language}"' if language else f', "datatype": "{datatype}"' if datatype else ""
@@ -138,7 +166,7 @@ def _json_text(key: str) -> str:
 
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False).encode
-_PLAIN_JSON: Final = re.compile(r'"([^"\\\x00-\x1f]*)"(?:@([A-Za-z0-9-]+)|\^\^<([^"\\\x00-\x1f]*)>)?')
+_PLAIN_JSON: Final = re.compile(r'"([^"\\\x00-\x1f]*)"(?:@([A-Za-z0-9]+(?:-[A-Za-z0-9]+)*)|\^\^<([^"\\\x00-\x1f]*)>)?')
 _PLAIN_IRI: Final = re.compile(r"<[A-Za-z0-9:/#?&=.,;%+~@!$'()*_-]+>")
 _PLAIN_LITERAL: Final = re.compile(r'"[^"\\\n\r\t]*"(@[a-z-]+|\^\^<[^"]*>)?')
 _ALL_PLAIN: Final = re.compile(
@@ -148,6 +176,8 @@ _ALL_PLAIN: Final = re.compile(
 
 def nquads_term(term: Any) -> str:
     """The term as N-Quads writes it, on one line."""
+    if isinstance(term, TripleTerm):
+        return f"<<( {' '.join(map(nquads_term, term.parts))} )>>"
     if not isinstance(term, Literal):
         return str(term.n3())
     escaped = _escape(str(term))
@@ -208,12 +238,18 @@ def plain_of_key(key: str) -> str:
 
 
 def plain_text(term: Any) -> str:
-    """The term as SPARQL 1.1 Query Results CSV writes it: IRIs and literals bare, blank nodes with `_:`."""
+    """The term as SPARQL 1.1 Query Results CSV writes it: IRIs and literals bare, blank nodes with `_:`. Triple terms
+    are those of N-Triples."""
     return f"_:{term}" if isinstance(term, BNode) else str(term)
 
 
 def short_text(term: Any, prefixes: Sequence[tuple[str, str]]) -> str:
-    """The term for a table: IRIs with a prefix if there is one for them, literals bare."""
+    """The term for a table: IRIs with a prefix if there is one for them, literals bare, but not in a triple term."""
+    if isinstance(term, TripleTerm):
+        *ends, value = term.parts
+        texts = [short_text(part, prefixes) for part in ends]
+        bare = isinstance(value, Literal) and item_of_key(term_key(value))
+        return f"<<( {' '.join([*texts, bare or short_text(value, prefixes)])} )>>"
     if isinstance(term, URIRef):
         for label, iri in prefixes:
             local = str(term).removeprefix(iri)

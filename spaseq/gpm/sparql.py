@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,11 +24,12 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 from rdflib.term import Literal, URIRef, Variable
 
-from spaseq.core.errors import QueryError, QuerySemanticsError, QuerySyntaxError, Span, SpaseqError
+from spaseq.core.errors import OptionError, QueryError, QuerySemanticsError, QuerySyntaxError, Span, SpaseqError
 from spaseq.core.text import ESCAPE, check_escapes, unescape
 from spaseq.gpm.grammar import Query
 from spaseq.gpm.legal import Breach, breaches
-from spaseq.rdf import plain_literal, quiet_literals
+from spaseq.gpm.triple_patterns import PARTS
+from spaseq.rdf import DirectionalString, TripleTerm, plain_literal, quiet_literals
 from spaseq.rdf.iri import local_name, resolve_iri
 
 _LITERALS: Final = threading.Lock()
@@ -145,7 +147,12 @@ class _Names:
             if label not in self._prefixes:
                 raise self._undeclared_error(label, node)
             return URIRef(self._prefixes[label] + local_name(node.localname or ""))
-        if isinstance(node, URIRef):
+        if isinstance(node, CompValue) and node.name == "literal" and "--" in (node.lang or ""):
+            return self._directional(node)
+        if isinstance(node, CompValue) and node.name == "TripleTermData":
+            subject, predicate, object = (_constant(node[name]) for name in ("subject", "predicate", "object"))
+            return TripleTerm(subject, predicate, object)
+        if isinstance(node, URIRef) and node not in PARTS:
             self._written.add(str(node))
             return URIRef(resolve_iri(self._source.base, node))
         return None
@@ -165,6 +172,20 @@ class _Names:
                         problem, text=self._source.query, span=span, source=self._source.file, hint=hint
                     )
 
+    def _directional(self, node: CompValue) -> DirectionalString:
+        try:
+            return DirectionalString(node.string, node.lang)
+        except OptionError as error:
+            source = self._source
+            start = self._offsets[vars(node).get("start", 0)]
+            raise QuerySyntaxError(
+                f"{error.problem}: @{node.lang}",
+                text=source.query,
+                span=source.find(rf"@{re.escape(node.lang)}", start) or source.span(start, start + 1),
+                source=source.file,
+                hint=error.hint,
+            ) from None
+
     def _undeclared_error(self, label: str, node: CompValue) -> QuerySemanticsError:
         source = self._source
         start = self._offsets[vars(node).get("start", 0)]
@@ -176,6 +197,13 @@ class _Names:
             source=source.file,
             hint=f"declare it: PREFIX {label}: <…>",
         )
+
+
+def _constant(node: Any) -> Any:
+    """A term of inline data, whose names are resolved."""
+    if isinstance(node, CompValue) and node.name == "literal":
+        return plain_literal(Literal(node.string, lang=node.lang, datatype=node.datatype))
+    return node
 
 
 _BEYOND: Final = 1 << 60
@@ -196,8 +224,6 @@ def _broken_error(source: Source, offsets: list[int], breach: Breach) -> QuerySe
 
 
 _WORD: Final = re.compile(r"\s*([?$]?\w+|\S|$)")
-_NEWER: Final = re.compile(r"<<|>>|\{\||\|\}|~")
-"""Symbols that only SPARQL 1.2 has."""
 
 
 def _syntax_error(source: Source, pieces: Sequence[Piece], offset: int) -> QuerySyntaxError:
@@ -206,13 +232,12 @@ def _syntax_error(source: Source, pieces: Sequence[Piece], offset: int) -> Query
     start = rest.start(1) if rest else offset
     word = rest[1] if rest else ""
     found = f"at {word!r}" if word else "at its end"
-    newer = _NEWER.match(source.query, start, piece.end)
     return QuerySyntaxError(
         f"{piece.what} is not SPARQL {found}",
         text=source.query,
         span=source.span(start, start + len(word) if word else start + 1),
         source=source.file,
-        hint=f"{newer[0]} is of SPARQL 1.2; here is SPARQL 1.1" if newer else piece.hint,
+        hint=piece.hint,
     )
 
 
@@ -239,13 +264,27 @@ def prepare(group: str) -> tuple[str, list[int]]:
     r"""`group` prepared for rdflib, and for each of its characters, and its end, the offset in `group`.
 
     rdflib expands \u escapes before it parses, and pyparsing expands tabs, in strings too. Both would shift later
-    positions. So escapes are expanded here, and tabs become a blank, or `\t` inside a string. In a negated property
+    positions. So escapes are expanded here, and tabs become a blank, or `\t` inside a string. An escaped character of a
+    string is one of its characters, also a quote or a backslash (SPARQL 1.2 §19.2). In a negated property
     set, rdflib loses the IRIs of inverses, so `!(:p|^:q)` becomes the equivalent `(!(:p)|^!(:q))`.
     """
-    expanded, first = _replace(group, ESCAPE, unescape)
+    ends = [match.span() for match in _TOKEN.finditer(group) if match["string"]]
+    starts = [start for start, _ in ends]
+
+    def character(escape: re.Match[str]) -> str:
+        found = unescape(escape)
+        place = bisect_right(starts, escape.start()) - 1
+        if place < 0 or escape.start() >= ends[place][1] or not escape.lastindex:
+            return found
+        return f"\\{found}" if found == group[starts[place]] else _IN_STRINGS.get(found, found)
+
+    expanded, first = _replace(group, ESCAPE, character)
     without, second = _replace(expanded, _TOKEN, _without_tabs)
     turned, third = _replace(without, _NEGATED, _turn)
     return turned, [first[second[offset]] for offset in third]
+
+
+_IN_STRINGS: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
 
 _TOKEN = re.compile(

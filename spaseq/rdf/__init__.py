@@ -17,6 +17,7 @@ bytes. `statements` parses what the kernels there do not read.
 Modules:
 
 * `terms`: RDF terms: from the parser's to rdflib's, each distinct one built once.
+* `triple_terms`: Terms of RDF 1.2 that rdflib does not have: triple terms, and strings with a base direction.
 * `given`: Terms and graphs as a program gives them: of rdflib or of pyoxigraph. Anything else is refused by name.
 * `memory/`: RDF that a program has in memory: its graphs become events, one graph one event.
 * `model`: The public classes: graph events, instants, counters.
@@ -92,14 +93,30 @@ from spaseq.rdf.terms import (
     term_from_key,
     term_key,
 )
+from spaseq.rdf.triple_terms import (
+    DIRECTIONS,
+    REIFIES,
+    TRIPLE_END,
+    DirectionalString,
+    TripleTerm,
+    has_blanks,
+    is_triple_key,
+    parts_of_key,
+    split_tag,
+    triple_key,
+)
 
 __all__ = [
     "ARRIVAL",
+    "DIRECTIONS",
     "GENERATED_AT",
     "GROUP",
+    "REIFIES",
     "REMEMBERED",
     "TERMS",
+    "TRIPLE_END",
     "Counters",
+    "DirectionalString",
     "EventBy",
     "EventWords",
     "Followed",
@@ -124,6 +141,7 @@ __all__ = [
     "Terms",
     "Time",
     "Triple",
+    "TripleTerm",
     "build_knowledge",
     "byte_chunks",
     "check_given",
@@ -142,6 +160,7 @@ __all__ = [
     "group_triples",
     "guessed_events",
     "guessed_unit",
+    "has_blanks",
     "has_lines",
     "hash_of_terms",
     "iri_of",
@@ -149,6 +168,7 @@ __all__ = [
     "is_kept",
     "is_table",
     "is_term_key",
+    "is_triple_key",
     "is_whole",
     "load_knowledge",
     "merged_files",
@@ -157,6 +177,7 @@ __all__ = [
     "open_kept",
     "parse_statements",
     "parse_streams_file",
+    "parts_of_key",
     "plain_literal",
     "quiet_literals",
     "read_knowledge",
@@ -164,10 +185,12 @@ __all__ = [
     "read_statements",
     "sampled_predicates",
     "settle",
+    "split_tag",
     "table_knowledge",
     "term_bytes",
     "term_from_key",
     "term_key",
     "term_of",
+    "triple_key",
     "untimed_events",
 ]

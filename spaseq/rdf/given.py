@@ -16,8 +16,9 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from spaseq.core.errors import OptionError
 from spaseq.core.measure import shorten
 from spaseq.rdf.terms import Term, Terms, Triple, term_key
+from spaseq.rdf.triple_terms import DirectionalString, TripleTerm, split_tag
 
-_TERMS: Final = frozenset({URIRef, BNode, Literal})
+_TERMS: Final = frozenset({URIRef, BNode, Literal, DirectionalString, TripleTerm})
 NODES: Final = frozenset({URIRef, BNode})
 """The classes of subjects and of names of graphs."""
 FOREIGN: Final = (pyoxigraph.NamedNode, pyoxigraph.BlankNode, pyoxigraph.Literal)
@@ -42,10 +43,12 @@ def are_plain(triples: tuple[Any, ...]) -> bool:
 def term_of(value: Any, place: str, terms: Terms | None = None) -> Term:
     """`value` as a term of rdflib. Raises `OptionError`, which calls it `place`, for other values. `terms` remembers
     those of pyoxigraph that were converted."""
+    if isinstance(value, TripleTerm):
+        return value
     for kind in (URIRef, BNode, Literal):
         if isinstance(value, kind):
             return value if value.__class__ is kind or kind is Literal else kind(value)  # a subclass equals none
-    if not isinstance(value, FOREIGN):
+    if not isinstance(value, (*FOREIGN, pyoxigraph.Triple)):
         hint = _HINT
         if isinstance(value, str):
             hint = "write rdflib.URIRef(…) of an IRI and rdflib.Literal(…) of a text, or pyoxigraph's terms"
@@ -73,8 +76,12 @@ def to_pyoxigraph(term: Term) -> Any:
             return pyoxigraph.NamedNode(str(term))
         if isinstance(term, BNode):
             return pyoxigraph.BlankNode(str(term))
+        if isinstance(term, TripleTerm):
+            return pyoxigraph.Triple(*map(to_pyoxigraph, term.parts))
         if term.language:
-            return pyoxigraph.Literal(str(term), language=term.language)
+            tag, direction = split_tag(term.language)
+            base = pyoxigraph.BaseDirection(direction) if direction else None
+            return pyoxigraph.Literal(str(term), language=tag, direction=base)
         if term.datatype is None:
             return pyoxigraph.Literal(str(term))
         return pyoxigraph.Literal(str(term), datatype=pyoxigraph.NamedNode(str(term.datatype)))
@@ -185,8 +192,9 @@ def statements_of(given: Any, place: str, terms: Terms | None = None) -> Iterato
         if parts is None or len(parts) not in (3, 4):
             raise OptionError(f"{at} is {_call(statement)}", "a triple is (subject, predicate, object), of RDF terms")
         s, p, o = (term_of(part, f"{at}, {name}", terms) for part, name in zip(parts, _NAMES, strict=False))
-        if isinstance(s, Literal) or not isinstance(p, URIRef):
-            wrong = "subject is a literal" if isinstance(s, Literal) else "predicate is no IRI"
+        if isinstance(s, (Literal, TripleTerm)) or not isinstance(p, URIRef):
+            what = "a literal" if isinstance(s, Literal) else "a triple term"
+            wrong = f"subject is {what}" if isinstance(s, (Literal, TripleTerm)) else "predicate is no IRI"
             raise OptionError(f"{at}: the {wrong}", "subjects are IRIs or blank nodes, predicates IRIs")
         yield (s, p, o), _name(parts[3], at) if len(parts) == 4 else name_of_all
 

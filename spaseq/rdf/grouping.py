@@ -10,6 +10,7 @@ import rdflib
 
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.rdf.terms import Triple, term_from_key, term_key
+from spaseq.rdf.triple_terms import TripleTerm
 
 GROUP: Final = "urn:spaseq:group"
 """The property that leads from an entity to its group."""
@@ -21,8 +22,8 @@ class Grouped:
     not and in either direction, a triple `entity <urn:spaseq:group> group`.
 
     `knowledge` is a graph for `Query.run`; `by` an IRI or several. The group is the least of its entities, as N-Triples
-    writes them. Literals connect nothing. With PARTITION BY its variable the streams are partitioned by group.
-    OptionError without a property.
+    writes them. Literals and triple terms connect nothing. With PARTITION BY its variable the streams are partitioned
+    by group. OptionError without a property.
     """
 
     knowledge: Any
@@ -40,7 +41,7 @@ class Grouped:
 def group_triples(triples: Iterable[Triple], by: Iterable[str]) -> Iterator[Triple]:
     """The triples that state the groups of a graph. O(triples), a Python step each."""
     named = set(map(str, by))
-    links = ((s, o) for s, p, o in triples if str(p) in named and not isinstance(o, rdflib.Literal))
+    links = ((s, o) for s, p, o in triples if str(p) in named and not isinstance(o, (rdflib.Literal, TripleTerm)))
     labels = group_labels((term_key(s), term_key(o)) for s, o in links)
     for entity, group in labels.items():
         yield term_from_key(entity), rdflib.URIRef(GROUP), term_from_key(group)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+import pyoxigraph
 import rdflib
 from rdflib.util import from_n3
 
 from spaseq.core.errors import EventError
 from spaseq.rdf.given import FOREIGN, term_of
-from spaseq.rdf.terms import Term, plain_literal, quiet_literals
+from spaseq.rdf.terms import Term, Terms, plain_literal, quiet_literals
+from spaseq.rdf.triple_terms import TripleTerm
 
 COLUMNS: Final = ("subject", "predicate", "object")
 
@@ -58,8 +61,8 @@ def _term(cell: Any, name: str, number: int, memory: dict[tuple[str, object], Te
     known = memory.get((name, cell)) if isinstance(cell, str) else None
     if known is not None:
         return known
-    term: Any = cell if isinstance(cell, (rdflib.URIRef, rdflib.BNode, rdflib.Literal)) else None
-    if isinstance(cell, FOREIGN):
+    term: Any = cell if isinstance(cell, (rdflib.URIRef, rdflib.BNode, rdflib.Literal, TripleTerm)) else None
+    if isinstance(cell, (*FOREIGN, pyoxigraph.Triple)):
         term = term_of(cell, f"row {number} of the table of background knowledge, {name}")
     elif term is None and isinstance(cell, str) and cell[:1] in ("<", '"', "_"):
         with quiet_literals():
@@ -67,7 +70,7 @@ def _term(cell: Any, name: str, number: int, memory: dict[tuple[str, object], Te
     allowed: tuple[type, ...] = {
         "subject": (rdflib.URIRef, rdflib.BNode),
         "predicate": (rdflib.URIRef,),
-        "object": (rdflib.URIRef, rdflib.BNode, rdflib.Literal),
+        "object": (rdflib.URIRef, rdflib.BNode, rdflib.Literal, TripleTerm),
     }[name]
     if not isinstance(term, allowed):
         raise EventError(
@@ -84,7 +87,22 @@ def _term(cell: Any, name: str, number: int, memory: dict[tuple[str, object], Te
 
 def _parse(text: str) -> Any:
     """The term, or None."""
+    if text.startswith("<<(") or _DIRECTION.search(text):
+        return _parse_newer(text)
     try:
         return from_n3(text)
     except Exception:  # rdflib raises the errors inside its parser
         return None
+
+
+_DIRECTION: Final = re.compile(r"--[A-Za-z]+$")
+
+
+def _parse_newer(text: str) -> Any:
+    """A term that only RDF 1.2 has, in N-Triples; None if it is none."""
+    line = f"<x:s> <x:p> {text} ."
+    try:
+        (quad,) = pyoxigraph.parse(line.encode(), pyoxigraph.RdfFormat.N_TRIPLES)
+    except (SyntaxError, ValueError):
+        return None
+    return Terms().convert(quad.object)

@@ -15,6 +15,7 @@ from spaseq.core.events.time import nanoseconds_of
 from spaseq.core.held import Tells
 from spaseq.rdf.given import NODES, are_plain, iri_of, term_of, triples_of
 from spaseq.rdf.terms import Term, Triple, term_from_key, term_key
+from spaseq.rdf.triple_terms import TripleTerm
 
 _FAR: Final = 1 << 63
 
@@ -59,8 +60,9 @@ class GraphEvent:
         triples, name = self.triples, None
         if type(triples) is not tuple or not are_plain(triples):
             triples, name = triples_of(triples, place)
-        if isinstance(graph, Literal):
-            raise OptionError(f"{place}: its graph is a literal", "the name of a graph is an IRI or a blank node")
+        if isinstance(graph, (Literal, TripleTerm)):
+            what = "a literal" if isinstance(graph, Literal) else "a triple term"
+            raise OptionError(f"{place}: its graph is {what}", "the name of a graph is an IRI or a blank node")
         time = nanoseconds_of(self.time)
         if not -_FAR <= time < _FAR:
             raise OptionError(

@@ -6,6 +6,8 @@ does not fit its datatype (`"10"^^xsd:date` is common in streams). Pickling does
 
 RDF 1.1 says that `"a"` and `"a"^^xsd:string` are one literal; rdflib holds them apart. `plain_literal` gives the one
 form used everywhere in spaseq: without a datatype. Terms from elsewhere (a query) must pass through it.
+
+RDF 1.2 adds terms that rdflib does not have: see `triple_terms`.
 """
 
 from __future__ import annotations
@@ -25,14 +27,21 @@ import pyoxigraph
 from rdflib import XSD, BNode, Literal, URIRef
 
 from spaseq.core.snapshot import Kind
+from spaseq.rdf.triple_terms import (
+    DirectionalString,
+    TripleTerm,
+    is_triple_key,
+    parts_of_key,
+    split_tag,
+    triple_key,
+)
 
-Term: TypeAlias = URIRef | BNode | Literal
+Term: TypeAlias = URIRef | BNode | Literal | TripleTerm
 Triple: TypeAlias = tuple[Term, Term, Term]
 _K = TypeVar("_K")
 _T = TypeVar("_T")
 
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
-_LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _BOOLEAN: Final = "http://www.w3.org/2001/XMLSchema#boolean"
 _LOG: Final = logging.getLogger("rdflib.term")
 _END_OF_DAY: Final = re.compile(r"(.*T)24(:00:00(?:\.0+)?(?:Z|[+-][0-9:]+)?)")
@@ -79,7 +88,7 @@ def quiet_literals() -> Iterator[None]:
 
 def _literal(lexical: str, datatype: str | None, language: str | None) -> Literal:
     if language is not None:
-        return Literal(lexical, lang=language)
+        return DirectionalString(lexical, language) if split_tag(language)[1] else Literal(lexical, lang=language)
     if datatype is None or datatype == _XSD_STRING:
         return Literal(lexical)
     with quiet_literals():
@@ -126,13 +135,15 @@ def is_held(number: int | float | Decimal) -> bool:
 def term_key(term: Term) -> str:
     """A text that says exactly which term it is, to store or send it; `term_from_key` is its inverse.
 
-    `<iri>`, `_:label`, `"text"`, `"text"@tag`, `"text"^^<iri>`. The text is not escaped (it ends at the last quote),
-    so this is N-Triples only for texts that need no escapes.
+    `<iri>`, `_:label`, `"text"`, `"text"@tag`, `"text"@tag--ltr`, `"text"^^<iri>`. The text is not escaped (it ends at
+    the last quote), so this is N-Triples only for texts that need no escapes. Of a triple term see `triple_terms`.
     """
     if isinstance(term, URIRef):
         return f"<{term}>"
     if isinstance(term, BNode):
         return f"_:{term}"
+    if isinstance(term, TripleTerm):
+        return triple_key(*map(term_key, term.parts))
     if term.language:
         return f'"{term}"@{term.language}'
     return f'"{term}"' if term.datatype is None else f'"{term}"^^<{term.datatype}>'
@@ -149,6 +160,8 @@ def term_bytes(term: Term) -> bytes:
         if datatype is None or str(datatype) == _XSD_STRING:
             return f'"{term}"'.encode()
         return "".join(('"', term, '"^^<', datatype, ">")).encode()
+    if isinstance(term, TripleTerm):
+        return triple_key(*(term_bytes(part).decode() for part in term.parts)).encode()
     return "".join(("<", term, ">") if isinstance(term, URIRef) else ("_:", term)).encode()
 
 
@@ -162,10 +175,12 @@ def term_from_key(key: str) -> Term:
     text, suffix = key[1:end], key[end + 1 :]
     if suffix.startswith("@"):
         return _literal(text, None, suffix[1:])
+    if is_triple_key(key):
+        return TripleTerm(*map(term_from_key, parts_of_key(key)))
     return _literal(text, suffix[3:-1] if suffix else None, None)
 
 
-_LITERAL_KEY: Final = re.compile(r'".*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<.*>)?', re.DOTALL)
+_LITERAL_KEY: Final = re.compile(r'".*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^<.*>)?', re.DOTALL)
 
 
 def is_term_key(key: str) -> bool:
@@ -173,7 +188,7 @@ def is_term_key(key: str) -> bool:
     return key.startswith(("<", "_:")) or _LITERAL_KEY.fullmatch(key) is not None
 
 
-TERMS: Final = Kind("term", (URIRef, BNode, Literal), term_key, term_from_key)
+TERMS: Final = Kind("term", (URIRef, BNode, Literal, DirectionalString, TripleTerm), term_key, term_from_key)
 """The form of terms in snapshots."""
 
 
@@ -192,28 +207,27 @@ class Terms:
         self._literals: dict[tuple[str, str, str | None], Literal] = {}
 
     def convert(self, term: object) -> Term:
-        """The rdflib term for `term`. ValueError for triple terms and directional strings."""
+        """The rdflib term for `term`. ValueError for what is no term of pyoxigraph."""
         known: Term | None
         if type(term) is pyoxigraph.NamedNode:
             known = self._iris.get(term.value)
             return known if known is not None else self._keep(self._iris, term.value, URIRef(term.value))
         if type(term) is pyoxigraph.Literal:
-            key = (term.value, term.datatype.value, term.language)
+            language = term.language
+            if language is not None and term.direction is not None:
+                language = f"{language}--{term.direction.value}"
+            key = (term.value, term.datatype.value, language)
             known = self._literals.get(key)
-            return known if known is not None else self._keep(self._literals, key, _new_literal(*key))
+            return known if known is not None else self._keep(self._literals, key, _literal(*key))
         if type(term) is pyoxigraph.BlankNode:
             known = self._blanks.get(term.value)
             return known if known is not None else self._keep(self._blanks, term.value, BNode(term.value))
-        raise ValueError("a triple inside a triple (RDF 1.2) is not supported")
+        if type(term) is pyoxigraph.Triple:
+            return TripleTerm(*(self.convert(part) for part in (term.subject, term.predicate, term.object)))
+        raise ValueError(f"no term of RDF: {type(term).__name__}")
 
     def _keep(self, memory: dict[_K, _T], key: _K, term: _T) -> _T:
         if len(memory) >= self.limit:
             memory.clear()
         memory[key] = term
         return term
-
-
-def _new_literal(lexical: str, datatype: str, language: str | None) -> Literal:
-    if language is not None and datatype != _LANG_STRING:
-        raise ValueError(f'a string with a direction (RDF 1.2) is not supported: "{lexical}"@{language}')
-    return _literal(lexical, datatype, language)

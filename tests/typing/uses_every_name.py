@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rdflib import URIRef
+
 import ceql
 import spaseq
 from spaseq.core import protocols
@@ -102,6 +104,9 @@ def graphs(text: str) -> int:
     found += session.push(graph, time="2026-06-15T08:00:00Z", stream="S1")
     more = query.run({"S1": [(one.time, graph), (one.time, query.construct(one, as_="pyoxigraph"))]})
     print(len(graph), query.construct(one)[0], found, more.count())
+    text = spaseq.DirectionalString("x", "en", "ltr")
+    term = spaseq.TripleTerm(URIRef("urn:s"), URIRef("urn:p"), text)
+    print(term.subject, term.predicate, term.object, term.parts, text.tag, text.direction)
     return matches.count()
 
 

@@ -26,7 +26,7 @@ from spaseq.gpm.columnar.truth import ERROR, FALSE, TRUE, is_arithmetic
 from spaseq.gpm.expressions import Row, verdict
 from spaseq.gpm.mappings import Mapping as Solution
 from spaseq.gpm.reference import Context, evaluating
-from spaseq.rdf import Triple, plain_literal
+from spaseq.rdf import Triple, TripleTerm, plain_literal
 from spaseq.rdf.columns import number_of_term
 
 PAIRS: Final = 64
@@ -211,12 +211,12 @@ def _operand(term: Identifier, slots: Mapping[str, int]) -> _Operand:
 
 
 def _is_literal(term: Any) -> bool:
-    return isinstance(term, Literal)
+    return isinstance(term, (Literal, TripleTerm))  # triple terms are equal by their parts
 
 
 def _is_plain(literal: Any) -> bool:
     """True if a literal is a string without a tag."""
-    return literal.datatype is None and not literal.language
+    return isinstance(literal, Literal) and literal.datatype is None and not literal.language
 
 
 def _ask(expression: algebra.Expression, slots: Mapping[str, int], prologue: Prologue) -> _Test:

@@ -32,6 +32,7 @@ from spaseq.gpm.columnar.amounts import (
 from spaseq.gpm.columnar.order import ranks
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.columnar.truth import Scope, compute
+from spaseq.rdf import is_triple_key
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,8 +231,8 @@ class _Values:
 
 
 def _text(key: str) -> str | None:
-    """The text of the term with this key; None of a blank node."""
-    if key[0] == "_":
+    """The text of the term with this key; None of a blank node and of a triple term."""
+    if key[0] == "_" or is_triple_key(key):
         return None
     return key[1:-1] if key[0] == "<" else key[1 : key.rindex('"')]
 

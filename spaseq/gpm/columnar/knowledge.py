@@ -28,7 +28,7 @@ from spaseq.gpm.columnar.plan import Evaluation
 from spaseq.gpm.columnar.table import UNBOUND, Space, Table, distinct
 from spaseq.gpm.evaluate import PatternEvaluator
 from spaseq.gpm.mappings import IDENTITY, IndexedMappings, MappingSet
-from spaseq.rdf import GraphBatch, GraphColumns, TermTable, plain_literal
+from spaseq.rdf import GraphBatch, GraphColumns, TermTable, TripleTerm, plain_literal
 
 _LARGE: Final = 10_000
 """A pattern over fewer triples is evaluated once for all when it is first used."""
@@ -260,7 +260,7 @@ def _ask(graph: GraphColumns, node: algebra.Node, known: Mapping[Any, np.ndarray
     terms = dict(known)
     for s, _, o in basic.triples:
         for term in (s, o):
-            if isinstance(term, (URIRef, Literal)):
+            if isinstance(term, (URIRef, Literal, TripleTerm)):
                 number = graph.terms.id_of(plain_literal(term))
                 terms[term] = np.array([number] if number >= 0 else [], np.int32)
     parts, looked_up = [np.zeros(0, np.int64)], False

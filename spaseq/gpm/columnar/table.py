@@ -11,7 +11,7 @@ from rdflib import Literal
 from rdflib.namespace import XSD
 
 from spaseq.core.integers import different, first_of_each, in_order
-from spaseq.rdf import Term, plain_literal, term_bytes, term_from_key, term_key
+from spaseq.rdf import Term, TripleTerm, plain_literal, term_bytes, term_from_key, term_key
 from spaseq.rdf.columns import LiteralColumns, TermTable, empty_columns, set_value, set_values, values_of_keys
 from spaseq.rdf.columns.model import Finds
 
@@ -310,7 +310,7 @@ class Space:
                     fresh[place - first] = self._extra(place)
             if len(unmade) < len(fresh) or len(unmade) <= _FEW:
                 for place, term in enumerate(fresh, first):
-                    if isinstance(term, Literal):
+                    if isinstance(term, (Literal, TripleTerm)):
                         set_value(known, self.base + place, term)
             self._added = len(self._extras)
         self._literals = known

@@ -18,6 +18,7 @@ from rdflib.plugins.sparql.sparql import SPARQLError
 from rdflib.term import BNode, Literal, URIRef
 
 from spaseq.core.watch import made_text
+from spaseq.rdf import TripleTerm
 
 _INTEGERS: Final = frozenset({
     XSD.integer, XSD.nonPositiveInteger, XSD.negativeInteger, XSD.nonNegativeInteger, XSD.positiveInteger,
@@ -183,9 +184,10 @@ def mean(terms: list[Any]) -> Literal:
 
 
 def concatenation(terms: list[Any], separator: str) -> Literal:
-    """The texts of terms joined by `separator` (SPARQL 1.1 §18.5.1.7). SPARQLError for a blank node."""
-    if any(isinstance(term, BNode) for term in terms):
-        raise SPARQLError("a blank node has no text")
+    """The texts of terms joined by `separator` (SPARQL 1.1 §18.5.1.7). SPARQLError for a blank node or a triple
+    term."""
+    if any(isinstance(term, (BNode, TripleTerm)) for term in terms):
+        raise SPARQLError("a blank node and a triple term have no text")
     made_text(sum(map(len, terms)) + len(separator) * max(len(terms) - 1, 0))
     return Literal(separator.join(map(str, terms)))
 

@@ -27,7 +27,7 @@ from spaseq.core.measure import shorten
 from spaseq.core.queries.own_functions import OwnFunctions
 from spaseq.gpm.functions.numbers import decimal_text, double_text, number_text
 from spaseq.gpm.functions.table import CASTS
-from spaseq.rdf import plain_literal, term_key
+from spaseq.rdf import TripleTerm, plain_literal, term_key
 
 _failed: Final[dict[str, tuple[int, str, tuple[Any, ...]]]] = {}
 """For each IRI how many exceptions its function has raised in this process; the latest in words, and its arguments."""
@@ -108,7 +108,7 @@ def term_of_call(iri: str, terms: Sequence[Any], call: Callable[[], Any]) -> Any
 def _term(found: Any) -> Any:
     """The term of a result; None if there is none. Doubles without a value are INF and NaN, as SPARQL writes them."""
     match found:
-        case URIRef() | BNode() | Literal():
+        case URIRef() | BNode() | Literal() | TripleTerm():
             return plain_literal(found)
         case bool():
             return Literal(found)
@@ -133,6 +133,8 @@ def _is_written(term: Any) -> bool:
             return _ABSOLUTE.fullmatch(term) is not None
         case BNode():
             return _LABEL.fullmatch(term) is not None
+        case TripleTerm():
+            return all(map(_is_written, term.parts))
     if term.datatype is not None and not _ABSOLUTE.fullmatch(term.datatype):
         return False
     return _SURROGATE.search(term) is None

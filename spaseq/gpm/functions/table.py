@@ -1,4 +1,4 @@
-"""The functions of SPARQL 1.1 §17.4, each once: `FUNCTIONS` has a row for every name, `CASTS` for every cast (§17.5).
+"""The functions of SPARQL 1.2 §17.4, each once: `FUNCTIONS` has a row for every name, `CASTS` for every cast (§17.5).
 
 A function of terms works on their keys (`spaseq.rdf.term_key`): `<iri>`, `_:label`, `"text"`, `"text"@tag`,
 `"text"^^<iri>`. Keys are not escaped. It gives a key or a truth value, and raises SPARQLError for an error. Batches
@@ -37,7 +37,7 @@ from spaseq.core.watch import made_text, to_hold
 from spaseq.gpm.functions import numbers
 from spaseq.gpm.functions import regex as expressions
 from spaseq.gpm.functions.numbers import TYPES, decimal_text, double_text, number_of, number_text
-from spaseq.rdf import term_from_key
+from spaseq.rdf import DIRECTIONS, TRIPLE_END, parts_of_key, split_tag, term_from_key, triple_key
 
 Key = str
 _Keys = Sequence[Key]
@@ -47,7 +47,7 @@ _Keys = Sequence[Key]
 class Function:
     """A row of the table.
 
-    `section`: the function's place in https://www.w3.org/TR/sparql11-query/. `least`, `most`: how many arguments it
+    `section`: the function's place in https://www.w3.org/TR/sparql12-query/. `least`, `most`: how many arguments it
     takes. At most one of these is there: `of_keys` and `of_number`, see the module. `of_columns`: `of_keys` for
     columns of keys, which gives the SPARQLError in place of the value of a row. `resolves`: True if `of_keys` gets the
     query's prologue before the keys.
@@ -94,11 +94,12 @@ _BOOLEAN, _DATE_TIME, _DATE, _DURATION = (
 )
 _STRING_TYPE: Final = f"<{XSD.string}>"
 _TAGGED_TYPE: Final = f"<{RDF.langString}>"
+_DIRECTED_TYPE: Final = f"<{RDF}dirLangString>"
 
 
 def _parts(key: Key) -> tuple[str, str]:
     """(text, rest of the key) of a literal. SPARQLError for another term."""
-    if key[0] != '"':
+    if not _is_literal(key):
         raise SPARQLError(f"{key} is no literal")
     if key[-1] == '"':
         return key[1:-1], ""
@@ -147,14 +148,14 @@ def _str(key: Key) -> Key:
 
 def _lang(key: Key) -> Key:
     suffix = _parts(key)[1]
-    return f'"{suffix[1:]}"' if suffix[:1] == "@" else '""'
+    return f'"{split_tag(suffix[1:])[0]}"' if suffix[:1] == "@" else '""'
 
 
 def _datatype(key: Key) -> Key:
     suffix = _parts(key)[1]
-    if not suffix:
-        return _STRING_TYPE
-    return _TAGGED_TYPE if suffix[0] == "@" else suffix[2:]
+    if suffix[:1] != "@":
+        return suffix[2:] or _STRING_TYPE
+    return _DIRECTED_TYPE if split_tag(suffix)[1] else _TAGGED_TYPE
 
 
 def _is_numeric(key: Key) -> bool:
@@ -182,6 +183,45 @@ def _tag(key: Key, tag: Key) -> Key:
     if not _TAG.fullmatch(language):
         raise SPARQLError("STRLANG takes a string and a language tag")
     return f'"{text}"@{language}'
+
+
+def _tag_and_direction(key: Key, tag: Key, named: Key) -> Key:
+    named = _simple(named)
+    if named in DIRECTIONS:
+        return f"{_tag(key, tag)}--{named}"
+    raise SPARQLError(f"STRLANGDIR takes one of the directions {', '.join(DIRECTIONS)}")
+
+
+def _direction(key: Key) -> Key:
+    suffix = _parts(key)[1]
+    return f'"{split_tag(suffix)[1] if suffix[:1] == "@" else ""}"'
+
+
+def _is_literal(key: Key) -> bool:
+    return key[0] == '"' and not key.endswith(TRIPLE_END)
+
+
+def _has_tag(key: Key) -> bool:
+    return _is_literal(key) and _parts(key)[1][:1] == "@"
+
+
+def _has_direction(key: Key) -> bool:
+    return _has_tag(key) and bool(split_tag(_parts(key)[1])[1])
+
+
+def _triple(subject: Key, predicate: Key, object: Key) -> Key:
+    if subject[0] not in "<_" or predicate[0] != "<":
+        raise SPARQLError("TRIPLE takes an IRI or a blank node, an IRI, and a term")
+    return triple_key(subject, predicate, object)
+
+
+def _part_of(place: int) -> Callable[[Key], Key]:
+    def of(key: Key) -> Key:
+        if key.endswith(TRIPLE_END):
+            return parts_of_key(key)[place]
+        raise SPARQLError(f"{key} is no triple term")
+
+    return of
 
 
 # -- strings
@@ -546,7 +586,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "isIRI": Function("func-isIRI", 1, 1, lambda key: key[0] == "<"),
     "isURI": Function("func-isIRI", 1, 1, lambda key: key[0] == "<"),
     "isBLANK": Function("func-isBlank", 1, 1, lambda key: key[0] == "_"),
-    "isLITERAL": Function("func-isLiteral", 1, 1, lambda key: key[0] == '"'),
+    "isLITERAL": Function("func-isLiteral", 1, 1, _is_literal),
     "isNUMERIC": Function("func-isNumeric", 1, 1, _is_numeric),
     "STR": Function("func-str", 1, 1, _str),
     "LANG": Function("func-lang", 1, 1, _lang),
@@ -556,6 +596,15 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "BNODE": Function("func-bnode", 0, 1),
     "STRDT": Function("func-strdt", 2, 2, _type),
     "STRLANG": Function("func-strlang", 2, 2, _tag),
+    "LANGDIR": Function("func-langdir", 1, 1, _direction),
+    "hasLANG": Function("func-haslang", 1, 1, _has_tag),
+    "hasLANGDIR": Function("func-haslangdir", 1, 1, _has_direction),
+    "STRLANGDIR": Function("func-strlangdir", 3, 3, _tag_and_direction),
+    "isTRIPLE": Function("func-isTriple", 1, 1, lambda key: key.endswith(TRIPLE_END)),
+    "TRIPLE": Function("func-triple", 3, 3, _triple),
+    "SUBJECT": Function("func-subject", 1, 1, _part_of(0)),
+    "PREDICATE": Function("func-predicate", 1, 1, _part_of(1)),
+    "OBJECT": Function("func-object", 1, 1, _part_of(2)),
     "UUID": Function("func-uuid", 0, 0),
     "STRUUID": Function("func-struuid", 0, 0),
     "STRLEN": Function("func-strlen", 1, 1, lambda key: _integer_key(len(_string(key)[0]))),

@@ -21,7 +21,7 @@ from spaseq.gpm.serialise import key_parts, nquads_of_key, nquads_of_keys, nquad
 from spaseq.language.guards.encoding import TermCodes
 from spaseq.language.results.history import History
 from spaseq.language.results.match import Match
-from spaseq.rdf import GraphEvent
+from spaseq.rdf import GraphEvent, is_triple_key
 
 _TEXTS: Final = 1 << 17
 
@@ -313,7 +313,12 @@ def text_ranks(codes: np.ndarray, terms: CodedTerms, nothing: int) -> np.ndarray
     used, places = different(codes)
     keys = [terms.key(code) for code in used.tolist() if code != nothing]
     kinds = {"<": "URIRef", "_": "BNode"}
-    order = sorted(range(len(keys)), key=lambda i: (kinds.get(keys[i][:1], "Literal"), nquads_of_key(keys[i])))
+
+    def place(i: int) -> tuple[str, str]:
+        other = "TripleTerm" if is_triple_key(keys[i]) else "Literal"
+        return kinds.get(keys[i][:1], other), nquads_of_key(keys[i])
+
+    order = sorted(range(len(keys)), key=place)
     ranks = np.full(len(used), -1, np.int64)
     ranks[np.flatnonzero(used != nothing)[order]] = np.arange(len(keys))
     return ranks[places]

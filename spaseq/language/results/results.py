@@ -29,6 +29,7 @@ from spaseq.language.results.gathered import Gathered, SpaceTerms, with_lists
 from spaseq.language.results.history import Made, Pool
 from spaseq.language.results.match import Match
 from spaseq.language.semantics.clauses import Clauses
+from spaseq.rdf import DirectionalString
 
 
 def finish(clauses: Clauses, matches: Sequence[Match]) -> list[Match]:
@@ -91,7 +92,11 @@ def _place(match: Match) -> tuple[int, int, tuple[int, ...]]:
 
 def term_order(mapping: Mapping) -> tuple[tuple[str, str, str], ...]:
     """By this the mappings of one place are ordered: the names, kinds and texts of their terms."""
-    return tuple((name, type(term).__name__, _text(term)) for name, term in mapping)
+    return tuple((name, _kind(term), _text(term)) for name, term in mapping)
+
+
+def _kind(term: Any) -> str:
+    return "Literal" if isinstance(term, DirectionalString) else type(term).__name__
 
 
 def _text(value: Any) -> str:

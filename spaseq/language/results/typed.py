@@ -26,7 +26,7 @@ TERM: Final = pa.struct([
     ("kind", pa.string()), ("value", pa.string()), ("datatype", pa.string()), ("language", pa.string())
 ])  # fmt: skip
 """An RDF term: `kind` is iri, bnode or literal; `datatype`, an IRI, and `language` are null if it has none."""
-_KINDS: Final = {"uri": "iri", "bnode": "bnode", "literal": "literal"}
+_KINDS: Final = {"uri": "iri", "bnode": "bnode", "literal": "literal", "triple": "triple"}
 _DATE: Final = '"^^<http://www.w3.org/2001/XMLSchema#date>'
 _TIME: Final = pa.timestamp("ns", "UTC")
 

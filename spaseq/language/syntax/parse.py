@@ -289,8 +289,11 @@ class _Builder(Transformer[Token, ast.Query]):
         self._base = self._resolve(children[0])
         return ast.Prefix(None, self._base, _span(meta))
 
-    def prologue(self, meta: Any, children: list[ast.Prefix]) -> tuple[ast.Prefix, ...]:
-        return tuple(children)
+    def version(self, meta: Any, children: list[Token]) -> None:
+        """The version of SPARQL that a query announces changes nothing."""
+
+    def prologue(self, meta: Any, children: list[ast.Prefix | None]) -> tuple[ast.Prefix, ...]:
+        return tuple(child for child in children if child is not None)
 
     def variable(self, meta: Any, children: list[Token]) -> ast.Variable:
         return ast.Variable(str(children[0])[1:], _token_span(children[0]))

@@ -8,14 +8,14 @@ from typing import Final, TypeAlias
 
 import numpy as np
 import pyoxigraph
-from rdflib import Literal
 
 from spaseq.core.integers import apart
 from spaseq.core.jit import attempt, attempt_rows
 from spaseq.rdf.columns.kernels import layout
 from spaseq.rdf.columns.kernels import scanning as k
-from spaseq.rdf.columns.model import TermTable, kind_of
-from spaseq.rdf.terms import Term, term_bytes
+from spaseq.rdf.columns.model import TermTable, datatype_of, kind_of, lexical_size
+from spaseq.rdf.terms import Term, term_bytes, term_from_key
+from spaseq.rdf.triple_terms import TRIPLE, TripleTerm, has_blanks
 
 _PAD: Final = 32
 _TERMS: Final = 1 << 14
@@ -30,6 +30,7 @@ RESERVED: Final = frozenset(key[1:-1].decode() for key in _FIRST)
 Described: TypeAlias = tuple[bytes, int, int, bytes | None]
 """A term's key, its kind, the bytes of a literal's text (otherwise -1), and the key of its datatype if it has one."""
 
+_TRIPLE: Final = term_bytes(TRIPLE)
 _LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _DIGITS: Final = b"0123456789"
 
@@ -211,6 +212,25 @@ class Dictionary:
         numbers: dict[bytes | None, int] = dict(zip(named, self.intern(named).tolist(), strict=True))
         return self.intern(keys, kinds, lexicals, [numbers.get(key, layout.NIL) for key in types])
 
+    def nested_blanks(self, numbers: np.ndarray) -> dict[int, TripleTerm]:
+        """Those of the terms `numbers` (NIL is left out) that are triple terms with blank nodes inside, by number.
+
+        O(1) for a dictionary without triple terms, else O(numbers), and a Python step for each different one."""
+        datatype = self.finder()(_TRIPLE)
+        found: dict[int, TripleTerm] = {}
+        if datatype == layout.NIL:
+            return found
+        table, used = self.table, apart(numbers[numbers >= 0].astype(np.int64))
+        text = table.text.view(np.uint8)
+        for number in used[table.datatype[used] == datatype].tolist():
+            start, size = int(table.start[number]), int(table.length[number])
+            key = text[start : start + size].tobytes()
+            if b"_:" in key:
+                term = term_from_key(key.decode())
+                if isinstance(term, TripleTerm) and has_blanks(term):
+                    found[number] = term
+        return found
+
     def finder(self) -> Finder:
         """A finder of the numbers of terms by their keys, for the terms so far."""
         return Finder(len(self), self.table)
@@ -269,10 +289,8 @@ class Finder:
 
 
 def _describe(term: Term) -> Described:
-    if not isinstance(term, Literal):
-        return term_bytes(term), kind_of(term), layout.NIL, None
-    datatype = None if term.datatype is None else term_bytes(term.datatype)
-    return term_bytes(term), layout.LITERAL, len(str(term).encode()), datatype
+    datatype = datatype_of(term)
+    return term_bytes(term), kind_of(term), lexical_size(term), None if datatype is None else term_bytes(datatype)
 
 
 def _arrays(terms: int, text: int, slots: int) -> k.Table:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import rdflib
+from rdflib import BNode
 
 from spaseq.core.errors import EventError
 from spaseq.core.files.places import file_size, is_elsewhere, local_path, open_file
@@ -23,6 +24,8 @@ from spaseq.rdf.columns.triples import GraphColumns, different
 from spaseq.rdf.files import STDIN, Format, byte_chunks, expand_files, format_of
 from spaseq.rdf.model import Counters
 from spaseq.rdf.statements import Document, is_too_long, parse_statements, unmark
+from spaseq.rdf.terms import term_bytes
+from spaseq.rdf.triple_terms import TripleTerm, with_nodes
 
 if TYPE_CHECKING:
     from spaseq.rdf.columns.dictionary import Dictionary
@@ -173,24 +176,60 @@ class _Blanks:
 
     def named(self, rows: np.ndarray) -> np.ndarray:
         """Puts the nodes' own terms in the place of those that were read, in `rows`."""
+        nested = self._dictionary.nested_blanks(rows[:, 2])
+        if nested:
+            self._dictionary.intern(list(dict.fromkeys(chain.from_iterable(map(_labels, nested.values())))), BLANK)
         count, table = len(self._dictionary), self._dictionary.table
         if not (table.kind[:count] == BLANK).any():
             return rows
+        self._name_inside(rows, nested)
         ends = rows[:, [0, 2]].ravel()
         blank = np.flatnonzero(table.kind[ends] == BLANK)
         used, first = np.unique(ends[blank], return_index=True)
-        fresh = [term for term in used[np.argsort(first)].tolist() if term not in self._names]
-        labels = [str(len(self._names) + i).encode() if self._numbered else self._label(t) for i, t in enumerate(fresh)]
-        if fresh:
-            numbers = self._dictionary.intern([self._prefix + label for label in labels], BLANK)
-            self._names.update(zip(fresh, numbers.tolist(), strict=True))
+        self._name(used[np.argsort(first)].tolist())
         places = np.array([self._names[term] for term in used.tolist()], dtype=np.int32)
         ends[blank] = places[np.searchsorted(used, ends[blank])]
         rows[:, [0, 2]] = ends.reshape(-1, 2)
         return rows
 
-    def _label(self, term: int) -> bytes:
-        """The label of a blank node that was read."""
+    def _name(self, terms: Iterable[int]) -> None:
+        """Names the blank nodes `terms` that have none yet, in this order."""
+        fresh = [term for term in terms if term not in self._names]
+        labels = [str(len(self._names) + i).encode() if self._numbered else self._label(t) for i, t in enumerate(fresh)]
+        if fresh:
+            numbers = self._dictionary.intern([self._prefix + label for label in labels], BLANK)
+            self._names.update(zip(fresh, numbers.tolist(), strict=True))
+
+    def _name_inside(self, rows: np.ndarray, nested: dict[int, TripleTerm]) -> None:
+        """Puts in the place of triple terms in `rows`, those of `nested`, the same with the names of their nodes."""
+        if not nested:
+            return
+        find = self._dictionary.finder()
+        numbers = {key: find(key) for term in nested.values() for key in _labels(term)}
+        self._name(numbers.values())
+        names = {key: BNode(self._key(self._names[number])[2:]) for key, number in numbers.items()}
+        terms = [with_nodes(term, lambda node: names[term_bytes(node)]) for term in nested.values()]
+        place_of = dict(zip(nested, self._dictionary.intern_terms(terms).tolist(), strict=True))
+        for place in np.flatnonzero(np.isin(rows[:, 2], list(nested))).tolist():
+            rows[place, 2] = place_of[int(rows[place, 2])]
+
+    def _key(self, term: int) -> str:
+        """The key of a term of the dictionary."""
         table = self._dictionary.table
         start = int(table.start[term])
-        return table.text.view(np.uint8)[start + 2 : start + int(table.length[term])].tobytes()
+        return table.text.view(np.uint8)[start : start + int(table.length[term])].tobytes().decode()
+
+    def _label(self, term: int) -> bytes:
+        """The label of a blank node that was read."""
+        return self._key(term)[2:].encode()
+
+
+def _labels(term: TripleTerm) -> list[bytes]:
+    """The keys of the blank nodes in a triple term."""
+    found: list[bytes] = []
+    for part in term.parts:
+        if isinstance(part, BNode):
+            found.append(term_bytes(part))
+        elif isinstance(part, TripleTerm):
+            found += _labels(part)
+    return found

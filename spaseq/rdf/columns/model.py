@@ -1,7 +1,8 @@
 """The data model: the terms of one batch, numbered, and the events of one batch over those numbers.
 
 A term is held as the UTF-8 bytes of its key (`spaseq.rdf.terms.term_key`: `<iri>`, `_:label`, `"text"`, `"text"@tag`,
-`"text"^^<iri>`). Keys have no escapes, tags are in lower case, xsd:string is left out. All keys are in one array of
+`"text"^^<iri>`; triple terms as `spaseq.rdf.triple_terms` has them, whose kind is `LITERAL`). Keys have no escapes,
+tags are in lower case, xsd:string is left out. All keys are in one array of
 bytes, each at a multiple of eight and followed by zeros up to the next. So equal terms have equal bytes. rdflib's
 object for a term is made only on request.
 
@@ -25,6 +26,7 @@ from spaseq.core.integers import ranges
 from spaseq.rdf.columns.values import Kinds, LiteralColumns, literal_columns
 from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.terms import Term, Triple, plain_literal, term_bytes, term_from_key
+from spaseq.rdf.triple_terms import TRIPLE, TRIPLE_END, TripleTerm
 
 __all__ = ["BLANK", "IRI", "LITERAL", "BatchLimits", "Finds", "GraphBatch", "Kinds", "LiteralColumns", "TermTable",
            "damaged_file"]  # fmt: skip
@@ -39,7 +41,8 @@ _NONE: Final = -1
 _WORD: Final = 8
 _KEY: Final = re.compile(
     rb'<[^\x00-\x20<>"{}|\\^`]*>|_:[^\x00-\x20<>"]+|'
-    rb'".*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^<[^\x00-\x20<>"{}|\\^`]*>)?',
+    rb'".*"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--(?:ltr|rtl))?|\^\^<(?:[^\x00-\x20<>"{}|\\^`]*|triple\x1fterm)>)?|'
+    rb"<triple\x1fterm>",
     re.DOTALL,
 )
 """The form of a key that nothing has damaged."""
@@ -382,7 +385,7 @@ def _number(term: Term, numbers: dict[Term, int]) -> int:
 def _table(numbers: dict[Term, int]) -> TermTable:
     """The table of the numbered terms; datatypes that are not among them get numbers of their own, at the end."""
     for term in list(numbers):
-        if (datatype := _datatype(term)) is not None:
+        if (datatype := datatype_of(term)) is not None:
             numbers.setdefault(datatype, len(numbers))
     terms = list(numbers)
     text, start, length = _texts([term_bytes(term) for term in terms])
@@ -391,8 +394,8 @@ def _table(numbers: dict[Term, int]) -> TermTable:
         start,
         length,
         np.array([kind_of(term) for term in terms], dtype=np.uint8),
-        np.array([len(str(t).encode()) if isinstance(t, Literal) else _NONE for t in terms], dtype=np.int32),
-        np.array([_NONE if (d := _datatype(term)) is None else numbers[d] for term in terms], dtype=np.int32),
+        np.array(list(map(lexical_size, terms)), dtype=np.int32),
+        np.array([_NONE if (d := datatype_of(term)) is None else numbers[d] for term in terms], dtype=np.int32),
     )
 
 
@@ -404,11 +407,22 @@ def _texts(keys: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.frombuffer(bytearray(padded), dtype=np.uint8), np.cumsum(sizes) - sizes, length
 
 
-def _datatype(term: Term) -> URIRef | None:
+def datatype_of(term: Term) -> URIRef | None:
+    """The datatype in the key of a term; None for other terms."""
+    if isinstance(term, TripleTerm):
+        return TRIPLE
     return term.datatype if isinstance(term, Literal) else None
 
 
+def lexical_size(term: Term) -> int:
+    """`TermTable.lexical` of a term."""
+    if isinstance(term, TripleTerm):
+        return len(term_bytes(term)) - len(TRIPLE_END) - 1
+    return len(str(term).encode()) if isinstance(term, Literal) else _NONE
+
+
 def kind_of(term: Term) -> int:
+    """`TermTable.kind` of a term."""
     if isinstance(term, URIRef):
         return IRI
     return BLANK if isinstance(term, BNode) else LITERAL

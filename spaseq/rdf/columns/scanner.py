@@ -23,10 +23,11 @@ from spaseq.rdf.columns.kernels import scanning as k
 from spaseq.rdf.files import Format, format_of
 from spaseq.rdf.model import Counters
 from spaseq.rdf.statements import LONGEST_TERM, Document, Quads, Statement, is_too_long, parse_statements, statement_of
-from spaseq.rdf.terms import Term, Terms
+from spaseq.rdf.terms import Term, Terms, term_bytes
+from spaseq.rdf.triple_terms import TRIPLE, TRIPLE_END, triple_key
 
-_LANG_STRING: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
 _XSD_STRING: Final = "http://www.w3.org/2001/XMLSchema#string"
+_TRIPLE: Final = term_bytes(TRIPLE)
 _ROOM: Final = 1 << 12
 _PIECE: Final = 1 << 11
 """Bytes that are interpreted between two looks at the clock."""
@@ -213,16 +214,21 @@ def _four(quad: pyoxigraph.Quad) -> tuple[object, ...]:
 
 
 def _describe(term: object) -> Described:
-    """A term of the parser's. ValueError for terms that rdflib cannot hold: `Terms.convert` words it."""
+    """A term of the parser's. ValueError for anything else."""
     if type(term) is pyoxigraph.NamedNode:
         return f"<{term.value}>".encode(), layout.IRI, layout.NIL, None
     if type(term) is pyoxigraph.BlankNode:
         return f"_:{term.value}".encode(), layout.BLANK, layout.NIL, None
-    if type(term) is not pyoxigraph.Literal or (term.language is not None and term.datatype.value != _LANG_STRING):
-        raise ValueError("a triple term, or a string with a direction")
+    if type(term) is pyoxigraph.Triple:
+        parts = [_describe(part)[0].decode() for part in (term.subject, term.predicate, term.object)]
+        key = triple_key(*parts).encode()
+        return key, layout.LITERAL, len(key) - len(TRIPLE_END) - 1, _TRIPLE
+    if type(term) is not pyoxigraph.Literal:
+        raise ValueError(f"no term of RDF: {type(term).__name__}")
     text = term.value.encode()
     if term.language is not None:
-        return b'"%b"@%b' % (text, term.language.encode()), layout.LITERAL, len(text), None
+        tag = term.language if term.direction is None else f"{term.language}--{term.direction.value}"
+        return b'"%b"@%b' % (text, tag.encode()), layout.LITERAL, len(text), None
     if term.datatype.value == _XSD_STRING:
         return b'"%b"' % text, layout.LITERAL, len(text), None
     datatype = f"<{term.datatype.value}>".encode()

@@ -21,6 +21,7 @@ from rdflib import Literal
 from spaseq.core.integers import apart
 from spaseq.core.jit import attempt_rows
 from spaseq.rdf.terms import Term, is_held, term_from_key, value_of_literal
+from spaseq.rdf.triple_terms import TripleTerm
 
 _LONG_DOUBLE: Final = re.compile(rb"[+-]?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?")
 _DATATYPES: Final = 64  # of more in one batch, literals are read one by one
@@ -39,7 +40,7 @@ class Kinds(IntEnum):
     BOOLEAN = 6
     DATE_TIME = 7
     OTHER = 8  # a value that these columns do not hold: ask rdflib's term
-    ILL_TYPED = 9  # no value: the text does not fit the datatype, or the datatype is not known
+    ILL_TYPED = 9  # no value: the text does not fit the datatype, or the datatype is not known; or a triple term
 
 
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
@@ -149,7 +150,7 @@ def _read_others(
 
 def _read(columns: LiteralColumns, number: int, term: Callable[[int], Term]) -> None:
     literal = term(number)
-    assert isinstance(literal, Literal)
+    assert isinstance(literal, (Literal, TripleTerm))
     set_value(columns, number, literal)
 
 
@@ -188,8 +189,8 @@ def empty_columns(count: int) -> LiteralColumns:
     )
 
 
-def set_value(columns: LiteralColumns, number: int, literal: Literal) -> None:
-    """Fill in the row of one literal from the value that rdflib gives it."""
+def set_value(columns: LiteralColumns, number: int, literal: Literal | TripleTerm) -> None:
+    """Fill in the row of one literal from the value that rdflib gives it, or of a triple term."""
     kind, value = _value(literal)
     columns.kind[number] = kind
     if kind in _NUMBERS:
@@ -214,7 +215,9 @@ def number_of_term(term: Term) -> tuple[float, bool] | None:
     return (_nearest(value), is_held(value)) if kind in _NUMBERS else None
 
 
-def _value(literal: Literal) -> tuple[Kinds, Any]:
+def _value(literal: Literal | TripleTerm) -> tuple[Kinds, Any]:
+    if isinstance(literal, TripleTerm):
+        return Kinds.ILL_TYPED, None
     if literal.language:
         return Kinds.TAGGED, None
     if literal.datatype is None:

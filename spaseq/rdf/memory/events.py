@@ -28,6 +28,7 @@ from spaseq.rdf.memory.texts import read_text
 from spaseq.rdf.model import GraphEvent
 from spaseq.rdf.options import ARRIVAL, GENERATED_AT, StreamOptions
 from spaseq.rdf.terms import Term, Terms, Triple, plain_literal
+from spaseq.rdf.triple_terms import TripleTerm, has_blanks, with_nodes
 
 Time: TypeAlias = SupportsIndex | datetime.datetime | str | pyoxigraph.Literal | np.datetime64
 """A time as a program gives it: ns, a datetime, a text or a literal, as of `given_time`."""
@@ -235,7 +236,7 @@ class GivenEvents:
 
         def own(term: Term) -> Term:
             if term.__class__ is not BNode:
-                return term
+                return with_nodes(term, own) if has_blanks(term) else term
             found = nodes.get(term)
             if found is None:
                 found = nodes[term] = BNode(f"{self._scope}{number}b{len(nodes)}")
@@ -269,7 +270,7 @@ def _holds_none(given: Any) -> bool:
 def _no_event(given: Any, place: str = "") -> OptionError:
     """The error for an object that is no event, nor holds any."""
     at = f"{place}: " if place else ""
-    if isinstance(given, (URIRef, BNode, Literal, *FOREIGN)):
+    if isinstance(given, (URIRef, BNode, Literal, TripleTerm, *FOREIGN)):
         return OptionError(
             f"{at}a term of RDF is no graph", "a graph of one triple is a list: [(subject, predicate, object)]"
         )

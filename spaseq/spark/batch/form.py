@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from spaseq.core.events.options import one_of
 from spaseq.core.events.time import unit_nanoseconds
-from spaseq.gpm.serialise import json_term, nquads_term
+from spaseq.gpm.serialise import key_parts, nquads_term
 from spaseq.language.results.match import Match
 from spaseq.rdf import term_key
 from spaseq.spark.session.query_text import QueryText
@@ -70,12 +70,12 @@ def term_form(name: str) -> TermForm:
 
 
 def _parts(term: Any) -> dict[str, str | None]:
-    found = json_term(term)
-    return {name: found.get(given) for name, given in _PARTS.items()}
+    kind, text, language, datatype = key_parts(term_key(term))
+    return {"type": kind, "value": text, "datatype": datatype or None, "language": language or None}
 
 
-_PARTS: Final = {"type": "type", "value": "value", "datatype": "datatype", "language": "xml:lang"}
-"""The fields of a term's struct, as SPARQL's JSON results name them."""
+_PARTS: Final = ("type", "value", "datatype", "language")
+"""The fields of a term's struct. The type is as SPARQL's JSON results name it, `triple` with its text in N-Triples."""
 _FORMS: Final = {
     "text": TermForm(pa.string(), nquads_term),
     "value": TermForm(pa.string(), str),

@@ -31,7 +31,7 @@ from spaseq.language.runtime.opened import stream_sources
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.semantics.lasting import Lasting
 from spaseq.language.solving.chunks import merge_batches, solve_each
-from spaseq.rdf import Counters, GraphBatch, StreamOptions, term_key
+from spaseq.rdf import Counters, GraphBatch, StreamOptions, TripleTerm, term_key
 from spaseq.spark.batch.form import Form
 from spaseq.spark.ingest.files import for_tasks
 from spaseq.spark.ingest.frames import Streams, is_frames
@@ -51,6 +51,13 @@ _PROBES: Final = 16
 """Events that are looked at for each slice, to make slices of about equal bytes."""
 _OF_AN_EVENT: Final = re.compile(r"e[0-9a-f]{8}n")
 """How the label of a blank node of an event begins. It has the number of the event in its file, unknown to a slice."""
+
+
+def _has_node(term: Any) -> bool:
+    """True if a term is a blank node of an event, or a triple term with one inside. A list of rounds is a text."""
+    if isinstance(term, TripleTerm):
+        return any(map(_has_node, term.parts))
+    return bool(_OF_AN_EVENT.match(term)) and term_key(term).startswith("_:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +299,7 @@ class _Slice:
         return chunk
 
     def _placed(self, match: Match) -> Match:
-        if any(_OF_AN_EVENT.match(t) and term_key(t).startswith("_:") for t in match.bindings.values()):
+        if any(map(_has_node, match.bindings.values())):
             raise _Unsound("matches have blank nodes of events, which are named by the number of their event")
         if not self._before:
             return match

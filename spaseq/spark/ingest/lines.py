@@ -19,7 +19,8 @@ from spaseq.rdf import GENERATED_AT
 
 _NAMED: Final = r"<[^\x00-\x20<>\"{}|^`]*>|_:[^\s<>\"]+"
 _LITERAL: Final = r"\"(?:[^\"\\]|\\.)*\"(?:@[A-Za-z0-9-]+|\^\^<[^\x00-\x20<>\"{}|^`]*>)?"
-_LINE: Final = rf"^({_NAMED})\s*(<[^\s<>]*>)\s*({_NAMED}|{_LITERAL})\s*({_NAMED})?\s*\.\s*(?:#.*)?$"
+_TRIPLE: Final = r"<<\((?:[^\"]|\"(?:[^\"\\]|\\.)*\")*\)>>"
+_LINE: Final = rf"^({_NAMED})\s*(<[^\s<>]*>)\s*({_NAMED}|{_LITERAL}|{_TRIPLE})\s*({_NAMED})?\s*\.\s*(?:#.*)?$"
 """The terms of a line. Whether they are right, the tasks that read them decide."""
 _SHOWN: Final = 100
 _MADE: Final = ("time", "graph", "subject", "predicate", "object")

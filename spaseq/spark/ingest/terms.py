@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from spaseq.core.errors import EventError
-from spaseq.rdf import Terms, format_of, parse_statements, term_key
+from spaseq.rdf import Terms, format_of, is_triple_key, parse_statements, parts_of_key, term_key
 
 Keys = tuple[str, str, str, str | None, int]
 """The keys of subject, predicate, object and graph (None: none), and which row they stand in."""
@@ -21,6 +21,8 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\
 
 def ntriples(key: str) -> str:
     """A term in N-Triples form, given its key."""
+    if is_triple_key(key):
+        return f"<<( {' '.join(map(ntriples, parts_of_key(key)))} )>>"
     if not key.startswith('"'):
         return key
     end = key.rindex('"')

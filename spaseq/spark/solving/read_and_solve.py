@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spaseq.core.errors import EventError
-from spaseq.rdf import Counters, StreamOptions, byte_chunks
+from spaseq.rdf import Counters, StreamOptions, byte_chunks, is_triple_key
 from spaseq.spark.ingest.columns import Placed
 from spaseq.spark.ingest.inputs import Input, dealt
 from spaseq.spark.ingest.parts import part_chunks
@@ -146,7 +146,12 @@ def _read(job: _Job, solver: Any, given: Input) -> Iterator[pa.RecordBatch]:
 def _has_blank_nodes(solved: Found) -> bool:
     """Whether a solution has a blank node of an event."""
     terms = chain(*(own for _, _, found in solved.found for _, own in found), *(own for *_, own in solved.loose))
-    return any(term is not None and _OF_AN_EVENT.match(term) for term in terms)
+    return any(term is not None and (_OF_AN_EVENT.match(term) or _is_inside(term)) for term in terms)
+
+
+def _is_inside(key: str) -> bool:
+    """True if this is the key of a triple term, and may have a blank node of an event inside."""
+    return is_triple_key(key) and _OF_AN_EVENT.search(key) is not None
 
 
 def _of_quads(
