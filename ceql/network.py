@@ -24,7 +24,9 @@ import graphlib
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Unpack
 
@@ -35,16 +37,19 @@ from ceql.query import Query, compile_query
 from ceql.results.matches import Match, MatchTable
 from ceql.results.selected import Times, value_type
 from ceql.runtime.evaluation import expect_again
-from ceql.runtime.ordered import OrderedMatches
+from ceql.runtime.ordered import OrderedMatches, part_of
 from ceql.runtime.session import identity, options_to_keep
+from ceql.runtime.single_events import Counted
 from ceql.runtime.unmatched import unknown_attributes
 from spaseq.core.engine import Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import EventError, OptionError, UnsupportedFeature, expect_type
 from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords, format_time
 from spaseq.core.events.batch import DURATIONS, INSTANTS
+from spaseq.core.events.memory import in_microseconds
 from spaseq.core.events.options import Duration, OnLate
 from spaseq.core.events.readers import common_schema
+from spaseq.core.events.time import unit_nanoseconds
 from spaseq.core.events.timestamps import Part
 from spaseq.core.snapshot import Identity, expect, unseal
 from spaseq.core.watch import limited_steps
@@ -52,6 +57,9 @@ from spaseq.live.evaluation import Alive
 from spaseq.live.states import Saving, State
 
 _KINDS: Final = (INSTANTS, DURATIONS)
+_FIRST: Final = np.zeros(1, np.int64)
+_PLAIN: Final = (pa.types.is_int64, pa.types.is_float64, pa.types.is_string, pa.types.is_boolean, pa.types.is_null,
+                 lambda kind: kind == pa.timestamp("us", "UTC"))  # fmt: skip
 Found = tuple[str, Match]
 """The name of a query, and a match of it."""
 
@@ -267,10 +275,17 @@ def _query_of(said: Any, name: str, network: Path) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Rows with their places: the number of the given event that each is behind, and its time (ns): int64 (n,)."""
+    """Events with their places: the time (ns) of each, and the number of the given event that it is behind: int64 (n,).
+    They are columns; or if one event was pushed, dicts."""
 
-    part: Part
+    events: pa.Table | list[dict[str, Any]]
+    times: np.ndarray
     behind: np.ndarray
+
+    @property
+    def table(self) -> pa.Table:
+        """The events in columns."""
+        return part_of(self.events, self.times).table if isinstance(self.events, list) else self.events
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +311,7 @@ class _Evaluation:
         self._derived = {member.name for member in self._members if member.read}
         self._options = dataclasses.replace(options, type=None, by_type=False, type_column=self._type_column)
         self._times = Times(iso, options.unit)
+        self._scale = unit_nanoseconds(options.unit)
         self.matches: list[OrderedMatches] = [
             OrderedMatches(member.query.compiled, ("",), self._options, iso) for member in self._members
         ]
@@ -326,9 +342,21 @@ class _Evaluation:
             self._time_type = value_type(table.schema.field(time_column).type)
             text = pa.types.is_string(self._time_type) or pa.types.is_large_string(self._time_type)
             self.times_in = time_column, text
-        given = _Placed(Part(table, batch.times), np.arange(len(batch)))
+        given = _Placed(table, batch.times, np.arange(len(batch)))
         self.last = int(batch.times[-1])
         return self._through(given, lambda matches: iter(()))
+
+    def push_one(self, event: dict[str, Any], time: int, time_column: str | None) -> list[Found]:
+        """`push` of one event, at a time (ns), without columns. It has a type that is no query."""
+        if time_column is not None:
+            self.times_in = time_column, type(event[time_column]) is str
+        self.last = time
+        return self._through(_Placed([event], np.array([time]), _FIRST), lambda matches: iter(()))
+
+    def is_given(self, event: dict[str, Any]) -> bool:
+        """True if a text is the type of an event, and no query that others read."""
+        kind = event.get(self._type_column)
+        return type(kind) is str and kind not in self._derived
 
     def check_types(self, batch: EventBatch) -> EventBatch:
         """The batch. `EventError` if an event is of a type that is a query which others read."""
@@ -359,12 +387,12 @@ class _Evaluation:
             inputs = [rows for rows in (given, *(made[i] for i in member.feeds)) if rows is not None]
             merged = _merge(inputs)
             first = matches.position
-            tables = [] if merged is None else list(matches.push([merged.part]))
+            tables = [] if merged is None else list(_push(matches, merged))
             tables += end(matches)
             made.append(None)
             pieces = [(table, *self._place(member, table, merged, first, given)) for table in tables if len(table)]
             if member.read and pieces:
-                made[-1] = self._as_events(member, pieces)
+                made[-1] = self._as_events(member, pieces, given)
             if member.reported:
                 reported += (
                     _Reported((*place, number), (member.name, match))
@@ -389,22 +417,57 @@ class _Evaluation:
             times = table.history.times(table.matches.start) + int(lowered.window.size)
         else:
             times = np.maximum(times, self.last)
-        before = np.zeros(0, np.int64) if given is None else given.part.times
+        before = np.zeros(0, np.int64) if given is None else given.times
         return np.searchsorted(before, times, "right") - 1, times
 
-    def _as_events(self, member: _Member, pieces: list[tuple[MatchTable, np.ndarray, np.ndarray]]) -> _Placed:
-        """Matches as the events that other queries read, in order."""
+    def _as_events(
+        self, member: _Member, pieces: list[tuple[MatchTable, np.ndarray, np.ndarray]], given: _Placed | None
+    ) -> _Placed:
+        """Matches as the events that other queries read, in order: as dicts if `given` has some, and these hold the
+        values."""
         behind, times = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2))
         rows = [table.rows(natural=True) for table, _, _ in pieces]
         table = rows[0] if len(rows) == 1 else common_schema(rows, member.name)
+        order = np.lexsort((times, behind))
+        if len(table) > 1:
+            table, times, behind = table.take(pa.array(order)), times[order], behind[order]
+        if given is not None and isinstance(given.events, list):
+            found = self._as_dicts(member.name, table, times.tolist(), given.events[0])
+            if found is not None:
+                return _Placed(found, times, behind)
+            if self.times_in is not None:
+                self._time_type = value_type(given.table.schema.field(self.times_in[0]).type)
         own = {self._type_column: pa.array([member.name] * len(table), pa.string())}
         if self.times_in is not None and self.times_in[0] not in table.column_names:
             own[self.times_in[0]] = self._in_form(times)
         for name, column in own.items():
             table = table.drop_columns([name]) if name in table.column_names else table
             table = table.append_column(name, column)
-        order = np.lexsort((times, behind))
-        return _Placed(Part(table.take(pa.array(order)), times[order]), behind[order])
+        return _Placed(table, times, behind)
+
+    def _as_dicts(
+        self, name: str, table: pa.Table, times: list[int], given: dict[str, Any]
+    ) -> list[dict[str, Any]] | None:
+        """The rows of the matches of a query as dicts, of which columns would have the same values. None for times that
+        these do not hold, and for values that are no numbers, texts, truths or times."""
+        short = in_microseconds(table)
+        if not all(any(fits(kind) for fits in _PLAIN) for kind in map(value_type, short.schema.types)):
+            return None
+        found = short.to_pylist()
+        column = None if self.times_in is None else self.times_in[0]
+        for row, time in zip(found, times, strict=True):
+            row[self._type_column] = name
+            if column is not None and column not in table.column_names:
+                stated = given[column]
+                if isinstance(stated, str):
+                    row[column] = format_time(time)
+                elif isinstance(stated, datetime) or self._times.are_dates():
+                    if time != self.last or not isinstance(stated, datetime):
+                        return None
+                    row[column] = stated
+                else:
+                    row[column] = type(stated)(time / self._scale) if time % self._scale else time // self._scale
+        return found
 
     def _in_form(self, times: np.ndarray) -> pa.Array:
         """Times as the given events have theirs: dates, numbers or texts."""
@@ -422,10 +485,22 @@ def _merge(inputs: list[_Placed]) -> _Placed | None:
     if len(inputs) < 2:
         return inputs[0] if inputs else None
     behind = np.concatenate([rows.behind for rows in inputs])
-    times = np.concatenate([rows.part.times for rows in inputs])
+    times = np.concatenate([rows.times for rows in inputs])
     order = np.lexsort((times, behind))
-    table = common_schema([rows.part.table for rows in inputs], "the network").take(pa.array(order))
-    return _Placed(Part(table, times[order]), behind[order])
+    events: pa.Table | list[dict[str, Any]]
+    if all(isinstance(rows.events, list) for rows in inputs):
+        every = list(chain.from_iterable(rows.events for rows in inputs))
+        events = [every[i] for i in order.tolist()]
+    else:
+        events = common_schema([rows.table for rows in inputs], "the network").take(pa.array(order))
+    return _Placed(events, times[order], behind[order])
+
+
+def _push(matches: OrderedMatches, rows: _Placed) -> Iterator[MatchTable]:
+    """The matches of a query that these events complete."""
+    if isinstance(rows.events, list):
+        return matches.push_singly(rows.events, rows.times.tolist())
+    return matches.push([Part(rows.events, rows.times)])
 
 
 class NetworkMatches:
@@ -479,10 +554,14 @@ class NetworkSession(Pushing[Found]):
         self._options = options
         self._feed = feed = EventFeed(names, options, _clause_with_times(network), network.given_types)
         self._evaluation = _Evaluation(network, options, lambda: any(clock.iso for clock in feed.clocks.values()))
+        self._given = {} if options.type is None else {options.type_column or "type": options.type}
+        single = names == ("",) and not options.lateness
+        self._singles = Counted(feed, options, "") if single else None
 
     @property
     def counters(self) -> EventCounters:
         """The counts of the events pushed so far."""
+        self._to_batches()
         return self._feed.counters
 
     @property
@@ -494,31 +573,46 @@ class NetworkSession(Pushing[Found]):
         """The matches that these events complete, with the names of their queries, in order."""
         with self._use:
             self._check_open()
+            if type is None and self._singles is not None and events.__class__ is dict:
+                event = events | self._given
+                time = self._singles.take(event) if self._evaluation.is_given(event) else None
+                if time is not None:
+                    return self._join((event,), lambda one: self._evaluation.push_one(one, time, self._feed.time_column))
+            self._to_batches()
             return self._evaluate(self._feed.push(events, type))
+
+    def _to_batches(self) -> None:
+        if self._singles is not None:
+            self._singles.leave()
 
     def _evaluate(self, batches: Iterator[EventBatch]) -> list[Found]:
         checked = map(self._evaluation.check_types, batches)
         return self._join(checked, lambda batch: self._evaluation.push(batch, self._feed.time_column))
 
     def _wait_until(self, now: int) -> list[Found]:
+        self._to_batches()
         return self._evaluate(self._feed.advance(now)) + self._evaluation.wait_until(now)
 
     def _latest_time(self) -> tuple[int | None, str | None]:
+        self._to_batches()
         return self._feed.orderer.reorder.latest, self._feed.time_column
 
     def _finish(self) -> list[Found]:
+        self._to_batches()
         found = self._evaluate(self._feed.finish())
         self._leave()
         return found + self._evaluation.close()
 
     @property
     def _taken(self) -> int:
+        self._to_batches()
         return self._feed.taken
 
     def _identity(self) -> Identity:
         return self._network.identity
 
     def _contents(self) -> dict[str, Any]:
+        self._to_batches()
         return {
             "names": self._names,
             "options": options_to_keep(self._options),
