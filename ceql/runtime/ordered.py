@@ -39,7 +39,7 @@ class OrderedMatches:
     ) -> None:
         self._names = names
         self._options = options
-        self._selected = Selected(with_whole_rows(query.tree, query.lowered.partition))
+        self._selected = selected_rows(query)
         self._computing = Computing(self._selected, Times(iso, options.unit), {})
         self._bindings = query.bindings(query.valuations)
         self._run = Run(query.lowered, query.program())
@@ -122,6 +122,11 @@ class OrderedMatches:
         last, past = self._run.evaluator.last_position, self._run.past.blocks
         expect(last is None or last < position, "the last event is in front of the next")
         expect(not past or past[-1].positions[-1] + 1 == position, "the events up to here")
+
+
+def selected_rows(query: CompiledQuery) -> Selected:
+    """The columns of rows that stand for themselves."""
+    return Selected(with_whole_rows(query.tree, query.lowered.partition))
 
 
 def part_of(events: Sequence[dict[str, Any]], times: np.ndarray) -> Part:
