@@ -20,11 +20,12 @@ from spaseq.tools.command.options import settings_of
 from spaseq.tools.command.writers import Results
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ceql.network import Network, NetworkMatches
 
 _TIMES: Final = ("match_start", "match_end")
 _REFUSED: Final = ("valuations", "explain", "timed_out", "memory", "stream", "schema")
-_FORMATS: Final = {name: form for name, form in MATCHES.items() if name != "parquet"}
 
 
 def load_network(options: argparse.Namespace) -> Network:
@@ -41,10 +42,8 @@ def run_network(options: argparse.Namespace) -> int:
     for word in _REFUSED:
         if getattr(options, word, None):
             raise OptionError(f"--{word.replace('_', '-')} is for one query, and this is a network", "leave it out")
-    if options.format == "parquet":
-        raise OptionError("--format parquet is for one query: those of a network have rows of their own", "use jsonl")
     default = "jsonl" if options.follow else "table"
-    form = _FORMATS[chosen_format(_FORMATS, options.format, options.output, default, live=options.follow)]
+    form = MATCHES[chosen_format(MATCHES, options.format, options.output, default, live=options.follow)]
     network, read = load_network(options), growing(options)
     with late_rows(options):
         matches = network.run(**{word: value for word, value in read.items() if word not in ("streams", "schema")})
@@ -80,6 +79,17 @@ class _Rows(Results):
         for name, row in self._rows():
             rest = {column: value for column, value in row.items() if column not in _TIMES}
             yield (name, *(row.get(time) for time in _TIMES), json.dumps(rest, ensure_ascii=False))
+
+    def tables(self) -> Iterator[pa.Table]:
+        """`query`, and the columns of all queries, NULL if a query does not have them."""
+        matches, limit = self._matches, self._limit
+        table = matches.to_arrow() if limit is None else matches.head(limit).to_arrow()
+        self.written += len(table)
+        yield table
+
+    def count(self) -> int:
+        """The number of matches; no row is written out."""
+        return self._matches.count(self._limit)
 
     def _rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         if self.live:

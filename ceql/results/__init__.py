@@ -1,12 +1,15 @@
 """The results of a query.
 
 `history` keeps the events that future matches may contain, and `bindings` have those that each variable took.
-`selected` computes the columns of SELECT of them, and `matches` are the objects that a user sees.
+`selected` computes the columns of SELECT of them, and `matches` are the objects that a user sees. `named`
+has those of several queries together.
 
 * `history`: The events that future matches may contain: batches, and blocks of events that were pushed one by one.
 * `bindings`: The positions of a match that each variable took, and the attributes of its events: valuations as columns.
 * `segments`: Aggregates over consecutive segments of a column: one value for each match.
 * `column_types`: The Arrow types of the columns that SELECT computes, from those of the events' attributes.
 * `selected`: The columns that SELECT computes: a row for each match.
+* `typed`: Rows of matches as objects of a class of the user's.
 * `matches`: Matches as objects, or in columns.
+* `named`: Matches of several queries in one order: pairs of a query's name and a match, or a table of all.
 """

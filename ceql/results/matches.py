@@ -13,6 +13,7 @@ from ceql.results.bindings import Bindings, Shown, plain
 from ceql.results.column_types import Types
 from ceql.results.history import Block, History
 from ceql.results.selected import Selected, Times
+from ceql.results.typed import R, row_as
 from spaseq.core.drawing import match_html
 from spaseq.core.engine import MatchBatch
 from spaseq.core.errors import OptionError, expect_count
@@ -49,6 +50,14 @@ class Match:
     def row(self) -> dict[str, Any]:
         """The row of the match: the values of the columns that SELECT computes, by name; {} if it computes none."""
         return {} if self._rows is None else self._rows.of(self._number)
+
+    def as_(self, row: type[R]) -> R:
+        """`row` as an object of a class of yours: a dataclass, a NamedTuple, a TypedDict or a pydantic model. Columns
+        that it has no field for are left out.
+
+        Raises `OptionError` for a field that is no column, `EventError` for a value that its annotation does not admit.
+        """
+        return row_as(row, self.row)
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -24,19 +23,22 @@ from ceql.runtime.batch import EngineBatch
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
 from ceql.runtime.run import Run
-from ceql.runtime.session import open_session
+from ceql.runtime.session import Session, identity, open_session, restore
 from ceql.runtime.thresholds import Key, Reports, Threshold
 from spaseq.core.automata.rma import RMA, Limits, count_events, determinise, from_pattern
 from spaseq.core.engine import Choice, Program, Selection, ends_only
-from spaseq.core.engine.recognition.session import Ending
+from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import OptionError, UnsupportedFeature
 from spaseq.core.events import EventCounters
+from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.pattern import Predicate
+from spaseq.core.snapshot import Identity, expect, unseal
 from spaseq.core.watch import check, limited_steps
 
 if TYPE_CHECKING:
     from ceql.results.matches import Match
     from spaseq.core.events import EventBatch
+    from spaseq.core.events.options import OnLate
 
 _Waiting: TypeAlias = "list[tuple[EventBatch, np.ndarray]]"
 """Batches of events, and the answers for them so far."""
@@ -154,9 +156,18 @@ class Alerts:
             self.held_back = sum(int(found.sum()) for _, found in waiting)
             raise
 
-    def open(self, **options: Any) -> AlertStream:
-        """An evaluation that events are pushed to. Arguments are those of `Query.open`; it has no snapshots."""
-        return AlertStream(self._query, self.program, options, Reports.of(self.threshold, self._query.settings))
+    def open(self, state: bytes | None = None, **options: Any) -> AlertStream:
+        """An evaluation that events are pushed to; from a snapshot, it goes on at its place. Arguments and errors are
+        those of `Query.open`."""
+        if state is None:
+            return AlertStream(self, open_session(self._query, program=self.program, **options))
+        restored = functools.partial(AlertStream.restore, self, on_late=options.get("on_late"))
+        return unseal(state, self.identity, AlertStream._KINDS, restored)
+
+    @functools.cached_property
+    def identity(self) -> Identity:
+        """The query and the rule that a snapshot of an evaluation belongs to."""
+        return {**identity(self._query, self.program), "rows": "alerts", "rule": repr(self.threshold)}
 
     def rows(self, events: Any = None, **options: Any) -> Iterator[QueryRows]:
         """The batches as a `SingleRun` of `deterministic()` and `spaseq.core.forecast` take them. `OptionError` with
@@ -190,15 +201,17 @@ class Alerts:
         return determinise(automaton, output_agnostic=True, complete=True, limits=self._limits)
 
 
-class AlertStream(Ending[int]):
+class AlertStream(Pushing[int]):
     """Alerts in progress. Use it in a `with` and read its `rest`, or `close` it."""
 
-    def __init__(
-        self, query: CompiledQuery, program: Program, options: dict[str, Any], reports: Reports | None = None
-    ) -> None:
-        super().__init__()
-        self._session = open_session(query, program=program, **options)
-        self._reports = reports
+    _KINDS = (INSTANTS, DURATIONS)
+    _OVER = ("this stream is closed", "alerts().open() begins a new one")
+
+    def __init__(self, alerts: Alerts, session: Session) -> None:
+        super().__init__(alerts._query.settings)
+        self._alerts = alerts
+        self._session = session
+        self._reports = Reports.of(alerts.threshold, alerts._query.settings)
         self._ends: dict[int, tuple[Key, int]] = {}
         """The events at which matches end and that are not decided, each with its key and time."""
 
@@ -215,26 +228,52 @@ class AlertStream(Ending[int]):
     def push(self, events: Any, stream: str | None = None, *, type: str | None = None) -> list[int]:
         """The positions at which matches end, in order, each once; with NOT at the end, as far as it is decided for all
         events before. Arguments: those of `Session.push`."""
-        return self._new_ends(self._session.push(events, stream, type=type))
+        with self._use:
+            self._check_open()
+            return self._new_ends(self._session.push(events, stream, type=type))
 
-    def advance(self, now: int | datetime) -> list[int]:
-        """The positions that are decided because no event before `now` (a datetime, or ns) will come any more."""
+    def _wait_until(self, now: int) -> list[int]:
         return self._new_ends(self._session.advance(now))
 
-    def _complete(self) -> list[int]:
+    def _latest_time(self) -> tuple[int | None, str | None]:
+        return self._session._latest_time()
+
+    def _finish(self) -> list[int]:
         found = self._new_ends(self._session.close())  # nothing waits any more
         self._leave()
         return found
 
-    def _goes_on(self) -> bool:
-        return False  # there are no snapshots of alerts
-
     def _stopped(self) -> str:
-        return self._session._stopped()
+        return self._session._stopped() or super()._stopped()
 
     def _leave(self) -> None:
         super()._leave()
         self._session._leave()
+
+    @property
+    def _taken(self) -> int:
+        return self._session._taken
+
+    def _identity(self) -> Identity:
+        return self._alerts.identity
+
+    def _contents(self) -> dict[str, Any]:
+        return {
+            "session": self._session.contents(),
+            "ends": [(end, *about) for end, about in self._ends.items()],
+            "reports": None if self._reports is None else self._reports.snapshot(),
+        }
+
+    @staticmethod
+    def restore(alerts: Alerts, state: dict[str, Any], on_late: OnLate | None = None) -> AlertStream:
+        """The opposite of `contents`, of the same query and rule."""
+        stream = AlertStream(alerts, restore(alerts._query, state["session"], on_late, alerts.program))
+        for end, key, time in state["ends"]:
+            expect(type(end) is int and type(key) is tuple and type(time) is int, "the ends of matches")
+            stream._ends[end] = key, time
+        if stream._reports is not None:
+            stream._reports.restore(state["reports"])
+        return stream
 
     def _new_ends(self, matches: list[Match]) -> list[int]:
         """The ends that are decided and reported, among those of these matches and of earlier ones."""

@@ -24,7 +24,7 @@ from spaseq.core.drawing import Timeline, matches_html, time_text, timeline_of
 from spaseq.core.engine import Program, Progress
 from spaseq.core.engine.opening import explain_evaluator
 from spaseq.core.errors import EventError, OptionError, expect_count, expect_type
-from spaseq.core.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords, frame_of
+from spaseq.core.events import EventBatch, EventCounters, EventOptions, EventStream, TupleWords
 from spaseq.core.events.mixed import flat_type
 from spaseq.core.measure import shorten
 from spaseq.core.watch import check, limited, limited_steps
@@ -91,10 +91,6 @@ class Matches(Lazy[Match]):
         self._types: dict[str, pa.DataType] = {}
         self._known = False
         self.counters: EventCounters = EventCounters()
-
-    def __iter__(self) -> Iterator[Match]:
-        for table in self.tables():
-            yield from table
 
     def __bool__(self) -> bool:
         """True if there is a match; reads no further than the batch that completes the first."""
@@ -194,14 +190,6 @@ class Matches(Lazy[Match]):
     def shown(self) -> Shown | None:
         """The variables that matches show, and their attributes, if matches are valuations."""
         return self._query.shown if self._valuations else None
-
-    def to_pandas(self) -> Any:
-        """All matches as a `pandas.DataFrame`. `OptionError` without pandas."""
-        return frame_of(self.to_arrow)
-
-    def to_polars(self) -> Any:
-        """All matches as a `polars.DataFrame`. `OptionError` without Polars."""
-        return frame_of(self.to_arrow, "polars")
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """`to_reader`, for DuckDB, Polars and others that read Arrow's streams."""

@@ -45,9 +45,10 @@ class Session(Pushing[Match]):
         valuations: bool,
         program: Program | None = None,
     ) -> None:
-        """`program` is another one made of the query than that of its matches; it has no snapshots."""
+        """`program` is another one made of the query than that of its matches."""
         super().__init__(query.settings)
         self._query = query
+        self._program = program
         self._names = names
         self._options = options
         self._feed = EventFeed(names, options, query.timed, query.named_types)
@@ -179,7 +180,7 @@ class Session(Pushing[Match]):
         self._closed, self._quick = True, None
 
     def _identity(self) -> Identity:
-        return identity(self._query)
+        return identity(self._query, self._program)
 
     def _contents(self) -> dict[str, Any]:
         self._to_batches()
@@ -235,12 +236,12 @@ def open_session(
     return Session(query, names, options, shows, program)
 
 
-def identity(query: CompiledQuery) -> Identity:
-    """The query that a snapshot of an evaluation belongs to.
+def identity(query: CompiledQuery, program: Program | None = None) -> Identity:
+    """The query that a snapshot of an evaluation belongs to. `program`: as of `Session`.
 
     Budgets may change before opening. The automaton is that of this version: the contents refer to its states.
     """
-    program = query.program()
+    program = program or query.program()
     settings = program.settings
     return {
         "language": "CEQL",
@@ -264,10 +265,12 @@ def opened(query: CompiledQuery, blob: bytes, on_late: OnLate | None = None) -> 
     return unseal(blob, identity(query), (INSTANTS, DURATIONS), functools.partial(restore, query, on_late=on_late))
 
 
-def restore(query: CompiledQuery, state: dict[str, Any], on_late: OnLate | None = None) -> Session:
-    """The opposite of `Session.contents`, of the same query."""
+def restore(
+    query: CompiledQuery, state: dict[str, Any], on_late: OnLate | None = None, program: Program | None = None
+) -> Session:
+    """The opposite of `Session.contents`, of the same query and program."""
     options = EventOptions(**state["options"], on_late=on_late)
-    stream = Session(query, tuple(state["names"]), options, state["valuations"])
+    stream = Session(query, tuple(state["names"]), options, state["valuations"], program)
     stream._feed.restore(state["feed"])
     stream._run.restore(state["run"])
     stream._run.counters = stream._feed.counters

@@ -8,6 +8,8 @@ they take turns by `enter` and `leave`, so batches and single events may be mixe
 It exists if events come in order on one stream, without a lateness. It does not exist with NOT at the end if keys are
 forgotten after a pause. Attributes that the query does not read are not looked at. Events that move a run are slower
 with conditions over several events and with MAX: the engine gets them as batches of one row.
+
+Times are those of a feed (`Stamps`); or the caller gives each event its time, as networks do (`Place`).
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from spaseq.core.events import (
     parse_time,
     text_array,
 )
+from spaseq.core.events.reorder import NEVER
 from spaseq.core.events.time import unit_nanoseconds
 from spaseq.core.events.timestamps import TIME_COLUMNS
 
@@ -88,31 +91,173 @@ class Row(EventBatch):
         return NumberColumn(np.array([value]), None)
 
 
+class Place:
+    """The place of single events in their stream, if the caller gives each its time (ns).
+
+    `position`: that of the next event. `by_column`, `offset`, `interval`: times are `stated` by a column, or else are
+    `offset + position * interval`.
+    """
+
+    by_column: bool = False
+    offset: int = 0
+    interval: int = 0
+
+    def __init__(self) -> None:
+        self.position: int = 0
+        self.high: int = NEVER
+        """No time before it is in order (ns)."""
+
+    def enter(self) -> bool:
+        """Take over from batches; False before the first event, if that decides the source of times."""
+        return True
+
+    def settle(self, count: int, high: int) -> None:
+        """Hand over to batches, behind `count` events, the last at time `high`."""
+        self.position += count
+        self.high = high
+
+    def stated(self, event: dict[str, Any]) -> int:
+        """The time of an event by its column, ns."""
+        raise Unfit
+
+    def is_dated(self, event: dict[str, Any]) -> bool:
+        """True if the event has a time, and those before it had none: the columnar road refuses it."""
+        return False
+
+    def note(self, event: dict[str, Any]) -> None:
+        """Note the attributes of an event."""
+
+
+class Stamps(Place):
+    """The place of single events in a feed, and their times by its clock."""
+
+    def __init__(self, feed: EventFeed, options: EventOptions, name: str) -> None:
+        super().__init__()
+        self._feed = feed
+        self._options = options
+        self._clock = feed.clocks[name]
+        self._dates = options.time_format is not None
+        self._scale = unit_nanoseconds(options.unit)
+        self._limit = ((1 << 63) - 1) // self._scale
+        self.interval = options.step
+
+    def enter(self) -> bool:
+        feed, clock = self._feed, self._clock
+        if not clock.known:
+            return False
+        self.position, self.high = feed.position, feed.orderer.reorder.mark
+        self.by_column = clock.column is not None
+        self.offset = (clock.records - feed.position) * self.interval
+        return True
+
+    def settle(self, count: int, high: int) -> None:
+        """Bring the counters of the feed up to date."""
+        super().settle(count, high)
+        feed, clock = self._feed, self._clock
+        feed.position += count
+        feed.counters.events += count
+        feed.counters.iso_times |= clock.iso
+        clock.records += count
+        feed.orderer.reorder.pass_by(count, high, ("<events>", clock.records))
+
+    def is_dated(self, event: dict[str, Any]) -> bool:
+        return not (self.by_column or self._options.from_arrival or _TIMES.isdisjoint(event))
+
+    def note(self, event: dict[str, Any]) -> None:
+        self._feed.counters.attributes.update(dict.fromkeys(map(str, event)))
+
+    def stated(self, event: dict[str, Any]) -> int:
+        """The time of an event by its column, ns. Raises `Unfit`, `KeyError` and `EventError` if that needs columns."""
+        value = event[self._clock.column or ""]
+        kind = value.__class__
+        if self._dates and (kind is int or kind is float):
+            raise Unfit
+        if kind is int:
+            if -self._limit <= value <= self._limit:
+                return value * self._scale
+        elif kind is float and abs(value) <= self._limit:
+            whole = int(value)
+            if whole == value:
+                return whole * self._scale
+            millions = round(value * 1e6)  # as in `decimal_times`
+            if abs(value) < _APART and millions / 1e6 == value and self._scale >= 1_000_000:
+                return millions * (self._scale // 1_000_000)
+            return parse_time(repr(value), self._options.unit)
+        elif kind is str:
+            time = self._clock.parse(value)
+            self._clock.iso = self._clock.iso or self._dates or value.strip()[4:5] == "-"
+            return time
+        else:
+            instant = normal(value)
+            if instant.__class__ is Instant:
+                self._clock.iso = True
+                return int(instant)
+        raise Unfit
+
+
+class Counted:
+    """The times of single events of a feed, if the caller evaluates them itself. It counts them, from `enter` to
+    `leave`."""
+
+    def __init__(self, feed: EventFeed, options: EventOptions, name: str) -> None:
+        self._stamps = Stamps(feed, options, name)
+        self._shape: tuple[Any, ...] = ()
+        self._entered = False
+        self._count = self._high = 0
+
+    def take(self, event: dict[str, Any]) -> int | None:
+        """The time (ns) of the next event, which is then counted; None, before anything has changed, if the feed must
+        take it."""
+        stamps, shape = self._stamps, tuple(event)
+        if not self._entered:
+            if not stamps.enter():
+                return None
+            self._entered, self._count, self._high = True, 0, stamps.high
+        if shape != self._shape and stamps.is_dated(event):
+            return None
+        try:
+            at = stamps.position + self._count
+            time = stamps.stated(event) if stamps.by_column else stamps.offset + at * stamps.interval
+        except (Unfit, KeyError, EventError):
+            return None
+        if time < self._high:
+            return None
+        if shape != self._shape:
+            self._shape = shape
+            stamps.note(event)
+        self._count, self._high = self._count + 1, time
+        return time
+
+    def leave(self) -> None:
+        """Hand over to the feed."""
+        if self._entered:
+            self._entered = False
+            self._stamps.settle(self._count, self._high)
+
+
 class Singles:
     """The road of single events into a `Run`."""
 
-    def __init__(self, run: Run, feed: EventFeed, options: EventOptions, name: str, bits: Callable[[Any], int]) -> None:
+    def __init__(
+        self, run: Run, place: Place, typed_by: str | tuple[str, ...], name: str, bits: Callable[[Any], int]
+    ) -> None:
         from spaseq.core.engine.runs.single_event import INERT
 
         assert run.door is not None
         self._run = run
-        self._feed = feed
+        self._place = place
+        self._stated = place.stated
         self._name = name
-        self._options = options
-        self._clock = feed.clocks[name]
         self._bits = bits
         self._waits = run.lowered.around.waits
         self._engine: Single | SingleAround = run.door
         self._inert = INERT
-        self._scale = unit_nanoseconds(options.unit)
-        self._limit = ((1 << 63) - 1) // self._scale
         self._partition = run.partition
         self._numbers = run.partitions
         self._pauses = run.pauses
         self._by_key = run.by_key
         self._window_attribute = run.lowered.window_attribute
-        self._dates = options.time_format is not None
-        self._typed_by = options.typed_by((name,))
+        self._typed_by = typed_by
         both = (run.lowered.registers, run.lowered.against_registers)
         guards = [guard for registers in both if registers is not None for guard in registers.guards]
         self._guarded = tuple(dict.fromkeys(a.name for g in guards for a in attributes_of(g.condition)))
@@ -121,31 +266,44 @@ class Singles:
         self._entered = False
         self._base = self._position = self._high = 0
         self._coordinate: Any = 0
-        self._by_column, self._offset, self._interval = False, 0, options.step
+        self._by_column, self._offset, self._interval = False, 0, place.interval
 
     @staticmethod
     def of(run: Run, feed: EventFeed, options: EventOptions, names: tuple[str, ...]) -> Singles | None:
-        """The road, if there is one."""
-        untold = run.program.labels is not None and run.lowered.around.waits  # matches wait without labels
-        if len(names) != 1 or options.lateness or untold or (door := run.open_door()) is None:
+        """The road, if there is one, of the events of a feed."""
+        if len(names) != 1 or options.lateness:
             return None
         needed = feed.clocks[names[0]].needs_types
-        bits = compile_bits(door.predicates, options.typed_by(names), names[0], needed=needed)
-        return None if bits is None else Singles(run, feed, options, names[0], bits)
+        return Singles.into(run, Stamps(feed, options, names[0]), options.typed_by(names), names[0], needed=needed)
 
-    def push(self, event: dict[str, Any]) -> Found | None:
+    @staticmethod
+    def into(
+        run: Run, place: Place, typed_by: str | tuple[str, ...], name: str = "", *, needed: bool = False
+    ) -> Singles | None:
+        """The road, if there is one, of events that come in order. `needed`: those without a type are not for it."""
+        untold = run.program.labels is not None and run.lowered.around.waits  # matches wait without labels
+        if untold or (door := run.open_door()) is None:
+            return None
+        bits = compile_bits(door.predicates, typed_by, name, needed=needed)
+        return None if bits is None else Singles(run, place, typed_by, name, bits)
+
+    def push(self, event: dict[str, Any], at: int | None = None) -> Found | None:
         """The matches that `event` completes, with the events they name; None: it is for the columnar road.
+        `at`: its time (ns), if the place does not tell it.
 
         PERF: begins as `_look`, written again: the call, and a tuple, cost 0.2 µs of 2.
         """
         if not self._entered and not self._enter():
             return None
         shape = tuple(event)
-        if shape != self._shape and self._is_dated(event):
+        if shape != self._shape and self._place.is_dated(event):
             return None
         try:
             symbol = self._engine.symbols[self._bits(event)]
-            time = self._stated(event) if self._by_column else self._offset + self._position * self._interval
+            if at is not None:
+                time = at
+            else:
+                time = self._stated(event) if self._by_column else self._offset + self._position * self._interval
             coordinate = time if self._window_attribute is None else self._number(event)
             value = None if self._partition is None else self._key(event)
             if self._guarded and symbol != self._inert:
@@ -209,7 +367,7 @@ class Singles:
     def _look(self, event: dict[str, Any], position: int, high: int, least: Any) -> tuple[int, Any] | None:
         """The event's time, and its place in the window; None: it is for the columnar road. `high` and `least` are time
         and place of the event before."""
-        if self._is_dated(event):
+        if self._place.is_dated(event):
             return None
         try:
             self._bits(event)
@@ -226,6 +384,11 @@ class Singles:
         position = self._position - 1
         row = Row(self._block.events[-1] or {}, self._typed_by, self._high, position, (self._name,))
         return EngineBatch(row, row.positions, np.array([self._coordinate]), None)
+
+    @property
+    def position(self) -> int:
+        """That of the next event."""
+        return self._position if self._entered else self._place.position
 
     @property
     def undecided(self) -> int | None:
@@ -246,15 +409,11 @@ class Singles:
             past.lasts[-1] = self._coordinate
 
     def _settle(self) -> None:
-        """Bring the counters of the feed up to date."""
-        feed, clock = self._feed, self._clock
-        count = self._position - feed.position
-        feed.position = self._position
-        feed.counters.events += count
-        feed.counters.iso_times |= clock.iso
-        clock.records += count
-        self._run.time = self._high
-        feed.orderer.reorder.pass_by(count, self._high, ("<events>", clock.records))
+        """Bring the counts of the place and of the run up to date."""
+        count = self._position - self._base
+        self._place.settle(count, self._high)
+        if count:
+            self._run.time = self._high
         if self._window_attribute is not None:
             self._run.coordinate.last = self._coordinate
         if self._waits and count:
@@ -262,15 +421,14 @@ class Singles:
 
     def _enter(self) -> bool:
         """Take over from batches; False before the first event, which decides the source of times."""
-        run, feed, clock = self._run, self._feed, self._clock
-        if not clock.known or (self._window_attribute is not None and run.coordinate.last is None):
+        run, place = self._run, self._place
+        if not place.enter() or (self._window_attribute is not None and run.coordinate.last is None):
             return False
         run.enter()
-        self._base = self._position = feed.position
-        self._high = feed.orderer.reorder.mark
+        self._base = self._position = place.position
+        self._high = place.high
         self._coordinate = self._high if self._window_attribute is None else run.coordinate.last
-        self._by_column = clock.column is not None
-        self._offset = (clock.records - feed.position) * self._interval
+        self._by_column, self._offset = place.by_column, place.offset
         self._begin_block()
         self._entered = True
         return True
@@ -287,43 +445,11 @@ class Singles:
             run.reach(self._coordinate, self._high)
         self._begin_block()
 
-    def _is_dated(self, event: dict[str, Any]) -> bool:
-        """True if the event has a time, and those before it had none: the columnar road refuses it."""
-        return not (self._by_column or self._options.from_arrival or _TIMES.isdisjoint(event))
-
     def _note(self, event: dict[str, Any]) -> None:
         self._shape = tuple(event)
-        self._feed.counters.attributes.update(dict.fromkeys(map(str, event)))
+        self._place.note(event)
 
     # What an event says besides its bits
-
-    def _stated(self, event: dict[str, Any]) -> int:
-        """The time of an event by its column, ns."""
-        value = event[self._clock.column or ""]
-        kind = value.__class__
-        if self._dates and (kind is int or kind is float):
-            raise Unfit
-        if kind is int:
-            if -self._limit <= value <= self._limit:
-                return value * self._scale
-        elif kind is float and abs(value) <= self._limit:
-            whole = int(value)
-            if whole == value:
-                return whole * self._scale
-            millions = round(value * 1e6)  # as in `decimal_times`
-            if abs(value) < _APART and millions / 1e6 == value and self._scale >= 1_000_000:
-                return millions * (self._scale // 1_000_000)
-            return parse_time(repr(value), self._options.unit)
-        elif kind is str:
-            time = self._clock.parse(value)
-            self._clock.iso = self._clock.iso or self._dates or value.strip()[4:5] == "-"
-            return time
-        else:
-            instant = normal(value)
-            if instant.__class__ is Instant:
-                self._clock.iso = True
-                return int(instant)
-        raise Unfit
 
     def _number(self, event: dict[str, Any]) -> int | float:
         """The event's place in a window over an attribute, in the type of the first."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 from spaseq.core.engine import Settings
 from spaseq.core.errors import BudgetExceeded, OptionError
 from spaseq.core.events.options import length_of
+from spaseq.core.snapshot import expect
 
 Key = tuple[Any, ...]
 """The values of PARTITION BY, in its order; () without it."""
@@ -139,6 +140,22 @@ class Reports:
                 return
             self._times -= len(kept.times)
             del self._kept[key]
+
+    def snapshot(self) -> tuple[Any, ...]:
+        """The keys that it keeps, and the number of alerts that were not reported, as plain values."""
+        kept = self._kept.values()
+        return self.left, list(self._kept), [list(one.times) for one in kept], [one.reported for one in kept]
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """The opposite of `snapshot`, of the same threshold."""
+        self.left, keys, times, reported = state
+        expect(type(self.left) is int and self.left >= 0, "a number of alerts")
+        for key, stamps, last in zip(keys, times, reported, strict=True):
+            expect(type(key) is tuple and len(stamps) > 0 and {int} >= set(map(type, stamps)), "times of each key")
+            expect(stamps == sorted(stamps) and (last is None or type(last) is int), "times in their order")
+            self._kept[key] = _Kept(deque(stamps), last)
+        expect(len(self._kept) == len(keys), "each key once")
+        self._times = sum(map(len, times))
 
     def notes(self) -> list[str]:
         """A line about the alerts that were not reported, if there are some."""

@@ -158,6 +158,22 @@ class Lazy(InColumns, Generic[M]):
         """The table of some of the parts."""
         raise NotImplementedError
 
+    def __iter__(self) -> Iterator[M]:
+        for part in self.parts():
+            yield from part
+
+    def to_arrow(self) -> pa.Table:
+        """All matches as a table."""
+        return self.table_of(list(self.parts()))
+
+    def to_pandas(self) -> Any:
+        """`to_arrow` as a `pandas.DataFrame`. `OptionError` without pandas."""
+        return frame_of(self.to_arrow)
+
+    def to_polars(self) -> Any:
+        """`to_arrow` as a `polars.DataFrame`. `OptionError` without Polars."""
+        return frame_of(self.to_arrow, "polars")
+
     def collect(self) -> Collected[M]:
         """All matches, in hand: `len`, numbers and slices, tables. Memory grows with the matches."""
         return Collected(self.parts(), self.table_of)

@@ -151,3 +151,66 @@ def test_what_has_no_automaton_has_alerts_and_no_forecast() -> None:
     assert asked.count(W3) == 1
     with pytest.raises(UnsupportedFeature, match="SELECT STRICT"):
         asked.deterministic()
+
+
+SAVED = [
+    "SELECT * WHERE A AS a ; B AS b FILTER b.v > a.v WITHIN 4 EVENTS",
+    "SELECT NEXT * WHERE A AS a ; A+ AS b ; C PARTITION BY [k] WITHIN 6 SECONDS",
+    "SELECT * WHERE A AS a ; NOT B WITHIN 3 SECONDS",
+    "SELECT * WHERE A AS a ; NOT (B AS b FILTER b.v = a.v) WITHIN 3 SECONDS",
+    "SELECT * WHERE A AS a ; NOT B FOR 2 SECONDS PARTITION BY [k]",
+    "SELECT * WHERE A+ AS a ; B AS b FILTER AVG(a.v) > b.v WITHIN 5 EVENTS",
+    "SELECT * WHERE A AS a ; B AS b PARTITION BY [k] WITHIN 3 EVENTS CONSUME BY ANY",
+    "SELECT * WHERE A+ AS a ; C FILTER COUNT(a) > 1 WITHIN 7 SECONDS AFTER MATCH SKIP TO NEXT ROW",
+    "SELECT * WHERE A AS a ; B AS b FILTER a.v = b.v AND a.k != b.k WITHIN 6 SECONDS",
+    "SELECT * WHERE A ; C",
+]
+RULES: list[dict[str, Any]] = [{}, {"at_least": 2, "timeframe": "4s", "realert": "1s"}]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=["all", "threshold"])
+@pytest.mark.parametrize("text", SAVED)
+def test_alerts_go_on_from_snapshots(text: str, rule: dict[str, Any]) -> None:
+    rng = random.Random(text)
+    alerts = ceql.compile(text).alerts(**rule)
+    for _ in range(4):
+        time, events = 0, list[dict[str, Any]]()
+        for _ in range(rng.randint(5, 40)):
+            time += rng.choice((0, 0, 1, 1, 2))
+            event = {"type": rng.choice("AABBC"), "v": rng.randint(0, 4), "k": rng.choice("ab"), "time": time}
+            events.append(event)
+        expected, left = list(alerts.run(events)), list(events)
+        stream, found = alerts.open(), list[int]()
+        while left:
+            size = rng.randint(1, 4)
+            found += stream.push(left[0] if size == 1 else left[:size])
+            left = left[size:]
+            if rng.random() < 0.4:
+                stream = ceql.compile(text).alerts(**rule).open(stream.snapshot())
+            if rng.random() < 0.2 and left:
+                found += stream.advance(left[0]["time"] * 10**9)
+        with stream:
+            pass
+        assert found + stream.rest == expected and stream.counters.events == len(events)
+
+
+def test_a_snapshot_of_other_alerts_is_refused() -> None:
+    query = ceql.compile("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 5 SECONDS")
+    stream = query.alerts(at_least=2, timeframe="4s").open()
+    events = [{"type": kind, "k": 1, "time": time} for time, kind in enumerate("ABBA")]
+    assert stream.push(events) == [2]
+    blob = stream.snapshot()
+    with query.alerts(at_least=2, timeframe="4s").open(blob) as same:
+        assert same.notes[-1].startswith("1 alert not reported")
+        same.snapshot()
+    assert same.rest == []  # a snapshot was the last call: the stream goes on there
+    for other in (query.alerts(), query.alerts(at_least=3, timeframe="4s"), query):
+        with pytest.raises(ceql.OptionError, match="snapshot"):
+            other.open(blob)
+    with pytest.raises(ceql.OptionError, match="snapshot"):
+        query.alerts(at_least=2, timeframe="4s").open(query.open().snapshot())
+    with pytest.raises(ceql.OptionError, match="damaged"):
+        query.alerts(at_least=2, timeframe="4s").open(blob[:-9] + b"x" + blob[-8:])
+    stream.close()
+    with pytest.raises(ceql.OptionError, match=r"this stream is closed\nhint: alerts\(\).open\(\) begins a new one"):
+        stream.push(events)

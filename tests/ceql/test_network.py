@@ -123,6 +123,118 @@ def test_random_events_in_random_cuts_and_after_snapshots(
     assert matched > 5
 
 
+KINDS = ["whole", "decimal", "text", "date", "naive"]
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+VALUES = "SELECT MAX a.v AS v, COUNT(a) AS n, k WHERE A+ AS a ; B PARTITION BY [k] WITHIN 4 SECONDS"
+MIXED = (
+    "SELECT COLLECT(a.v) AS l, a.v + 0.5 AS v, a.k AS k, a.v > 1 AS big, b.time - a.time AS took WHERE A AS a ; B AS b"
+)
+
+
+def _stamp(kind: str, time: float) -> Any:
+    match kind:
+        case "whole":
+            return int(2 * time)
+        case "decimal":
+            return time
+        case "text":
+            return (START + datetime.timedelta(seconds=time)).isoformat()
+        case "naive":
+            return START.replace(tzinfo=None) + datetime.timedelta(seconds=time)
+    return START + datetime.timedelta(seconds=time)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("first", [RISE, SILENT, VALUES, MIXED])
+def test_an_event_alone_is_as_one_in_columns(first: str, kind: str) -> None:
+    """A dict goes the road of single events, a list of one the road of columns."""
+    rng = random.Random(first + kind)
+    if kind == "text":
+        first = first.replace("b.time - a.time AS took", "b.time AS took")
+    second = "SELECT f.v AS v, f.time AS t, a.time AS u WHERE f ; A AS a FILTER a.v < f.v OR a.v IS NULL"
+    third = "SELECT NEXT * WHERE g OR f OR B WITHIN 3 SECONDS"
+    network = Network({"f": first, "g": f"{second} WITHIN 6 EVENTS", "h": third})
+    matched = 0
+    for _ in range(4):
+        time, events = 0.0, list[dict[str, Any]]()
+        for _ in range(rng.randint(8, 20)):
+            time += rng.choice((0, 0, 1, 1, 2, 5)) / 2 + rng.choice((0, 0, 0, 0.3))
+            events.append({"type": rng.choice("AABC"), "v": rng.choice((0, 1, 2, 3, 1.5, None)), "k": rng.choice("ab")})
+            events[-1]["time"] = _stamp(kind, time)
+        found = []
+        for wrap in (False, True):
+            session = network.open()
+            reported = [one for event in events for one in session.push([event] if wrap else event)] + session.close()
+            found.append([(name, m.positions, m.row, m.times) for name, m in reported])
+            assert session.counters.events == len(events)
+        assert found[0] == found[1]
+        matched += len(found[0])
+    assert matched > 5
+
+
+def test_an_event_alone_after_a_wrong_one() -> None:
+    session = Network({"rise": RISE, "more": "SELECT * WHERE rise"}).open()
+    session.push({"type": "A", "v": 1, "time": 1})
+    wrong: list[dict[str, Any]] = [
+        {"type": "A", "v": 1, "time": 0},
+        {"type": "rise", "v": 1, "time": 2},
+        {"v": 1, "time": 2},
+        {"type": "A", "v": 1},
+        {"type": "A", "v": 1, "time": "?"},
+    ]
+    for event in wrong:
+        with pytest.raises(ceql.EventError):
+            session.push(event)
+    assert [name for name, _ in session.push({"type": "A", "v": 2, "time": 3})] == ["rise", "more"]
+    given = Network({"rise": RISE, "more": "SELECT * WHERE rise"}).open(type="A")
+    assert [name for v in (1, 2, 3) for name, _ in given.push({"v": v})] == ["rise", "more"] * 2
+
+
+def test_matches_in_hand_and_in_tables() -> None:
+    network = Network({"suspicious": LOGINS, "theft": THEFT})
+    matches = network.run(EVENTS)
+    assert matches and matches.count() == len(matches.collect()) == 4 and matches.count(3) == 3
+    assert [name for name, _ in matches.head(2)] == [name for name, _ in matches[:2]] == ["suspicious", "theft"]
+    assert matches[-1][1].row["took"] == 0 and [name for name, _ in matches.collect()[1:3]] == ["theft", "suspicious"]
+    names = ["query", "user", "failures", "match_start", "match_end", "n", "took"]
+    table = matches.to_arrow()
+    assert table.column_names == names and table["n"].to_pylist() == [None, 2, None, 1]
+    assert matches.to_polars().rows() == polars.DataFrame(matches).rows() and len(matches.to_pandas()) == 4
+    assert "theft       ann" in repr(matches.collect())
+    only = Network({"suspicious": LOGINS, "theft": THEFT}, report=["theft"]).run(EVENTS)
+    logins = only.of("suspicious")
+    assert only.to_arrow().column_names == ["query", "user", "n", "took", "match_start", "match_end"]
+    assert logins.to_polars().rows() == [("ann", 2, 1, 3), ("bob", 1, 4, 6)] and logins.count() == 2 and logins
+    assert [match.row["user"] for match in logins] == ["ann", "bob"] and logins[1].start == 4
+    assert len(logins.collect()) == 2 and logins.head(1).to_arrow().num_rows == 1 and logins.counters.events == 8
+    assert network.run(EVENTS[:1]).of("theft").to_arrow().column_names == [
+        "user",
+        "n",
+        "took",
+        "match_start",
+        "match_end",
+    ]
+    assert not network.run(EVENTS[:1]).of("theft") and network.run(EVENTS[:1]).to_arrow().num_rows == 0
+    with pytest.raises(ceql.OptionError, match=r"no query of the network is called 'thef'"):
+        only.of("thef")
+
+
+def test_matches_of_one_query_are_in_the_order_of_all() -> None:
+    network = Network({"calm": CALM, "found": "SELECT * WHERE calm"})
+    rng, time, events = random.Random(5), 0.0, list[dict[str, Any]]()
+    for _ in range(60):
+        time += rng.choice((0, 0, 1, 1, 2, 5)) / 2
+        events.append({"type": rng.choice("AAB"), "v": rng.randint(0, 3), "time": time})
+    matches = network.run(events)
+    for name in network.queries:
+        own = [match.positions for other, match in matches if other == name]
+        assert own == [match.positions for match in matches.of(name)] and len(own) > 5
+        rows = matches.to_arrow().to_pylist()
+        assert [row["match_start"] for row in rows if row["query"] == name] == [
+            row["match_start"] for row in matches.of(name).to_arrow().to_pylist()
+        ]
+
+
 def test_three_levels_and_two_readers() -> None:
     network = Network(
         {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from ceql.cli.main import main
@@ -54,6 +56,11 @@ def test_each_match_has_the_name_of_its_query(folder: Path, capsys: pytest.Captu
     assert table[0].split() == ["query", "match_start", "match_end", "row"] and table[-1] == "4 matches"
     assert _run(capsys, "--output", "out.csv")[0] == 0
     assert (folder / "out.csv").read_text().splitlines()[0] == "query,match_start,match_end,row"
+    for limit in (4, 2):
+        assert _run(capsys, "--output", "out.parquet", "--limit", str(limit))[0] == 0
+        found = pq.read_table(folder / "out.parquet").to_pylist()
+        assert [row["query"] for row in found] == [row["query"] for row in rows[:limit]]
+        assert found[0]["took"] == datetime.timedelta(seconds=1) and found[0]["user"] == "ann"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +68,7 @@ def test_each_match_has_the_name_of_its_query(folder: Path, capsys: pytest.Captu
     [
         (["--valuations"], "--valuations is for one query"),
         (["--timed-out", "t.csv"], "--timed-out is for one query"),
-        (["--format", "parquet", "--output", "o.parquet"], "--format parquet is for one query"),
+        (["--memory"], "--memory is for one query"),
     ],
 )
 def test_what_is_for_one_query_is_refused(

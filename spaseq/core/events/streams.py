@@ -129,7 +129,7 @@ class _Orderer:
         return None if pending is None else pending.take(self.reorder.push(pending.times, last=True).ready)
 
 
-def _with_items(table: pa.Table) -> pa.Table:
+def with_items(table: pa.Table) -> pa.Table:
     """The table without lists of type null or of views."""
     for place, attribute in enumerate(table.schema):
         if has_odd_items(attribute.type):
@@ -249,7 +249,7 @@ class EventStream:
                         yield now
                     continue
                 file, read = piece
-                table = _with_items(read)
+                table = with_items(read)
                 self.schemas.setdefault(name, table.schema)
                 clock.enter(file)
                 if table.num_columns:
@@ -302,7 +302,7 @@ class EventStream:
     def _timed_part(self, place: int, file: str, read: pa.Table) -> Arrived | None:
         """The events of a table of the stream at `place`; None if there are none."""
         name = self._names[place]
-        clock, table = self._clocks[name], _with_items(read)
+        clock, table = self._clocks[name], with_items(read)
         self.schemas.setdefault(name, table.schema)
         clock.enter(file)
         if table.num_columns:
@@ -446,7 +446,7 @@ class EventFeed:
         """The batches that are now in order. If an error ends this, or the caller does not go on behind a batch, none
         of the events has been taken."""
         name = self._stream(stream)
-        given = [_with_items(table) for table in held_tables(source) if table.num_rows]
+        given = [with_items(table) for table in held_tables(source) if table.num_rows]
         if not given:
             return
         clock, before = self.clocks[name], self._place(name)

@@ -61,7 +61,7 @@ class Arena:
     """Nodes, cells and union lists of one evaluation, with its scratch space and output buffers.
 
     `has_keys`: True if unions are choices by key (`spaseq.core.tecs.kernels.choices`); the runs below a key began there
-    or later, instead of there.
+    or later, instead of there. `starts_only`: True if cells hold the greatest start of their runs, and no nodes.
     """
 
     matches: np.ndarray
@@ -70,6 +70,7 @@ class Arena:
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self.has_keys: bool = False
+        self.starts_only: bool = False
         self.nodes: np.ndarray = np.zeros((_FIRST_NODES, 4), np.int64)
         self.cells: np.ndarray = np.zeros((0, 5), np.int64)
         self.entries: np.ndarray = np.zeros((0, 3), np.int64)
@@ -354,7 +355,10 @@ class Arena:
         tail = oldest + len(nodes)
         heads, starts, lengths = (array(c, "cells", low=k.NIL) for c in state["cells"])
         expect(len(heads) == len(starts) == len(lengths) and (lengths >= 0).all(), "a row for each cell")
-        self._restore_lists(nodes, oldest, heads, starts, lengths, state["entries"])
+        if self.starts_only:
+            self._restore_starts(heads, starts, last)
+        else:
+            self._restore_lists(nodes, oldest, heads, starts, lengths, state["entries"])
         positions, tails = (array(c, "checkpoints") for c in state["checks"])
         st = self.st
         st[k.TAIL], st[k.OLDEST], st[k.LAST_POSITION] = tail, oldest, last
@@ -399,6 +403,15 @@ class Arena:
         left[gone], right[gone] = k.NIL, k.IS_BOTTOM  # nor is a node read whose left child was reclaimed
         places[gone] = starts[gone]
         return np.stack([left, right, places, starts], axis=1)
+
+    def _restore_starts(self, heads: np.ndarray, starts: np.ndarray, last: int) -> None:
+        """The cells of `starts_only`."""
+        active = heads >= 0
+        expect((heads[active] == 0).all() and (starts[~active] == k.NIL).all(), "cells with a start each")
+        expect(((starts[active] >= 0) & (starts[active] <= last)).all(), "starts within the stream")
+        self._charge(len(heads) * 40)
+        self.cells = np.full((len(heads), 5), k.NIL, np.int64)
+        self.cells[:, k.HEAD], self.cells[:, k.HEAD_MAX], self.cells[:, k.LENGTH] = heads, starts, 0
 
     def _restore_lists(
         self, nodes: np.ndarray, oldest: int, heads: np.ndarray, starts: np.ndarray, lengths: np.ndarray, entries: Any

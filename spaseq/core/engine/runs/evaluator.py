@@ -24,7 +24,7 @@ from spaseq.core.engine.program.batch_order import check_order, last_place
 from spaseq.core.engine.program.matches import Emit, MatchBatch, label_bits
 from spaseq.core.engine.program.needed import Needed
 from spaseq.core.engine.program.program import Program, codes_of
-from spaseq.core.engine.program.selection import prefers_places
+from spaseq.core.engine.program.selection import kernel_order, prefers_places
 from spaseq.core.engine.program.settings import Selection
 from spaseq.core.engine.program.window import Lows
 from spaseq.core.engine.runs.base import HandOver, Run
@@ -66,6 +66,7 @@ class Evaluator(Evaluation):
         super().__init__(program)
         self._arena = Arena(program.settings.arena_bytes)
         self._arena.st[k.LABEL_BITS] = label_bits(program.cea.labels)
+        self._arena.starts_only = kernel_order(program) == k.ENDS
         self.alphabet: Alphabet = Alphabet(len(program.cea.predicates))
         self.last: tuple[int, Any] | None = None
         self._batch_lows = np.zeros(0, np.int64)
@@ -289,6 +290,8 @@ class Evaluator(Evaluation):
         named = self.nameable()
         if self.lows is not None and self.program.choice.selection is not Selection.MAX:  # it has starts of rivals, too
             self.lows.keep(named if self.ending is None else np.concatenate([named, self.ending.places]))
+        if self._arena.starts_only and self.last is not None:  # no node has told the structure
+            self._arena.st[k.LAST_POSITION] = self.last[0]
         return {
             "arena": self._arena.snapshot(),
             "alphabet": self.alphabet.vectors,
