@@ -4,42 +4,73 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from ceql.lowering.absences import Absences, none_of
 from ceql.lowering.parts import Alternative, Part, takes_one_event
-from ceql.semantics.scopes import Bordered, is_between
+from ceql.semantics.scopes import Bordered, absences
 from ceql.syntax import ast
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
 from spaseq.core.engine import Quiet, Window
 from spaseq.core.errors import Span
-from spaseq.core.pattern import NoneOf, Pattern, Skip, all_shown, told_by_positions
+from spaseq.core.pattern import Absent, NoneOf, Pattern, Skip, all_shown, told_by_positions
 from spaseq.core.trees import walk
 
 _IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among matches, and so does NOT without WITHIN"
 
 
+_TIMED: Final = "WITHIN a time, as the FOR is"
+
+
+@dataclass(frozen=True, slots=True)
+class AtBorder:
+    """What NOTs inside of a formula say about one border of the whole: the predicate of the events that may come there,
+    and of those that may come for `duration` (ns); None if all may."""
+
+    none: NoneOf | None = None
+    timed: NoneOf | None = None
+    duration: int | None = None
+
+
 class Borders(Absences):
     """Lowers the NOTs at the borders of a query's formula."""
 
-    def at_the_borders(
-        self, part: Part, ending: ast.Without | None, query: ast.Query
-    ) -> tuple[NoneOf | None, NoneOf | None]:
-        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside;
-        None if all may. `ending`: the NOT at the end."""
+    def at_the_borders(self, part: Part, bordered: Bordered, query: ast.Query) -> tuple[AtBorder, AtBorder]:
+        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside.
+        `bordered` has the NOTs in front of the formula and behind it."""
         if not self.places:
-            return None, None
+            return AtBorder(), AtBorder()
         found = self.borders(part.pattern)
         before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
-        if before and query.within is not None:
+        in_front, after = self.at_one(before, "in front"), self.at_one(behind, "behind")
+        if in_front.none is not None and query.within is not None:
             self.refuse_choice("NOT at the start", self.places[before[0]], query, _IN_FRONT)
+        for node in bordered.before:
+            if in_front.duration is not None and node.duration not in (None, in_front.duration):
+                raise self.unsupported("several NOTs in front, for different times", node.span, "give one the longest")
         if behind:
-            span = self.places[behind[0]]
+            span, ending = self.places[behind[0]], bordered.behind
             self.refuse_choice("NOT at the end", span, query, "its matches wait for their windows")
-            if ending is not None and ending.duration is not None:
+            if ending is not None and ending.duration != after.duration:
                 raise self.unsupported("NOT at the end, once for a time and once for the window", span)
-        return none_of(before), none_of(behind)
+            if after.duration is not None and isinstance(query.within, ast.WithinEvents):
+                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", span, _TIMED)
+        return in_front, after
+
+    def at_one(self, absences: list[Absent], where: str) -> AtBorder:
+        """What must not come at a border of the whole formula, and its time."""
+        plain = none_of(absent for absent in absences if absent.lasting is None)
+        lasting = [absent for absent in absences if absent.lasting is not None]
+        times = {self.times[absent]: absent for absent in lasting}
+        if where == "behind" and times and (len(times) > 1 or plain is not None):
+            span = self.places[lasting[-1]]
+            raise self.unsupported("several NOTs at the end, for different times", span, "give them one time")
+        if len(times) > 1:
+            span = self.places[lasting[-1]]
+            raise self.unsupported("several NOTs in front, for different times", span, "give one the longest")
+        return AtBorder(plain, none_of(lasting), next(iter(times), None))
 
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
@@ -91,20 +122,13 @@ class Borders(Absences):
 
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
-        between, inside = set[int](), list[ast.Without]()
+        beside = {id(no) for node in walk(bordered.formula) for no in absences(node) if isinstance(node, ast.Sequence)}
         for node in walk(bordered.formula):
-            match node:
-                case ast.Sequence(ast.Sequence(_, ast.Without() as no)) if is_between(node):
-                    between.add(id(no))
-                case ast.Without() if node.duration is not None:
-                    inside.append(node)
-        for node in inside:
-            if node is bordered.formula:
+            if not isinstance(node, ast.Without) or node.duration is None:
+                continue
+            if id(node) not in beside:
                 hint = "the event that it begins with: beat ; NOT beat FOR 10 SECONDS"
                 raise self.refused("NOT … FOR with no part in front of it or behind it", hint, node.span)
-            if id(node) not in between:
-                where = "NOT … FOR stands in front of all parts, behind all of them, or between two"
-                raise self.unsupported("NOT … FOR at the border of a part", node.span, where)
             if isinstance(query.within, ast.WithinAttribute):
                 raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
         around = [*bordered.before, *([] if bordered.behind is None else [bordered.behind])]
@@ -116,8 +140,7 @@ class Borders(Absences):
             if isinstance(query.within, ast.WithinAttribute):
                 raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
             if isinstance(query.within, ast.WithinEvents) and node is bordered.behind:
-                hint = "WITHIN a time, as the FOR is"
-                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", node.span, hint)
+                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", node.span, _TIMED)
 
     def with_event_behind(self, pattern: Pattern, related: Iterable[Alternative], mark: str) -> Pattern:
         """`pattern`, and the first event behind it, of each of the alternatives, that the condition holds with: later

@@ -24,7 +24,7 @@ from typing import Final
 from ceql.expressions.predicates import Satisfies
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
-from ceql.lowering.absences import either_of
+from ceql.lowering.absences import either_of, since
 from ceql.lowering.borders import Borders
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count
 from ceql.lowering.partition_keys import infer_keys
@@ -37,9 +37,8 @@ from ceql.syntax import ast
 from ceql.syntax.walk import is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import AfterMatch, Around, Choice, Consume, Selection, Settings, Window
+from spaseq.core.engine import AfterMatch, Around, Choice, Consume, Quiet, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
-from spaseq.core.events import EVENT_TIME
 from spaseq.core.pattern import (
     Absent,
     NoneOf,
@@ -97,10 +96,15 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     before, quiet = lowering.absent_at_the_start(bordered, query)
     ending = bordered.behind
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
-    in_front, behind = lowering.at_the_borders(part, ending, query)
-    patience = None if ending is None or ending.duration is None else Window("span", ending.duration)
+    in_front, after = lowering.at_the_borders(part, bordered, query)
+    patience = after.duration if ending is None else ending.duration
+    if in_front.duration is not None:
+        none = either_of(in_front.timed, None if quiet is None else quiet.none)
+        quiet = None if none is None else Quiet(none, Window("span", in_front.duration))
     around = Around(
-        either_of(absent, behind), patience, *lowering.before_a_match(either_of(before, in_front), quiet, query)
+        either_of(either_of(absent, after.none), after.timed),
+        None if patience is None else Window("span", patience),
+        *lowering.before_a_match(either_of(before, in_front.none), quiet, query),
     )
     if part.pending:
         raise InternalError("a condition found no scope")
@@ -169,6 +173,10 @@ def _guards(node: Pattern) -> Iterator[Guard]:
     for part in walk(node):
         if isinstance(part, algebra.Correlate) and isinstance(part.guard, Guard):
             yield part.guard
+        if isinstance(part, algebra.Bordered):
+            lasting = [absent for absent in (*part.before, *part.behind) if absent.lasting is not None]
+            found = [guard for a in lasting if a.lasting for guard in (a.lasting.guard, getattr(a.pattern, "guard", None))]
+            yield from (guard for guard in found if isinstance(guard, Guard))
 
 
 class _Lowering(Borders):
@@ -307,14 +315,18 @@ class _Lowering(Borders):
     ) -> tuple[Absent, ...]:
         """The events that must not come by a NOT at the border of a part, or in a conjunction (`skip` is None).
         `left`: the part before it, whose variables get names of their own, which are added to `marks`."""
-        found = []
+        found, lasting = [], self.lasting(node)
         if takes_one_event(node.child):
             known = left.defined if left is not None else frozenset[str]() if skip is None else None
             for alternative in self.alternatives(node.child, known)[0]:
-                absent = Absent(self.atom(alternative, left, {} if marks is None else marks), skip)
+                absent = Absent(self.atom(alternative, left, {} if marks is None else marks, lasting), skip, lasting)
                 if alternative.conditions:
                     self.owed[absent] = alternative
+                if node.duration is not None:
+                    self.times[absent] = node.duration
                 found.append(absent)
+        elif lasting is not None:
+            raise self.unsupported("NOT … FOR of several events", node.span, "NOT B FOR 10 SECONDS is for one event B")
         elif skip is None:
             raise self.unsupported("NOT of more than one event in AND", node.span, "NOT of one event: AND(A, NOT B, C)")
         else:
@@ -360,31 +372,28 @@ class _Lowering(Borders):
         return self.joined(pattern, first, second)
 
     def without_for(self, first: Part, no: ast.Without, second: Part, skip: Skip) -> Part:
+        """The absence between two parts, for a time. If the first one ends with a known event, conditions say it, which
+        every evaluator takes; else it is at the border of that part."""
         last, later = f"#{next(self.fresh)}", f"#{next(self.fresh)}"
         marked = with_last_marked(first.pattern, last)
         if marked is None or not takes_one_event(no.child):
-            hint = "A ; NOT B FOR 10 SECONDS ; C is for one event B, behind a part that ends with one event"
-            raise self.unsupported("NOT … FOR of several events, or behind a loop or AND", no.span, hint)
+            left = self.behind(first, no, skip)
+            both = algebra.Sequence(left.pattern, second.pattern, skip)
+            return self.joined(self.between(both, left, second), left, second)
         assert no.duration is not None
-        time, lasting = ast.Attribute(EVENT_TIME, last), ast.Duration(no.duration)
-
-        def since(variable: str, symbol: str) -> Leaf:
-            passed = ast.Arithmetic("-", ast.Attribute(EVENT_TIME, variable), time)
-            return Leaf(ast.Compare(symbol, passed, lasting), frozenset({variable, last}), no.span)
-
         alternatives, number = self.alternatives(no.child, first.defined)
         mark = f"#{number}"
         atoms, guards = [], []
         for alternative in alternatives:
-            timely = since(min(alternative.names), "<=")
-            both = dataclasses.replace(alternative, conditions=(*alternative.conditions, timely))
+            timely = since(min(alternative.names), last, "<=", no.duration)
+            leaf = Leaf(timely, frozenset({min(alternative.names), last}), no.span)
+            both = dataclasses.replace(alternative, conditions=(*alternative.conditions, leaf))
             guard = self.guard_of(both, mark, marked)
             atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
             guards.append(guard)
         whole: Pattern = algebra.Sequence(marked, algebra.As(second.pattern, later), skip, tuple(atoms))
         whole = self.between(whole, first, second)
-        after = since(later, ">")
-        for condition in dict.fromkeys((*guards, Guard(after.condition, after.variables))):
+        for condition in dict.fromkeys((*guards, Guard(since(later, last, ">", no.duration), frozenset({later, last})))):
             assert condition is not None
             whole = algebra.Correlate(whole, condition.variables, condition)
         return self.joined(whole, first, second)

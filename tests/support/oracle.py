@@ -116,8 +116,8 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """`NOT absent ; child`: in the gap before `child`, no valuation of `absent` lies. `join`: `;` or `->`. `span`: of
-    `NOT absent FOR span`, which only a whole query may begin with."""
+    """`NOT absent ; child`: in the gap before `child`, no valuation of `absent` lies. `join`: `;` or `->`. With `span`
+    (ns, `NOT absent FOR span`), none lies so long behind what precedes it, and `child` begins later than that."""
 
     absent: Formula
     child: Formula
@@ -262,16 +262,16 @@ class Valuation:
 
     `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4). They are
     kept, with the positions known so far, until the smallest enclosing formula that defines all their variables.
-    `before` and `behind` are formulas of which nothing may come in the gap before and behind the valuation; those
-    behind it with the positions that their conditions may name.
+    `before` and `behind` are formulas of which nothing may come in the gap before and behind the valuation, with their
+    times, if they have one; those behind it with the positions that their conditions may name.
     """
 
     start: int
     end: int
     mapping: frozenset[tuple[str, Positions]]
     owed: frozenset[tuple[Any, frozenset[tuple[str, Positions]]]] = frozenset()
-    before: frozenset[Any] = frozenset()
-    behind: frozenset[tuple[Any, frozenset[tuple[str, Positions]]]] = frozenset()
+    before: frozenset[tuple[Any, Fraction | None]] = frozenset()
+    behind: frozenset[tuple[Any, frozenset[tuple[str, Positions]], Fraction | None]] = frozenset()
 
     def of(self, variable: str) -> Positions:
         """V(X)."""
@@ -346,35 +346,30 @@ def _by_parts(
         case Without(left, absent, right, _, span):
             spoilers, own = find(absent, stream), variables_of(left)
 
-            def is_near(first: int, last: int) -> bool:
-                return span is None or nanoseconds(stream[last], last) - nanoseconds(stream[first], first) <= span
-
             pairs = {
                 _merge(v, w)
                 for v in find(left, stream)
                 for w in find(right, stream)
                 if v.end < w.start
-                and (span is None or not is_near(v.end, w.start))
+                and (span is None or not is_near(v.end, w.start, span, stream))
                 and _is_free(v, w, stream, own)
                 and not any(
                     v.end < u.start
                     and u.end < w.start
-                    and is_near(v.end, u.start)
+                    and (span is None or is_near(v.end, u.start, span, stream))
                     and meets(u, _around(v, w, own), stream)
                     for u in spoilers
                 )
             }
             return _settle(pairs, variables_of(formula), stream)
-        case Before(absent, child):
-            assert formula.span is None
-            return {replace(v, before=v.before | {absent}) for v in find(child, stream)}
-        case Behind(child, absent):
-            assert formula.span is None
-            return {replace(v, behind=v.behind | {(absent, v.mapping)}) for v in find(child, stream)}
+        case Before(absent, child, _, span):
+            return {replace(v, before=v.before | {(absent, span)}) for v in find(child, stream)}
+        case Behind(child, absent, _, span):
+            return {replace(v, behind=v.behind | {(absent, v.mapping, span)}) for v in find(child, stream)}
         case Apart(child, absent):
             such = {v.start for v in find(absent, stream)}
             return {
-                replace(v, before=v.before | {absent}, behind=v.behind | {(absent, v.mapping)})
+                replace(v, before=v.before | {(absent, None)}, behind=v.behind | {(absent, v.mapping, None)})
                 for v in find(child, stream)
                 if not any(i in such and i not in v.data for i in range(v.start, v.end))
             }
@@ -443,16 +438,27 @@ def _pairs(
 def _is_free(v: Valuation, w: Valuation, stream: Sequence[Event], own: frozenset[str]) -> bool:
     """True if nothing lies between two valuations that may not come behind the first, or before the second."""
     around = _around(v, w, own)
-    forbidden = [(absent, around) for absent in w.before]
-    forbidden += [(absent, replace(v, mapping=known)) for absent, known in v.behind]
-    return not any(comes(absent, v.end, w.start, known, stream) for absent, known in forbidden)
+    forbidden = [(absent, around, span) for absent, span in w.before]
+    forbidden += [(absent, replace(v, mapping=known), span) for absent, known, span in v.behind]
+    return not any(comes(absent, v.end, w.start, known, stream, span) for absent, known, span in forbidden)
 
 
-def comes(absent: Formula, after: int, before: int, known: Valuation, stream: Sequence[Event]) -> bool:
-    """True if a valuation of `absent` lies strictly between two positions, and meets its conditions on `known`."""
-    between = valuations(absent, stream[after + 1 : before])
+def comes(
+    absent: Formula, after: int, before: int, known: Valuation, stream: Sequence[Event], span: Fraction | None = None
+) -> bool:
+    """True if a valuation of `absent` lies strictly between two positions, and meets its conditions on `known`. With
+    `span`, if it lies so long behind the first position, or the second is no later than that."""
+    if span is not None and is_near(after, before, span, stream):
+        return True
     shift = after + 1
-    return any(meets(_shift(u, shift), known, stream) for u in between)
+    between = [_shift(u, shift) for u in valuations(absent, stream[after + 1 : before])]
+    near = (u for u in between if span is None or is_near(after, u.start, span, stream))
+    return any(meets(u, known, stream) for u in near)
+
+
+def is_near(first: int, last: int, span: Fraction, stream: Sequence[Event]) -> bool:
+    """True if an event comes at most `span` (ns) after another."""
+    return nanoseconds(stream[last], last) - nanoseconds(stream[first], first) <= span
 
 
 def _shift(u: Valuation, by: int) -> Valuation:
@@ -928,7 +934,7 @@ def _not_followed(
 
     def is_followed(v: Valuation) -> bool:
         forbidden: list[tuple[Any, Valuation, Fraction | None]] = [
-            (absent, replace(v, mapping=known), None) for absent, known in v.behind
+            (absent, replace(v, mapping=known), span) for absent, known, span in v.behind
         ]
         if query.ending is not None:
             forbidden.append((query.ending, v, query.patience))
@@ -954,7 +960,7 @@ def _not_preceded(
     spoilers: dict[Any, set[Valuation]] = {}
 
     def is_preceded(v: Valuation) -> bool:
-        forbidden: list[tuple[Any, Fraction | None]] = [(absent, None) for absent in v.before]
+        forbidden: list[tuple[Any, Fraction | None]] = list(v.before)
         if query.beginning is not None:
             forbidden.append((query.beginning, query.silence))
         for absent, silence in forbidden:

@@ -224,16 +224,28 @@ class And(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Lasting:
+    """The time of an absence, from the last event before a gap on. `guard` accepts an event for the variable `event` if
+    it is not later than that; for the variable `last` it keeps the event before the gap, until the gap ends."""
+
+    guard: Hashable
+    last: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
     """An absence at the border of a part: of one event, an atom, or of a match of another pattern, as in
     `Sequence.never`.
 
     `skip` is the sign beside it, so that of the gap that it is for; None: any gap, of a conjunction. The guard of an
-    atom is decided in the sequence around.
+    atom is decided in the sequence around. `lasting`: the time for which nothing of it may come; what follows comes
+    later. The guard of the atom then tests the time, too, and keeps the same event before the gap.
     """
 
     pattern: Pattern
     skip: Skip | None = None
+    lasting: Lasting | None = None
 
 
 @dataclass(frozen=True, slots=True)
