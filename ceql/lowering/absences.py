@@ -207,6 +207,27 @@ class Absences:
         guard = self.guard_of(alternative, mark, None if left is None else marked, lasting)
         return algebra.Atom(alternative.predicates, frozenset((mark,)), guard)
 
+    def around_all(self, absent: Absent) -> tuple[Absent, Absent]:
+        """What must not come by a NOT of a conjunction, in the gap before it and in the one behind it. Its time runs
+        from the one to the other."""
+        if absent.lasting is None:
+            return absent, absent
+        before = dataclasses.replace(absent, lasting=dataclasses.replace(absent.lasting, closes=False))
+        behind = dataclasses.replace(absent, lasting=dataclasses.replace(absent.lasting, opens=False))
+        for found in (before, behind):
+            self.places[found], self.times[found] = self.places[absent], self.times[absent]
+        return before, behind
+
+    def refuse_times_of_rounds(self, part: Part) -> None:
+        """Refuse a conjunction with a time that is both the first and the last of a round: its time would end and begin
+        in one gap."""
+        found = self.borders(part.pattern)
+        begun = {a.lasting.guard for way in found.before for a in way if a.lasting is not None and not a.lasting.closes}
+        for absent in self.in_order(frozenset[Absent]().union(*found.behind)):
+            if absent.lasting is not None and absent.lasting.guard in begun:
+                what = "NOT … FOR in an AND that begins and ends a round"
+                raise self.unsupported(what, self.places[absent], "end the round with another part")
+
     def between(self, pattern: Pattern, first: Part, second: Part) -> Pattern:
         """A sequence of two parts, under the conditions that the NOTs at their borders have for its gap."""
         for absent in self.at_gap(first, second, pattern.skip if isinstance(pattern, algebra.Sequence) else Skip.ANY):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from spaseq.core.trees import walk
 _IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among matches, and so does NOT without WITHIN"
 
 
+_ENDS: Final = "NOT … FOR in an AND with no part behind it"
+_ALL: Final = "the time runs from the end of the part in front, and what follows comes later: A ; AND(B, NOT C FOR 5 SECONDS) ; D"
 _TIMED: Final = "WITHIN a time, as the FOR is"
 
 
@@ -64,6 +67,10 @@ class Borders(Absences):
         plain = none_of(absent for absent in absences if absent.lasting is None)
         lasting = [absent for absent in absences if absent.lasting is not None]
         times = {self.times[absent]: absent for absent in lasting}
+        for absent in lasting:
+            if absent.lasting != dataclasses.replace(absent.lasting, opens=True, closes=True):
+                what = f"NOT … FOR in an AND with no part {where} of it" if where == "in front" else _ENDS
+                raise self.unsupported(what, self.places[absent], _ALL)
         if where == "behind" and times and (len(times) > 1 or plain is not None):
             span = self.places[lasting[-1]]
             raise self.unsupported("several NOTs at the end, for different times", span, "give them one time")
@@ -122,7 +129,7 @@ class Borders(Absences):
 
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
-        beside = {id(no) for node in walk(bordered.formula) for no in absences(node) if isinstance(node, ast.Sequence)}
+        beside = {id(no) for node in walk(bordered.formula) for no in absences(node)}
         for node in walk(bordered.formula):
             if not isinstance(node, ast.Without) or node.duration is None:
                 continue

@@ -230,6 +230,7 @@ class _Lowering(Borders):
         low, high = node.low, node.high
         if high != 1:
             self.refuse_across_rounds(part)
+            self.refuse_times_of_rounds(part)
             for absent in self.at_gap(part, part, node.skip):
                 leaf = self.owed[absent].conditions[0]
                 raise self.unsupported("a condition on other events in a NOT between two rounds", leaf.span)
@@ -271,7 +272,8 @@ class _Lowering(Borders):
         if not absent:
             return part
         within = tuple(a.pattern for a in absent if isinstance(a.pattern, algebra.Atom))
-        pattern = algebra.Bordered(part.pattern, tuple(absent), tuple(absent), within)
+        before, behind = zip(*map(self.around_all, absent), strict=True)
+        pattern = algebra.Bordered(part.pattern, before, behind, within)
         return dataclasses.replace(part, pattern=pattern)
 
     def one_of_several(self, child: ast.Formula) -> Part:
@@ -377,9 +379,7 @@ class _Lowering(Borders):
         last, later = f"#{next(self.fresh)}", f"#{next(self.fresh)}"
         marked = with_last_marked(first.pattern, last)
         if marked is None or not takes_one_event(no.child):
-            left = self.behind(first, no, skip)
-            both = algebra.Sequence(left.pattern, second.pattern, skip)
-            return self.joined(self.between(both, left, second), left, second)
+            return self.without_at_border(first, no, second, skip)
         assert no.duration is not None
         alternatives, number = self.alternatives(no.child, first.defined)
         mark = f"#{number}"
@@ -397,6 +397,22 @@ class _Lowering(Borders):
             assert condition is not None
             whole = algebra.Correlate(whole, condition.variables, condition)
         return self.joined(whole, first, second)
+
+    def without_at_border(self, first: Part, no: ast.Without, second: Part, skip: Skip) -> Part:
+        """`without_for` at a border: behind the first part or, if the second may take no event, before that one, as the
+        absence says nothing if one of them takes none."""
+        if not self.borders(second.pattern).empty:
+            first = self.behind(first, no, skip)
+        elif self.borders(first.pattern).empty:
+            raise self.unsupported("NOT … FOR between two parts that may both take no event", no.span)
+        else:
+            marks: dict[str, str] = {}
+            found = self.absent(no, skip, first, marks)
+            for name, mark in marks.items():
+                first = dataclasses.replace(first, pattern=with_mark(first.pattern, name, mark))
+            second = dataclasses.replace(second, pattern=algebra.Bordered(second.pattern, before=found))
+        both = algebra.Sequence(first.pattern, second.pattern, skip)
+        return self.joined(self.between(both, first, second), first, second)
 
     def never(self, node: ast.Formula, skip: Skip) -> Pattern:
         """The pattern of several events that a NOT between two parts forbids."""

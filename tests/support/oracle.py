@@ -138,10 +138,12 @@ class Behind:
 @dataclass(frozen=True, slots=True)
 class Apart:
     """`AND(…, NOT absent)`: no event of `absent` lies inside `child` but those that `child` takes, nor in the gaps
-    before and behind it."""
+    before and behind it. With `span` (ns), no such event comes so long behind what precedes `child`, and what follows
+    comes later than that."""
 
     child: Formula
     absent: Formula
+    span: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +265,10 @@ class Valuation:
     `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4). They are
     kept, with the positions known so far, until the smallest enclosing formula that defines all their variables.
     `before` and `behind` are formulas of which nothing may come in the gap before and behind the valuation, with their
-    times, if they have one; those behind it with the positions that their conditions may name.
+    times, if they have one; those behind it with the positions that their conditions may name. `since` are formulas of
+    conjunctions, of which nothing may come for a time that begins with what precedes the valuation. Each is with its
+    time, the positions that its conjunction takes, those of the events before and behind the conjunction; -1 for one
+    that is not known yet.
     """
 
     start: int
@@ -272,6 +277,7 @@ class Valuation:
     owed: frozenset[tuple[Any, frozenset[tuple[str, Positions]]]] = frozenset()
     before: frozenset[tuple[Any, Fraction | None]] = frozenset()
     behind: frozenset[tuple[Any, frozenset[tuple[str, Positions]], Fraction | None]] = frozenset()
+    since: frozenset[tuple[Any, Fraction, Positions, int, int]] = frozenset()
 
     def of(self, variable: str) -> Positions:
         """V(X)."""
@@ -288,7 +294,11 @@ def _merge(left: Valuation, right: Valuation) -> Valuation:
     for variable, positions in right.mapping:
         mapping[variable] = mapping.get(variable, frozenset()) | positions
     owed = left.owed | right.owed
-    return Valuation(left.start, right.end, frozenset(mapping.items()), owed, left.before, right.behind)
+    since = {(*rest, p, right.start if upto < 0 else upto) for *rest, p, upto in left.since}
+    since |= {(*rest, left.end if p < 0 else p, upto) for *rest, p, upto in right.since}
+    return Valuation(
+        left.start, right.end, frozenset(mapping.items()), owed, left.before, right.behind, frozenset(since)
+    )
 
 
 def _hull(left: Valuation, right: Valuation) -> Valuation:
@@ -366,6 +376,8 @@ def _by_parts(
             return {replace(v, before=v.before | {(absent, span)}) for v in find(child, stream)}
         case Behind(child, absent, _, span):
             return {replace(v, behind=v.behind | {(absent, v.mapping, span)}) for v in find(child, stream)}
+        case Apart(child, absent, span) if span is not None:
+            return {replace(v, since=v.since | {(absent, span, v.data, -1, -1)}) for v in find(child, stream)}
         case Apart(child, absent):
             such = {v.start for v in find(absent, stream)}
             return {
@@ -385,13 +397,13 @@ def _by_parts(
             result, latest, rounds = set[Valuation](), once, 1
             while latest and (high is None or rounds <= high):
                 result |= latest if rounds >= low else set()
-                latest, rounds = _pairs(once, latest, False, stream), rounds + 1
+                latest, rounds = _settle(_pairs(once, latest, False, stream), frozenset(), stream), rounds + 1
             return result
         case Plus(child, adjacent):
             once = find(child, stream)
             result, latest = set(once), once
             while latest:
-                latest = _pairs(once, latest, adjacent, stream) - result
+                latest = _settle(_pairs(once, latest, adjacent, stream), frozenset(), stream) - result
                 result |= latest
                 _check(len(result))
             return result
@@ -594,13 +606,28 @@ def _filter(v: Valuation, condition: Any, defined: frozenset[str], stream: Seque
 
 
 def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Event]) -> set[Valuation]:
-    """Check the owed conditions that can be decided now: each whose variables are all in `defined`."""
+    """Check the owed conditions that can be decided now: each whose variables are all in `defined`. The same for times
+    of conjunctions, once the events before and behind are known."""
     result = set()
     for v in found:
+        known = {one for one in v.since if min(one[3:]) >= 0}
+        if any(_is_broken(*one, stream) for one in known):
+            continue
+        v = replace(v, since=v.since - known)
         due = {(c, own) for c, own in v.owed if named(c) <= defined and not reads_earlier(c)}
         if all(holds(condition, _knowing(v, own), stream) for condition, own in due):
             result.add(replace(v, owed=v.owed - due))
     return result
+
+
+def _is_broken(
+    absent: Formula, span: Fraction, taken: Positions, before: int, behind: int, stream: Sequence[Event]
+) -> bool:
+    """True if the event behind a conjunction comes within its time, or one of `absent` does that it does not take."""
+    if is_near(before, behind, span, stream):
+        return True
+    such = (v.start for v in valuations(absent, stream) if v.start not in taken)
+    return any(before < i < behind and is_near(before, i, span, stream) for i in such)
 
 
 def _knowing(v: Valuation, own: frozenset[tuple[str, Positions]]) -> Valuation:

@@ -311,15 +311,26 @@ class _Reader(Tokens):
         until = self.primary() if self.take("UNTIL") else None
         return Rounds(child, low, high, join, preference, until)
 
+    def conjunct(self) -> tuple[bool, Formula, Fraction | None]:
+        """A part of AND: (True for a NOT, the formula in it, its time)."""
+        at = self.at
+        negated, part, span = self.element()
+        if negated and self.ahead(",", ")"):
+            return True, part, span
+        self.at = at
+        return False, self.formula(), None
+
     def primary(self) -> Formula:
         if self.ahead("AND") and self.ahead("(", offset=1):
             self.at += 2
-            parts = [self.formula()]
+            parts = [self.conjunct()]
             while self.take(","):
-                parts.append(self.formula())
+                parts.append(self.conjunct())
             self.need(")")
-            both = functools.reduce(And, [part for part in parts if not isinstance(part, Other)])
-            return functools.reduce(Apart, [part.child for part in parts if isinstance(part, Other)], both)
+            both = functools.reduce(And, [part for negated, part, _ in parts if not negated])
+            for negated, part, span in parts:
+                both = Apart(both, part, span) if negated else both
+            return both
         if self.take("("):
             formula = self.formula()
             self.need(")")

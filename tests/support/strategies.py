@@ -179,7 +179,7 @@ def _with_times(rng: random.Random, formula: Any) -> Any:
     formula = replace(
         formula, **{n: _with_times(rng, getattr(formula, n)) for n in ("child", "left", "right") if hasattr(formula, n)}
     )
-    if isinstance(formula, Before | Behind | Without) and is_one_event(formula.absent) and rng.random() < 0.75:
+    if isinstance(formula, Before | Behind | Without | Apart) and is_one_event(formula.absent) and rng.random() < 0.75:
         return replace(formula, span=Fraction(rng.choice((0, 1, 1, 2, 2, 3, 2.5))) * 10**9)
     return formula
 
@@ -731,8 +731,8 @@ def _formula(formula: Formula) -> tuple[int, str]:
         case Behind(child, absent, join, span):
             absence = f"NOT {print_formula(absent, _POSTFIX)}{_print_span(span)}"
             return _SEQUENCE, f"{print_formula(child, _SEQUENCE)} {join} {absence}"
-        case Apart(child, absent):
-            parts, none = _parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}"
+        case Apart(child, absent, span):
+            parts, none = _parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}{_print_span(span)}"
             return _POSTFIX, f"AND({', '.join([parts[0], none, *parts[1:]])})"
         case Other(child):
             return _FILTER, f"NOT {print_formula(child, _POSTFIX)}"
@@ -760,8 +760,8 @@ def _parts_of(formula: Formula) -> list[str]:
     match formula:
         case And(left, right):
             return [*(_parts_of(left) if isinstance(left, And) else [print_formula(left)]), print_formula(right)]
-        case Apart(child, absent):
-            return [*_parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}"]
+        case Apart(child, absent, span):
+            return [*_parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}{_print_span(span)}"]
     return [print_formula(formula)]
 
 

@@ -20,7 +20,7 @@ from itertools import product
 from typing import assert_never
 
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
-from spaseq.core.automata.gaps import begin_in_time, keep_times
+from spaseq.core.automata.gaps import begin_in_time, keep_times, pass_in_time
 from spaseq.core.automata.tidy import in_order_of_reach, merge_alike, strict_phases, trim
 from spaseq.core.errors import BudgetExceeded, InternalError, UnsupportedFeature
 from spaseq.core.pattern import (
@@ -332,10 +332,14 @@ class _Builder:
         """The part with what must not come before it, behind it and at the events that it passes over."""
         before, behind = frozenset(node.before), frozenset(node.behind)
         if node.within:
-            none = frozenset({NoneOf(frozenset(atom.predicates for atom in node.within))})
+            none = frozenset({NoneOf(frozenset(atom.predicates for atom in node.within if atom.guard is None))})
+            timed = [atom for atom in node.within if atom.guard is not None]
+            if len(timed) > self._negated:
+                raise _too_many(self._negated, len(timed))
             child = self.settle(child)
             passes = (e if e.variables else replace(e, predicates=e.predicates | none) for e in child.edges)
-            child = replace(child, edges=tuple(passes))
+            edges = ((e,) if e.variables else pass_in_time(e, timed) for e in passes)
+            child = replace(child, edges=tuple(e for several in edges for e in several))
         starts = tuple(replace(e, head=e.head | before) for e in child.starts)
         return replace(child, starts=starts).map(lambda e: replace(e, tail=e.tail | behind))
 
@@ -606,6 +610,11 @@ def _side_moves(part: _Part) -> dict[int, list[_Edge]]:
     return moves
 
 
+def _too_many(limit: int, guarded: int) -> BudgetExceeded:
+    return BudgetExceeded("negated_conditions", limit, guarded, "alternatives under one negation",
+                          "raise negated_conditions, negate fewer, or give each a negation of its own")  # fmt: skip
+
+
 def _loops(skip: Skip, absent: tuple[Atom, ...], watched: tuple[Atom, ...], limit: int) -> list[_Edge]:
     """The loops of a waiting state, for events that may be passed over; the caller sets source and target.
 
@@ -615,8 +624,7 @@ def _loops(skip: Skip, absent: tuple[Atom, ...], watched: tuple[Atom, ...], limi
     predicates = plain if any(a.guard is None for a in absent) else frozenset()
     guarded = sum(atom.guard is not None for atom in (*absent, *watched))
     if guarded > limit:
-        raise BudgetExceeded("negated_conditions", limit, guarded, "alternatives under one negation",
-                             "raise negated_conditions, negate fewer, or give each a negation of its own")  # fmt: skip
+        raise _too_many(limit, guarded)
     loops = [_Edge(predicates, frozenset(), INITIAL, (), _PASS if skip is Skip.NEXT else 0)]
     for atom in (*absent, *watched):
         if atom.guard is not None:

@@ -7,12 +7,12 @@ event at a time, that of the round before.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from spaseq.core.automata.cea import Action, Avoid, Leave, Take
-from spaseq.core.pattern import Atom, Border
+from spaseq.core.pattern import Atom, Border, NoneOf
 
 _E = TypeVar("_E", bound=Any)
 """An edge: a dataclass with `actions`."""
@@ -20,17 +20,32 @@ _E = TypeVar("_E", bound=Any)
 
 def keep_times(border: Border) -> tuple[Action, ...]:
     """The actions of a transition into a gap with this border: its event is kept."""
-    return tuple(Take(guard, frozenset({last})) for guard, last in _kept(border))
+    opened = frozenset(a for a in border if a.lasting is not None and a.lasting.opens)
+    return tuple(Take(guard, frozenset({last})) for guard, last in _kept(opened))
 
 
 def begin_in_time(begin: tuple[_E, ...], border: Border) -> tuple[_E, ...]:
     """The edges `begin`, which end a gap with this border, for events behind its times alone."""
-    times = {str(a.lasting.guard): a.lasting for a in border if a.lasting is not None}
-    if not times:
+    closed = frozenset(a for a in border if a.lasting is not None and a.lasting.closes)
+    if not closed:
         return begin
+    times = {str(a.lasting.guard): a.lasting for a in closed if a.lasting is not None}
     late = tuple(Avoid(times[name].guard, frozenset({times[name].event})) for name in sorted(times))
-    left = tuple(Leave(guard) for guard, _ in _kept(border))
+    left = tuple(Leave(guard) for guard, _ in _kept(closed))
     return tuple(replace(e, actions=(*late, *left, *e.actions)) for e in begin)
+
+
+def pass_in_time(edge: _E, atoms: Iterable[Atom]) -> list[_E]:
+    """The edges in place of one that passes over events, for those that satisfy none of `atoms`, or come too late for
+    the guard of the one that they satisfy."""
+    edges = [edge]
+    for atom in atoms:
+        other = NoneOf(frozenset({atom.predicates}))
+        none = [replace(e, predicates=e.predicates | {other}) for e in edges]
+        meets = () if atom.guard is None else (Avoid(atom.guard, atom.variables),)
+        late = [replace(e, predicates=e.predicates | atom.predicates, actions=(*e.actions, *meets)) for e in edges]
+        edges = none + (late if meets else [])
+    return edges
 
 
 def _kept(border: Border) -> Iterator[tuple[Hashable, str]]:
