@@ -1,7 +1,8 @@
 """The guards of an automaton as operations on codes, so that the kernels can join mappings themselves.
 
 Not in this form are FILTERs between GPMs with RAND and the like, and a Kleene+ whose variables an earlier element binds
-on some ways only. Nor are alternatives that wait for different absences, and lists of the rounds of a sequence.
+on some ways only. Nor are alternatives that wait for different absences, lists of the rounds of a sequence, and
+absences for a time between two elements.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from spaseq.language.guards.bound import (
     transitions,
 )
 from spaseq.language.guards.compared import Asked, Filters, outer_filters
-from spaseq.language.guards.guards import Free, Meets, Pass, Take, joins_of
+from spaseq.language.guards.guards import Free, Lasts, Meets, Pass, Take, joins_of
 from spaseq.language.guards.layout import Layout, layout_of
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import Join, conjunction_binds
@@ -33,6 +34,8 @@ from spaseq.language.semantics.filters import Join, conjunction_binds
 def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> CompiledGuards | None:
     """The guards of `cea` on codes of terms; None in the cases that the module names."""
     guards = [a.guard for t in transitions(cea) for a in t.actions if isinstance(a, TakeAction | Avoid)]
+    if any(isinstance(guard, Lasts) for guard in guards):
+        return None
     filters = outer_filters(patterns, dict.fromkeys(join for guard in guards for join in joins_of(guard)))
     bound = None if filters is None else bound_in_states(patterns, cea)
     freed = None if bound is None else freed_by_rounds(cea, patterns, bound)
