@@ -160,6 +160,8 @@ def joins_of(guard: Any) -> tuple[Join, ...]:
             return ((guard.conjunction, guard.decided),)
         case Pass(conjunctions):
             return tuple((conjunction, None) for conjunction in conjunctions)
+        case Lasts():
+            return ()
     return ((guard.conjunction, None),)
 
 
