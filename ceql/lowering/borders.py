@@ -57,7 +57,9 @@ class Borders(Absences):
             span, ending = self.places[behind[0]], bordered.behind
             self.refuse_choice("NOT at the end", span, query, "its matches wait for their windows")
             if ending is not None and ending.duration != after.duration:
-                raise self.unsupported("NOT at the end, once for a time and once for the window", span)
+                one = None in (ending.duration, after.duration)
+                times = "once for a time and once for the window" if one else "for different times"
+                raise self.unsupported(f"NOT at the end, {times}", ending.span)
             if after.duration is not None and isinstance(query.within, ast.WithinEvents):
                 raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", span, _TIMED)
         return in_front, after
