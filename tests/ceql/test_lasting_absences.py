@@ -10,7 +10,7 @@ import ceql
 from spaseq.core.errors import BudgetExceeded, UnsupportedFeature
 from tests.support.harness import ceql_whole
 
-STREAMS = 60
+STREAMS = 25
 _NEAR = "NOT (B AS b FILTER b.time <= x.time + 2)"
 _LATE = "D AS d FILTER d.time > x.time + 2"
 SAME = {
@@ -63,7 +63,7 @@ def test_a_time_is_for_the_gap_around(formula: str) -> None:
         expected = {m for other in SAME[formula] for m in ceql_whole(f"SELECT * WHERE {other}", events)}
         assert set(ceql_whole(f"SELECT * WHERE {formula}", events)) == expected
         found += len(expected)
-    assert found > 5
+    assert found > 2
 
 
 @pytest.mark.parametrize(
