@@ -20,7 +20,8 @@ from ceql.syntax.walk import is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.engine import Settings
 from spaseq.core.errors import Span, UnsupportedFeature
-from spaseq.core.pattern import Absent, Border, NoneOf, Pattern, Skip
+from spaseq.core.events import EVENT_TIME
+from spaseq.core.pattern import Absent, Border, Lasting, NoneOf, Pattern, Skip
 
 _SIGNS: Final = {Skip.ANY: ";", Skip.NEXT: "->", Skip.NONE: ":"}
 
@@ -36,6 +37,7 @@ class Absences:
         # Of each NOT at the border of a part: its place, and its alternative if that has conditions on other events.
         self.places: dict[Absent, Span] = {}
         self.owed: dict[Absent, Alternative] = {}
+        self.times: dict[Absent, int] = {}  # of those with FOR, ns
         self.decided: set[Absent] = set()  # those of which a sequence has the conditions
         self._known: algebra.KnownBorders = {}
 
@@ -62,20 +64,25 @@ class Absences:
                 span,
             )
 
-    def guard_of(self, alternative: Alternative, mark: str, left: Pattern | None) -> Guard | None:
+    def guard_of(
+        self, alternative: Alternative, mark: str, left: Pattern | None, lasting: Lasting | None = None
+    ) -> Guard | None:
         """The conditions of an alternative as one guard, in which its event's variable is `mark`; None without
-        conditions. `left`: the part with their other variables; None if that is not known yet."""
+        conditions. `left`: the part with their other variables; None if that is not known yet. `lasting`: the time of
+        the absence, in a gap that keeps it."""
         leaves = alternative.conditions
-        if not leaves:
+        timely = [] if lasting is None else [_timely(lasting, mark)]
+        if not leaves and not timely:
             return None
         outside = [leaf.variables - alternative.names for leaf in leaves]
         may_be_empty = left is None or any(taken(left, v)[0] == 0 for names in outside for v in names)
-        if len(set(outside)) > 1 and may_be_empty:
-            raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[1].span)
+        if len(set(outside)) + len(timely) > 1 and may_be_empty:
+            raise self.unsupported("several conditions in a NOT, on variables that may be empty", leaves[-1].span)
         marks = {name: mark for name in alternative.names}
-        conditions = [rename(leaf.condition, marks) for leaf in leaves]
+        conditions = [rename(leaf.condition, marks) for leaf in leaves] + timely
         together = functools.reduce(ast.And, conditions)
-        return Guard(together, frozenset((mark,)).union(*outside))
+        kept = frozenset[str]() if lasting is None else frozenset({lasting.last})
+        return Guard(together, kept.union((mark,), *outside))
 
     def denied(
         self, alternative: Alternative, mark: str, marks: dict[str, str], left: Pattern, right: Pattern
@@ -169,10 +176,21 @@ class Absences:
 
     # At the borders of parts
 
-    def atom(self, alternative: Alternative, left: Part | None, names: dict[str, str]) -> algebra.Atom:
+    def lasting(self, node: ast.Without) -> Lasting | None:
+        """The time of a NOT in the gap that it is for."""
+        if node.duration is None:
+            return None
+        last, event = f"#{next(self.fresh)}", f"#{next(self.fresh)}"
+        return Lasting(Guard(since(event, last, "<=", node.duration), frozenset({event, last})), last, event)
+
+    def atom(
+        self, alternative: Alternative, left: Part | None, names: dict[str, str], lasting: Lasting | None = None
+    ) -> algebra.Atom:
         """The atom of an event that must not come at a border, behind `left` or, if that is None, before a part.
         `names`: names for the variables of `left`, to which it adds."""
         if not alternative.conditions:
+            if lasting is not None:
+                return algebra.Atom(alternative.predicates, frozenset({lasting.event}), lasting.guard)
             return algebra.Atom(alternative.predicates, frozenset())
         if left is not None:
             outside = frozenset(v for leaf in alternative.conditions for v in leaf.variables) - alternative.names
@@ -186,8 +204,29 @@ class Absences:
             )
             alternative = dataclasses.replace(alternative, conditions=leaves)
         mark = f"#{next(self.fresh)}"
-        guard = self.guard_of(alternative, mark, None if left is None else marked)
+        guard = self.guard_of(alternative, mark, None if left is None else marked, lasting)
         return algebra.Atom(alternative.predicates, frozenset((mark,)), guard)
+
+    def around_all(self, absent: Absent) -> tuple[Absent, Absent]:
+        """What must not come by a NOT of a conjunction, in the gap before it and in the one behind it. Its time runs
+        from the one to the other."""
+        if absent.lasting is None:
+            return absent, absent
+        before = dataclasses.replace(absent, lasting=dataclasses.replace(absent.lasting, closes=False))
+        behind = dataclasses.replace(absent, lasting=dataclasses.replace(absent.lasting, opens=False))
+        for found in (before, behind):
+            self.places[found], self.times[found] = self.places[absent], self.times[absent]
+        return before, behind
+
+    def refuse_times_of_rounds(self, part: Part) -> None:
+        """Refuse a conjunction with a time that is both the first and the last of a round: its time would end and begin
+        in one gap."""
+        found = self.borders(part.pattern)
+        begun = {a.lasting.guard for way in found.before for a in way if a.lasting is not None and not a.lasting.closes}
+        for absent in self.in_order(frozenset[Absent]().union(*found.behind)):
+            if absent.lasting is not None and absent.lasting.guard in begun:
+                what = "NOT … FOR in an AND that begins and ends a round"
+                raise self.unsupported(what, self.places[absent], "end the round with another part")
 
     def between(self, pattern: Pattern, first: Part, second: Part) -> Pattern:
         """A sequence of two parts, under the conditions that the NOTs at their borders have for its gap."""
@@ -245,6 +284,18 @@ class Absences:
                 hint = "without parentheses: A AS a ; NOT (B AS b FILTER b.id = a.id)"
                 raise self.unsupported(what, self.owed[absent].conditions[0].span, hint)
         return found
+
+
+def since(event: str, last: str, symbol: str, duration: int) -> ast.Compare:
+    """The condition that the time from an event of `last` to one of `event` is so long (ns), by `symbol`."""
+    passed = ast.Arithmetic("-", ast.Attribute(EVENT_TIME, event), ast.Attribute(EVENT_TIME, last))
+    return ast.Compare(symbol, passed, ast.Duration(duration))
+
+
+def _timely(lasting: Lasting, mark: str) -> ast.Condition:
+    """The condition that an event of `mark` comes within the time."""
+    assert isinstance(lasting.guard, Guard)
+    return rename(lasting.guard.condition, {lasting.event: mark})
 
 
 def none_of(absences: Iterable[Absent]) -> NoneOf | None:

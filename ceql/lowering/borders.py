@@ -2,47 +2,73 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from ceql.lowering.absences import Absences, none_of
 from ceql.lowering.parts import Alternative, Part, takes_one_event
-from ceql.semantics.scopes import Bordered, is_between
+from ceql.semantics.scopes import Bordered, absences
 from ceql.syntax import ast
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import Around, Marked, Quiet, Window
-from spaseq.core.pattern import Border, NoneOf, Pattern, Skip, all_shown, told_by_positions
+from spaseq.core.engine import Marked, Quiet, Window
+from spaseq.core.pattern import Absent, Border, NoneOf, Pattern, Skip, all_shown, told_by_positions
 from spaseq.core.trees import walk
 
 _MARKS: Final = 30
 
 
+_ENDS: Final = "NOT … FOR in an AND with no part behind it"
+_ALL: Final = (
+    "the time runs from the end of the part in front, and what follows comes later: A ; AND(B, NOT C FOR 5 SECONDS) ; D"
+)
+_TIMED: Final = "WITHIN a time, as the FOR is"
+
+
+@dataclass(frozen=True, slots=True)
+class AtBorder:
+    """What NOTs inside of a formula say about one border of the whole: the predicate of the events that may come there,
+    and of those that may come for `duration` (ns); None if all may."""
+
+    none: NoneOf | None = None
+    timed: NoneOf | None = None
+    duration: int | None = None
+
+
 class Borders(Absences):
     """Lowers the NOTs at the borders of a query's formula."""
 
-    def at_the_borders(self, part: Part, ending: ast.Without | None, query: ast.Query) -> Around:
-        """What must not come before a match of the whole formula, and behind it, because of NOTs inside; if
-        alternatives differ, it is told by marks. `ending`: the NOT at the end."""
+    def at_the_borders(
+        self, part: Part, bordered: Bordered, query: ast.Query
+    ) -> tuple[AtBorder, AtBorder, tuple[Marked, ...]]:
+        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside. If
+        alternatives differ, marks say so. `bordered` has the NOTs in front of the formula and behind it."""
         if not self.places:
-            return Around()
+            return AtBorder(), AtBorder(), ()
         found = self.borders(part.pattern)
         before, behind = self.of_the_whole(found.before, "start"), self.of_the_whole(found.behind, "end")
         marked = [*self.marked(found.before, behind=False), *self.marked(found.behind, behind=True)]
         if marked and query.selection.items is not None and query.selection.strategy is ast.Strategy.STRICT:
             what = "NOT at the border of some alternatives, with SELECT STRICT of some of the events"
             raise self.unsupported(what, self.places[(before or behind)[0]], "SELECT STRICT * shows all events")
-        both = len(found.behind) == 1 and behind and ending is not None and ending.duration is not None
-        if both and (none := none_of(behind)) is not None:
-            marked.append(Marked(none, True))
-        return Around(
-            None if both or len(found.behind) > 1 else none_of(behind),
-            None,
-            none_of(before) if len(found.before) == 1 else None,
-            None,
-            tuple(marked),
-        )
+        in_front = self.at_one(before, "in front", alike=len(found.before) == 1)
+        after = self.at_one(behind, "behind", alike=len(found.behind) == 1)
+        for node in bordered.before:
+            if in_front.duration is not None and node.duration not in (None, in_front.duration):
+                raise self.unsupported("several NOTs in front, for different times", node.span, "give one the longest")
+        ending = bordered.behind
+        if ending is not None and ending.duration is not None and after.duration is None and after.none is not None:
+            marked.append(Marked(after.none, True))
+            after = AtBorder()
+        elif behind and ending is not None and after.duration is not None and ending.duration != after.duration:
+            times = "once for a time and once for the window" if ending.duration is None else "for different times"
+            raise self.unsupported(f"NOT at the end, {times}", ending.span)
+        if after.duration is not None and isinstance(query.within, ast.WithinEvents):
+            raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", self.places[behind[0]], _TIMED)
+        return in_front, after, tuple(marked)
 
     def marked(self, ways: frozenset[Border], *, behind: bool) -> Iterator[Marked]:
         """The borders of alternatives, if they differ."""
@@ -56,6 +82,29 @@ class Borders(Absences):
             none = none_of(way)
             assert none is not None
             yield Marked(none, behind, way, f"#{'behind' if behind else 'before'} {number}")
+
+    def at_one(self, absences: list[Absent], where: str, *, alike: bool) -> AtBorder:
+        """What must not come at a border of the whole formula, and its time; of alternatives that are not `alike`, marks
+        say it."""
+        plain = none_of(absent for absent in absences if absent.lasting is None)
+        lasting = [absent for absent in absences if absent.lasting is not None]
+        if lasting and not alike:
+            what = f"NOT … FOR {where} of some alternatives"
+            raise self.unsupported(what, self.places[lasting[0]], "write a query for each alternative")
+        if not alike:
+            return AtBorder()
+        times = {self.times[absent]: absent for absent in lasting}
+        for absent in lasting:
+            if absent.lasting != dataclasses.replace(absent.lasting, opens=True, closes=True):
+                what = f"NOT … FOR in an AND with no part {where} of it" if where == "in front" else _ENDS
+                raise self.unsupported(what, self.places[absent], _ALL)
+        if where == "behind" and times and (len(times) > 1 or plain is not None):
+            span = self.places[lasting[-1]]
+            raise self.unsupported("several NOTs at the end, for different times", span, "give them one time")
+        if len(times) > 1:
+            span = self.places[lasting[-1]]
+            raise self.unsupported("several NOTs in front, for different times", span, "give one the longest")
+        return AtBorder(plain, none_of(lasting), next(iter(times), None))
 
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
@@ -96,20 +145,13 @@ class Borders(Absences):
 
     def refuse_lasting(self, bordered: Bordered, query: ast.Query) -> None:
         """Refuse the times of NOTs that this version does not run."""
-        between, inside = set[int](), list[ast.Without]()
+        beside = {id(no) for node in walk(bordered.formula) for no in absences(node)}
         for node in walk(bordered.formula):
-            match node:
-                case ast.Sequence(ast.Sequence(_, ast.Without() as no)) if is_between(node):
-                    between.add(id(no))
-                case ast.Without() if node.duration is not None:
-                    inside.append(node)
-        for node in inside:
-            if node is bordered.formula:
+            if not isinstance(node, ast.Without) or node.duration is None:
+                continue
+            if id(node) not in beside:
                 hint = "the event that it begins with: beat ; NOT beat FOR 10 SECONDS"
                 raise self.refused("NOT … FOR with no part in front of it or behind it", hint, node.span)
-            if id(node) not in between:
-                where = "NOT … FOR stands in front of all parts, behind all of them, or between two"
-                raise self.unsupported("NOT … FOR at the border of a part", node.span, where)
             if isinstance(query.within, ast.WithinAttribute):
                 raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
         around = [*bordered.before, *([] if bordered.behind is None else [bordered.behind])]
@@ -121,8 +163,7 @@ class Borders(Absences):
             if isinstance(query.within, ast.WithinAttribute):
                 raise self.unsupported("NOT … FOR in a window over an attribute", node.span, "its time is not known")
             if isinstance(query.within, ast.WithinEvents) and node is bordered.behind:
-                hint = "WITHIN a time, as the FOR is"
-                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", node.span, hint)
+                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", node.span, _TIMED)
 
     def with_event_behind(self, pattern: Pattern, related: Iterable[Alternative], mark: str) -> Pattern:
         """`pattern`, and the first event behind it, of each of the alternatives, that the condition holds with: later

@@ -24,7 +24,7 @@ from typing import Final
 from ceql.expressions.predicates import Satisfies
 from ceql.guards.guard import Guard
 from ceql.guards.registers import GuardRegisters
-from ceql.lowering.absences import either_of
+from ceql.lowering.absences import either_of, since
 from ceql.lowering.borders import Borders
 from ceql.lowering.disjunctions import Scope, as_conditions, as_single_events, count
 from ceql.lowering.partition_keys import infer_keys
@@ -37,9 +37,8 @@ from ceql.syntax import ast
 from ceql.syntax.walk import is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import AfterMatch, Around, Choice, Consume, Selection, Settings, Window
+from spaseq.core.engine import AfterMatch, Around, Choice, Consume, Quiet, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
-from spaseq.core.events import EVENT_TIME
 from spaseq.core.pattern import (
     Absent,
     NoneOf,
@@ -97,10 +96,17 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     before, quiet = lowering.absent_at_the_start(bordered, query)
     ending = bordered.behind
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
-    inside = lowering.at_the_borders(part, ending, query)
-    patience = None if ending is None or ending.duration is None else Window("span", ending.duration)
-    in_front, quiet = lowering.before_a_match(either_of(before, inside.before), quiet, query)
-    around = Around(either_of(absent, inside.absent), patience, in_front, quiet, inside.marked)
+    in_front, after, marked = lowering.at_the_borders(part, bordered, query)
+    patience = after.duration if ending is None else ending.duration
+    if in_front.duration is not None:
+        none = either_of(in_front.timed, None if quiet is None else quiet.none)
+        quiet = None if none is None else Quiet(none, Window("span", in_front.duration))
+    around = Around(
+        either_of(either_of(absent, after.none), after.timed),
+        None if patience is None else Window("span", patience),
+        *lowering.before_a_match(either_of(before, in_front.none), quiet, query),
+        marked,
+    )
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern
@@ -168,6 +174,12 @@ def _guards(node: Pattern) -> Iterator[Guard]:
     for part in walk(node):
         if isinstance(part, algebra.Correlate) and isinstance(part.guard, Guard):
             yield part.guard
+        if isinstance(part, algebra.Bordered):
+            lasting = [absent for absent in (*part.before, *part.behind) if absent.lasting is not None]
+            found = [
+                guard for a in lasting if a.lasting for guard in (a.lasting.guard, getattr(a.pattern, "guard", None))
+            ]
+            yield from (guard for guard in found if isinstance(guard, Guard))
 
 
 class _Lowering(Borders):
@@ -221,6 +233,7 @@ class _Lowering(Borders):
         low, high = node.low, node.high
         if high != 1:
             self.refuse_across_rounds(part)
+            self.refuse_times_of_rounds(part)
             for absent in self.at_gap(part, part, node.skip):
                 leaf = self.owed[absent].conditions[0]
                 raise self.unsupported("a condition on other events in a NOT between two rounds", leaf.span)
@@ -262,7 +275,8 @@ class _Lowering(Borders):
         if not absent:
             return part
         within = tuple(a.pattern for a in absent if isinstance(a.pattern, algebra.Atom))
-        pattern = algebra.Bordered(part.pattern, tuple(absent), tuple(absent), within)
+        before, behind = zip(*map(self.around_all, absent), strict=True)
+        pattern = algebra.Bordered(part.pattern, before, behind, within)
         return dataclasses.replace(part, pattern=pattern)
 
     def one_of_several(self, child: ast.Formula) -> Part:
@@ -306,14 +320,18 @@ class _Lowering(Borders):
     ) -> tuple[Absent, ...]:
         """The events that must not come by a NOT at the border of a part, or in a conjunction (`skip` is None).
         `left`: the part before it, whose variables get names of their own, which are added to `marks`."""
-        found = []
+        found, lasting = [], self.lasting(node)
         if takes_one_event(node.child):
             known = left.defined if left is not None else frozenset[str]() if skip is None else None
             for alternative in self.alternatives(node.child, known)[0]:
-                absent = Absent(self.atom(alternative, left, {} if marks is None else marks), skip)
+                absent = Absent(self.atom(alternative, left, {} if marks is None else marks, lasting), skip, lasting)
                 if alternative.conditions:
                     self.owed[absent] = alternative
+                if node.duration is not None:
+                    self.times[absent] = node.duration
                 found.append(absent)
+        elif lasting is not None:
+            raise self.unsupported("NOT … FOR of several events", node.span, "NOT B FOR 10 SECONDS is for one event B")
         elif skip is None:
             raise self.unsupported("NOT of more than one event in AND", node.span, "NOT of one event: AND(A, NOT B, C)")
         else:
@@ -359,34 +377,47 @@ class _Lowering(Borders):
         return self.joined(pattern, first, second)
 
     def without_for(self, first: Part, no: ast.Without, second: Part, skip: Skip) -> Part:
+        """The absence between two parts, for a time. If the first one ends with a known event, conditions say it, which
+        every evaluator takes; else it is at the border of that part."""
         last, later = f"#{next(self.fresh)}", f"#{next(self.fresh)}"
         marked = with_last_marked(first.pattern, last)
         if marked is None or not takes_one_event(no.child):
-            hint = "A ; NOT B FOR 10 SECONDS ; C is for one event B, behind a part that ends with one event"
-            raise self.unsupported("NOT … FOR of several events, or behind a loop or AND", no.span, hint)
+            return self.without_at_border(first, no, second, skip)
         assert no.duration is not None
-        time, lasting = ast.Attribute(EVENT_TIME, last), ast.Duration(no.duration)
-
-        def since(variable: str, symbol: str) -> Leaf:
-            passed = ast.Arithmetic("-", ast.Attribute(EVENT_TIME, variable), time)
-            return Leaf(ast.Compare(symbol, passed, lasting), frozenset({variable, last}), no.span)
-
         alternatives, number = self.alternatives(no.child, first.defined)
         mark = f"#{number}"
         atoms, guards = [], []
         for alternative in alternatives:
-            timely = since(min(alternative.names), "<=")
-            both = dataclasses.replace(alternative, conditions=(*alternative.conditions, timely))
+            timely = since(min(alternative.names), last, "<=", no.duration)
+            leaf = Leaf(timely, frozenset({min(alternative.names), last}), no.span)
+            both = dataclasses.replace(alternative, conditions=(*alternative.conditions, leaf))
             guard = self.guard_of(both, mark, marked)
             atoms.append(algebra.Atom(alternative.predicates, frozenset((mark,)), guard))
             guards.append(guard)
         whole: Pattern = algebra.Sequence(marked, algebra.As(second.pattern, later), skip, tuple(atoms))
         whole = self.between(whole, first, second)
-        after = since(later, ">")
-        for condition in dict.fromkeys((*guards, Guard(after.condition, after.variables))):
+        for condition in dict.fromkeys(
+            (*guards, Guard(since(later, last, ">", no.duration), frozenset({later, last})))
+        ):
             assert condition is not None
             whole = algebra.Correlate(whole, condition.variables, condition)
         return self.joined(whole, first, second)
+
+    def without_at_border(self, first: Part, no: ast.Without, second: Part, skip: Skip) -> Part:
+        """`without_for` at a border: behind the first part or, if the second may take no event, before that one, as the
+        absence says nothing if one of them takes none."""
+        if not self.borders(second.pattern).empty:
+            first = self.behind(first, no, skip)
+        elif self.borders(first.pattern).empty:
+            raise self.unsupported("NOT … FOR between two parts that may both take no event", no.span)
+        else:
+            marks: dict[str, str] = {}
+            found = self.absent(no, skip, first, marks)
+            for name, mark in marks.items():
+                first = dataclasses.replace(first, pattern=with_mark(first.pattern, name, mark))
+            second = dataclasses.replace(second, pattern=algebra.Bordered(second.pattern, before=found))
+        both = algebra.Sequence(first.pattern, second.pattern, skip)
+        return self.joined(self.between(both, first, second), first, second)
 
     def never(self, node: ast.Formula, skip: Skip) -> Pattern:
         """The pattern of several events that a NOT between two parts forbids."""

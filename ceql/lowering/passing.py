@@ -36,23 +36,24 @@ def explain_steps(node: ast.Formula) -> Iterator[str]:
     read = {id(part.left) for part in walk(node) if isinstance(part, ast.Sequence) and is_between(part)}
     for part in _outside_not(node):
         match part:
-            case ast.Sequence(left, ast.Without(absent), Skip.ANY | Skip.NEXT):
+            case ast.Sequence(left, ast.Without() as no, Skip.ANY | Skip.NEXT):
                 if id(part) not in read:
-                    yield _line(
-                        left, f"behind {_short(left)}", f"none of the events that lie there may be {_short(absent)}"
-                    )
-            case ast.Sequence(ast.Without(absent), right, Skip.ANY | Skip.NEXT):
-                yield _line(
-                    right, f"before {_short(right)}", f"none of the events that lie there may be {_short(absent)}"
-                )
+                    none = f"none of the events that lie there may be {_short(no.child)}{_time_of(no, 'what follows')}"
+                    yield _line(left, f"behind {_short(left)}", none)
+            case ast.Sequence(ast.Without() as no, right, Skip.ANY | Skip.NEXT):
+                none = f"none of the events that lie there may be {_short(no.child)}{_time_of(no, 'it')}"
+                yield _line(right, f"before {_short(right)}", none)
             case ast.Conjunction() if absences(part):
-                listed = " and ".join(_short(absent.child) for absent in absences(part))
-                why = f"none may be {listed}, nor may those before and behind them"
-                yield _line(part, f"between the events of {_short(part)}", why)
+                forever = [_short(absent.child) for absent in absences(part) if absent.duration is None]
+                if forever:
+                    why = f"none may be {' and '.join(forever)}, nor may those before and behind them"
+                    yield _line(part, f"between the events of {_short(part)}", why)
+                for absent in absences(part):
+                    if absent.duration is not None:
+                        why = f"none may be {_short(absent.child)}{_time_of(absent, 'what follows')}"
+                        yield _line(part, f"behind the part in front of {_short(part)}", why)
             case ast.Sequence(ast.Sequence(_, ast.Without() as no), right, skip) if is_between(part):
-                none = f"none may be {_short(no.child)}"
-                if no.duration is not None:
-                    none += f" for {format_duration(no.duration)}, and it comes later"
+                none = f"none may be {_short(no.child)}{_time_of(no, 'it')}"
                 yield _line(right, f"before {_short(right)}", f"{_BETWEEN[skip]}; {none}")
             case ast.Sequence(_, right, skip):
                 yield _line(right, f"before {_short(right)}", _BETWEEN[skip])
@@ -62,6 +63,10 @@ def explain_steps(node: ast.Formula) -> Iterator[str]:
                 ends = "" if until is None else f"; {_short(until.child)} ends it"
                 choice = "" if skip is not Skip.NEXT else f"; {_CHOICES[preference]}"
                 yield _line(part, f"rounds of {_short(part)}", f"{_BETWEEN[skip]}{choice}{ends}")
+
+
+def _time_of(absent: ast.Without, following: str) -> str:
+    return "" if absent.duration is None else f" for {format_duration(absent.duration)}, and {following} comes later"
 
 
 def _outside_not(node: ast.Formula) -> Iterator[ast.Formula]:

@@ -5,6 +5,7 @@
 `count_rounds`          `F+ FILTER COUNT(F) >= 3` is `F{3,}`                                  compiled with
 `pop_filters`           a condition on one variable of a wider scope moves out to it          compiled with
 `remove_unsatisfiable`  branches that no stream matches are left out                          compiled with
+`silent_choices`        `A ; (NOT B FOR 5 SECONDS OR C)`: each side has an A of its own       compiled with
 `lp_normal_form`        [CEL] Theorem 2: conditions on one variable at their events       offered
 `safe_form`             [CEL] Theorem 1: no variable on both sides of a sequence          offered
 ======================  ====================================================================  ==================
@@ -33,6 +34,7 @@ from ceql.rewrites.never import NEVER
 from ceql.rewrites.pop_filters import pop_filters
 from ceql.rewrites.remove_unsatisfiable import Removed, remove_unsatisfiable
 from ceql.rewrites.safe_form import safe_form, unsafe_variables
+from ceql.rewrites.silent_choices import with_silent_choices
 from ceql.semantics.check import event_types
 from ceql.semantics.scopes import defined_names, is_deeper
 from ceql.syntax import ast
@@ -81,6 +83,8 @@ def rewrite(query: ast.Query, limit: int, events: int = 0) -> Rewritten:
     left of a query it is compiled as written: it runs and reports nothing. LIMIT 0 becomes a condition that no event
     satisfies, so it means the same to every evaluator.
     """
+    where = with_silent_choices(query.where, limit)
+    query = query if where is query.where else dataclasses.replace(query, where=where)
     if query.limit is not None and query.limit.count == 0:
         return Rewritten(_without_matches(query), unsatisfiable=True)
     if is_deeper(query.where, DEPTH):

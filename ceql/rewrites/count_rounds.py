@@ -204,6 +204,8 @@ def _events_of(node: ast.Formula, variable: str | None) -> _Range:
                 return (own, own), (1, 1)
             case ast.As(_, name) if name.text == variable:
                 return below[0][1], below[0][1]
+        if not below:
+            return (0, 0), (0, 0)  # a sequence of NOTs alone, which lowering refuses
         own_ranges, all_ranges = zip(*below, strict=True)
         return _together(part, own_ranges), _together(part, all_ranges)
 

@@ -116,7 +116,7 @@ class _Steps:
             raise self.refusal("NOT in front of all parts", node)
         for inner in walk(bordered.formula):
             if isinstance(inner, ast.Without) and inner.duration is not None:
-                raise self.refusal("NOT … FOR between two parts", inner)
+                raise self.refusal("NOT … FOR inside of the formula", inner)
 
     def unwrap(self, node: ast.Formula) -> ast.Formula:
         """The sequence below FILTER and AS, without the NOT at its end; takes note of conditions and names."""

@@ -67,6 +67,10 @@ _EVERY: Final = (
     "every A -> B is A -> B with AFTER MATCH NO SKIP, the default; "
     "every (A -> B) is A -> B AFTER MATCH SKIP PAST LAST EVENT"
 )
+_TICKS: Final = (
+    "an absence is told once, B ; NOT B FOR 10 SECONDS; to have it told again and again, send events of a clock: "
+    "B ; NOT B ; tick has a match at each tick that no other B came before"
+)
 _WORD_HINTS: Final[dict[str, str]] = {
     "PATTERN": "the pattern is the WHERE clause: WHERE A; B+; C",
     "DEFINE": "conditions on variables are a FILTER: FILTER a[price > 3] AND b[price < 2]",
@@ -125,6 +129,8 @@ _SLIPS: Final = tuple(
             "FROM names streams, and --stream NAME=FILE gives one its file; without FROM the events need no name",
         ),
         (r"FROM\s+\w+", r"[.#]", "windows stand at the end: WITHIN 30 SECONDS"),
+        (r"\bFOR", r"EVERY\b", _TICKS),
+        (r"\bEVERY", r"(?:\d|NOT\b)", _TICKS),
         (r"\bEVERY", r"[\w(*]", _EVERY),
         (
             r"",

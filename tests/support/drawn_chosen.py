@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tests.support import oracle, strategies
-from tests.support.oracle import As, Behind, Before, Filter, Formula, Or, Plus, Query, Then, Type, Within
+from tests.support.oracle import As, Before, Behind, Filter, Formula, Or, Plus, Query, Then, Type, Within
 from tests.support.strategies import NUMERIC, CeqlCase
 
 _TYPES = "ABC"

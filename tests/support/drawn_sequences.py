@@ -126,15 +126,23 @@ _TIMES = ("1 SECOND", "2 SECONDS", "3 SECONDS", "500 MILLISECONDS", "1.5 SECONDS
 
 
 def lasting_case(rng: random.Random) -> SpaseqCase:
-    """A query with `!` FOR in front of its sequence, behind it, or both."""
+    """A query with `!` FOR in front of its sequence, behind it, or between two elements."""
     while True:
         base = rng.choice((strategies.spaseq_case, strategies.spaseq_case, unordered_case))(rng)
         if strategies.opens_with_negation(base.sequence) or strategies.ends_with_negation(base.sequence):
             continue
         names, sequence, place = [name for name, _ in base.gpms], base.sequence, rng.random()
-        if place < 0.6:
+        if rng.random() < 0.6:
+            later = rng.choice(names) + rng.choice(("", "", "", "+", ";+", "?"))
+            other = rng.choice((later, f"AND({later[0]}, {rng.choice(names)})", f"({later[0]} | {rng.choice(names)})"))
+            sign = rng.choice(";;;:")
+            sequence = f"{sequence} {sign} {_silence(rng, names)} {rng.choice((sign, sign, ':', ';'))} {other}"
+            if rng.random() < 0.4:
+                sequence = f"{sequence} {rng.choice(',;:')} {rng.choice(names)}"
+            place = rng.choice((0.5, 0.5, place))
+        if place < 0.5:
             sequence = f"{_silence(rng, names)} {rng.choice(',;:')} {sequence}"
-        if place > 0.4:
+        if place > 0.5:
             sequence += f" {rng.choice(',;:')} {_silence(rng, names)}"
         case = replace(base, sequence=sequence)
         if _is_taken(case):

@@ -116,8 +116,8 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """`NOT absent ; child`: in the gap before `child`, no valuation of `absent` lies. `join`: `;` or `->`. `span`: of
-    `NOT absent FOR span`, which only a whole query may begin with."""
+    """`NOT absent ; child`: in the gap before `child`, no valuation of `absent` lies. `join`: `;` or `->`. With `span`
+    (ns, `NOT absent FOR span`), none lies so long behind what precedes it, and `child` begins later than that."""
 
     absent: Formula
     child: Formula
@@ -138,10 +138,12 @@ class Behind:
 @dataclass(frozen=True, slots=True)
 class Apart:
     """`AND(…, NOT absent)`: no event of `absent` lies inside `child` but those that `child` takes, nor in the gaps
-    before and behind it."""
+    before and behind it. With `span` (ns), no such event comes so long behind what precedes `child`, and what follows
+    comes later than that."""
 
     child: Formula
     absent: Formula
+    span: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,16 +264,20 @@ class Valuation:
 
     `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4). They are
     kept, with the positions known so far, until the smallest enclosing formula that defines all their variables.
-    `before` and `behind` are formulas of which nothing may come in the gap before and behind the valuation; those
-    behind it with the positions that their conditions may name.
+    `before` and `behind` are formulas of which nothing may come in the gap before and behind the valuation, with their
+    times, if they have one; those behind it with the positions that their conditions may name. `since` are formulas of
+    conjunctions, of which nothing may come for a time that begins with what precedes the valuation. Each is with its
+    time, the positions that its conjunction takes, those of the events before and behind the conjunction; -1 for one
+    that is not known yet.
     """
 
     start: int
     end: int
     mapping: frozenset[tuple[str, Positions]]
     owed: frozenset[tuple[Any, frozenset[tuple[str, Positions]]]] = frozenset()
-    before: frozenset[Any] = frozenset()
-    behind: frozenset[tuple[Any, frozenset[tuple[str, Positions]]]] = frozenset()
+    before: frozenset[tuple[Any, Fraction | None]] = frozenset()
+    behind: frozenset[tuple[Any, frozenset[tuple[str, Positions]], Fraction | None]] = frozenset()
+    since: frozenset[tuple[Any, Fraction, Positions, int, int]] = frozenset()
 
     def of(self, variable: str) -> Positions:
         """V(X)."""
@@ -288,7 +294,11 @@ def _merge(left: Valuation, right: Valuation) -> Valuation:
     for variable, positions in right.mapping:
         mapping[variable] = mapping.get(variable, frozenset()) | positions
     owed = left.owed | right.owed
-    return Valuation(left.start, right.end, frozenset(mapping.items()), owed, left.before, right.behind)
+    since = {(*rest, p, right.start if upto < 0 else upto) for *rest, p, upto in left.since}
+    since |= {(*rest, left.end if p < 0 else p, upto) for *rest, p, upto in right.since}
+    return Valuation(
+        left.start, right.end, frozenset(mapping.items()), owed, left.before, right.behind, frozenset(since)
+    )
 
 
 def _hull(left: Valuation, right: Valuation) -> Valuation:
@@ -346,35 +356,32 @@ def _by_parts(
         case Without(left, absent, right, _, span):
             spoilers, own = find(absent, stream), variables_of(left)
 
-            def is_near(first: int, last: int) -> bool:
-                return span is None or nanoseconds(stream[last], last) - nanoseconds(stream[first], first) <= span
-
             pairs = {
                 _merge(v, w)
                 for v in find(left, stream)
                 for w in find(right, stream)
                 if v.end < w.start
-                and (span is None or not is_near(v.end, w.start))
+                and (span is None or not is_near(v.end, w.start, span, stream))
                 and _is_free(v, w, stream, own)
                 and not any(
                     v.end < u.start
                     and u.end < w.start
-                    and is_near(v.end, u.start)
+                    and (span is None or is_near(v.end, u.start, span, stream))
                     and meets(u, _around(v, w, own), stream)
                     for u in spoilers
                 )
             }
             return _settle(pairs, variables_of(formula), stream)
-        case Before(absent, child):
-            assert formula.span is None
-            return {replace(v, before=v.before | {absent}) for v in find(child, stream)}
-        case Behind(child, absent):
-            assert formula.span is None
-            return {replace(v, behind=v.behind | {(absent, v.mapping)}) for v in find(child, stream)}
+        case Before(absent, child, _, span):
+            return {replace(v, before=v.before | {(absent, span)}) for v in find(child, stream)}
+        case Behind(child, absent, _, span):
+            return {replace(v, behind=v.behind | {(absent, v.mapping, span)}) for v in find(child, stream)}
+        case Apart(child, absent, span) if span is not None:
+            return {replace(v, since=v.since | {(absent, span, v.data, -1, -1)}) for v in find(child, stream)}
         case Apart(child, absent):
             such = {v.start for v in find(absent, stream)}
             return {
-                replace(v, before=v.before | {absent}, behind=v.behind | {(absent, v.mapping)})
+                replace(v, before=v.before | {(absent, None)}, behind=v.behind | {(absent, v.mapping, None)})
                 for v in find(child, stream)
                 if not any(i in such and i not in v.data for i in range(v.start, v.end))
             }
@@ -390,13 +397,13 @@ def _by_parts(
             result, latest, rounds = set[Valuation](), once, 1
             while latest and (high is None or rounds <= high):
                 result |= latest if rounds >= low else set()
-                latest, rounds = _pairs(once, latest, False, stream), rounds + 1
+                latest, rounds = _settle(_pairs(once, latest, False, stream), frozenset(), stream), rounds + 1
             return result
         case Plus(child, adjacent):
             once = find(child, stream)
             result, latest = set(once), once
             while latest:
-                latest = _pairs(once, latest, adjacent, stream) - result
+                latest = _settle(_pairs(once, latest, adjacent, stream), frozenset(), stream) - result
                 result |= latest
                 _check(len(result))
             return result
@@ -443,16 +450,27 @@ def _pairs(
 def _is_free(v: Valuation, w: Valuation, stream: Sequence[Event], own: frozenset[str]) -> bool:
     """True if nothing lies between two valuations that may not come behind the first, or before the second."""
     around = _around(v, w, own)
-    forbidden = [(absent, around) for absent in w.before]
-    forbidden += [(absent, replace(v, mapping=known)) for absent, known in v.behind]
-    return not any(comes(absent, v.end, w.start, known, stream) for absent, known in forbidden)
+    forbidden = [(absent, around, span) for absent, span in w.before]
+    forbidden += [(absent, replace(v, mapping=known), span) for absent, known, span in v.behind]
+    return not any(comes(absent, v.end, w.start, known, stream, span) for absent, known, span in forbidden)
 
 
-def comes(absent: Formula, after: int, before: int, known: Valuation, stream: Sequence[Event]) -> bool:
-    """True if a valuation of `absent` lies strictly between two positions, and meets its conditions on `known`."""
-    between = valuations(absent, stream[after + 1 : before])
+def comes(
+    absent: Formula, after: int, before: int, known: Valuation, stream: Sequence[Event], span: Fraction | None = None
+) -> bool:
+    """True if a valuation of `absent` lies strictly between two positions, and meets its conditions on `known`. With
+    `span`, if it lies so long behind the first position, or the second is no later than that."""
+    if span is not None and is_near(after, before, span, stream):
+        return True
     shift = after + 1
-    return any(meets(_shift(u, shift), known, stream) for u in between)
+    between = [_shift(u, shift) for u in valuations(absent, stream[after + 1 : before])]
+    near = (u for u in between if span is None or is_near(after, u.start, span, stream))
+    return any(meets(u, known, stream) for u in near)
+
+
+def is_near(first: int, last: int, span: Fraction, stream: Sequence[Event]) -> bool:
+    """True if an event comes at most `span` (ns) after another."""
+    return nanoseconds(stream[last], last) - nanoseconds(stream[first], first) <= span
 
 
 def _shift(u: Valuation, by: int) -> Valuation:
@@ -588,13 +606,28 @@ def _filter(v: Valuation, condition: Any, defined: frozenset[str], stream: Seque
 
 
 def _settle(found: set[Valuation], defined: frozenset[str], stream: Sequence[Event]) -> set[Valuation]:
-    """Check the owed conditions that can be decided now: each whose variables are all in `defined`."""
+    """Check the owed conditions that can be decided now: each whose variables are all in `defined`. The same for times
+    of conjunctions, once the events before and behind are known."""
     result = set()
     for v in found:
+        known = {one for one in v.since if min(one[3:]) >= 0}
+        if any(_is_broken(*one, stream) for one in known):
+            continue
+        v = replace(v, since=v.since - known)
         due = {(c, own) for c, own in v.owed if named(c) <= defined and not reads_earlier(c)}
         if all(holds(condition, _knowing(v, own), stream) for condition, own in due):
             result.add(replace(v, owed=v.owed - due))
     return result
+
+
+def _is_broken(
+    absent: Formula, span: Fraction, taken: Positions, before: int, behind: int, stream: Sequence[Event]
+) -> bool:
+    """True if the event behind a conjunction comes within its time, or one of `absent` does that it does not take."""
+    if is_near(before, behind, span, stream):
+        return True
+    such = (v.start for v in valuations(absent, stream) if v.start not in taken)
+    return any(before < i < behind and is_near(before, i, span, stream) for i in such)
 
 
 def _knowing(v: Valuation, own: frozenset[tuple[str, Positions]]) -> Valuation:
@@ -928,7 +961,7 @@ def _not_followed(
 
     def is_followed(v: Valuation) -> bool:
         forbidden: list[tuple[Any, Valuation, Fraction | None]] = [
-            (absent, replace(v, mapping=known), None) for absent, known in v.behind
+            (absent, replace(v, mapping=known), span) for absent, known, span in v.behind
         ]
         if query.ending is not None:
             forbidden.append((query.ending, v, query.patience))
@@ -954,7 +987,7 @@ def _not_preceded(
     spoilers: dict[Any, set[Valuation]] = {}
 
     def is_preceded(v: Valuation) -> bool:
-        forbidden: list[tuple[Any, Fraction | None]] = [(absent, None) for absent in v.before]
+        forbidden: list[tuple[Any, Fraction | None]] = list(v.before)
         if query.beginning is not None:
             forbidden.append((query.beginning, query.silence))
         for absent, silence in forbidden:

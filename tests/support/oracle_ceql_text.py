@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -47,6 +48,7 @@ from tests.support.oracle import (
     exact,
     named,
 )
+from tests.support.oracle_silences import Element, Silent, ways
 from tests.support.oracle_tokens import Tokens
 
 _TOKEN = re.compile(
@@ -241,6 +243,12 @@ class _Reader(Tokens):
             signs.append(self.tokens[self.at][1])
             self.at += 1
             parts.append(self.element())
+        if not signs and parts[0][2] is not None:
+            return Silent(*parts[0][1:])
+        every = itertools.product(*map(ways, parts))
+        return functools.reduce(Or, [self.sequence_of(list(way), list(signs)) for way in every])
+
+    def sequence_of(self, parts: list[Element], signs: list[str]) -> Formula:
         absent, first = None, 0
         spans = [part[2] for part in parts]
         while first < len(signs) and parts[first][0] and signs[first] == signs[0] != ":":
@@ -271,7 +279,7 @@ class _Reader(Tokens):
                 at += 1
         return _with_beginning(left, begun)
 
-    def element(self) -> tuple[bool, Formula, Fraction | None]:
+    def element(self) -> Element:
         """(True for a NOT, the formula in it, its time)."""
         if self.take("NOT"):
             formula = _single(*self.element()[:2])
@@ -311,15 +319,26 @@ class _Reader(Tokens):
         until = self.primary() if self.take("UNTIL") else None
         return Rounds(child, low, high, join, preference, until)
 
+    def part_of_and(self) -> tuple[bool, Formula, Fraction | None]:
+        """A part of AND: (True for a NOT, the formula in it, its time)."""
+        at = self.at
+        negated, part, span = self.element()
+        if negated and self.ahead(",", ")"):
+            return True, part, span
+        self.at = at
+        return False, self.formula(), None
+
     def primary(self) -> Formula:
         if self.ahead("AND") and self.ahead("(", offset=1):
             self.at += 2
-            parts = [self.formula()]
+            parts = [self.part_of_and()]
             while self.take(","):
-                parts.append(self.formula())
+                parts.append(self.part_of_and())
             self.need(")")
-            both = functools.reduce(And, [part for part in parts if not isinstance(part, Other)])
-            return functools.reduce(Apart, [part.child for part in parts if isinstance(part, Other)], both)
+            both = functools.reduce(And, [part for negated, part, _ in parts if not negated])
+            for negated, part, span in parts:
+                both = Apart(both, part, span) if negated else both
+            return both
         if self.take("("):
             formula = self.formula()
             self.need(")")

@@ -290,8 +290,8 @@ What = At | Chain | Unordered
 class Element:
     """One element of a sequence.
 
-    `operator` is the sign before it ("" for the first), `optional` `?` and `negated` `!`. The first or the last one is
-    negated for `lasting` nanoseconds; None: as the window has it. `rounds` are the least and
+    `operator` is the sign before it ("" for the first), `optional` `?` and `negated` `!`. It is negated for `lasting`
+    nanoseconds; None: as the window or the next element has it. `rounds` are the least and
     the greatest number of rounds (None: no greatest) and the sign that joins them ("": that of Definition 13 or 14);
     None without a repetition. `collect`: the variables of which solutions have the values in each round, under
     `ROUNDS`.
@@ -422,7 +422,8 @@ class Run:
     `names` are those of the GPMs that took each instant. `bound` are the variables that its GPMs may bind; before
     another round of a repetition those of the round before are taken away. `at` is the index of the last instant it has
     dealt with: the last of `instants`, or one that a negation let pass. `barred` must not match while it waits for the
-    next element; that takes the very next instant if it is `pressed`.
+    next element; that takes the very next instant if it is `pressed`. With `late`, ns, they bar it for so long behind
+    the last of `instants`, and the next element comes later.
     """
 
     instants: tuple[int, ...]
@@ -432,6 +433,7 @@ class Run:
     at: int = -1
     barred: tuple[At, ...] = ()
     pressed: bool = False
+    late: int | None = None
 
 
 NOTHING = Run((), frozenset({EMPTY}))
@@ -550,10 +552,15 @@ class _Finder:
         for i in range(run.at + 1, self.count):
             if not self.inside(run.instants[0], i):
                 return
+            early = run.late is not None and self.times[i] - self.times[run.instants[-1]] <= run.late
+            if early:
+                if any(_meets(run, self.known[what][i]) for what in run.barred):
+                    return
+                continue
             yield from self.begin(element, run, i)
             if operator == "," or run.pressed or (operator == ";" and self.may_begin(element.what, run, i)):
                 return
-            if any(_meets(run, self.known[what][i]) for what in run.barred):
+            if run.late is None and any(_meets(run, self.known[what][i]) for what in run.barred):
                 return
 
     def may_begin(self, what: What, run: Run, i: int) -> bool:
@@ -658,7 +665,7 @@ class _Finder:
         """
         if element.operator != ",":
             assert not isinstance(element.what, Chain | Unordered)
-            yield replace(run, barred=(*run.barred, element.what))
+            yield replace(run, barred=(*run.barred, element.what), late=element.lasting)
             return
         yield replace(run, barred=(), pressed=True)
         values, following = self.values(element), run.at + 1

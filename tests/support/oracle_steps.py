@@ -45,8 +45,8 @@ class _Taken:
     all: tuple[tuple[str, int], ...] = ()
     scopes: tuple[_Scope, ...] = ()
     left: tuple[_Scope, ...] = ()
-    behind: tuple[Formula, ...] = ()
-    """Formulas of which nothing may come before the next event."""
+    behind: tuple[tuple[Formula, Fraction | None], ...] = ()
+    """Formulas of which nothing may come before the next event, each with its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class _Next:
 
     ways: tuple[_Way, ...] = ()
     complete: bool = False
-    behind: tuple[Formula, ...] = ()
+    behind: tuple[tuple[Formula, Fraction | None], ...] = ()
 
 
 def valuations(formula: Formula, stream: Sequence[Event]) -> set[Valuation]:
@@ -91,7 +91,7 @@ def _run(start: int, at: int, taken: _Taken, following: list[_Next], stream: Seq
     """The matches of runs that took the event `at` and go on in each of the ways `following`."""
     for waiting in following:
         if waiting.complete:
-            behind = frozenset((absent, frozenset[Any]()) for absent in waiting.behind)
+            behind = frozenset((absent, frozenset[Any](), span) for absent, span in waiting.behind)
             yield Valuation(start, at, frozenset(_mapping(taken.all).items()), behind=behind)
         ways = list(waiting.ways)
         for position in range(at + 1, len(stream)):
@@ -160,14 +160,15 @@ def _begin(
             leave: Callable[[_Taken], list[_Next]] = lambda now: then(_leave(now)) if _ends_well(now, stream) else []  # noqa: E731
             span = formula.span if isinstance(formula, oracle.Without) else None
             return _begin_two(left, right, _join(formula), (absent, span), position, inner, leave, stream, chooses)
-        case oracle.Before(absent, child):
+        case oracle.Before(absent, child, _, span):
             if not taken.all:
                 raise TooBig("a NOT at the start")
-            if _comes(absent, taken, position, stream):
+            if _comes(absent, span, taken, position, stream):
                 return []
             return _begin(child, position, taken, then, stream, chooses=chooses)
-        case oracle.Behind(child, absent):
-            behind: Callable[[_Taken], list[_Next]] = lambda now: then(replace(now, behind=(*now.behind, absent)))  # noqa: E731
+        case oracle.Behind(child, absent, _, span):
+            more = (absent, span)
+            behind: Callable[[_Taken], list[_Next]] = lambda now: then(replace(now, behind=(*now.behind, more)))  # noqa: E731
             return _begin(child, position, taken, behind, stream, chooses=chooses)
         case oracle.Plus(child, adjacent):
             once = oracle.Rounds(child, 1, None, ADJACENT if adjacent else ANY)
@@ -265,7 +266,7 @@ def may_be_empty(formula: Formula) -> str | None:
 
 def _with(taken: _Taken, position: int, variables: Iterable[str], stream: Sequence[Event]) -> _Taken | None:
     """The run with one more event, or None if a FILTER around it rejects that, or what may not come before it came."""
-    if any(_comes(absent, taken, position, stream) for absent in taken.behind):
+    if any(_comes(absent, span, taken, position, stream) for absent, span in taken.behind):
         return None
     names = set(variables)
     scopes: list[_Scope] = []
@@ -280,11 +281,11 @@ def _with(taken: _Taken, position: int, variables: Iterable[str], stream: Sequen
     return now if fine else None
 
 
-def _comes(absent: Formula, taken: _Taken, position: int, stream: Sequence[Event]) -> bool:
+def _comes(absent: Formula, span: Fraction | None, taken: _Taken, position: int, stream: Sequence[Event]) -> bool:
     """True if something of `absent` lies between the last event of a run and the one at `position`."""
     last = max(at for _, at in taken.all)
     known = Valuation(0, 0, frozenset(_mapping(taken.all).items()))
-    return oracle.comes(absent, last, position, known, stream)
+    return oracle.comes(absent, last, position, known, stream, span)
 
 
 def _satisfies(scope: _Scope, now: _Taken, stream: Sequence[Event]) -> bool:

@@ -310,6 +310,19 @@ def _chosen(rng: random.Random) -> strategies.CeqlCase:
     return _not_refused(drawn_chosen.chosen_case, rng)
 
 
+def _lasting(rng: random.Random) -> strategies.CeqlCase:
+    """A query that is not refused, with a NOT for a time. As a rule its NOTs leave matches out."""
+    while True:
+        case = _not_refused(strategies.lasting_case, rng)
+        if " FOR " not in case.text:
+            continue
+        if rng.random() < 1 / 60:
+            return case
+        with contextlib.suppress(oracle.TooBig):
+            if strategies.left_out(case):
+                return case
+
+
 def _not_refused(draw: Callable[[random.Random], strategies.CeqlCase], rng: random.Random) -> strategies.CeqlCase:
     while True:
         case = strategies.interesting(draw, lambda case: len(oracle.evaluate(case.query, case.stream)), rng)
@@ -436,6 +449,10 @@ KINDS = {
     "absences": _ceql(
         _absence, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "chain", "tree", "alerts", "pushed alerts"}),
+    ),
+    "lasting borders": _ceql(
+        _lasting, oracle.evaluate,
+        frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "totals": _ceql(
         drawn_totals.totals_case, oracle.evaluate,

@@ -156,6 +156,44 @@ def draw_bordered(rng: random.Random, depth: int) -> Formula:
     return formula
 
 
+def lasting_case(rng: random.Random) -> CeqlCase:
+    """A query with NOTs at borders of parts or between two, most of them for a time of their own."""
+    if rng.random() < 0.6:
+        formula = draw_between_parts(rng)
+    else:
+        formula = draw_bordered(rng, rng.choice((1, 2, 2)))
+        formula = formula if rng.random() < 0.4 else Then(formula, draw_formula(rng, 0))
+        if not _free_variables(formula) <= variables_of(formula):
+            formula = Then(As(draw_formula(rng, 0), "before"), formula)
+    if rng.random() < 0.25:
+        formula = Without(formula, draw_absent(rng, ()), draw_formula(rng, rng.choice((0, 0, 1))))
+    case = _case_of(rng, _with_times(rng, formula))
+    within = case.query.within if rng.random() < 0.5 else rng.choice((None, Within(Fraction(4 * 10**9), "time")))
+    return replace(case, query=replace(case.query, within=within), events=draw_stream(rng, timed=True))
+
+
+def _with_times(rng: random.Random, formula: Any) -> Any:
+    """The formula with times of their own for most of its NOTs of one event."""
+    if not isinstance(formula, Formula) or isinstance(formula, Type | Other):
+        return formula
+    formula = replace(
+        formula, **{n: _with_times(rng, getattr(formula, n)) for n in ("child", "left", "right") if hasattr(formula, n)}
+    )
+    if isinstance(formula, Before | Behind | Without | Apart) and is_one_event(formula.absent) and rng.random() < 0.75:
+        return replace(formula, span=Fraction(rng.choice((0, 1, 1, 2, 2, 3, 2.5))) * 10**9)
+    return formula
+
+
+def is_one_event(formula: Formula) -> bool:
+    """True if each valuation of what a NOT forbids takes one event."""
+    match formula:
+        case As(child) | Filter(child):
+            return is_one_event(child)
+        case Or(left, right):
+            return is_one_event(left) and is_one_event(right)
+    return isinstance(formula, Type)
+
+
 def draw_denied(rng: random.Random, left: Formula, right: Formula) -> Formula:
     """The formula of a NOT of one event that is compared with later ones, perhaps with earlier ones, too."""
     formula: Formula = As(Type(rng.choice(TYPES)), "n")
@@ -707,12 +745,14 @@ def _formula(formula: Formula) -> tuple[int, str]:
             return _POSTFIX, f"{print_formula(child, least)} {sign}{choice}{ending}"
         case And(left, right):
             return _POSTFIX, f"AND({print_formula(left)}, {print_formula(right)})"
-        case Before(absent, child, join):
-            return _SEQUENCE, f"NOT {print_formula(absent, _POSTFIX)} {join} {print_formula(child, _POSTFIX)}"
-        case Behind(child, absent, join):
-            return _SEQUENCE, f"{print_formula(child, _SEQUENCE)} {join} NOT {print_formula(absent, _POSTFIX)}"
-        case Apart(child, absent):
-            parts, none = _parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}"
+        case Before(absent, child, join, span):
+            absence = f"NOT {print_formula(absent, _POSTFIX)}{_print_span(span)}"
+            return _SEQUENCE, f"{absence} {join} {print_formula(child, _POSTFIX)}"
+        case Behind(child, absent, join, span):
+            absence = f"NOT {print_formula(absent, _POSTFIX)}{_print_span(span)}"
+            return _SEQUENCE, f"{print_formula(child, _SEQUENCE)} {join} {absence}"
+        case Apart(child, absent, span):
+            parts, none = _parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}{_print_span(span)}"
             return _POSTFIX, f"AND({', '.join([parts[0], none, *parts[1:]])})"
         case Other(child):
             return _FILTER, f"NOT {print_formula(child, _POSTFIX)}"
@@ -740,8 +780,8 @@ def _parts_of(formula: Formula) -> list[str]:
     match formula:
         case And(left, right):
             return [*(_parts_of(left) if isinstance(left, And) else [print_formula(left)]), print_formula(right)]
-        case Apart(child, absent):
-            return [*_parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}"]
+        case Apart(child, absent, span):
+            return [*_parts_of(child), f"NOT {print_formula(absent, _POSTFIX)}{_print_span(span)}"]
     return [print_formula(formula)]
 
 

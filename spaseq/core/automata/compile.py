@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Final, assert_never
 
 from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Action, Again, Avoid, Leave, Take, Transition
+from spaseq.core.automata.gaps import begin_in_time, keep_times, pass_in_time
 from spaseq.core.automata.tidy import in_order_of_reach, merge_alike, strict_phases, trim
 from spaseq.core.errors import BudgetExceeded, InternalError, UnsupportedFeature
 from spaseq.core.pattern import (
@@ -49,6 +50,9 @@ from spaseq.core.trees import children, fold
 
 _PASS = 1 << 30
 """The rank of the loop that passes over an event which nothing else takes, before ranks are numbered."""
+_BESIDE = "a NOT of more than one event beside a condition on other events in a NOT is not run yet"
+_CHOSEN = "a NOT with a condition on other events behind an optional part or a loop with -> is not run yet"
+_INSTEAD = "write the part or loop with ALL, or join it by ;"
 
 
 Marks = Mapping[tuple[bool, Border], str]
@@ -190,6 +194,7 @@ class _Builder:
         self._negated = negated
         self._products, self._made = products, 0
         self._ends: dict[int, frozenset[frozenset[Predicate]] | None] = {}
+        self._entering: dict[int, tuple[Action, ...]] = {}  # the actions of an edge that leads to a waiting state
 
     def _state(self) -> int:
         self._states += 1
@@ -298,6 +303,7 @@ class _Builder:
                 raise InternalError("rounds that free variables, of which a run prefers some")
             # What follows this sequence is not known yet.
             chosen = right.empty
+            self._expect_no_times(waits)
             starts, edges = (tuple(_choose(e, waits, chosen) for e in some) for some in (starts, edges))
             edges = (*edges, *waiting)
         else:
@@ -328,24 +334,33 @@ class _Builder:
     def _gap(self, node: Sequence, begin: tuple[_Edge, ...], border: Border) -> tuple[int, list[_Edge]]:
         """A state between the two parts of a sequence, as `_wait`; `border`: what must not come there, besides."""
         absent, never = _split(border)
+        begin = begin_in_time(begin, border)
         if node.never is None and not never:
-            return self._wait(begin, node.skip, (*node.absent, *absent), node.watched)
+            wait, leaving = self._wait(begin, node.skip, (*node.absent, *absent), node.watched)
+            self._entering[wait] = keep_times(border)
+            return wait, leaving
         if node.watched or any(atom.guard is not None for atom in (*node.absent, *absent)):
-            raise UnsupportedFeature(
-                "a NOT of more than one event beside a condition on other events in a NOT is not run yet",
-                hint="keep one of the two",
-            )
+            raise UnsupportedFeature(_BESIDE, hint="keep one of the two")
         parts = [*([] if node.never is None else [node.never]), *never, *node.absent, *absent]
         return self._wait_without(begin, self.build(balance(Or, parts)))
+
+    def _expect_no_times(self, waits: _Waits) -> None:
+        """Raises `UnsupportedFeature` if a run keeps a time in one of these states, in which it chooses."""
+        if any(self._entering.get(wait) for some in waits.values() for wait in some):
+            raise UnsupportedFeature(_CHOSEN, hint=_INSTEAD)
 
     def _add_borders(self, node: Bordered, child: _Part) -> _Part:
         """The part with what must not come before it, behind it and at the events that it passes over."""
         before, behind = frozenset(node.before), frozenset(node.behind)
         if node.within:
-            none = frozenset({NoneOf(frozenset(atom.predicates for atom in node.within))})
+            none = frozenset({NoneOf(frozenset(atom.predicates for atom in node.within if atom.guard is None))})
+            timed = [atom for atom in node.within if atom.guard is not None]
+            if len(timed) > self._negated:
+                raise _too_many(self._negated, len(timed))
             child = self.settle(child)
             passes = (e if e.variables else replace(e, predicates=e.predicates | none) for e in child.edges)
-            child = replace(child, edges=tuple(passes))
+            edges = ((e,) if e.variables else pass_in_time(e, timed) for e in passes)
+            child = replace(child, edges=tuple(e for several in edges for e in several))
         starts = tuple(replace(e, head=e.head | before) for e in child.starts)
         return replace(child, starts=starts).map(lambda e: replace(e, tail=e.tail | behind))
 
@@ -363,11 +378,14 @@ class _Builder:
 
         def ahead(e: _Edge) -> Iterator[_Edge]:
             for wait in waits.get(e.tail, ()):
+                entering = self._entering.get(wait, ())
                 if e.has_ways:
+                    if entering:
+                        raise UnsupportedFeature(_CHOSEN, hint=_INSTEAD)
                     ways = (*e.before, (wait, e.exits + actions), *e.after)
                     yield replace(e, target=self._choice(ways, states), before=(), after=(), exits=())
                 else:
-                    yield replace(e, target=wait, actions=e.actions + actions)
+                    yield replace(e, target=wait, actions=e.actions + entering + actions)
 
         def lead(some: tuple[_Edge, ...], unsettled: tuple[_Edge, ...]) -> tuple[_Edge, ...]:
             rest = (e for e in some if e.target != ACCEPT)
@@ -417,10 +435,7 @@ class _Builder:
         for way in ways:
             ends = self._ends[way[0]]
             if ends is None:
-                raise UnsupportedFeature(
-                    "a NOT with a condition on other events behind an optional part or a loop with -> is not run yet",
-                    hint="write the part or loop with ALL, or join it by ;",
-                )
+                raise UnsupportedFeature(_CHOSEN, hint=_INSTEAD)
             stays = frozenset({NoneOf(ends)}) if ends else frozenset()
             found = [(known | stays, (*left, way)) for known, left in found] + [
                 (known | end, left) for known, left in found for end in _in_one_order(ends)
@@ -465,12 +480,16 @@ class _Builder:
         for tail, head, begin in self._gaps(child, rounds):
             atoms, never = _split(tail | head)
             if not never:
-                wait, leaving = self._wait(begin, node.skip, (*absent, *atoms))
+                wait, leaving = self._wait(begin_in_time(begin, tail | head), node.skip, (*absent, *atoms))
+                self._entering[wait] = keep_times(tail | head)
+            elif any(atom.guard is not None for atom in atoms):
+                raise UnsupportedFeature(_BESIDE, hint="keep one of the two")
             else:
                 wait, leaving = self._wait_without(begin, self.build(balance(Or, [*never, *atoms, *absent])))
             waits.setdefault(tail, []).append(wait)
             waiting += leaving
         if prefers_rounds:
+            self._expect_no_times(waits)
             return replace(child, edges=(*child.edges, *waiting)).map(lambda e: _choose(e, waits, node.preference))
         starts, edges = self._lead(
             child.starts, (*child.edges, *waiting), 0, waits, prefers=prefers, keep=True, actions=again
@@ -617,6 +636,11 @@ def _side_moves(part: _Part) -> dict[int, list[_Edge]]:
     return moves
 
 
+def _too_many(limit: int, guarded: int) -> BudgetExceeded:
+    return BudgetExceeded("negated_conditions", limit, guarded, "alternatives under one negation",
+                          "raise negated_conditions, negate fewer, or give each a negation of its own")  # fmt: skip
+
+
 def _loops(skip: Skip, absent: tuple[Atom, ...], watched: tuple[Atom, ...], limit: int) -> list[_Edge]:
     """The loops of a waiting state, for events that may be passed over; the caller sets source and target.
 
@@ -626,8 +650,7 @@ def _loops(skip: Skip, absent: tuple[Atom, ...], watched: tuple[Atom, ...], limi
     predicates = plain if any(a.guard is None for a in absent) else frozenset()
     guarded = sum(atom.guard is not None for atom in (*absent, *watched))
     if guarded > limit:
-        raise BudgetExceeded("negated_conditions", limit, guarded, "alternatives under one negation",
-                             "raise negated_conditions, negate fewer, or give each a negation of its own")  # fmt: skip
+        raise _too_many(limit, guarded)
     loops = [_Edge(predicates, frozenset(), INITIAL, (), _PASS if skip is Skip.NEXT else 0)]
     for atom in (*absent, *watched):
         if atom.guard is not None:

@@ -224,16 +224,34 @@ class And(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Lasting:
+    """The time of an absence, from the last event before a gap on. `guard` accepts an event for the variable `event` if
+    it is not later than that; for the variable `last` it keeps the event before the gap, until the gap ends.
+
+    Of a conjunction, the time runs from the gap before it to the one behind it. It does not close with the first of
+    these gaps, and does not open with the second.
+    """
+
+    guard: Hashable
+    last: str
+    event: str
+    opens: bool = True
+    closes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
     """An absence at the border of a part: of one event, an atom, or of a match of another pattern, as in
     `Sequence.never`.
 
     `skip` is the sign beside it, so that of the gap that it is for; None: any gap, of a conjunction. The guard of an
-    atom is decided in the sequence around.
+    atom is decided in the sequence around. `lasting`: the time for which nothing of it may come; what follows comes
+    later. The guard of the atom then tests the time, too, and keeps the same event before the gap.
     """
 
     pattern: Pattern
     skip: Skip | None = None
+    lasting: Lasting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +261,8 @@ class Bordered(Pattern):
     Nothing of `before` lies strictly between what precedes it and its first event, nothing of `behind` strictly
     between its last event and what follows. A sequence applies to its gap what both of its sides say, and an iteration
     what two of its rounds say. No event between the first and the last of `child`, and not taken by it, satisfies an
-    atom of `within`; these have no guards. An event that only a projected atom takes counts as passed over.
+    atom of `within`; its guard is that of a time, if it has one. An event that only a projected atom takes counts as
+    passed over.
     """
 
     child: Pattern

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from spaseq.language.solving.instants import InstantBatch, Rows
 
 
+_LATEST = (1 << 63) - 1
+"""The latest time, ns."""
+
+
 class TermCodes:
     """`spaseq.core.engine.Codes` of an evaluation.
 
@@ -89,6 +93,11 @@ class TermCodes:
         moving[rows] = True
         for conjunction, column in self._layout.unseen.items():
             values[rows, column] = np.where(batch.unseen(conjunction)[rows], NOTHING, UNKNOWN)
+        if self._layout.late:
+            times = np.maximum(batch.times[rows], UNKNOWN + 1)
+            values[rows, self._layout.now] = times
+            for time, column in self._layout.late.items():
+                values[rows, column] = np.minimum(times, _LATEST - time) + time
         return values if all(self._enter_all(batch, c, moving, values) for c in self._layout.columns) else None
 
     def _load_one(self, batch: InstantBatch) -> np.ndarray | None:
@@ -100,6 +109,10 @@ class TermCodes:
         row = self._nothing.copy()
         for conjunction, column in self._layout.unseen.items():
             row[column] = NOTHING if batch.unseen(conjunction)[0] else UNKNOWN
+        if self._layout.late:
+            now = row[self._layout.now] = max(batch.times.item(0), UNKNOWN + 1)
+            for time, column in self._layout.late.items():
+                row[column] = min(now + time, _LATEST)
         several: list[tuple[Columns, list[int], list[list[int]]]] = []
         for conjunction, columns in self._layout.columns.items():
             listed = self._list(batch, conjunction, (0,))
@@ -192,6 +205,9 @@ class TermCodes:
         extras = np.full((len(rest), values.shape[1]), NOTHING, np.int64)
         extras[:, present] = 1
         extras[:, read] = rest
+        if self._layout.late:
+            timed = [self._layout.now, *self._layout.late.values()]
+            extras[:, timed] = values[np.ix_(np.delete(rows, firsts), timed)]
         self._extras.append(extras)
 
     def _list(
@@ -261,7 +277,8 @@ class TermCodes:
         """The register row (`registers.Row`) of a run in a state of the automaton, or accepted."""
         omega = frozenset(freeze(self._pairs(row)) for row in codes)
         levels, owed = self._bound.get(state, ((frozenset(),), ()))
-        return levels, omega, None if state == INITIAL else owed
+        since = [codes[0][at] - time for time, at in self._layout.deadlines.items() if codes[0][at] != NOTHING]
+        return levels, omega, None if state == INITIAL else owed, *since
 
     def twin(self, row: Any, number: int) -> Any:
         """As of `Codes.twin`: every term has one code."""
@@ -314,7 +331,7 @@ class TermCodes:
     def _used(self, held: np.ndarray) -> set[int]:
         """The numbers of terms in these registers, and the codes there for no term."""
         count = len(self._layout.terms)
-        named = held[:, count:]
+        named = np.delete(held, [*range(count), *self._layout.deadlines.values()], axis=1)
         named = named[(named >= NAMES) & (named < NAMES + self.terms.next)] - NAMES
         listed = set() if self.chains is None else self.chains.terms_used()
         return {*apart(held[:, :count]).tolist(), *apart(named).tolist(), *listed}

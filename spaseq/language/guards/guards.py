@@ -64,17 +64,40 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Meets:
-    """The guard of an absence: it accepts, and changes nothing, if the conjunction joins with the run."""
+    """The guard of an absence: it accepts, and changes nothing, if the conjunction joins with the run. With `lasting`
+    (ns) only for so long behind the run's last instant; for the variable `LAST` it keeps that, as `Lasts` does."""
 
     conjunction: Conjunction
+    lasting: int | None = None
 
     def __str__(self) -> str:
-        return f"a join of {_either((self.conjunction,))} with the run"
+        time = "" if self.lasting is None else f" within {self.lasting / 1e9:,.12g} s"
+        return f"a join of {_either((self.conjunction,))} with the run{time}"
 
     @property
     def said(self) -> str:
         """For people."""
         return f"{_either((self.conjunction,))} joins what came before"
+
+
+LAST = "last"
+"""The variable for which a guard keeps the time of an instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lasts:
+    """The guard of an absence's time (ns): for the variable `LAST` it keeps the time of an instant, for any other it
+    accepts, and changes nothing, if an instant is no later than so long behind that one."""
+
+    time: int
+
+    def __str__(self) -> str:
+        return f"{self.time / 1e9:,.12g} s"
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        return f"{self} behind the instant before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +160,8 @@ def joins_of(guard: Any) -> tuple[Join, ...]:
             return ((guard.conjunction, guard.decided),)
         case Pass(conjunctions):
             return tuple((conjunction, None) for conjunction in conjunctions)
+        case Lasts():
+            return ()
     return ((guard.conjunction, None),)
 
 

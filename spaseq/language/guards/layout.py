@@ -52,6 +52,9 @@ class Layout:
     later, and of doubles near to variables' values. `list` is that of a list of rounds, or None. `columns` are those of
     each conjunction. `unseen` is the column that is NOTHING until a conjunction matches that must not match before the
     first step. `collected` are the variables that rounds bind. `registers` and `width` are their numbers.
+
+    `deadlines` are, for each time that an absence lasts (ns), the registers of the last instant's time with it, and
+    `late` the columns of each instant's; `now` is the column of its own.
     """
 
     terms: dict[str, int]
@@ -63,6 +66,9 @@ class Layout:
     unseen: dict[Conjunction, int]
     registers: int
     width: int
+    deadlines: dict[int, int]
+    late: dict[int, int]
+    now: int
 
     def held(self) -> Iterator[tuple[int, str, Value]]:
         """Each register of a variable, with the variable and the value that it holds of it."""
@@ -77,9 +83,10 @@ def layout_of(
     takes: Sequence[Take],
     asked_later: frozenset[str],
     collected: MappingABC[tuple[int, Take], frozenset[str]],
+    times: Sequence[int] = (),
 ) -> Layout:
     """The layout for the guards `takes` and the FILTERs of each join; `asked_later`: variables that states need.
-    `collected`: those whose values in a round are kept.
+    `collected`: those whose values in a round are kept. `times`: those that absences last.
 
     PERF: `keep` of a step names what later ones bind, too. A sequence of 20 GPMs of four variables, of which they share
     one, has 2 registers; it had 59, and one of 21 GPMs more than the kernel takes.
@@ -117,4 +124,10 @@ def layout_of(
     unseen = {conjunction: next(column) for conjunction in dict.fromkeys(c for take in takes for c in take.before)}
     listed = {name for own in rounds.values() for names in own for name in names.split()}
     chain = next(register) if rounds else None
-    return Layout(terms, numbers, near, chain, tuple(sorted(listed)), columns, unseen, next(register), next(column))
+    deadlines = {time: next(register) for time in times}
+    late = {time: next(column) for time in times}
+    now = next(column) if times else -1
+    return Layout(
+        terms, numbers, near, chain, tuple(sorted(listed)), columns, unseen, next(register), next(column), deadlines,
+        late, now,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
-from spaseq.core.automata import CEA, INITIAL, Action, Again, Avoid, Transition
+from spaseq.core.automata import CEA, INITIAL, Action, Again, Avoid, Leave, Transition
 from spaseq.core.automata import Take as TakeAction
 from spaseq.core.engine.program import register_ops as do
 from spaseq.core.engine.program.register_ops import Op
@@ -24,7 +24,7 @@ from spaseq.language.guards.bound import (
     transitions,
 )
 from spaseq.language.guards.compared import Asked, Filters, outer_filters
-from spaseq.language.guards.guards import Free, Meets, Pass, Take, joins_of
+from spaseq.language.guards.guards import Free, Lasts, Meets, Pass, Take, joins_of
 from spaseq.language.guards.layout import Layout, layout_of
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import Join, conjunction_binds
@@ -44,7 +44,8 @@ def compile_guards(patterns: MappingABC[str, GraphPattern], cea: CEA) -> Compile
         return None
     asked_later = frozenset().union(*map(may_bind.behind, transitions(cea)))
     collected = collected_in_states(cea, patterns, bound)
-    layout = layout_of(patterns, filters, takes, asked_later, collected)
+    times = sorted({guard.time for guard in guards if isinstance(guard, Lasts)})
+    layout = layout_of(patterns, filters, takes, asked_later, collected, times)
     return CompiledGuards(patterns, filters, bound, freed, may_bind, layout, collected)
 
 
@@ -81,8 +82,18 @@ class CompiledGuards:
                 return self._take(take, known, self.collected[state, take])
             case TakeAction(Pass(conjunctions)):
                 return tuple(op for c in conjunctions for op in self._unless(c, known))
-            case Avoid(Meets(conjunction)):
-                return self._unless(conjunction, known)
+            case TakeAction(Lasts(time)):
+                return (do.Keep(do.MergeRule.SET, self.layout.deadlines[time], self.layout.late[time]),)
+            case TakeAction(Meets()):
+                return ()  # `Lasts` of the same gap keeps the time
+            case Avoid(Lasts(time)):
+                return (do.Unless((self._in_time(time),)),)
+            case Avoid(Meets(conjunction, time)):
+                return self._unless(conjunction, known, () if time is None else (self._in_time(time),))
+            case Leave(Lasts(time)):
+                return (do.Drop(self.layout.deadlines[time]),)
+            case Leave(Meets()):
+                return ()
             case Again(Free() as free):
                 freed = self.freed[free]
                 return tuple(do.Drop(register) for register, name, _ in self.layout.held() if name in freed)
@@ -143,9 +154,15 @@ class CompiledGuards:
         about = tuple(operand("term", name) for name in question.names)
         return do.ResidualTest(question.number, about, tuple(map(step, question.program)))
 
-    def _unless(self, conjunction: Conjunction, known: frozenset[str]) -> tuple[Op, ...]:
+    def _in_time(self, time: int) -> do.Test:
+        """The test that an instant is no later than `time` behind the one that the run keeps."""
+        return do.Test(">=", self.layout.deadlines[time], self.layout.now)
+
+    def _unless(
+        self, conjunction: Conjunction, known: frozenset[str], more: tuple[do.Test, ...] = ()
+    ) -> tuple[Op, ...]:
         columns = self.layout.columns[conjunction]
         # the code of no mapping, UNKNOWN, equals nothing, itself included
         has_mapping = do.ColumnTest("=", columns.present, columns.present)
         each = do.ForEachValue(columns.others, columns.first)
-        return each, do.Unless((has_mapping, *self._joins((conjunction, None), known)))
+        return each, do.Unless((has_mapping, *more, *self._joins((conjunction, None), known)))

@@ -5,7 +5,8 @@ that agree on those are one. `levels` are the variables that the run has bound, 
 (`guards.Levels`), only as far as a repetition still needs to know. Between two rounds of a repetition the variables
 that its GPMs bind and no earlier element of *this run* bound are freed (semantics: each round binds them afresh).
 `owed` are the conjunctions that must not match until the window closes, for the match to hold
-(`spaseq.language.runtime.absence`); None in the row of a run that has taken nothing.
+(`spaseq.language.runtime.absence`); None in the row of a run that has taken nothing. In a gap that something must not
+come in for a time, a fourth part is the time of the run's last instant.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from spaseq.core.automata import CEA
 from spaseq.core.errors import InternalError
 from spaseq.gpm import IDENTITY, ROUNDS, GraphPattern, Mapping, MappingSet, freeze, holds, join, project
 from spaseq.language.guards.encoding import TermCodes
-from spaseq.language.guards.guards import Free, Levels, Meets, Pass, Take, levels_after, trim_levels
+from spaseq.language.guards.guards import LAST, Free, Lasts, Levels, Meets, Pass, Take, levels_after, trim_levels
 from spaseq.language.guards.operations import CompiledGuards, compile_guards
 from spaseq.language.semantics.expand import Conjunction
 from spaseq.language.semantics.filters import FilterNames, Join, conjunction_binds, join_conditions
@@ -25,7 +26,10 @@ from spaseq.language.semantics.filters import FilterNames, Join, conjunction_bin
 if TYPE_CHECKING:
     from spaseq.language.solving.instants import InstantBatch
 
-Row = tuple[Levels, MappingSet, tuple[Conjunction, ...] | None]
+Row = (
+    tuple[Levels, MappingSet, tuple[Conjunction, ...] | None]
+    | tuple[Levels, MappingSet, tuple[Conjunction, ...] | None, int]
+)
 
 
 class MappingRegisters:
@@ -51,12 +55,18 @@ class MappingRegisters:
         """Events are rows of `batch` from now on."""
         self._batch = batch
 
-    def take(self, row: Row, guard: Take | Meets | Pass, variables: frozenset[str], event: int) -> Row | None:
+    def take(self, row: Row, guard: Take | Meets | Lasts | Pass, variables: frozenset[str], event: int) -> Row | None:
         """Joins Ω with the conjunction's set at the instant, under the FILTERs that span several GPMs."""
         if self._batch is None:
             raise InternalError("registers were asked before a batch was loaded")
-        levels, omega, begun = row
+        levels, omega, begun = row[:3]
         match guard:
+            case Lasts() | Meets() if LAST in variables:
+                return levels, omega, begun, int(self._batch.times[event])
+            case Lasts(time):
+                return row if self._is_near(row, time, event) else None
+            case Meets(_, time) if time is not None and not self._is_near(row, time, event):
+                return None
             case Meets(conjunction):
                 return row if self.joined(omega, conjunction, self._batch, event) else None
             case Pass(conjunctions):
@@ -98,13 +108,17 @@ class MappingRegisters:
             found = self._outer[asked] = tuple(join_conditions(self._patterns, asked))
         return found
 
+    def _is_near(self, row: Row, time: int, event: int) -> bool:
+        """True if an instant is no later than `time` behind the one that the row keeps."""
+        return self._batch is not None and int(self._batch.times[event]) - row[-1] <= time  # type: ignore[operator]
+
     def leave(self, row: Row, guard: Any) -> Row:
-        """No pattern of SPAseq has a scope to leave."""
-        return row
+        """The row behind a gap, without the time that it began at: no pattern of SPAseq has another scope to leave."""
+        return row[:3]
 
     def again(self, row: Row, action: Free) -> Row:
         """Frees the variables of the round that is over."""
-        levels, omega, owed = row
+        levels, omega, owed = row[:3]
         outer = levels[: action.depth]
         kept = frozenset(name for m in omega for name, _ in m) - (action.variables - frozenset().union(*outer))
         return trim_levels(outer), project(omega, kept), owed

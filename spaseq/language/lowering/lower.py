@@ -21,9 +21,21 @@ import numpy as np
 
 from spaseq.core.engine import Around, Quiet, Window
 from spaseq.core.errors import InternalError
-from spaseq.core.pattern import Atom, NoneOf, Or, Pattern, Predicate, Skip, balance, repeat
+from spaseq.core.pattern import (
+    Absent,
+    Atom,
+    Bordered,
+    Lasting,
+    NoneOf,
+    Or,
+    Pattern,
+    Predicate,
+    Skip,
+    balance,
+    repeat,
+)
 from spaseq.core.pattern import Sequence as Then
-from spaseq.language.guards.guards import Free, Meets, Pass, Take
+from spaseq.language.guards.guards import LAST, Free, Lasts, Meets, Pass, Take
 from spaseq.language.semantics.check import CheckedQuery
 from spaseq.language.semantics.expand import Conjunction, Step, Variant
 from spaseq.language.semantics.filters import FilterNames, decided_filters
@@ -148,7 +160,7 @@ class _Lowering:
                 owed=place.owed if index == len(steps) - 1 else (),
             )
             part = self._step(step, own, opens=whole and index == 0)
-            pattern = part if pattern is None else Then(pattern, part, _skip(step), tuple(map(_absent, step.absent)))
+            pattern = part if pattern is None else _then(pattern, part, step)
         if pattern is None:
             raise InternalError("a sequence without steps")
         return pattern
@@ -213,6 +225,22 @@ def _skip(step: Step) -> Skip:
     if step.operator is None:
         raise InternalError("a step inside a sequence has no operator")
     return _SKIP[step.operator]
+
+
+def _then(pattern: Pattern, part: Pattern, step: Step) -> Pattern:
+    """`pattern`, then the `part` of a step."""
+    if step.lasting is None:
+        return Then(pattern, part, _skip(step), tuple(map(_absent, step.absent)))
+    time = Lasting(Lasts(step.lasting), LAST, "event")
+    behind = tuple(
+        Absent(
+            Atom(frozenset({Holds(conjunction)}), frozenset({"event"}), Meets(conjunction, step.lasting)),
+            _skip(step),
+            time,
+        )
+        for conjunction in step.absent
+    )
+    return Then(Bordered(pattern, behind=behind), part, _skip(step))
 
 
 def _absent(conjunction: Conjunction) -> Atom:

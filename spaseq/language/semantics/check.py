@@ -23,7 +23,7 @@ from spaseq.gpm.scope import hidden_variables
 from spaseq.language.semantics.clauses import Clauses, Scope, check_clauses, name_hint
 from spaseq.language.semantics.expand import Conjunction, Element, Rounds, Variant, expand, is_solid
 from spaseq.language.semantics.filters import conditions
-from spaseq.language.semantics.lasting import Lasting, read_lasting
+from spaseq.language.semantics.lasting import Lasting, read_lasting, time_of
 from spaseq.language.syntax import ast
 from spaseq.language.syntax.parse import KNOWN_PREFIXES
 from spaseq.language.syntax.scan import mask
@@ -235,6 +235,7 @@ class _Checker:
             links = [(None, sequence.first), *sequence.rest]
         for operator, element in links:
             written, rounds, optional, negated = element, None, False, False
+            lasting: int | None = None
             while isinstance(element, ast.Repeated | ast.Optional | ast.Negated):
                 match element:
                     case ast.Repeated():
@@ -244,7 +245,7 @@ class _Checker:
                         # Of rounds that may each be left out, any number may be.
                         rounds, optional = rounds and replace(rounds, low=1), True
                     case ast.Negated():
-                        negated = True
+                        negated, lasting = True, time_of(element, self._fail)
                 element = element.child
             if negated and (rounds or optional):
                 self._fail(
@@ -257,7 +258,7 @@ class _Checker:
                 continue
             if not _has_sequence(element):
                 alternatives = tuple(sorted(set(self._alternatives(element, definitions))))
-                yield Element(operator, alternatives, rounds, optional, negated)
+                yield Element(operator, alternatives, rounds, optional, negated, lasting=lasting)
                 continue
             if negated:
                 hint = "what must not come is at one instant: a GPM, or several joined by '&' and '|'"

@@ -57,7 +57,7 @@ class Element:
 
     `alternatives`: its BOp expression in disjunctive normal form. Or it has `inner`: sequences in parentheses, of which
     one is taken. With `unordered` these are the parts of an AND, each of one element, and all are taken. `rounds`:
-    those of `+` and `{l,m}`, None without. `optional`, `negated`: `?`, `!`.
+    those of `+` and `{l,m}`, None without. `optional`, `negated`: `?`, `!`. `lasting`: the time of `!` with FOR, ns.
     """
 
     operator: Operator | None
@@ -67,6 +67,7 @@ class Element:
     negated: bool = False
     inner: tuple[tuple[Element, ...], ...] = ()
     unordered: bool = False
+    lasting: int | None = None
 
     def parts(self) -> Iterator[Element]:
         """Itself, and all elements inside."""
@@ -101,7 +102,8 @@ class Step:
     matches none of them. Or it takes one of the sequences `inner`, whose first steps have no operator.
 
     `operator`: the one before it (None for the first). `absent`: no instant that the run passes over while it waits for
-    this step may match one of these. `among`: its place among the parts of an AND.
+    this step may match one of these. With `lasting` (ns) that is so for so long behind the step before, and this one
+    comes later. `among`: its place among the parts of an AND.
     """
 
     operator: Operator | None
@@ -111,6 +113,7 @@ class Step:
     absent: tuple[Conjunction, ...] = ()
     inner: tuple[tuple[Step, ...], ...] = ()
     among: Among | None = None
+    lasting: int | None = None
 
     def parts(self) -> Iterator[Step]:
         """Itself, and all steps inside."""
@@ -244,12 +247,14 @@ def _variants(elements: list[Element]) -> Iterator[Variant]:
         yield Variant(steps, before, after)
 
 
-def _step(operator: Operator | None, element: Element, absent: tuple[Conjunction, ...] = ()) -> Step:
+def _step(
+    operator: Operator | None, element: Element, absent: tuple[Conjunction, ...] = (), lasting: int | None = None
+) -> Step:
     if element.unordered:
         inner = _orders(tuple(part.alternatives for (part,) in element.inner), ())
     else:
         inner = tuple(dict.fromkeys(steps for inside in element.inner for steps in _inner_steps(inside)))
-    return Step(operator, element.alternatives, element.rounds, absent=absent, inner=inner)
+    return Step(operator, element.alternatives, element.rounds, absent=absent, inner=inner, lasting=lasting)
 
 
 def _orders(parts: tuple[tuple[Conjunction, ...], ...], taken: tuple[Conjunction, ...]) -> tuple[tuple[Step, ...], ...]:
@@ -286,10 +291,15 @@ def _all(negated: Iterable[Element]) -> tuple[Conjunction, ...]:
 
 
 def _steps(
-    done: tuple[Step, ...], rest: list[Element], absent: tuple[Conjunction, ...], *, at_once: bool
+    done: tuple[Step, ...],
+    rest: list[Element],
+    absent: tuple[Conjunction, ...],
+    *,
+    at_once: bool,
+    lasting: int | None = None,
 ) -> Iterator[tuple[Step, ...]]:
     """The step sequences that begin with `done` and continue with `rest`. `absent` is forbidden while the run waits for
-    the next step; `at_once`: that step must take the next instant."""
+    the next step, for the time `lasting`; `at_once`: that step must take the next instant."""
     if not rest:
         yield done
         return
@@ -300,8 +310,10 @@ def _steps(
         gap = Step(Operator.STRICT, element.alternatives, gap=True)
         yield from _steps((*done, gap), later, (), at_once=False)
     elif element.negated:
-        yield from _steps(done, later, (*absent, *element.alternatives), at_once=at_once)
+        both = (*absent, *element.alternatives)
+        yield from _steps(done, later, both, at_once=at_once, lasting=element.lasting)
     else:
         operator = Operator.STRICT if contiguous else element.operator
         forbidden = () if contiguous else tuple(dict.fromkeys(absent))
-        yield from _steps((*done, _step(operator, element, forbidden)), later, (), at_once=False)
+        step = _step(operator, element, forbidden, lasting)
+        yield from _steps((*done, step), later, (), at_once=False)

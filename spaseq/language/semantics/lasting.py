@@ -12,9 +12,7 @@ from spaseq.language.syntax import ast
 
 Fail = Callable[[str, Span, str], NoReturn]
 """Raises the error for a problem, at a place, with a hint."""
-_PLACES: Final = (
-    "it stands in front of all that SEQ takes, SEQ (B! FOR 1 SECOND ; A), or behind it, SEQ (A ; B! FOR 1 SECOND)"
-)
+_PLACES: Final = "it stands in front of all that SEQ takes, behind it, or between two elements: A ; B! FOR 1 SECOND ; C"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +35,39 @@ def read_lasting(sequence: ast.Element, fail: Fail, refuse: Fail) -> Lasting:
                 refuse("'!' with FOR in parentheses", absence.span, _PLACES)
     if not taken:
         return Lasting()  # refused elsewhere
-    for between in negated[taken[0] : taken[-1] + 1]:
-        if between is not None and between.lasting is not None:
-            refuse("'!' with FOR between two elements", between.span, _PLACES)
+    if isinstance(sequence, ast.Chain):
+        _check_between(sequence, negated, taken, fail, refuse)
     return Lasting(_one_time(negated[: taken[0]], fail, refuse), _one_time(negated[taken[-1] + 1 :], fail, refuse))
+
+
+def _check_between(
+    sequence: ast.Chain, negated: Sequence[ast.Negated | None], taken: Sequence[int], fail: Fail, refuse: Fail
+) -> None:
+    """Checks the absences between two elements: those side by side have one time, and no `,` is beside them."""
+    operators = [None, *(operator for operator, _ in sequence.rest)]
+    for i in range(taken[0] + 1, taken[-1]):
+        absence = negated[i]
+        if absence is None:
+            continue
+        _one_time([absence, negated[i + 1]], fail, refuse)
+        if absence.lasting is None:
+            continue
+        sure = [k for k, e in enumerate(sequence.elements) if negated[k] is None and not _may_be_left_out(e)]
+        if not any(k < i for k in sure) or not any(k > i for k in sure):
+            hint = "some element on each side always takes an instant: A ; B! FOR 1 SECOND ; C"
+            refuse("'!' with FOR beside elements that may all be left out", absence.span, hint)
+        # An optional element behind it may be left out: then the sign in front of the next one joins both.
+        behind = next(k for k in sure if k > i)
+        if ast.Operator.STRICT in operators[i : behind + 1]:
+            refuse("'!' with FOR beside ','", absence.span, "a time passes behind A: A ; B! FOR 1 SECOND ; C")
+
+
+def _may_be_left_out(element: ast.Element) -> bool:
+    while isinstance(element, ast.Repeated | ast.Optional):
+        if isinstance(element, ast.Optional) or element.low == 0:
+            return True
+        element = element.child
+    return isinstance(element, ast.Chain) and all(map(_may_be_left_out, element.elements))
 
 
 def _absence(element: ast.Element) -> ast.Negated | None:
@@ -66,7 +93,7 @@ def _inside(element: ast.Element) -> Iterator[ast.Negated]:
 
 def _one_time(absences: Sequence[ast.Negated | None], fail: Fail, refuse: Fail) -> int | None:
     """The time that several absences side by side have in common."""
-    found: list[tuple[int | None, ast.Negated]] = [(_time(a, fail), a) for a in absences if a is not None]
+    found: list[tuple[int | None, ast.Negated]] = [(time_of(a, fail), a) for a in absences if a is not None]
     for time, absence in found[1:]:
         if time != found[0][0]:
             hint = "give all of them one time, as in A ; B! FOR 1 SECOND ; C! FOR 1 SECOND, or write two queries"
@@ -74,7 +101,8 @@ def _one_time(absences: Sequence[ast.Negated | None], fail: Fail, refuse: Fail) 
     return found[0][0] if found else None
 
 
-def _time(absence: ast.Negated, fail: Fail) -> int | None:
+def time_of(absence: ast.Negated, fail: Fail) -> int | None:
+    """The time of an absence, ns; None without FOR."""
     lasting = absence.lasting
     if lasting is None:
         return None
