@@ -56,6 +56,16 @@ class OrderedMatches:
         """The attributes that rows read."""
         return self._selected.attributes
 
+    @property
+    def waits(self) -> int | None:
+        """The time (ns) behind the last event within which time alone may complete a match: that of an absence at the
+        end of the query. None if it completes none."""
+        lowered, around = self._run.lowered, self._run.lowered.around
+        if around.absent is None or lowered.window_attribute is not None:
+            return None
+        lengths = [w.size for w in (lowered.window, around.patience) if w is not None and w.is_bounded and not w.by_position]
+        return sum(map(int, lengths)) if lengths else None
+
     def push(self, chunk: Sequence[Part]) -> Iterator[MatchTable]:
         """The matches that the next events of each stream complete. None of them is before an event of an earlier call.
         Exhaust it before the next call."""

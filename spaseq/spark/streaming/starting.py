@@ -37,6 +37,7 @@ from spaseq.spark.streaming.checkpoint import (
 )
 from spaseq.spark.streaming.processor import COUNTERS
 from spaseq.spark.streaming.retasking import divide_anew
+from spaseq.spark.streaming.watermark import Silence
 
 __all__ = ["Place", "Sink", "begin", "progress", "use_rocks", "wait"]
 
@@ -77,6 +78,16 @@ class Sink:
     def folder(self) -> str | None:
         """Where files go."""
         return None if self.format == _KAFKA else self.output
+
+    def timed(self, silence: Silence) -> Sink:
+        """The sink of a stream whose silence ends so. With a clock Spark would begin batches without a pause, so there
+        is one each second if `every` does not say it. `OptionError` with `available_now`, which would never stop."""
+        if silence.behind is None:
+            return self
+        if self.available_now:
+            hint = "leave clock out: what is there has a last event, and no time passes behind it"
+            raise OptionError("clock= lets time go on, and available_now=True stops", hint)
+        return replace(self, every=self.every or "1 second")
 
 
 def use_rocks(spark: SparkSession) -> None:
