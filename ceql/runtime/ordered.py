@@ -17,7 +17,7 @@ from ceql.results.selected import Selected, Times
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.semantics.selection import with_whole_rows
-from spaseq.core.events import EventOptions
+from spaseq.core.events import EventBatch, EventOptions
 from spaseq.core.events.streams import in_one_batch
 from spaseq.core.events.timestamps import Part
 from spaseq.core.snapshot import expect
@@ -63,13 +63,18 @@ class OrderedMatches:
         lowered, around = self._run.lowered, self._run.lowered.around
         if around.absent is None or lowered.window_attribute is not None:
             return None
-        lengths = [w.size for w in (lowered.window, around.patience) if w is not None and w.is_bounded and not w.by_position]
+        lengths = [
+            w.size for w in (lowered.window, around.patience) if w is not None and w.is_bounded and not w.by_position
+        ]
         return sum(map(int, lengths)) if lengths else None
 
     def push(self, chunk: Sequence[Part]) -> Iterator[MatchTable]:
         """The matches that the next events of each stream complete. None of them is before an event of an earlier call.
         Exhaust it before the next call."""
-        events = in_one_batch(chunk, self._names, self._options, self.position)
+        yield from self.advance(in_one_batch(chunk, self._names, self._options, self.position))
+
+    def advance(self, events: EventBatch) -> Iterator[MatchTable]:
+        """As `push`, of the next events in one batch, which begins at `position`."""
         if len(events):
             self.position += len(events)
             yield from self._tables(self._run.advance(events))

@@ -16,7 +16,7 @@ from spaseq.core.protocols import Written
 from spaseq.language.query import Query, compile_query
 from spaseq.spark.session.versions import check_pyspark
 from spaseq.spark.tuples.match import batch_rows, check_tasks, kind_name, refuse_form
-from spaseq.spark.tuples.plan import Plan, TupleQuery
+from spaseq.spark.tuples.plan import Plan, Tabular, TupleQuery, tuple_query
 
 _GRAPHS: Final = re.compile(r"\bDEFINE\s+GPM\b", re.IGNORECASE)
 Transformation = Callable[[Any], DataFrame]
@@ -33,7 +33,7 @@ class MatchWords(TupleWords, total=False):
 
 
 def match(
-    query: TupleQuery | Query | Written | str,
+    query: TupleQuery | Tabular | Query | Written | str,
     *,
     kb: Any = None,
     partitions: int | None = None,
@@ -55,6 +55,9 @@ def match(
 
     Args:
         query: what `ceql.compile` or `spaseq.compile` gives, its text, or a pattern of `ceql.event`, `ceql.seq` ….
+            `ceql.compile(text).timed_out()` gives the partial matches that time out: `waiting_for`, `since` and
+            `start_time`, then the columns of matches. A `ceql.Network` gives `query`, the name of a match's query,
+            and a column for each query, a struct of its row.
         kb: of a query over graphs, the background knowledge, as for `run`. Its answers are worked out when the
             transformation is applied, which runs jobs if it is on Spark.
         partitions: how many tasks find matches. By default as many as a stage of the session has
@@ -166,7 +169,7 @@ _INSTEAD: Final = {
 }
 
 
-def explain_match(query: TupleQuery | Query | Written | str, *, cut: str = "auto") -> str:
+def explain_match(query: TupleQuery | Tabular | Query | Written | str, *, cut: str = "auto") -> str:
     """The division of the work by `match`, as far as the query alone says. A line each."""
     compiled = query_of(query)
     if not isinstance(compiled, Query):
@@ -186,6 +189,7 @@ def query_of(query: Any) -> TupleQuery | Query:
             compile_query(query) if not built and _GRAPHS.search(query) else import_module("ceql").compile(query)
         )
         return found
+    query = tuple_query(query)
     if isinstance(query, Query) or (hasattr(query, "window_attribute") and hasattr(query, "stream_names")):
         return query
     hint = "match(ceql.compile(text)), match(spaseq.compile(text)), or match(text)"

@@ -1,4 +1,4 @@
-"""A stream that falls silent: batches that bring nothing let time go on, so absences are known without another event."""
+"""A stream that falls silent: batches that bring nothing let time go on, so absences are known all the same."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _compare(text: str, seed: int) -> int:
         if silent:
             tell(session.advance(now * SECOND - BEHIND))
         else:
-            events = []
+            events: list[dict[str, Any]] = []
             for _ in range(rng.randint(1, 4)):
                 at = max(at, now - 4) + rng.choice((0, 0, 1, 2))
                 events.append({"type": rng.choice("AABC"), "time": at, "id": rng.randint(0, 3)})
@@ -176,7 +176,7 @@ def test_the_words_of_a_log_that_has_no_clock_are_those_of_none() -> None:
 def test_what_a_clock_cannot_do_is_said(spark: Any, tmp_path: Path) -> None:
     frame = spark.readStream.schema("type string, time timestamp").json(str(tmp_path))
     query = ceql.compile("SELECT * WHERE A ; NOT B WITHIN 9 SECONDS")
-    words = {"checkpoint": str(tmp_path / "state"), "output": str(tmp_path / "out")}
+    words: dict[str, Any] = {"checkpoint": str(tmp_path / "state"), "output": str(tmp_path / "out")}
     with pytest.raises(OptionError, match="clock= lets time go on, and available_now=True stops"):
         start_tuples(query, frame, **words, available_now=True, clock="5s")
     with pytest.raises(OptionError, match="events would be late as they come"):
@@ -214,7 +214,9 @@ def test_absences_end_on_a_silent_stream(spark: Any, tmp_path: Path) -> None:
     finally:
         running.stop()
     with pytest.raises(OptionError, match="clock"):  # Spark's state has timers, or none
-        start_tuples(ceql.compile(text), frame, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"), tasks=1)
+        start_tuples(
+            ceql.compile(text), frame, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "out"), tasks=1
+        )
 
 
 @pytest.mark.slow

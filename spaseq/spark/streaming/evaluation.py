@@ -23,7 +23,7 @@ from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.solving.solutions import at_instant
 from spaseq.spark.streaming.bucket_messages import Parcel
-from spaseq.spark.streaming.watermark import Clock, Silence
+from spaseq.spark.streaming.watermark import AWAKE, Clock, Silence
 
 _ROWS: Final = 10_000
 
@@ -41,7 +41,7 @@ class GraphEvaluation:
         shape: Shape,
         *,
         loose: bool = False,
-        silence: Silence = Silence(),
+        silence: Silence = AWAKE,
         buckets: int = 1,
     ) -> None:
         compiled = query.compiled()

@@ -33,10 +33,10 @@ from spaseq.spark.session.spreading import spread
 from spaseq.spark.session.tables import PARCELS, batch_of, spark_schema
 from spaseq.spark.streaming.processor import evaluated
 from spaseq.spark.streaming.starting import Place, Sink, begin, use_rocks
-from spaseq.spark.streaming.watermark import Clock, Silence
+from spaseq.spark.streaming.watermark import AWAKE, Clock, Silence
 from spaseq.spark.tuples.frames import key_columns, one_frame
 from spaseq.spark.tuples.match import Tuples, analyse, check_tasks
-from spaseq.spark.tuples.plan import Plan, TupleQuery
+from spaseq.spark.tuples.plan import Plan, Tabular, TupleQuery, tuple_query
 from spaseq.spark.tuples.rows import Job, parts, row_table
 
 _LOG: Final = logging.getLogger("spaseq.spark")
@@ -59,7 +59,7 @@ class StreamWords(TupleWords, total=False):
 
 
 def start_tuples(
-    query: TupleQuery,
+    query: TupleQuery | Tabular,
     tuples: Tuples,
     *,
     checkpoint: str,
@@ -73,21 +73,24 @@ def start_tuples(
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams of tuples.
 
-    `query` is what `ceql.compile` gives, `tuples` a streaming DataFrame, or one for each stream. `words` are as of
-    `spaseq.spark.match`, whose rows are found. `tasks` is how many tasks hold state. It may be another number at each
-    start; by default it is that of the last start, then the session's. A stream that brought nothing for `idle` ("30s",
-    or ns) no longer holds the others up; with 0 it always does. With `clock="5s"` a batch that brings nothing lets time
-    go on to that of the batch, so much earlier: absences are known on a silent stream. Batches then begin at each
-    trigger, each second if `every` does not say it. `malformed` is for messages that `parse_json` could not
-    read, and for tuples whose time cannot be read: "error", or "drop" them and count. The rest is as of
-    `spaseq.spark.start`.
+    `query` is what `ceql.compile` gives, its `timed_out()`, or a `ceql.Network`. `tuples` is a streaming DataFrame, or
+    one for each stream. `words` are as of `spaseq.spark.match`, whose rows are found. `tasks` is how many tasks hold
+    state. It may be another number at each start; by default it is that of the last start, then the session's.
+
+    A stream that brought nothing for `idle` ("30s", or ns) no longer holds the others up; with 0 it always does. With
+    `clock="5s"` a batch that brings nothing lets time go on to that of the batch, so much earlier: absences are known
+    on a silent stream. Batches then begin at each trigger, each second if `every` does not say it.
+
+    `malformed` is for messages that `parse_json` could not read, and for tuples whose time cannot be read: "error", or
+    "drop" them and count. The rest is as of `spaseq.spark.start`.
 
     The checkpoint goes on with the same query over the columns that it reads; others may come and go.
     """
+    single: TupleQuery = tuple_query(query)
     one, names = _split(words)
     check_tasks("tasks", one["tasks"])
     options = EventOptions.parse(**names)
-    named, job = analyse(query, tuples, options, events=one["events"], positions=False)
+    named, job = analyse(single, tuples, options, events=one["events"], positions=False)
     spark = next(iter(named.values())).sparkSession
     place = Place.of(spark, checkpoint)
     count = place.tasks(spark, one["tasks"])
@@ -229,7 +232,7 @@ def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 class TupleEvaluation:
     """One bucket's evaluation, of BUCKETS: parcels of tuples in, the rows of `job` out. `silence`: as of `Clock`."""
 
-    def __init__(self, job: Job, options: StreamOptions, silence: Silence = Silence(), buckets: int = 1) -> None:
+    def __init__(self, job: Job, options: StreamOptions, silence: Silence = AWAKE, buckets: int = 1) -> None:
         self._job = job
         self._buckets = buckets
         feeds = len(self._job.names)

@@ -49,6 +49,10 @@ class Silence:
         return {} if self.behind is None else {"clock": "batches that bring nothing let time go on"}
 
 
+AWAKE: Final = Silence()
+"""Nothing ends a silence: streams without events hold the others up."""
+
+
 @dataclass(slots=True)
 class Clock:
     """The clock of `feeds` streams. `options` must be settled.
@@ -62,7 +66,7 @@ class Clock:
     feeds: int
     options: StreamOptions
     loose: bool = False
-    silence: Silence = Silence()
+    silence: Silence = AWAKE
     closed: set[int] = field(default_factory=set)
     position: int = 0
     now: int = 0
@@ -98,8 +102,8 @@ class Clock:
 
     def use(self, words: Words) -> None:
         """From now on these `words` count. Those of an older log lack the last one."""
-        lateness, late, *silence = words
-        self.silence = Silence(*silence)
+        lateness, late, idle, *behind = words
+        self.silence = Silence(idle, *behind)
         self.options = replace(self.options, lateness=lateness, late=late)
         states = [stream.snapshot() for stream in self.streams]
         self.__post_init__()

@@ -72,14 +72,8 @@ def row_schema(
             _LOG.warning(f"the rows lack the key {field.name}: its attributes have several types, or none")
             continue
         if unknown:
-            hint = "give the attributes of one bracket of PARTITION BY one type, and one name one type in all streams"
-            raise OptionError(f"the type of the column {field.name} is not known", hint)
-        kind = field.type
-        if pa.types.is_timestamp(kind):  # Spark's times and durations are of microseconds
-            kind = pa.timestamp("us", kind.tz)
-        elif pa.types.is_duration(kind):
-            kind = pa.duration("us")
-        fields.append(field.with_type(kind))
+            raise _unknown_type(field.name)
+        fields.append(_in_microseconds(field))
     if events is not None:
         unlike = [name for name in events if name not in known]
         if unlike:
@@ -90,6 +84,28 @@ def row_schema(
         structs = pa.struct([(name, known[name]) for name in events])
         fields.append(pa.field("events", pa.list_(structs)))
     return pa.schema(fields)
+
+
+def _in_microseconds(field: pa.Field) -> pa.Field:
+    """The column with the type that Spark has for it: times and durations are of microseconds. Raises `OptionError` for
+    a column of a struct whose type is not known."""
+    kind = field.type
+    if pa.types.is_timestamp(kind):
+        kind = pa.timestamp("us", kind.tz)
+    elif pa.types.is_duration(kind):
+        kind = pa.duration("us")
+    elif pa.types.is_struct(kind):
+        inner = [kind.field(place) for place in range(kind.num_fields)]
+        for one in inner:
+            if pa.types.is_null(one.type):
+                raise _unknown_type(f"{field.name}.{one.name}")
+        kind = pa.struct(list(map(_in_microseconds, inner)))
+    return field.with_type(kind)
+
+
+def _unknown_type(name: str) -> OptionError:
+    hint = "give the attributes of one bracket of PARTITION BY one type, and one name one type in all streams"
+    return OptionError(f"the type of the column {name} is not known", hint)
 
 
 def _one_type(kinds: list[DataType]) -> pa.DataType | None:

@@ -19,7 +19,7 @@ from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import one_name_each, spark_schema
 from spaseq.spark.tuples.columns import checked_columns, has_dates, names_read, row_schema
 from spaseq.spark.tuples.frames import Layout, divide, one_frame, with_positions
-from spaseq.spark.tuples.plan import Plan, TupleQuery
+from spaseq.spark.tuples.plan import Plan, TupleQuery, together
 from spaseq.spark.tuples.rows import Job, rows
 
 _LOG: Final = logging.getLogger("spaseq.spark")
@@ -53,6 +53,9 @@ def planned_job(
     if any(options.clock(schema.names) for schema in schemas.values()):
         hint = "F.concat_ws(' ', 'date', 'clock') makes one column of two"
         raise OptionError(f"match takes times from one column, and --time {options.time} is two", hint)
+    for name, given in (("events", events), ("positions", positions)):
+        if given and (said := together(query)):
+            raise OptionError(f"{name}=True is of one query: {said}", "leave it out, and SELECT what is wanted of them")
     columns = checked_columns(query, schemas, options, case_sensitive=case_sensitive)
     kept = [StructType(list(found.values())) for found in columns.values()]
     layout = Layout.of(kept, None if events else frozenset(names_read(query, options)), options)
