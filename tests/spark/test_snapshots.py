@@ -91,7 +91,7 @@ def test_a_checkpoint_of_another_version_is_told_as_such() -> None:
         def get(self) -> Any:
             return (pickle.dumps(("clock", np.zeros(3))), 0, 0)
 
-    operator = processor.Processor(lambda: graphs("A; B"), "run", [], 0)
+    operator = processor.Processor(lambda: graphs("A; B"), "run", processor.Outcome(pa.schema([])), 0)
     operator._state = operator._place = State()
     with pytest.raises(OptionError, match="the checkpoint is not of this query and this version: this is no snapshot"):
         operator._load(0)

@@ -78,6 +78,10 @@ class GraphEvaluation:
             if parcel.told.last:
                 self._clock.close(feed)
 
+    def late_rows(self) -> Iterator[pa.Table]:
+        """None: a bucket has the solutions of events, and not the events."""
+        yield from ()
+
     def pass_silence(self) -> None:
         """Nothing came in this batch: time goes on. `OptionError` if times are not of a clock."""
         options = self._clock.options

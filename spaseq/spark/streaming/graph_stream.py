@@ -37,7 +37,7 @@ from spaseq.spark.session.spreading import spread
 from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.knowledge_join import attach_knowledge
-from spaseq.spark.streaming.processor import evaluated
+from spaseq.spark.streaming.processor import Outcome, evaluated
 from spaseq.spark.streaming.starting import Place, Sink, begin, use_rocks
 from spaseq.spark.streaming.watermark import Silence
 
@@ -205,7 +205,7 @@ def _found(
         silence=how.silence, buckets=len(cut.buckets),
     )  # fmt: skip
     timed = how.silence.behind is not None
-    return evaluated(parcels, make, shape.table(query.variables), cut.buckets[0], timed=timed)
+    return evaluated(parcels, make, Outcome(shape.table(query.variables)), cut.buckets[0], timed=timed)
 
 
 def sources_of(query: Query, streams: Streams) -> dict[str, Any]:

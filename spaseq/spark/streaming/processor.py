@@ -31,6 +31,7 @@ from spaseq.spark.session.tables import STATE, STATE_PLACE, spark_schema
 COUNTERS: Final = ("events", "late", "malformed", "matches", "live_runs", "state_bytes")
 _MATCH: Final = 0
 _COUNT: Final = 1
+_LATE: Final = 2
 _MARK: Final = 16
 _ROWS: Final = 10_000
 _Body = tuple[tuple[int, ...], bytes]
@@ -52,6 +53,9 @@ class Evaluation(Protocol):
 
     def pass_silence(self) -> None: ...
 
+    def late_rows(self) -> Iterator[pa.Table]:
+        """The late events of the batch, if they are rows of their own."""
+
     @property
     def awaits(self) -> bool:
         """True if time alone may complete something, so that a batch which brings nothing is of use."""
@@ -71,10 +75,41 @@ class Evaluation(Protocol):
         all buckets know alike is counted by the `first`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The rows that come out of a stream: the columns of matches, and of late events if these are rows of their own."""
+
+    matches: pa.Schema
+    late: pa.Schema | None = None
+
+    @property
+    def columns(self) -> list[pa.Field]:
+        """All columns, under numbers: any names may be in both, and some have dots."""
+        late = () if self.late is None else self.late
+        fields = [pa.field(f"m{place}", field.type) for place, field in enumerate(self.matches)]
+        return [*fields, *(pa.field(f"l{place}", field.type) for place, field in enumerate(late))]
+
+    def divide(self, rows: DataFrame) -> list[tuple[DataFrame, int]]:
+        """The matches, and the late events, of rows that have both, and how many they are. Runs a job that computes all
+        rows."""
+        assert self.late is not None
+        counts = [F.count_if(F.col("kind") == kind) for kind in (_MATCH, _LATE)]
+        (found,) = rows.agg(*counts).collect()
+        return list(
+            zip((_named(rows, _MATCH, "m", self.matches), _named(rows, _LATE, "l", self.late)), found, strict=True)
+        )
+
+
+def _named(rows: DataFrame, kind: int, letter: str, schema: pa.Schema) -> DataFrame:
+    names = (F.col(f"{letter}{place}").alias(name) for place, name in enumerate(schema.names))
+    return rows.where(F.col("kind") == kind).select(*names)
+
+
 def evaluated(
-    parcels: DataFrame, make: Callable[[], Evaluation], matches: pa.Schema, first: int, *, timed: bool = False
+    parcels: DataFrame, make: Callable[[], Evaluation], outcome: Outcome, first: int, *, timed: bool = False
 ) -> DataFrame:
-    """The matches (`matches`) of PARCELS (`spaseq.spark.session.tables`), and their totals as the observation `spaseq`.
+    """The matches of PARCELS (`spaseq.spark.session.tables`), and their totals as the observation `spaseq`. If late
+    events are rows too, both in one DataFrame, which `Outcome.divide` divides.
 
     `make` gives an empty evaluation. `first`: the bucket that reports what all know alike (events, late, malformed).
     `timed`: batches that bring nothing let time go on, by timers of Spark's.
@@ -82,21 +117,23 @@ def evaluated(
     # The time of the batch (microseconds), which a batch that is done again has again. As text: Spark writes a number
     # into the code that it makes of the plan, which then is compiled anew for each batch; a text is a reference there.
     dated = parcels.withColumn("now", F.unix_micros(F.current_timestamp()).cast("string"))
-    numbered = [pa.field(f"m{place}", field.type) for place, field in enumerate(matches)]
-    rows = pa.schema([("kind", pa.int32()), *numbered, *((f"total_{name}", pa.int64()) for name in COUNTERS)])
+    totals = ((f"total_{name}", pa.int64()) for name in COUNTERS)
+    rows = pa.schema([("kind", pa.int32()), *outcome.columns, *totals])
     found = dated.groupBy("bucket").transformWithStateInPandas(
-        statefulProcessor=Processor(make, uuid4().hex, matches, first, timed),
+        statefulProcessor=Processor(make, uuid4().hex, outcome, first, timed),
         outputStructType=spark_schema(rows),
         outputMode="Append",
         timeMode="ProcessingTime" if timed else "None",
     )
     observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
-    named = (F.col(f"m{place}").alias(name) for place, name in enumerate(matches.names))
-    return observed.where(F.col("kind") == _MATCH).select(*named)
+    if outcome.late is not None:
+        return observed.where(F.col("kind") != _COUNT).select("kind", *(field.name for field in outcome.columns))
+    return _named(observed, _MATCH, "m", outcome.matches)
 
 
 class Processor(StatefulProcessor):
-    """See `evaluated`. Made on the driver, run by workers. `run` names the query's run, `columns` are those of a row.
+    """See `evaluated`. Made on the driver, run by workers. `run` names the query's run, `outcome` has the columns of
+    rows.
 
     The state is a snapshot, and a log of what was taken since: a batch writes what it brought, not all that is held.
     Once the log is as long as the snapshot, a new one takes the place of both. So a batch writes at most twice what it
@@ -109,12 +146,12 @@ class Processor(StatefulProcessor):
     """
 
     def __init__(
-        self, make: Callable[[], Evaluation], run: str, columns: pa.Schema, first: int, timed: bool = False
+        self, make: Callable[[], Evaluation], run: str, outcome: Outcome, first: int, timed: bool = False
     ) -> None:
         self._timed = timed
         self._make = make
         self._run = run
-        self._columns = columns
+        self._outcome = outcome
         self._first = first
         self._mark = MARK
 
@@ -156,7 +193,10 @@ class Processor(StatefulProcessor):
             parcels = [(place[0], body) for place, body in bodies]
         for table in _take_batch(held.evaluation, now, parcels):
             for batch in table.to_batches(max_chunksize=_ROWS):
-                yield self._frame(batch)
+                yield self._frame(_MATCH, "m", batch)
+        for table in held.evaluation.late_rows():
+            for batch in table.to_batches(max_chunksize=_ROWS):
+                yield self._frame(_LATE, "l", batch)
         if self._timed and held.evaluation.awaits:
             self._handle.registerTimer(now // 1_000_000 + 1)
         entry = encode((held.evaluation.words(), now, parcels))
@@ -196,21 +236,24 @@ class Processor(StatefulProcessor):
         _kept[self._run, bucket] = held
         return held.logged + held.size
 
-    def _frame(self, matches: pa.RecordBatch) -> pd.DataFrame:
-        columns: dict[str, Any] = {"kind": pd.Series([_MATCH] * matches.num_rows, dtype="int32")}
-        for place, (_, column) in enumerate(matches.to_pandas(integer_object_nulls=True).items()):
-            columns[f"m{place}"] = column
-        for name in COUNTERS:
-            columns[f"total_{name}"] = pd.Series([0] * matches.num_rows, dtype="int64")
-        return pd.DataFrame(columns)
+    def _frame(self, kind: int, letter: str, rows: pa.RecordBatch) -> pd.DataFrame:
+        """Rows of a kind, whose columns have this letter. Those of other kinds are NULL."""
+        found = rows.to_pandas(integer_object_nulls=True).items()
+        own = {f"{letter}{place}": column for place, (_, column) in enumerate(found)}
+        return self._rows(kind, own, rows.num_rows, [0] * len(COUNTERS))
 
     def _counters(self, bucket: int, evaluation: Evaluation, size: int) -> pd.DataFrame:
-        totals = evaluation.counts(bucket == self._first)
-        columns: dict[str, Any] = {"kind": pd.Series([_COUNT], dtype="int32")}
-        nothing = pa.table([pa.nulls(1, field.type) for field in self._columns], self._columns)
-        columns |= {f"m{place}": column for place, (_, column) in enumerate(nothing.to_pandas().items())}
-        for name, value in zip(COUNTERS, (*totals, size), strict=True):
-            columns[f"total_{name}"] = pd.Series([value], dtype="int64")
+        return self._rows(_COUNT, {}, 1, [*evaluation.counts(bucket == self._first), size])
+
+    def _rows(self, kind: int, own: dict[str, Any], count: int, totals: list[int]) -> pd.DataFrame:
+        columns: dict[str, Any] = {"kind": pd.Series([kind] * count, dtype="int32")}
+        missing = [field for field in self._outcome.columns if field.name not in own]
+        names = [field.name for field in missing]
+        nothing = pa.table([pa.nulls(count, field.type) for field in missing], names).to_pandas()
+        for field in self._outcome.columns:
+            columns[field.name] = own[field.name] if field.name in own else nothing[field.name]
+        for name, value in zip(COUNTERS, totals, strict=True):
+            columns[f"total_{name}"] = pd.Series([value] * count, dtype="int64")
         return pd.DataFrame(columns)
 
 

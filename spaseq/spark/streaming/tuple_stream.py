@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Unpack
 
@@ -31,13 +31,13 @@ from spaseq.rdf import StreamOptions
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.spreading import spread
 from spaseq.spark.session.tables import PARCELS, batch_of, spark_schema
-from spaseq.spark.streaming.processor import evaluated
-from spaseq.spark.streaming.starting import Place, Sink, begin, use_rocks
+from spaseq.spark.streaming.processor import Outcome, evaluated
+from spaseq.spark.streaming.starting import LateSink, Place, Sink, begin, use_rocks
 from spaseq.spark.streaming.watermark import AWAKE, Clock, Silence
 from spaseq.spark.tuples.frames import key_columns, one_frame
 from spaseq.spark.tuples.match import Tuples, analyse, check_tasks
 from spaseq.spark.tuples.plan import Plan, Tabular, TupleQuery, tuple_query
-from spaseq.spark.tuples.rows import Job, parts, row_table
+from spaseq.spark.tuples.rows import Job, as_spark, parts, row_table
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _STATE: Final = "tuples as they are read"
@@ -69,6 +69,8 @@ def start_tuples(
     every: str | None = None,
     available_now: bool = False,
     sink: Mapping[str, str] | None = None,
+    late_output: str | None = None,
+    foreach_late: Callable[[DataFrame, int], None] | None = None,
     **words: Unpack[StreamWords],
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams of tuples.
@@ -84,13 +86,21 @@ def start_tuples(
     `malformed` is for messages that `parse_json` could not read, and for tuples whose time cannot be read: "error", or
     "drop" them and count. The rest is as of `spaseq.spark.start`.
 
+    `late_output` is a folder, or a topic, for the events that come too late and are dropped: their columns, `stream` if
+    there are several, and `late_by` (ns), how far they are behind the time that their stream had come to.
+    `foreach_late` is a function that gets those of each batch, as `foreach_batch` gets the matches. With either, each
+    batch of `output` and of `late_output` is a folder `batch=NUMBER` there, written anew if the batch is done again.
+
     The checkpoint goes on with the same query over the columns that it reads; others may come and go.
     """
     single: TupleQuery = tuple_query(query)
     one, names = _split(words)
     check_tasks("tasks", one["tasks"])
     options = EventOptions.parse(**names)
-    named, job = analyse(single, tuples, options, events=one["events"], positions=False)
+    late = late_output is not None or foreach_late is not None
+    if late:
+        options = replace(options, late="drop")
+    named, job = analyse(single, tuples, options, events=one["events"], positions=False, late=late)
     spark = next(iter(named.values())).sparkSession
     place = Place.of(spark, checkpoint)
     count = place.tasks(spark, one["tasks"])
@@ -98,7 +108,11 @@ def start_tuples(
     silence = Silence.of(one["idle"], one["clock"])
     frame = _rows(named, job, buckets, silence, one["malformed"])
     where = Sink(output, format, foreach_batch, every, available_now, sink or {}).timed(silence)
-    return begin(frame, where, place, count, {**_identity(job), **silence.identity, "buckets": buckets})
+    identity = {**_identity(job), **silence.identity, "buckets": buckets}
+    if late:
+        where = replace(where, late=LateSink(late_output, foreach_late, Outcome(job.schema, job.late)))
+        identity["late events"] = "are rows"
+    return begin(frame, where, place, count, identity)
 
 
 def _split(words: StreamWords) -> tuple[dict[str, Any], TupleWords]:
@@ -171,7 +185,7 @@ def _rows(named: Mapping[str, DataFrame], job: Job, count: int, silence: Silence
     parcels = whole.withColumn("bucket", bucket).mapInArrow(send, spark_schema(PARCELS))
     order = StreamOptions(time="time", ties="arrival", lateness=job.options.lateness, late=job.options.late)
     make = partial(TupleEvaluation, job, order, silence, len(buckets))
-    return evaluated(parcels, make, job.schema, buckets[0], timed=silence.behind is not None)
+    return evaluated(parcels, make, Outcome(job.schema, job.late), buckets[0], timed=silence.behind is not None)
 
 
 # -- the tasks
@@ -240,9 +254,11 @@ class TupleEvaluation:
         self._matches = self._job.query.in_order(self._job.names, self._job.options, iso=self._job.iso)
         self._pending: list[pa.Table] = []
         self._counts = [0, 0, 0]
+        self._late: list[pa.Table] = []
 
     def begin(self, now: int) -> None:
         """The next batch begins, at `now` (ns) by the clock."""
+        self._late = []
         self._clock.begin_batch(now)
 
     def is_attached(self, body: bytes) -> bool:
@@ -266,9 +282,32 @@ class TupleEvaluation:
         for number in np.unique(feeds).tolist():
             own = np.flatnonzero(feeds == number)
             late[own] = self._clock.judge(number, times[own], own + 1, "<events>")
-        table = table.filter(pa.array(~late)) if late.any() else table
+        if late.any():
+            self._tell_late(table, times, feeds, late)
+            table = table.filter(pa.array(~late))
         if table.num_rows:
             self._pending.append(table)
+
+    def _tell_late(self, table: pa.Table, times: np.ndarray, feeds: np.ndarray, late: np.ndarray) -> None:
+        """Note the late ones of some tuples, if they are rows of their own."""
+        schema = self._job.late
+        if schema is None:
+            return
+        for number in np.unique(feeds[late]).tolist():
+            which = np.flatnonzero(late & (feeds == number))
+            own, rows = self._job.layout.streams[number], table.take(pa.array(which))
+            columns = {
+                name: rows[f"c{own[name]}"] if name in own else pa.nulls(len(which), kind)
+                for name, kind in zip(schema.names, schema.types, strict=True)
+            }
+            columns["late_by"] = pa.array(self._clock.reached(number) - times[which], pa.int64())
+            if len(self._job.names) > 1:
+                columns["stream"] = pa.array([self._job.names[number]] * len(which), pa.string())
+            self._late.append(as_spark(pa.table(columns), schema))
+
+    def late_rows(self) -> Iterator[pa.Table]:
+        """The late tuples of this batch, of `Job.late`."""
+        yield from self._late
 
     def pass_silence(self) -> None:
         """Nothing came in this batch: time goes on. `OptionError` if times are not of a clock."""

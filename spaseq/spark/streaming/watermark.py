@@ -152,6 +152,10 @@ class Clock:
             raise error
         return np.zeros(len(times), bool) if found is None else found
 
+    def reached(self, feed: int) -> int:
+        """The time that a stream has come to (ns): an event before it, by more than the lateness, is late."""
+        return max(self.streams[feed].high, self.streams[feed].floor)
+
     def hear(self, feed: int, latest: int) -> None:
         """Others are given events of a stream in this batch; the last of them is at `latest`."""
         self.seen[feed] = self.now

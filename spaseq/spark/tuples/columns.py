@@ -20,7 +20,7 @@ from spaseq.core.events import EventOptions
 from spaseq.core.events.columns import column_of
 from spaseq.core.events.time import unit_nanoseconds
 from spaseq.core.events.timestamps import TIME_COLUMNS, TimestampAssigner, no_times, unlike_clocks
-from spaseq.spark.session.tables import arrow_type
+from spaseq.spark.session.tables import arrow_type, one_name_each
 from spaseq.spark.tuples.frames import Layout
 from spaseq.spark.tuples.plan import TupleQuery
 
@@ -75,15 +75,32 @@ def row_schema(
             raise _unknown_type(field.name)
         fields.append(_in_microseconds(field))
     if events is not None:
-        unlike = [name for name in events if name not in known]
-        if unlike:
-            raise OptionError(
-                f"the column {unlike[0]} has another type in each stream, and events=True has one",
-                "cast it to one type",
-            )
-        structs = pa.struct([(name, known[name]) for name in events])
-        fields.append(pa.field("events", pa.list_(structs)))
+        fields.append(pa.field("events", pa.list_(pa.struct(_of_one_type(layout, events, "events=True")))))
     return pa.schema(fields)
+
+
+def late_schema(names: tuple[str, ...], layout: Layout, attributes: tuple[str, ...]) -> pa.Schema:
+    """The columns of late tuples: their own (`attributes`), the name of their `stream` if there are several, and
+    `late_by`, the ns that a tuple's time is before the time that its stream had come to.
+
+    Raises `OptionError` for a column that has another type in each stream, or one of these names.
+    """
+    fields = _of_one_type(layout, attributes, "a row of a late event")
+    if len(names) > 1:
+        fields.append(pa.field("stream", pa.string()))
+    return one_name_each(pa.schema([*fields, pa.field("late_by", pa.int64())]))
+
+
+def _of_one_type(layout: Layout, attributes: Iterable[str], what: str) -> list[pa.Field]:
+    """The columns with their types. Raises `OptionError` for one that has another type in each stream."""
+    fields = []
+    for name in attributes:
+        kind = _one_type(layout.types(name))
+        if kind is None:
+            problem = f"the column {name} has another type in each stream, and {what} has one"
+            raise OptionError(problem, "cast it to one type")
+        fields.append(pa.field(name, kind))
+    return fields
 
 
 def _in_microseconds(field: pa.Field) -> pa.Field:

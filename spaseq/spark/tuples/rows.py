@@ -32,7 +32,8 @@ class Job:
     """The work of a task: the matches of `query` over the streams `names`, whose columns `layout` tells.
 
     `options` say how types are read; `iso` and `options.unit` are the form of times in rows. `schema` are the columns
-    of the rows, `events` the attributes of the events in them, None without.
+    of the rows, `events` the attributes of the events in them, None without. `late`: the columns of late tuples, if
+    these are rows too.
     """
 
     query: TupleQuery
@@ -42,6 +43,7 @@ class Job:
     iso: bool
     schema: pa.Schema
     events: tuple[str, ...] | None
+    late: pa.Schema | None = None
 
 
 class Task:
