@@ -43,8 +43,7 @@ _TOGETHER: Final = "the matches of a network's queries are events of others"
 
 @dataclass(frozen=True, slots=True)
 class _Clauses:
-    """What all queries need of the events: the first clause that needs times, and the functions that users
-    registered."""
+    """The common needs of all queries: the first clause that needs times, and the functions that users registered."""
 
     timed: str
     own: OwnFunctions
@@ -66,6 +65,8 @@ class NetworkOfTables:
         self.members = members
         self.identity: Identity = {**identity, "reported": ", ".join(m.name for m in members if m.reported)}
         self._run = run
+        names = dict.fromkeys(name for member in members for name in member.query.functions)
+        self.compiled: _Clauses = _Clauses(timed_clause(members), members[0].query.own, tuple(names))
 
     @property
     def text(self) -> str:
@@ -76,12 +77,6 @@ class NetworkOfTables:
     def settings(self) -> Settings:
         """The budgets of each query: those of the first."""
         return self.members[0].query.settings
-
-    @property
-    def compiled(self) -> Any:
-        """What all queries need of the events."""
-        names = dict.fromkeys(name for member in self.members for name in member.query.functions)
-        return _Clauses(timed_clause(self.members), self.members[0].query.own, tuple(names))
 
     def program(self) -> Program:
         """That of the first query; the others have their own windows."""

@@ -183,7 +183,7 @@ class StepsOfTables:
 
     @property
     def text(self) -> str:
-        """The query's text, told apart from that of the query itself."""
+        """The query's text, with a mark that the query itself lacks."""
         return f"partial matches that time out: {self.compiled.text}"
 
     @property

@@ -1,5 +1,5 @@
-"""Buckets of a stream of tuples on Spark, without Spark: random batches, restarts from snapshots and logs, and a last
-batch that brings nothing, in which time goes on past all windows."""
+"""Buckets of a stream of tuples on Spark, without Spark: random batches, and restarts from snapshots and logs. The last
+batch brings nothing, and time goes on past all windows."""
 
 from __future__ import annotations
 

@@ -270,8 +270,8 @@ class Recogniser(Recognition):
 
     @property
     def waits(self) -> int | None:
-        """The time (ns) behind the last instant within which time alone may complete a match: of an absence at the end
-        of the sequence, or of a clause over a window. None if it completes none."""
+        """The time (ns) behind the last instant within which time alone may complete a match. It does so for an absence
+        at the end of the sequence, and for a clause over a window. None if it completes none."""
         by_window = self._query.clauses.by_window
         if self._endings is None and not by_window:
             return None

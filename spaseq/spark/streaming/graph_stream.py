@@ -87,7 +87,7 @@ def start(
     frame = stream_matches(query, spark, streams, kb, **own)
     compiled = compile_query(query) if isinstance(query, str) else query
     silence = Silence.of(words.get("idle", 0), words.get("clock"))
-    where = Sink(output, format, foreach_batch, every, available_now, sink or {}).timed(silence)
+    where = Sink(output, format, foreach_batch, every, available_now, sink or {}).with_clock(silence)
     identity = {**_identity(compiled, streams, words), **silence.identity, "buckets": buckets}
     return begin(frame, where, place, tasks, identity)
 
@@ -170,7 +170,7 @@ def stream_rows_over_quads(
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """How a stream is evaluated: `reading`, `tasks` and `buckets` as of `stream_matches`, `silence` as of `Clock`."""
+    """The words of a stream: `reading`, `tasks` and `buckets` as of `stream_matches`, `silence` as of `Clock`."""
 
     reading: Reading
     tasks: int | None

@@ -40,9 +40,11 @@ _KEPT: Final = 128
 
 
 class Evaluation(Protocol):
-    """An evaluation for a bucket: `begin` a batch at a time (ns), `take` each packed parcel in order, or
-    `pass_silence` in a batch that brings nothing, then `release` what is complete. `words` are the options that decide
-    what is late and what is complete; to go on from a log they are set again (`use`)."""
+    """An evaluation for a bucket: `begin` a batch at a time (ns), `take` each packed parcel in order, then `release`
+    what is complete. A batch that brings nothing calls `pass_silence` in place of `take`.
+
+    `words` are the options that decide what is late and what is complete; to go on from a log they are set again
+    (`use`)."""
 
     def begin(self, now: int) -> None: ...
 
@@ -96,11 +98,15 @@ class Outcome:
         counts = [F.count_if(F.col("kind") == kind) for kind in (_MATCH, _LATE)]
         (found,) = rows.agg(*counts).collect()
         return list(
-            zip((_named(rows, _MATCH, "m", self.matches), _named(rows, _LATE, "l", self.late)), found, strict=True)
+            zip(
+                (_rows_of_kind(rows, _MATCH, "m", self.matches), _rows_of_kind(rows, _LATE, "l", self.late)),
+                found,
+                strict=True,
+            )
         )
 
 
-def _named(rows: DataFrame, kind: int, letter: str, schema: pa.Schema) -> DataFrame:
+def _rows_of_kind(rows: DataFrame, kind: int, letter: str, schema: pa.Schema) -> DataFrame:
     names = (F.col(f"{letter}{place}").alias(name) for place, name in enumerate(schema.names))
     return rows.where(F.col("kind") == kind).select(*names)
 
@@ -128,7 +134,7 @@ def evaluated(
     observed = found.observe("spaseq", *(F.sum(f"total_{name}").alias(name) for name in COUNTERS))
     if outcome.late is not None:
         return observed.where(F.col("kind") != _COUNT).select("kind", *(field.name for field in outcome.columns))
-    return _named(observed, _MATCH, "m", outcome.matches)
+    return _rows_of_kind(observed, _MATCH, "m", outcome.matches)
 
 
 class Processor(StatefulProcessor):

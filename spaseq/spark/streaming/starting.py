@@ -55,8 +55,8 @@ _CONFIGURATION: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LateSink:
-    """Where late events go: a folder or topic, of the format of the matches, or a function. `outcome`: what rows are of
-    which kind."""
+    """The place of late events: a folder or topic, of the format of the matches, or a function. `outcome` has the
+    columns of both kinds of rows."""
 
     output: str | None
     function: Callable[[DataFrame, int], None] | None
@@ -76,7 +76,7 @@ class Sink:
     * `settings`: what else Spark's writer of the format is told, as `kafka.bootstrap.servers`.
     * `every`: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read what is
       there, in as many batches as the limits ask for, and stop.
-    * `late`: where late events go, if they are rows too. Then each batch is written by itself (`in_batches`).
+    * `late`: the place of late events, if they are rows too. Then each batch is written by itself (`in_batches`).
     """
 
     output: str | None
@@ -107,7 +107,7 @@ class Sink:
             late = replace(late, output=whole_name(late.output))
         return replace(self, output=None if self.output is None else whole_name(self.output), late=late)
 
-    def formed(self, frame: DataFrame) -> DataFrame:
+    def in_format(self, frame: DataFrame) -> DataFrame:
         """The rows as the format has them: CSV has no lists, and Kafka a key and a value."""
         if self.format == "csv":
             lists = {field.name for field in frame.schema if isinstance(field.dataType, ArrayType)}
@@ -143,13 +143,13 @@ class Sink:
 
     def _write(self, rows: DataFrame, place: str, number: int) -> None:
         """Writes the rows of a batch."""
-        writer = self.formed(rows).write.format(self.format).options(**self.settings)
+        writer = self.in_format(rows).write.format(self.format).options(**self.settings)
         if self.format == _KAFKA:
             writer.option("topic", place).save()
         else:
             writer.mode("overwrite").save(f"{place}/batch={number}")
 
-    def timed(self, silence: Silence) -> Sink:
+    def with_clock(self, silence: Silence) -> Sink:
         """The sink of a stream whose silence ends so. With a clock Spark would begin batches without a pause, so there
         is one each second if `every` does not say it. `OptionError` with `available_now`, which would never stop."""
         if silence.behind is None:
@@ -200,7 +200,7 @@ def begin(frame: DataFrame, sink: Sink, place: Place, tasks: int, identity: Mapp
     if (output is None) == (sink.foreach_batch is None):
         raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
     spark = frame.sparkSession
-    frame = frame if late is not None else sink.formed(frame)
+    frame = frame if late is not None else sink.in_format(frame)
     writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
     if not is_connect(spark):
         for folder in sink.folders:

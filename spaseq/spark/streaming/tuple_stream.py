@@ -86,8 +86,8 @@ def start_tuples(
     `malformed` is for messages that `parse_json` could not read, and for tuples whose time cannot be read: "error", or
     "drop" them and count. The rest is as of `spaseq.spark.start`.
 
-    `late_output` is a folder, or a topic, for the events that come too late and are dropped: their columns, `stream` if
-    there are several, and `late_by` (ns), how far they are behind the time that their stream had come to.
+    `late_output` is a folder, or a topic, for the events that come too late and are dropped. A row has the columns of
+    the event, `stream` if there are several, and `late_by`, the ns to the time that its stream had come to.
     `foreach_late` is a function that gets those of each batch, as `foreach_batch` gets the matches. With either, each
     batch of `output` and of `late_output` is a folder `batch=NUMBER` there, written anew if the batch is done again.
 
@@ -107,7 +107,7 @@ def start_tuples(
     buckets = place.buckets(max(_BUCKETS, count))
     silence = Silence.of(one["idle"], one["clock"])
     frame = _rows(named, job, buckets, silence, one["malformed"])
-    where = Sink(output, format, foreach_batch, every, available_now, sink or {}).timed(silence)
+    where = Sink(output, format, foreach_batch, every, available_now, sink or {}).with_clock(silence)
     identity = {**_identity(job), **silence.identity, "buckets": buckets}
     if late:
         where = replace(where, late=LateSink(late_output, foreach_late, Outcome(job.schema, job.late)))
@@ -300,7 +300,7 @@ class TupleEvaluation:
                 name: rows[f"c{own[name]}"] if name in own else pa.nulls(len(which), kind)
                 for name, kind in zip(schema.names, schema.types, strict=True)
             }
-            columns["late_by"] = pa.array(self._clock.reached(number) - times[which], pa.int64())
+            columns["late_by"] = pa.array(self._clock.time_of(number) - times[which], pa.int64())
             if len(self._job.names) > 1:
                 columns["stream"] = pa.array([self._job.names[number]] * len(which), pa.string())
             self._late.append(as_spark(pa.table(columns), schema))

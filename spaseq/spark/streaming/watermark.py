@@ -28,7 +28,7 @@ _END: Final = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """What ends the silence of a stream. All are ns.
+    """The ends of the silence of a stream, in ns.
 
     * `idle`: a stream without an event for so long holds the others up no longer; 0: it always does.
     * `behind`: in a batch that brings nothing, time goes on to that of the batch, so much earlier. None: it does not.
@@ -45,7 +45,7 @@ class Silence:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must be the same to go on from a checkpoint: Spark's state has timers, or none."""
+        """The part of a checkpoint's note that must stay the same: Spark's state has timers, or none."""
         return {} if self.behind is None else {"clock": "batches that bring nothing let time go on"}
 
 
@@ -152,7 +152,7 @@ class Clock:
             raise error
         return np.zeros(len(times), bool) if found is None else found
 
-    def reached(self, feed: int) -> int:
+    def time_of(self, feed: int) -> int:
         """The time that a stream has come to (ns): an event before it, by more than the lateness, is late."""
         return max(self.streams[feed].high, self.streams[feed].floor)
 

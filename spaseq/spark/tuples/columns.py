@@ -80,8 +80,8 @@ def row_schema(
 
 
 def late_schema(names: tuple[str, ...], layout: Layout, attributes: tuple[str, ...]) -> pa.Schema:
-    """The columns of late tuples: their own (`attributes`), the name of their `stream` if there are several, and
-    `late_by`, the ns that a tuple's time is before the time that its stream had come to.
+    """The columns of late tuples: their own (`attributes`), and the name of their `stream` if there are several. Last
+    comes `late_by`, the ns from a tuple's time to the time that its stream had come to.
 
     Raises `OptionError` for a column that has another type in each stream, or one of these names.
     """

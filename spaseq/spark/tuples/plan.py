@@ -70,14 +70,14 @@ class TupleQuery(Protocol):
 
 
 class Tabular(Protocol):
-    """What stands for a query over tuples: a network of queries, or the partial matches of a query that time out."""
+    """It stands for a query over tuples: a network of queries, or the partial matches of a query that time out."""
 
     def in_tables(self) -> Any:
         """The `TupleQuery`."""
 
 
 def tuple_query(query: Any) -> Any:
-    """What is `Tabular` as a query over tuples. Others are given back."""
+    """The query over tuples that a `Tabular` stands for. Others are given back."""
     return query.in_tables() if hasattr(query, "in_tables") else query
 
 
