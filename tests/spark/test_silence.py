@@ -118,13 +118,13 @@ def _compare(text: str, seed: int) -> int:
 
 @pytest.mark.parametrize("text", SILENT)
 def test_silent_batches_give_what_a_session_gives_that_is_advanced(text: str) -> None:
-    assert sum(_compare(text, seed) for seed in range(25)) > 5
+    assert sum(_compare(text, seed) for seed in range(10)) > 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", SILENT)
 def test_many_silent_batches_give_what_a_session_gives(text: str) -> None:
-    assert sum(_compare(text, seed) for seed in range(25, 300)) > 25
+    assert sum(_compare(text, seed) for seed in range(10, 300)) > 25
 
 
 def _evaluation(**more: Any) -> TupleEvaluation:
@@ -135,10 +135,12 @@ def _evaluation(**more: Any) -> TupleEvaluation:
 
 
 def _batch(evaluation: TupleEvaluation, now: int, *times: int) -> int:
-    table = pa.table({"type": ["A"] * len(times), "time": list(times), "the number": list(range(len(times)))})
-    batch = _tuples(table, [t * SECOND for t in times], [], [0] * len(times), ("",))
-    parts = _send(_Send(1, (0,), drop=False), iter([batch]))
-    bodies = [(0, body) for part in parts for body in part.column("body").to_pylist()] if times else None
+    bodies = None
+    if times:
+        table = pa.table({"type": ["A"] * len(times), "time": list(times), "the number": list(range(len(times)))})
+        batch = _tuples(table, [t * SECOND for t in times], [], [0] * len(times), ("",))
+        parts = _send(_Send(1, (0,), drop=False), iter([batch]))
+        bodies = [(0, body) for part in parts for body in part.column("body").to_pylist()]
     return sum(len(table) for table in _take_batch(evaluation, now * SECOND, bodies))
 
 
@@ -151,7 +153,7 @@ def test_an_event_behind_the_clock_is_late() -> None:
         again.restore(evaluation.snapshot())
         assert _batch(evaluation, START + 7) == 1 and not evaluation.awaits  # 5 seconds passed, of which it waits 4
         if late == "drop":
-            assert _batch(evaluation, START + 7, START + 4, START + 5) == 0 and evaluation.counts(True)[:2] == [2, 1]
+            assert _batch(evaluation, START + 7, START + 4, START + 5) == 0 and evaluation.counts(True)[:2] == [3, 1]
         else:
             with pytest.raises(EventError, match="goes back in time, behind the clock"):
                 _batch(evaluation, START + 7, START + 4)
@@ -194,14 +196,20 @@ def _until(rows: Callable[[], list[Any]], running: Any) -> list[Any]:
     return given
 
 
-def test_absences_end_on_a_silent_stream(spark: Any, tmp_path: Path) -> None:
-    """A folder into which one file comes, and no other: in a session of Spark's, told by its timers."""
-    text = "SELECT user WHERE alarm AS a ; NOT ack FOR 1 SECONDS PARTITION BY [user]"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT a.user AS user WHERE alarm AS a ; NOT ack FOR 1 SECONDS",
+        pytest.param("SELECT user WHERE alarm ; NOT ack FOR 1 SECONDS PARTITION BY [user]", marks=pytest.mark.slow),
+    ],
+    ids=["one bucket", "keys"],
+)
+def test_absences_end_on_a_silent_stream(text: str, spark: Any, tmp_path: Path) -> None:
+    """A folder into which one file comes, and no other: in a session of Spark's, by its timers."""
     (tmp_path / "in").mkdir()
     now = datetime.datetime.now(datetime.UTC).isoformat()
-    rows = [
-        {"user": user, "type": kind, "time": now} for user, kind in (("ann", "alarm"), ("bob", "alarm"), ("bob", "ack"))
-    ]
+    events = (("bob", "alarm"), ("bob", "ack"), ("ann", "alarm"))
+    rows = [{"user": user, "type": kind, "time": now} for user, kind in events]
     (tmp_path / "in" / "0.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     frame = spark.readStream.schema("user string, type string, time timestamp").json(str(tmp_path / "in"))
     given: list[Any] = []
