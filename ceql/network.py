@@ -24,11 +24,8 @@ event takes 25 µs for two queries (908 in columns), if 3 in 100 complete a matc
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Unpack
 
@@ -36,27 +33,23 @@ import numpy as np
 import pyarrow as pa
 
 from ceql.query import Query, compile_query
-from ceql.results.matches import MatchTable
-from ceql.results.named import NOTHING, AllMatches, Found, NamedMatches, QueryMatches
-from ceql.results.selected import Times, value_type
+from ceql.results.named import AllMatches, Found, NamedMatches, QueryMatches
+from ceql.results.selected import Times
 from ceql.runtime.evaluation import expect_again
-from ceql.runtime.ordered import OrderedMatches, part_of, selected_rows
+from ceql.runtime.network_evaluation import NetworkEvaluation, NetworkMember, clash, timed_clause
+from ceql.runtime.network_tables import NetworkOfTables
+from ceql.runtime.ordered import selected_rows
 from ceql.runtime.session import identity, options_to_keep
 from ceql.runtime.single_events import Counted
-from ceql.runtime.unmatched import unknown_attributes
 from spaseq.core.engine import Choice, Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import EventError, OptionError, UnsupportedFeature
-from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords, format_time
+from spaseq.core.errors import OptionError, UnsupportedFeature
+from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords
 from spaseq.core.events.batch import DURATIONS, INSTANTS
-from spaseq.core.events.memory import in_microseconds
 from spaseq.core.events.options import Duration, OnLate
-from spaseq.core.events.readers import common_schema
-from spaseq.core.events.time import unit_nanoseconds
-from spaseq.core.events.timestamps import Part
-from spaseq.core.queries.networks import Member, check_queries, members_of, read_network
+from spaseq.core.queries.networks import check_queries, members_of, read_network
 from spaseq.core.slips import did_you_mean
-from spaseq.core.snapshot import Identity, expect, unseal
+from spaseq.core.snapshot import Identity, unseal
 from spaseq.core.watch import limited_steps
 from spaseq.live.evaluation import Alive
 from spaseq.live.states import Saving, State
@@ -65,9 +58,6 @@ _KINDS: Final = (INSTANTS, DURATIONS)
 _FIRST: Final = np.zeros(1, np.int64)
 _PLAIN: Final = (pa.types.is_int64, pa.types.is_float64, pa.types.is_string, pa.types.is_boolean, pa.types.is_null,
                  lambda kind: kind == pa.timestamp("us", "UTC"))  # fmt: skip
-
-
-_Member = Member[Query]
 
 
 class Network:
@@ -100,7 +90,10 @@ class Network:
         }
         reads = {name: [other for other in query.compiled.named_types if other in compiled]
                  for name, query in compiled.items()}  # fmt: skip
-        self.members: tuple[_Member, ...] = members_of(compiled, reads, report)
+        self._queries = compiled
+        self.members: tuple[NetworkMember, ...] = members_of(
+            {name: query.compiled for name, query in compiled.items()}, reads, report
+        )
         self.reported: tuple[str, ...] = tuple(member.name for member in self.members if member.reported)
         """The queries whose matches are reported."""
         for member in self.members:
@@ -119,7 +112,12 @@ class Network:
     @property
     def queries(self) -> dict[str, Query]:
         """The queries by name, each behind those that it reads."""
-        return {member.name: member.query for member in self.members}
+        return {member.name: self._queries[member.name] for member in self.members}
+
+    @property
+    def settings(self) -> Settings:
+        """The budgets of each query: those of the first."""
+        return self.members[0].query.settings
 
     @property
     def reads(self) -> dict[str, tuple[str, ...]]:
@@ -129,7 +127,7 @@ class Network:
     @property
     def given_types(self) -> tuple[str, ...]:
         """The event types that are no queries: those of the given events."""
-        named = (kind for member in self.members for kind in member.query.compiled.named_types)
+        named = (kind for member in self.members for kind in member.query.named_types)
         return tuple(dict.fromkeys(kind for kind in named if kind not in self.queries))
 
     def run(
@@ -162,7 +160,7 @@ class Network:
         read = {member.name for member in self.members if member.read}
         for name in types:
             if name in read:
-                raise OptionError(*_clash(name))
+                raise OptionError(*clash(name))
 
     def alive(
         self, source: Any, *, state: State = None, clock: Duration | None = None, save: Saving = None,
@@ -185,20 +183,19 @@ class Network:
         """The network that a snapshot of an evaluation belongs to."""
         found = {"language": "a network of CEQL"}
         for member in self.members:
-            found |= {f"{member.name}: {about}": said for about, said in identity(member.query.compiled).items()}
+            found |= {f"{member.name}: {about}": said for about, said in identity(member.query).items()}
         return found
+
+    def in_tables(self) -> NetworkOfTables:
+        """The network as Spark reads it, over events that are put in order (`spaseq.spark.match`)."""
+        return NetworkOfTables(self.members, self.identity, self.run)
 
     def __repr__(self) -> str:
         return f"<ceql.Network of {', '.join(self.queries)}>"
 
 
-def _clash(name: str) -> tuple[str, str]:
-    """The error that events of a type are given which is the name of a query: problem and hint."""
-    return f"{name} is a query, and the type of given events", "give the query or the type another name"
-
-
-def _check_member(member: _Member) -> None:
-    compiled = member.query.compiled
+def _check_member(member: NetworkMember) -> None:
+    compiled = member.query
     if compiled.named_streams:
         raise OptionError(f"{member.name} reads streams, by FROM", "the events of a network are of one stream")
     waits, window = compiled.lowered.around.waits, compiled.lowered.window
@@ -214,234 +211,6 @@ def _check_member(member: _Member) -> None:
             f"{member.name} has a NOT at the end in a window that no time closes, and other queries read it",
             hint="WITHIN a time, or NOT … FOR, says when the matches are events",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """Events with their places: the time (ns) of each, and the number of the given event that it is behind: int64 (n,).
-    They are columns; or if one event was pushed, dicts."""
-
-    events: pa.Table | list[dict[str, Any]]
-    times: np.ndarray
-    behind: np.ndarray
-
-    @property
-    def table(self) -> pa.Table:
-        """The events in columns."""
-        return part_of(self.events, self.times).table if isinstance(self.events, list) else self.events
-
-
-class _Evaluation:
-    """The queries of a network in progress. `iso`: True if times are dates, as far as the events tell. `report`: those
-    whose matches are reported."""
-
-    def __init__(
-        self, network: Network, options: EventOptions, iso: Callable[[], bool], report: Collection[str]
-    ) -> None:
-        self._members = network.members
-        self._report = report
-        self._type_column = options.type_column or "type"
-        for member in network.members:
-            if member.read and self._type_column in member.query.columns:
-                problem = f"{member.name} has a column {self._type_column}, which says the types of events"
-                raise OptionError(
-                    problem, f"as an event, its match is of type {member.name}; give it another name: AS …"
-                )
-        self._derived = {member.name for member in self._members if member.read}
-        self._options = dataclasses.replace(options, type=None, by_type=False, type_column=self._type_column)
-        self._times = Times(iso, options.unit)
-        self._scale = unit_nanoseconds(options.unit)
-        self.matches: list[OrderedMatches] = [
-            OrderedMatches(member.query.compiled, ("",), self._options, iso) for member in self._members
-        ]
-        self.times_in: tuple[str, bool] | None = None
-        """The column of times of the given events, and True if it holds texts; None if there is none."""
-        self._time_type: pa.DataType | None = None
-        self.last: int = 0
-
-    def lacking(self, given: Collection[str]) -> Iterator[str]:
-        """A line for each attribute of a query that no event of it had. `given`: those of the given events."""
-        for member in self._members:
-            rows = (self.matches[i].columns for i in member.feeds)
-            known = {*given, *(name for columns in rows for name in columns)}
-            for line in unknown_attributes(member.query.compiled, known):
-                yield f"{member.name}: {line}"
-
-    def push(self, batch: EventBatch, time_column: str | None) -> NamedMatches:
-        """The matches that these events complete, in order. `time_column`: that of their times, if there is one."""
-        table = batch.table
-        if isinstance(batch.typed_by, tuple):
-            kinds = batch.types
-            assert kinds is not None
-            column = pa.DictionaryArray.from_arrays(pa.array(kinds.codes), kinds.texts)
-            if self._type_column in table.column_names:
-                table = table.drop_columns([self._type_column])
-            table = table.append_column(self._type_column, column)
-        if time_column is not None and time_column in table.column_names:
-            self._time_type = value_type(table.schema.field(time_column).type)
-            text = pa.types.is_string(self._time_type) or pa.types.is_large_string(self._time_type)
-            self.times_in = time_column, text
-        given = _Placed(table, batch.times, np.arange(len(batch)))
-        self.last = int(batch.times[-1])
-        return self._through(given, lambda matches: iter(()))
-
-    def push_one(self, event: dict[str, Any], time: int, time_column: str | None) -> NamedMatches:
-        """`push` of one event, at a time (ns), without columns. It has a type that is no query."""
-        if time_column is not None:
-            self.times_in = time_column, type(event[time_column]) is str
-        self.last = time
-        return self._through(_Placed([event], np.array([time]), _FIRST), lambda matches: iter(()))
-
-    def is_given(self, event: dict[str, Any]) -> bool:
-        """True if a text is the type of an event, and no query that others read."""
-        kind = event.get(self._type_column)
-        return type(kind) is str and kind not in self._derived
-
-    def check_types(self, batch: EventBatch) -> EventBatch:
-        """The batch. `EventError` if an event is of a type that is a query which others read."""
-        found = batch.types if self._derived else None
-        if found is None:
-            return batch
-        for code, name in enumerate(found.texts.to_pylist()):
-            if name in self._derived and (rows := np.flatnonzero(found.codes == code)).size:
-                problem, hint = _clash(name)
-                raise EventError(
-                    problem, source="<events>", counted="event", record=int(batch.positions[rows[0]]) + 1, hint=hint
-                )
-        return batch
-
-    def wait_until(self, now: int) -> NamedMatches:
-        """The matches that wait for nothing but the time `now`."""
-        return self._through(None, lambda matches: matches.wait_until(now))
-
-    def close(self) -> NamedMatches:
-        """The matches that the end of the stream completes."""
-        return self._through(None, lambda matches: matches.close())
-
-    def _through(self, given: _Placed | None, end: Callable[[OrderedMatches], Iterator[MatchTable]]) -> NamedMatches:
-        """The matches of all queries over the given events, and what `end` gives of each query behind them."""
-        made: list[_Placed | None] = []
-        found: list[tuple[str, MatchTable]] = []
-        places: list[tuple[np.ndarray, np.ndarray]] = []
-        for member, matches in zip(self._members, self.matches, strict=True):
-            inputs = [rows for rows in (given, *(made[i] for i in member.feeds)) if rows is not None]
-            merged = _merge(inputs)
-            first = matches.position
-            tables = [] if merged is None else list(_push(matches, merged))
-            tables += end(matches)
-            made.append(None)
-            pieces = [(table, *self._place(member, table, merged, first, given)) for table in tables if len(table)]
-            if member.read and pieces:
-                made[-1] = self._as_events(member, pieces, given)
-            if member.name in self._report:
-                found += ((member.name, table) for table, *_ in pieces)
-                places += ((behind, times) for _, behind, times in pieces)
-        if not found:
-            return NOTHING
-        names, every = zip(*found, strict=True)
-        return NamedMatches.of_places(names, every, [np.concatenate(each) for each in zip(*places, strict=True)])
-
-    def _place(
-        self, member: _Member, table: MatchTable, merged: _Placed | None, first: int, given: _Placed | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The places of matches: the numbers of the given events that they are behind, and their times."""
-        lowered, ends = member.query.compiled.lowered, table.matches.end
-        times = table.history.times(ends)
-        if not lowered.around.waits:
-            if merged is not None and len(ends) and int(ends.min()) >= first:
-                return merged.behind[ends - first], times
-        elif lowered.around.patience is not None:
-            times = times + int(lowered.around.patience.size)
-        elif lowered.choice != Choice() or lowered.around.marked:  # they wait for others, or not at all
-            times = np.maximum(times, self.last)
-        elif lowered.window.is_bounded and not lowered.window.by_position and lowered.window_attribute is None:
-            times = table.history.times(table.matches.start) + int(lowered.window.size)
-        else:
-            times = np.maximum(times, self.last)
-        before = np.zeros(0, np.int64) if given is None else given.times
-        return np.searchsorted(before, times, "right") - 1, times
-
-    def _as_events(
-        self, member: _Member, pieces: list[tuple[MatchTable, np.ndarray, np.ndarray]], given: _Placed | None
-    ) -> _Placed:
-        """Matches as the events that other queries read, in order: as dicts if `given` has some, and these hold the
-        values."""
-        behind, times = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2))
-        rows = [table.rows(natural=True) for table, _, _ in pieces]
-        table = rows[0] if len(rows) == 1 else common_schema(rows, member.name)
-        order = np.lexsort((times, behind))
-        if len(table) > 1:
-            table, times, behind = table.take(pa.array(order)), times[order], behind[order]
-        if given is not None and isinstance(given.events, list):
-            found = self._as_dicts(member.name, table, times.tolist(), given.events[0])
-            if found is not None:
-                return _Placed(found, times, behind)
-            if self.times_in is not None:
-                self._time_type = value_type(given.table.schema.field(self.times_in[0]).type)
-        own = {self._type_column: pa.array([member.name] * len(table), pa.string())}
-        if self.times_in is not None and self.times_in[0] not in table.column_names:
-            own[self.times_in[0]] = self._in_form(times)
-        for name, column in own.items():
-            table = table.drop_columns([name]) if name in table.column_names else table
-            table = table.append_column(name, column)
-        return _Placed(table, times, behind)
-
-    def _as_dicts(
-        self, name: str, table: pa.Table, times: list[int], given: dict[str, Any]
-    ) -> list[dict[str, Any]] | None:
-        """The rows of the matches of a query as dicts, of which columns would have the same values. None for times that
-        these do not hold, and for values that are no numbers, texts, truths or times."""
-        short = in_microseconds(table)
-        if not all(any(fits(kind) for fits in _PLAIN) for kind in map(value_type, short.schema.types)):
-            return None
-        found = short.to_pylist()
-        column = None if self.times_in is None else self.times_in[0]
-        for row, time in zip(found, times, strict=True):
-            row[self._type_column] = name
-            if column is not None and column not in table.column_names:
-                stated = given[column]
-                if isinstance(stated, str):
-                    row[column] = format_time(time)
-                elif isinstance(stated, datetime) or self._times.are_dates():
-                    if time != self.last or not isinstance(stated, datetime):
-                        return None
-                    row[column] = stated
-                else:
-                    row[column] = type(stated)(time / self._scale) if time % self._scale else time // self._scale
-        return found
-
-    def _in_form(self, times: np.ndarray) -> pa.Array:
-        """Times as the given events have theirs: dates, numbers or texts."""
-        if self.times_in is not None and self.times_in[1]:
-            return pa.array([format_time(time) for time in times.tolist()])
-        column = self._times.column(times)
-        try:
-            return column if self._time_type is None else column.cast(self._time_type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # of times that the type cannot hold
-            return column
-
-
-def _merge(inputs: list[_Placed]) -> _Placed | None:
-    """The events of several inputs, in order of place; of one place and time in the order of the inputs."""
-    if len(inputs) < 2:
-        return inputs[0] if inputs else None
-    behind = np.concatenate([rows.behind for rows in inputs])
-    times = np.concatenate([rows.times for rows in inputs])
-    order = np.lexsort((times, behind))
-    events: pa.Table | list[dict[str, Any]]
-    if all(isinstance(rows.events, list) for rows in inputs):
-        every = list(chain.from_iterable(rows.events for rows in inputs))
-        events = [every[i] for i in order.tolist()]
-    else:
-        events = common_schema([rows.table for rows in inputs], "the network").take(pa.array(order))
-    return _Placed(events, times[order], behind[order])
-
-
-def _push(matches: OrderedMatches, rows: _Placed) -> Iterator[MatchTable]:
-    """The matches of a query that these events complete."""
-    if isinstance(rows.events, list):
-        return matches.push_singly(rows.events, rows.times.tolist())
-    return matches.push([Part(rows.events, rows.times)])
 
 
 class NetworkMatches(AllMatches):
@@ -468,8 +237,7 @@ class NetworkMatches(AllMatches):
         if self._used:
             expect_again(self._sources.values())
         self._used = True
-        settings = next(iter(self._network.queries.values())).settings
-        return limited_steps(self._find(), settings)
+        return limited_steps(self._find(), self._network.settings)
 
     def of(self, name: str) -> QueryMatches:
         """The matches of one query, reported or not: tables have its columns alone. `OptionError` if there is none."""
@@ -487,9 +255,9 @@ class NetworkMatches(AllMatches):
 
     def _find(self) -> Iterator[NamedMatches]:
         network = self._network
-        stream = EventStream(self._sources, self._options, None, _clause_with_times(network), network.given_types)
+        stream = EventStream(self._sources, self._options, None, timed_clause(network.members), network.given_types)
         self.counters = counters = stream.counters
-        evaluation = _Evaluation(network, self._options, lambda: counters.iso_times, self.report)
+        evaluation = NetworkEvaluation(network.members, self._options, lambda: counters.iso_times, self.report)
         for batch in stream.as_it_comes():
             if isinstance(batch, int):
                 yield evaluation.wait_until(batch)
@@ -499,10 +267,6 @@ class NetworkMatches(AllMatches):
         self.notes = (*counters.guesses, *(evaluation.lacking(counters.attributes) if counters.events else ()))
 
 
-def _clause_with_times(network: Network) -> str:
-    return next((query.compiled.timed for query in network.queries.values() if query.compiled.timed), "")
-
-
 class NetworkSession(Pushing[Found]):
     """A network that events are pushed to. Use it in a `with` and read its `rest`, or `close` it."""
 
@@ -510,13 +274,13 @@ class NetworkSession(Pushing[Found]):
     _OVER = ("this stream is closed", "network.open() begins a new one")
 
     def __init__(self, network: Network, names: tuple[str, ...], options: EventOptions) -> None:
-        super().__init__(network.members[0].query.settings)
+        super().__init__(network.settings)
         self._network = network
         self._names = names
         self._options = options
-        self._feed = feed = EventFeed(names, options, _clause_with_times(network), network.given_types)
-        self._evaluation = _Evaluation(
-            network, options, lambda: any(clock.iso for clock in feed.clocks.values()), network.reported
+        self._feed = feed = EventFeed(names, options, timed_clause(network.members), network.given_types)
+        self._evaluation = NetworkEvaluation(
+            network.members, options, lambda: any(clock.iso for clock in feed.clocks.values()), network.reported
         )
         self._given = {} if options.type is None else {options.type_column or "type": options.type}
         single = names == ("",) and not options.lateness
@@ -583,16 +347,10 @@ class NetworkSession(Pushing[Found]):
             "names": self._names,
             "options": options_to_keep(self._options),
             "feed": self._feed.snapshot(),
-            "last": self._evaluation.last,
-            "times": self._evaluation.times_in,
-            "queries": [matches.contents() for matches in self._evaluation.matches],
+            **self._evaluation.contents(),
         }
 
     def restore(self, contents: dict[str, Any]) -> None:
         """The opposite of `contents`, of the same network."""
         self._feed.restore(contents["feed"])
-        self._evaluation.last, self._evaluation.times_in = contents["last"], contents["times"]
-        expect(type(self._evaluation.last) is int, "the time of the last event")
-        expect(len(contents["queries"]) == len(self._evaluation.matches), "a place for each query")
-        for matches, place in zip(self._evaluation.matches, contents["queries"], strict=True):
-            matches.restore(place)
+        self._evaluation.restore(contents)

@@ -84,8 +84,8 @@ class Borders(Absences):
             yield Marked(none, behind, way, f"#{'behind' if behind else 'before'} {number}")
 
     def at_one(self, absences: list[Absent], where: str, *, alike: bool) -> AtBorder:
-        """What must not come at a border of the whole formula, and its time; of alternatives that are not `alike`, marks
-        say it."""
+        """What must not come at a border of the whole formula, and its time. For alternatives that are not `alike`,
+        marks say it."""
         plain = none_of(absent for absent in absences if absent.lasting is None)
         lasting = [absent for absent in absences if absent.lasting is not None]
         if lasting and not alike:

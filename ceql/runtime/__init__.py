@@ -14,6 +14,9 @@ over events that are there, `session` over events that are pushed; those that co
 * `ordered`: The matches over events that come in order, in columns, with rows that stand for themselves.
 * `single_events`: Pushes of one event each, a dict, without columns: some hundred times faster.
 * `session`: One evaluation in progress that events are pushed to, and its snapshots.
+* `network_evaluation`: The queries of a network, one after another for each batch of events.
+* `network_tables`: A network over events that come in order, with rows in one table for all queries.
+* `ordered_steps`: The partial matches that time out over events that come in order, as `ordered` has matches.
 * `timed_out`: The partial matches that time out, as rows: of events that are there, or pushed.
 * `alerts`: ASK and alerts, answered event by event, in one pass, without enumerating matches.
 * `thresholds`: Thresholds of alerts: enough of a key in a time, and none again too soon.

@@ -19,7 +19,7 @@ from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.run import Run
 from ceql.runtime.single_events import Place, Singles
 from ceql.semantics.selection import with_whole_rows
-from spaseq.core.events import EventOptions
+from spaseq.core.events import EventBatch, EventOptions
 from spaseq.core.events.memory import from_dicts
 from spaseq.core.events.reorder import NEVER
 from spaseq.core.events.streams import in_one_batch, with_items
@@ -67,11 +67,26 @@ class OrderedMatches:
         """The attributes that rows read."""
         return self._selected.attributes
 
+    @property
+    def waits(self) -> int | None:
+        """The time (ns) behind the last event within which time alone may complete a match: that of an absence at the
+        end of the query. None if it completes none."""
+        lowered, around = self._run.lowered, self._run.lowered.around
+        if around.absent is None or lowered.window_attribute is not None:
+            return None
+        lengths = [
+            w.size for w in (lowered.window, around.patience) if w is not None and w.is_bounded and not w.by_position
+        ]
+        return sum(map(int, lengths)) if lengths else None
+
     def push(self, chunk: Sequence[Part]) -> Iterator[MatchTable]:
         """The matches that the next events of each stream complete. None of them is before an event of an earlier call.
         Exhaust it before the next call."""
+        yield from self.advance(in_one_batch(chunk, self._names, self._options, self.position))
+
+    def advance(self, events: EventBatch) -> Iterator[MatchTable]:
+        """As `push`, of the next events in one batch, which begins at `position`."""
         self._to_batches()
-        events = in_one_batch(chunk, self._names, self._options, self.position)
         if len(events):
             self._place.position += len(events)
             self._place.high = int(events.times[-1])

@@ -22,6 +22,7 @@ from ceql.results.selected import Times
 from ceql.rewrites.timed_out import timed_out_steps
 from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import Matches, matches_of
+from ceql.runtime.ordered_steps import OrderedSteps
 from ceql.runtime.run import Run
 from ceql.runtime.session import expect_place, identity, open_session, options_to_keep
 from ceql.syntax.printer import print_query
@@ -42,7 +43,7 @@ from spaseq.core.snapshot import Identity, expect, unseal
 from spaseq.core.watch import limited_steps
 
 if TYPE_CHECKING:
-    from spaseq.core.engine import MatchBatch
+    from spaseq.core.engine import MatchBatch, Program, Settings
 
 _Found = Iterable[tuple["MatchBatch", History]]
 _OF_ALL: Final = ("waiting_for", "since", "start_time")
@@ -114,6 +115,10 @@ class TimedOut:
         """A new evaluation of all steps, before the first event."""
         return Telling(self.columns, [(step.waiting_for, query) for step, query in self._of_steps()], times)
 
+    def in_tables(self) -> StepsOfTables:
+        """The same as Spark reads it, over events that are put in order (`spaseq.spark.match`)."""
+        return StepsOfTables(self)
+
     def _of_steps(self) -> Iterator[tuple[WaitingStep, CompiledQuery]]:
         return zip(self.steps, self._compiled, strict=True)
 
@@ -165,6 +170,64 @@ class Telling:
         missing = pa.nulls(len(table))
         known = set(table.column_names)
         return pa.table({name: table.column(name) if name in known else missing for name in self._columns})
+
+
+class StepsOfTables:
+    """Partial matches that time out, as `spaseq.spark.tuples.plan.TupleQuery` has queries."""
+
+    def __init__(self, timed_out: TimedOut) -> None:
+        self.compiled: CompiledQuery = timed_out._query
+        self._steps = [(step.waiting_for, query) for step, query in timed_out._of_steps()]
+        self._timed_out = timed_out
+        self.columns: tuple[str, ...] = timed_out.columns
+
+    @property
+    def text(self) -> str:
+        """The query's text, with a mark that the query itself lacks."""
+        return f"partial matches that time out: {self.compiled.text}"
+
+    @property
+    def settings(self) -> Settings:
+        """The budgets of each step."""
+        return self.compiled.settings
+
+    @property
+    def identity(self) -> Identity:
+        """As of `TimedOut.identity`."""
+        return self._timed_out.identity
+
+    def program(self) -> Program:
+        """That of the first step: all have one window, and something that must not come."""
+        return self._steps[0][1].program()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that conditions read, and those of PARTITION BY."""
+        named = (query.attributes for query in (self.compiled, *(query for _, query in self._steps)))
+        return tuple(dict.fromkeys(name for names in named for name in names))
+
+    @property
+    def partition(self) -> tuple[tuple[str, ...], ...]:
+        """The keys that all steps have; none if a step has others."""
+        first, *others = (query.lowered.partition for _, query in self._steps)
+        return first if all(keys == first for keys in others) else ()
+
+    @property
+    def window_attribute(self) -> str | None:
+        """The attribute that WITHIN is measured in."""
+        return self.compiled.lowered.window_attribute
+
+    def stream_names(self, given: tuple[str, ...]) -> tuple[str, ...]:
+        """As of `ceql.query.Query.stream_names`."""
+        return self.compiled.streams(given)
+
+    def run(self, events: Any = None, **words: Any) -> TimedOutRows:
+        """As of `TimedOut.run`."""
+        return self._timed_out.run(events, **words)
+
+    def in_order(self, names: tuple[str, ...], options: EventOptions, *, iso: bool) -> OrderedSteps:
+        """The rows over events that the caller has put in order."""
+        return OrderedSteps(self.compiled, self._steps, names, options, iso)
 
 
 _LISTS: Final = pa.large_list(pa.int64())

@@ -16,7 +16,7 @@ from spaseq.core.protocols import Written
 from spaseq.language.query import Query, compile_query
 from spaseq.spark.session.versions import check_pyspark
 from spaseq.spark.tuples.match import batch_rows, check_tasks, kind_name, refuse_form
-from spaseq.spark.tuples.plan import Plan, TupleQuery
+from spaseq.spark.tuples.plan import Plan, Tabular, TupleQuery, tuple_query
 
 _GRAPHS: Final = re.compile(r"\bDEFINE\s+GPM\b", re.IGNORECASE)
 Transformation = Callable[[Any], DataFrame]
@@ -33,7 +33,7 @@ class MatchWords(TupleWords, total=False):
 
 
 def match(
-    query: TupleQuery | Query | Written | str,
+    query: TupleQuery | Tabular | Query | Written | str,
     *,
     kb: Any = None,
     partitions: int | None = None,
@@ -42,6 +42,7 @@ def match(
     positions: bool = False,
     terms: str = "text",
     idle: Duration = 0,
+    clock: Duration | None = None,
     malformed: str = "error",
     **reading: Unpack[MatchWords],
 ) -> Transformation:
@@ -54,6 +55,9 @@ def match(
 
     Args:
         query: what `ceql.compile` or `spaseq.compile` gives, its text, or a pattern of `ceql.event`, `ceql.seq` ….
+            `ceql.compile(text).timed_out()` gives the partial matches that time out: `waiting_for`, `since` and
+            `start_time`, then the columns of matches. A `ceql.Network` gives `query`, the name of a match's query,
+            and a column for each query, a struct of its row.
         kb: of a query over graphs, the background knowledge, as for `run`. Its answers are worked out when the
             transformation is applied, which runs jobs if it is on Spark.
         partitions: how many tasks find matches. By default as many as a stage of the session has
@@ -69,7 +73,8 @@ def match(
         terms: of a query over graphs, the form of terms. "text" is N-Triples, and "value" an IRI or the characters of a
             literal. "struct" has `type` ("uri", "literal" or "bnode"), `value`, `datatype` and `language`, as in
             SPARQL's JSON results. "key" is for `spaseq.rdf.term_from_key`.
-        idle, malformed: of streams; as of `start_tuples`.
+        idle, clock, malformed: of streams; as of `start_tuples`. With `clock` give the writer a trigger:
+            `.trigger(processingTime="1 second")`.
 
     A streaming DataFrame gives one, of the same columns, for any sink: `.writeStream.toTable(…)`. Its rows come when
     every stream is past the end of their matches. `lateness` and `late` are about events that come in a later batch
@@ -92,7 +97,7 @@ def match(
     for name, value in (("events", events), ("positions", positions)):
         expect_type(name, value, bool, "it is True or False")
     words: dict[str, Any] = {"partitions": partitions, "cut": cut, "events": events, "positions": positions}
-    words |= {"terms": terms, "idle": idle, "malformed": malformed}
+    words |= {"terms": terms, "idle": idle, "clock": clock, "malformed": malformed}
     if isinstance(compiled, Query):
         return _over_graphs(compiled, kb, words, dict(reading))
     for name, given in (("kb", kb is not None), ("terms", terms != "text")):
@@ -112,7 +117,7 @@ def _over_tuples(query: TupleQuery, words: dict[str, Any], options: EventOptions
         check_pyspark("start_tuples")
         from spaseq.spark.streaming.tuple_stream import stream_rows  # older versions lack its operators
 
-        return stream_rows(query, given, options, **own, idle=words["idle"], malformed=words["malformed"])
+        return stream_rows(query, given, options, **own, silence=_silence(words), malformed=words["malformed"])
 
     return transform
 
@@ -133,16 +138,23 @@ def _over_graphs(query: Query, kb: Any, words: dict[str, Any], reading: dict[str
             return rows_over_quads(query, given, kb, options, **own, cut=words["cut"], positions=words["positions"])
         from spaseq.spark.streaming.graph_stream import stream_rows_over_quads
 
-        return stream_rows_over_quads(query, given, kb, options, **own, idle=words["idle"])
+        return stream_rows_over_quads(query, given, kb, options, **own, silence=_silence(words))
 
     return transform
+
+
+def _silence(words: Mapping[str, Any]) -> Any:
+    """The `Silence` of a stream's words."""
+    from spaseq.spark.streaming.watermark import Silence
+
+    return Silence.of(words["idle"], words["clock"])
 
 
 def _is_stream(given: DataFrame | Mapping[str, DataFrame], words: Mapping[str, Any]) -> bool:
     """True if the events are streams. Raises `OptionError` for words that are for streams, or are not."""
     frames = given.values() if isinstance(given, Mapping) else [given]
     found = any(getattr(frame, "isStreaming", False) for frame in frames)
-    usual = {"positions": False, "cut": "auto"} if found else {"idle": 0, "malformed": "error"}
+    usual = {"positions": False, "cut": "auto"} if found else {"idle": 0, "clock": None, "malformed": "error"}
     for name, value in usual.items():
         if words[name] != value:
             hint = _INSTEAD.get(name, "leave it out")
@@ -157,7 +169,7 @@ _INSTEAD: Final = {
 }
 
 
-def explain_match(query: TupleQuery | Query | Written | str, *, cut: str = "auto") -> str:
+def explain_match(query: TupleQuery | Tabular | Query | Written | str, *, cut: str = "auto") -> str:
     """The division of the work by `match`, as far as the query alone says. A line each."""
     compiled = query_of(query)
     if not isinstance(compiled, Query):
@@ -177,6 +189,7 @@ def query_of(query: Any) -> TupleQuery | Query:
             compile_query(query) if not built and _GRAPHS.search(query) else import_module("ceql").compile(query)
         )
         return found
+    query = tuple_query(query)
     if isinstance(query, Query) or (hasattr(query, "window_attribute") and hasattr(query, "stream_names")):
         return query
     hint = "match(ceql.compile(text)), match(spaseq.compile(text)), or match(text)"

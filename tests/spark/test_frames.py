@@ -21,7 +21,7 @@ from spaseq.rdf import Counters, StreamOptions
 from spaseq.spark import parse_rdf, progress, start, wait
 from spaseq.spark.ingest import frames
 from spaseq.spark.session.tables import QUADS
-from spaseq.spark.streaming.watermark import Clock
+from spaseq.spark.streaming.watermark import Clock, Silence
 from tests.spark.test_micro_batches import _local
 from tests.spark.test_micro_batches import _rows as _comparable
 from tests.spark.test_results import FLOOR, Case, _rows, _streams
@@ -226,7 +226,7 @@ def test_a_column_of_another_type_is_named_before_anything_runs(kind: str, spark
 
 def test_a_silent_stream_is_waited_for_no_longer_than_it_may_be_idle() -> None:
     second = 10**9
-    clock = Clock(2, StreamOptions(late="drop"), loose=True, idle=10 * second)
+    clock = Clock(2, StreamOptions(late="drop"), loose=True, silence=Silence(10 * second))
     nothing = np.zeros(0, np.int64)
 
     def batch(now: int, feed: int, *times: int) -> dict[Any, int]:
@@ -242,7 +242,7 @@ def test_a_silent_stream_is_waited_for_no_longer_than_it_may_be_idle() -> None:
     assert clock.late == 1
     assert batch(13, 0, 7) == {5: 4}
     assert batch(30, 0, 20) == {6: 5, 7: 6}
-    state, clock = clock.snapshot(), Clock(2, StreamOptions(), loose=True, idle=10 * second)
+    state, clock = clock.snapshot(), Clock(2, StreamOptions(), loose=True, silence=Silence(10 * second))
     clock.restore(state)
     with pytest.raises(EventError, match="silent for more than 10 s, and what it brings now is too late"):
         clock.take(1, np.array([7]), np.array([1]), "")

@@ -20,6 +20,7 @@ from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.streaming import processor
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.tuple_stream import TupleEvaluation
+from spaseq.spark.streaming.watermark import Silence
 from tests.spark.test_tuple_streams import _NUMBER, _job
 
 TUPLES = StreamOptions(time="time", ties="arrival", late="error")
@@ -52,7 +53,7 @@ def test_the_state_of_another_query_is_refused_with_what_differs() -> None:
     assert "other streams" in refused(graphs("A; B", ties="arrival"), state)
     assert "another language" in refused(tuples("SELECT * WHERE A"), state)
     state = tuples("SELECT * WHERE A ; B").snapshot()
-    tuples("SELECT * WHERE A ; B", idle=5).restore(state)
+    tuples("SELECT * WHERE A ; B", silence=Silence(5)).restore(state)
     assert "another query" in refused(tuples("SELECT * WHERE B ; A"), state)
     assert "other streams" in refused(tuples("SELECT * WHERE A ; B", ("S", "T")), state)
     assert "another language" in refused(graphs("A; B"), state)
@@ -90,7 +91,7 @@ def test_a_checkpoint_of_another_version_is_told_as_such() -> None:
         def get(self) -> Any:
             return (pickle.dumps(("clock", np.zeros(3))), 0, 0)
 
-    operator = processor.Processor(lambda: graphs("A; B"), "run", [], 0)
+    operator = processor.Processor(lambda: graphs("A; B"), "run", processor.Outcome(pa.schema([])), 0)
     operator._state = operator._place = State()
     with pytest.raises(OptionError, match="the checkpoint is not of this query and this version: this is no snapshot"):
         operator._load(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import LongType, StringType
 
 import ceql
 from ceql.results.history import Past
@@ -25,7 +27,7 @@ from spaseq.rdf import StreamOptions
 from spaseq.spark import match, progress, start_tuples, wait
 from spaseq.spark.streaming.processor import _again, _take_batch
 from spaseq.spark.streaming.tuple_stream import TupleEvaluation, _Send, _send
-from spaseq.spark.tuples.columns import has_dates, row_schema
+from spaseq.spark.tuples.columns import has_dates, late_schema, row_schema
 from spaseq.spark.tuples.frames import Layout
 from spaseq.spark.tuples.plan import Plan
 from spaseq.spark.tuples.rows import Job
@@ -393,3 +395,107 @@ def test_csv_has_lists_as_json(tmp_path: Path, spark: Any) -> None:
     assert wait(running)
     (row,) = spark.read.csv(str(tmp_path / "out")).collect()
     assert row[:2] == ("1", "2") and json.loads(row[2]) == [{"type": "A", "time": 1}, {"type": "B", "time": 2}]
+
+
+LATE_SCHEMA = "type string, time long, id long, `a.b` string, v long"
+_IN_FILES: list[list[tuple[Any, ...]]] = [
+    [("A", 10, 1, "x", 1), ("B", 12, 1, None, 2)],
+    [("A", 3, 1, "late", 7), ("A", 12, 2, "y", 3), ("B", 11, 2, "z", None), ("C", 14, None, "no key", 4)],
+    [("B", 13, 2, "late", 5), ("B", 20, 2, "w", 6), ("end", 98, 1, None, 0)],
+    [("end", 99, 1, None, 0)],
+]
+"""What is late is behind an earlier file: 3 behind 12, 11 behind 12, 13 behind 14."""
+
+
+def _late_files(folder: Path, spark: Any) -> Any:
+    """A stream of these files, each a batch; they are dated, as Spark reads them in that order."""
+    names = ("type", "time", "id", "a.b", "v")
+    folder.mkdir()
+    for number, rows in enumerate(_IN_FILES):
+        lines = (json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+        (folder / f"{number}.json").write_text("".join(lines))
+        os.utime(folder / f"{number}.json", (1_000 + number, 1_000 + number))
+    return spark.readStream.schema(LATE_SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder))
+
+
+def test_late_events_are_rows_of_their_own(tmp_path: Path, spark: Any) -> None:
+    """In a folder beside that of the matches, as many times as the stream is read."""
+    frame = _late_files(tmp_path / "in", spark)
+    query = ceql.compile("SELECT a.v AS low, b.v AS high WHERE A AS a ; B AS b PARTITION BY [id] WITHIN 30 SECONDS")
+    places: dict[str, Any] = {"output": str(tmp_path / "out"), "late_output": str(tmp_path / "late")}
+    running = start_tuples(query, frame, checkpoint=str(tmp_path / "state"), available_now=True, tasks=1, **places)
+    assert wait(running)
+    late = spark.read.parquet(str(tmp_path / "late"))
+    assert late.columns == ["type", "time", "id", "a.b", "v", "late_by", "batch"]
+    assert sorted(map(tuple, late.collect())) == [
+        ("A", 3, 1, "late", 7, 9_000_000_000, 1),
+        ("B", 11, 2, "z", None, 1_000_000_000, 1),
+        ("B", 13, 2, "late", 5, 1_000_000_000, 2),
+    ]
+    found = spark.read.parquet(str(tmp_path / "out")).drop("batch")
+    assert sorted(map(tuple, found.collect())) == [(1, 1, 2, 10, 12), (2, 3, 6, 12, 20)]
+    assert {name: progress(running)[name] for name in ("events", "late", "matches")} == {
+        "events": 10, "late": 3, "matches": 2
+    }  # fmt: skip
+    with pytest.raises(OptionError, match="has batches of another checkpoint"):
+        start_tuples(query, frame, checkpoint=str(tmp_path / "other"), available_now=True, tasks=1, **places)
+    with pytest.raises(OptionError, match="was begun with sources"):  # all columns of late events are read
+        start_tuples(query, frame, checkpoint=str(tmp_path / "state"), output=str(tmp_path / "none"), tasks=1)
+
+
+@pytest.mark.slow
+def test_functions_get_matches_and_late_events_of_each_batch(tmp_path: Path, spark: Any) -> None:
+    frame = _late_files(tmp_path / "in", spark)
+    query = "SELECT b.v AS high WHERE A AS a ; B AS b PARTITION BY [id] WITHIN 30 SECONDS"
+    found: dict[str, list[tuple[int, list[Any]]]] = {"matches": [], "late": []}
+
+    def look(name: str) -> Any:
+        return lambda rows, number: found[name].append((number, rows.select(rows.columns[0]).head(1)))
+
+    running = start_tuples(
+        ceql.compile(query), frame, checkpoint=str(tmp_path / "state"), available_now=True, tasks=2,
+        foreach_batch=look("matches"), foreach_late=look("late"),
+    )  # fmt: skip
+    assert wait(running)
+    assert [number for number, _ in found["matches"]] == [number for number, _ in found["late"]] == [0, 1, 2, 3]
+    assert [len(rows) for _, rows in found["late"]] == [0, 1, 1, 0]
+    assert progress(running)["late"] == 3
+    (tmp_path / "in" / "4.json").write_text('{"type": "A", "time": 100}\n{"type": "A", "time": "soon"}\n')
+
+    def broken(rows: Any, number: int) -> None:
+        raise ValueError("no such table")
+
+    running = start_tuples(ceql.compile(query), frame, checkpoint=str(tmp_path / "state"), available_now=True, tasks=2,
+                           foreach_batch=look("matches"), foreach_late=broken)  # fmt: skip
+    with pytest.raises((OptionError, EventError), match=r"no such table|no time that can be read"):
+        wait(running)
+
+
+def test_late_events_of_several_streams() -> None:
+    """The name of its stream is in a row, and what the stream lacks is NULL."""
+    query = ceql.compile("SELECT * FROM S, T WHERE S>A ; T>B WITHIN 9 SECONDS")
+    kinds = (StringType(), LongType(), LongType())
+    layout = Layout(({"type": 0, "time": 1}, {"type": 0, "time": 1, "v": 2}), ("time", "time"), (kinds[1],) * 2, kinds)
+    late = late_schema(("S", "T"), layout, ("type", "time", "v"))
+    job = Job(query, ("S", "T"), layout, EventOptions(), False, pa.schema([("match_start", pa.int64())]), None, late)
+    evaluation = TupleEvaluation(job, StreamOptions(time="time", ties="arrival", late="drop"))
+
+    def push(*rows: tuple[int, int]) -> list[dict[str, Any]]:
+        times = [time * 10**9 for _, time in rows]
+        given = [{"type": "A", "time": time, "v": 7 * stream or None} for stream, time in rows]
+        table = pa.Table.from_pylist(given, pa.schema({"type": pa.string(), "time": pa.int64(), "v": pa.int64()}))
+        batch = _tuples(table, times, [stream for stream, _ in rows], [0] * len(rows), ("S", "T"))
+        bodies = [
+            body for part in _send(_Send(2, (0,), drop=False), iter([batch])) for body in part["body"].to_pylist()
+        ]
+        list(_take_batch(evaluation, 0, [(0, body) for body in bodies]))
+        return [row for rows in evaluation.late_rows() for row in rows.to_pylist()]
+
+    assert push((0, 5), (1, 9)) == []
+    assert push((0, 6), (1, 7), (0, 3)) == [
+        {"type": "A", "time": 3, "v": None, "stream": "S", "late_by": 2_000_000_000},
+        {"type": "A", "time": 7, "v": 7, "stream": "T", "late_by": 2_000_000_000},
+    ]
+    assert push((0, 9)) == []
+    with pytest.raises(OptionError, match="two columns of the rows have the name late_by"):
+        late_schema(("",), Layout(({"late_by": 0},), ("time",), kinds[:1], kinds[1:2]), ("late_by",))

@@ -334,10 +334,16 @@ def time_by_clock(behind: int, last: int, column: str | None) -> int:
     `last` is the greatest time of its events, `column` that of their times. Raises `OptionError` if these are not times
     of a clock.
     """
+    check_running(last, column)
+    return time.time_ns() - behind
+
+
+def check_running(last: int, column: str | None) -> None:
+    """Raises `OptionError` if events are not timed by a clock that runs. `last` is the greatest time of theirs (ns),
+    `column` that of their times; None if they are counted."""
     if column is None:
         hint = "--time COLUMN names the column of times; events that are counted have no clock"
         raise OptionError("the events have no times for the clock to go on from", hint)
     if last < _RUNNING:
         hint = "they are dates, or numbers since 1970 in the unit of --time-unit; leave --clock out for others"
         raise OptionError(f"the clock goes on, and {column} is not of it: {format_time(last)}", hint)
-    return time.time_ns() - behind

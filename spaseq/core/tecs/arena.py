@@ -409,7 +409,7 @@ class Arena:
         active = heads >= 0
         expect((heads[active] == 0).all() and (starts[~active] == k.NIL).all(), "cells with a start each")
         expect(((starts[active] >= 0) & (starts[active] <= last)).all(), "starts within the stream")
-        self._charge(len(heads) * 40)
+        self.charge(len(heads) * 40)
         self.cells = np.full((len(heads), 5), k.NIL, np.int64)
         self.cells[:, k.HEAD], self.cells[:, k.HEAD_MAX], self.cells[:, k.LENGTH] = heads, starts, 0
 

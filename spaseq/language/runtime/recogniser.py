@@ -293,6 +293,16 @@ class Recogniser(Recognition):
         yield from chain.from_iterable(self._results.push(_distinct(done, self._selected), now))
 
     @property
+    def waits(self) -> int | None:
+        """The time (ns) behind the last instant within which time alone may complete a match. It does so for an absence
+        at the end of the sequence, and for a clause over a window. None if it completes none."""
+        by_window = self.query.clauses.by_window
+        if self._endings is None and not by_window:
+            return None
+        window, patience = self.program.window, self.query.lasting.patience
+        return (int(window.size) if window.is_bounded and not window.by_position else 0) + (patience or 0)
+
+    @property
     def matched(self) -> bool:
         """True if there was a match since the beginning or the snapshot, and none is held for the end of its window."""
         return self._results.matched and not self._results.holds

@@ -17,19 +17,19 @@ import pyarrow as pa
 from spaseq.core.snapshot import expect, seal, unseal
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.recogniser import Recogniser
-from spaseq.rdf import TERMS, StreamOptions
+from spaseq.rdf import ARRIVAL, TERMS, StreamOptions
 from spaseq.spark.batch.form import Shape, chunks
 from spaseq.spark.session.layout import Layout
 from spaseq.spark.session.query_text import QueryText
 from spaseq.spark.solving.solutions import at_instant
 from spaseq.spark.streaming.bucket_messages import Parcel
-from spaseq.spark.streaming.watermark import Clock
+from spaseq.spark.streaming.watermark import AWAKE, Clock, Silence
 
 _ROWS: Final = 10_000
 
 
 class GraphEvaluation:
-    """See the module. `shape`: of matches and the names of their variables, the rows. `loose`, `idle`: see `Clock`.
+    """See the module. `shape`: of matches and the names of their variables, the rows. `loose`, `silence`: see `Clock`.
     `buckets`: how many there are."""
 
     def __init__(
@@ -41,7 +41,7 @@ class GraphEvaluation:
         shape: Shape,
         *,
         loose: bool = False,
-        idle: int = 0,
+        silence: Silence = AWAKE,
         buckets: int = 1,
     ) -> None:
         compiled = query.compiled()
@@ -51,7 +51,7 @@ class GraphEvaluation:
         self._partition = sorted(compiled.checked.partition)
         self._variables = compiled.variables
         self._recogniser = Recogniser(compiled.checked, compiled.program(options.unit), None, keep_events=False)
-        self._clock = Clock(feeds, options, loose, idle)
+        self._clock = Clock(feeds, options, loose, silence)
         self._rows: list[tuple[int, int, int, Any, Any]] = []
         self._malformed = 0
         self._matches = 0
@@ -77,6 +77,20 @@ class GraphEvaluation:
             self._malformed += parcel.told.counters.malformed
             if parcel.told.last:
                 self._clock.close(feed)
+
+    def late_rows(self) -> Iterator[pa.Table]:
+        """None: a bucket has the solutions of events, and not the events."""
+        yield from ()
+
+    def pass_silence(self) -> None:
+        """Nothing came in this batch: time goes on. `OptionError` if times are not of a clock."""
+        options = self._clock.options
+        self._clock.pass_silence(None if options.time == ARRIVAL else options.time or "their time")
+
+    @property
+    def awaits(self) -> bool:
+        """True if time alone may complete something."""
+        return self._clock.awaits(self._recogniser.waits)
 
     def release(self) -> Iterator[pa.Table]:
         """The rows of the matches that are now complete."""

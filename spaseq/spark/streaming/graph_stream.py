@@ -7,6 +7,7 @@ files ─► events ─► parcels ─► an evaluation for each bucket ─► m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spaseq.core.engine import Window
-from spaseq.core.events.options import Duration, length_of
+from spaseq.core.events.options import Duration
 from spaseq.core.files.places import whole_name
 from spaseq.gpm import Knowledge
 from spaseq.language.query import Query, compile_query
@@ -36,8 +37,9 @@ from spaseq.spark.session.spreading import spread
 from spaseq.spark.streaming.bucket_messages import Cut, send_parcels
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.knowledge_join import attach_knowledge
-from spaseq.spark.streaming.processor import evaluated
+from spaseq.spark.streaming.processor import Outcome, evaluated
 from spaseq.spark.streaming.starting import Place, Sink, begin, use_rocks
+from spaseq.spark.streaming.watermark import Silence
 
 
 class StreamWords(QueryWords, total=False):
@@ -48,6 +50,7 @@ class StreamWords(QueryWords, total=False):
     buckets: int | None
     terms: str
     idle: Duration
+    clock: Duration | None
 
 
 def start(
@@ -83,8 +86,10 @@ def start(
     own: StreamWords = {**words, "tasks": tasks, "buckets": buckets}
     frame = stream_matches(query, spark, streams, kb, **own)
     compiled = compile_query(query) if isinstance(query, str) else query
-    where = Sink(output, format, foreach_batch, every, available_now, sink or {})
-    return begin(frame, where, place, tasks, {**_identity(compiled, streams, words), "buckets": buckets})
+    silence = Silence.of(words.get("idle", 0), words.get("clock"))
+    where = Sink(output, format, foreach_batch, every, available_now, sink or {}).with_clock(silence)
+    identity = {**_identity(compiled, streams, words), **silence.identity, "buckets": buckets}
+    return begin(frame, where, place, tasks, identity)
 
 
 def _identity(query: Query, streams: Streams, words: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,6 +120,7 @@ def stream_matches(
     buckets: int | None = None,
     terms: str = "text",
     idle: Duration = 0,
+    clock: Duration | None = None,
     **words: Unpack[QueryWords],
 ) -> DataFrame:
     """The matches as a streaming DataFrame, for a sink of one's own: start, end, positions, time, times, and a column
@@ -130,6 +136,8 @@ def stream_matches(
         terms: the form of terms, as for `spaseq.spark.match`.
         idle: a stream that brought nothing for so long ("30s") no longer holds the others up. The clock is that of the
             batches: while no stream brings anything, nothing is completed.
+        clock: in a batch that brings nothing, time goes on to that of the batch, so much earlier ("5s"). Batches then
+            begin at each trigger, so give the writer one: `trigger(processingTime="1 second")`.
 
     `query`, `kb`, `format` and `words` are as for `spaseq.spark.run`.
 
@@ -138,7 +146,8 @@ def stream_matches(
     query = compile_query(query) if isinstance(query, str) else query
     options = QueryOptions.of(format, **words).of_query(query)
     shape = PlacedRows(terms)
-    found = _found(query, spark, streams, kb, options, shape, reading or Reading(), tasks, buckets, idle)
+    how = _How(reading or Reading(), tasks, buckets, Silence.of(idle, clock))
+    found = _found(query, spark, streams, kb, options, shape, how)
     names = match_table([], query.variables).schema.names[4:]
     time = F.element_at("times", -1).alias("time")
     variables = [F.col(f"v{i}").alias(name) for i, name in enumerate(names)]
@@ -147,7 +156,7 @@ def stream_matches(
 
 def stream_rows_over_quads(
     query: Query, quads: DataFrame | Mapping[str, DataFrame], kb: Any, options: QueryOptions, *,
-    partitions: int | None, idle: Duration, terms: str,
+    partitions: int | None, silence: Silence, terms: str,
 ) -> DataFrame:  # fmt: skip
     """The rows of the matches as a streaming DataFrame, of the columns of batches. Arguments: those of
     `spaseq.spark.match`."""
@@ -156,15 +165,25 @@ def stream_rows_over_quads(
     shape = MatchRows(terms, time_type(given), options.events.unit, positions=False)
     spark = given.frames[0].sparkSession
     use_rocks(spark)
-    return _found(query, spark, quads, kb, options, shape, Reading(), partitions, None, idle)
+    return _found(query, spark, quads, kb, options, shape, _How(Reading(), partitions, None, silence))
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """The words of a stream: `reading`, `tasks` and `buckets` as of `stream_matches`, `silence` as of `Clock`."""
+
+    reading: Reading
+    tasks: int | None
+    buckets: int | None
+    silence: Silence
 
 
 def _found(
     query: Query, spark: SparkSession, streams: Streams, kb: Any, options: QueryOptions, shape: PlacedRows | MatchRows,
-    reading: Reading, tasks: int | None, buckets: int | None, idle: Duration,
+    how: _How,
 ) -> DataFrame:  # fmt: skip
     """The rows of the matches, in a shape."""
-    count = tasks or task_count(spark)
+    count = how.tasks or task_count(spark)
     text, layout, graphs, sides, _ = prepared(spark, query, kb, options)
     feeds: Frames | list[StreamSource]
     reader: QuadReader | None = None
@@ -176,16 +195,17 @@ def _found(
         feeds = sources = for_tasks(spark, stream_sources(query.checked, streams))
         settled = settled_by_names(options.events, sources)
         Input(sources, options.events, settled, query.compiled.timed).check()
-        events = parts_of_files(spark, sources, settled, reading, count)
-    cut = _cut(query, layout, settled, buckets or count)
+        events = parts_of_files(spark, sources, settled, how.reading, count)
+    cut = _cut(query, layout, settled, how.buckets or count)
     parcels = send_parcels(events, text, layout, cut, graphs, reader)
     if layout.joined:
         parcels = attach_knowledge(parcels, text, layout, cut, sides, count)
     make = partial(
         GraphEvaluation, text, layout, settled, len(feeds), shape, loose=is_frames(streams),
-        idle=length_of("idle", idle), buckets=len(cut.buckets),
+        silence=how.silence, buckets=len(cut.buckets),
     )  # fmt: skip
-    return evaluated(parcels, make, shape.table(query.variables), cut.buckets[0])
+    timed = how.silence.behind is not None
+    return evaluated(parcels, make, Outcome(shape.table(query.variables)), cut.buckets[0], timed=timed)
 
 
 def sources_of(query: Query, streams: Streams) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,8 +36,9 @@ from spaseq.spark.streaming.checkpoint import (
     unusable,
     write_note,
 )
-from spaseq.spark.streaming.processor import COUNTERS
+from spaseq.spark.streaming.processor import COUNTERS, Outcome
 from spaseq.spark.streaming.retasking import divide_anew
+from spaseq.spark.streaming.watermark import Silence
 
 __all__ = ["Place", "Sink", "begin", "progress", "use_rocks", "wait"]
 
@@ -52,6 +54,16 @@ _CONFIGURATION: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class LateSink:
+    """The place of late events: a folder or topic, of the format of the matches, or a function. `outcome` has the
+    columns of both kinds of rows."""
+
+    output: str | None
+    function: Callable[[DataFrame, int], None] | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
 class Sink:
     """Where the matches go, and how often.
 
@@ -64,6 +76,7 @@ class Sink:
     * `settings`: what else Spark's writer of the format is told, as `kafka.bootstrap.servers`.
     * `every`: begin a batch so often ("10 seconds"); else at once after the one before. `available_now`: read what is
       there, in as many batches as the limits ask for, and stop.
+    * `late`: the place of late events, if they are rows too. Then each batch is written by itself (`in_batches`).
     """
 
     output: str | None
@@ -72,11 +85,79 @@ class Sink:
     every: str | None
     available_now: bool
     settings: Mapping[str, str]
+    late: LateSink | None = None
 
     @property
     def folder(self) -> str | None:
         """Where files go."""
         return None if self.format == _KAFKA else self.output
+
+    @property
+    def folders(self) -> list[str]:
+        """All folders that files go to."""
+        late = None if self.late is None or self.format == _KAFKA else self.late.output
+        return [folder for folder in (self.folder, late) if folder is not None]
+
+    def whole(self) -> Sink:
+        """The same with folders as this process names them: Java may stand in another one."""
+        if self.format == _KAFKA:
+            return self
+        late = self.late
+        if late is not None and late.output is not None:
+            late = replace(late, output=whole_name(late.output))
+        return replace(self, output=None if self.output is None else whole_name(self.output), late=late)
+
+    def in_format(self, frame: DataFrame) -> DataFrame:
+        """The rows as the format has them: CSV has no lists, and Kafka a key and a value."""
+        if self.format == "csv":
+            lists = {field.name for field in frame.schema if isinstance(field.dataType, ArrayType)}
+            return frame.select(*(F.to_json(name).alias(name) if name in lists else name for name in frame.columns))
+        if self.format == _KAFKA:
+            value = F.to_json(F.struct(*frame.columns))
+            return frame.select(F.md5(value).alias("key"), value.alias("value"))
+        return frame
+
+    def in_batches(self, late: LateSink) -> Callable[[DataFrame, int], None]:
+        """The function that Spark calls with the rows of each batch: matches, and late events.
+
+        All tasks of the batch run once, whatever the functions look at, as their rows are kept meanwhile. Batches
+        without rows are not written, but for the first one, so that a folder's columns are known.
+        """
+        functions = [
+            None if one is None else carried_batches(one, unusable) for one in (self.foreach_batch, late.function)
+        ]
+        places = (self.output, late.output)
+
+        def take(frame: DataFrame, number: int) -> None:
+            kept = frame.persist()
+            try:
+                for (rows, count), function, place in zip(late.outcome.divide(kept), functions, places, strict=True):
+                    if function is not None:
+                        function(rows, number)
+                    if place is not None and (count or not number):
+                        self._write(rows, place, number)
+            finally:
+                kept.unpersist()
+
+        return take
+
+    def _write(self, rows: DataFrame, place: str, number: int) -> None:
+        """Writes the rows of a batch."""
+        writer = self.in_format(rows).write.format(self.format).options(**self.settings)
+        if self.format == _KAFKA:
+            writer.option("topic", place).save()
+        else:
+            writer.mode("overwrite").save(f"{place}/batch={number}")
+
+    def with_clock(self, silence: Silence) -> Sink:
+        """The sink of a stream whose silence ends so. With a clock Spark would begin batches without a pause, so there
+        is one each second if `every` does not say it. `OptionError` with `available_now`, which would never stop."""
+        if silence.behind is None:
+            return self
+        if self.available_now:
+            hint = "leave clock out: what is there has a last event, and no time passes behind it"
+            raise OptionError("clock= lets time go on, and available_now=True stops", hint)
+        return replace(self, every=self.every or "1 second")
 
 
 def use_rocks(spark: SparkSession) -> None:
@@ -114,27 +195,27 @@ def begin(frame: DataFrame, sink: Sink, place: Place, tasks: int, identity: Mapp
     """Start what a streaming DataFrame of matches says. `identity`: what it is of. See `start`."""
     checkpoint = place.checkpoint
     if not is_connect(frame.sparkSession):
-        sink = sink if sink.folder is None else replace(sink, output=whole_name(sink.folder))
-    output, format = sink.output, sink.format
+        sink = sink.whole()
+    output, format, late = sink.output, sink.format, sink.late
     if (output is None) == (sink.foreach_batch is None):
         raise OptionError("where do the matches go?", "give output=FOLDER or foreach_batch=FUNCTION, one of them")
     spark = frame.sparkSession
-    if format == "csv":  # it has no lists
-        lists = {field.name for field in frame.schema if isinstance(field.dataType, ArrayType)}
-        frame = frame.select(*(F.to_json(name).alias(name) if name in lists else name for name in frame.columns))
-    if format == _KAFKA:
-        value = F.to_json(F.struct(*frame.columns))
-        frame = frame.select(F.md5(value).alias("key"), value.alias("value"))
+    frame = frame if late is not None else sink.in_format(frame)
     writer = frame.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
-    if output is not None:
-        if sink.folder is not None and not is_connect(spark):
-            check_folder("output", output)
+    if not is_connect(spark):
+        for folder in sink.folders:
+            check_folder("output", folder)
+    if late is not None:
+        if not place.before:
+            _expect_no_batches(sink.folders)
+        writer = writer.foreachBatch(sink.in_batches(late))
+    elif output is not None:
         writer = writer.format(format).options(**sink.settings)
         writer = writer.option("topic" if sink.folder is None else "path", output)
-    if sink.foreach_batch is not None:
+    elif sink.foreach_batch is not None:
         writer = writer.foreachBatch(carried_batches(sink.foreach_batch, unusable))
     with started(checkpoint, output):
-        files = file_manager(spark, [checkpoint, *([] if sink.folder is None else [sink.folder])])
+        files = file_manager(spark, [checkpoint, *sink.folders])
     with _configured(spark, tasks, files), started(checkpoint, output), clear_errors():
         if sink.available_now:
             writer = writer.trigger(availableNow=True)
@@ -143,6 +224,14 @@ def begin(frame: DataFrame, sink: Sink, place: Place, tasks: int, identity: Mapp
         return locked(
             spark, checkpoint, partial(_begun, writer, spark, place, sink.folder, {**identity, "tasks": tasks})
         )
+
+
+def _expect_no_batches(folders: Iterable[str]) -> None:
+    """Raises `OptionError` for a folder of this machine that has batches, which are of another checkpoint."""
+    for folder in folders:
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        if any(name.startswith("batch=") for name in names):
+            raise OptionError(f"output {folder} has batches of another checkpoint", "begin with a folder of its own")
 
 
 def _begun(

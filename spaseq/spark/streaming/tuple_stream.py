@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Unpack
 
@@ -23,7 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventOptions, TupleWords
 from spaseq.core.events.batch import DURATIONS, INSTANTS
-from spaseq.core.events.options import Duration, length_of, one_of
+from spaseq.core.events.options import Duration, one_of
 from spaseq.core.events.reorder import NEVER
 from spaseq.core.events.streams import table_bytes, table_of_bytes
 from spaseq.core.snapshot import decode, encode, expect, seal, unseal
@@ -31,13 +31,13 @@ from spaseq.rdf import StreamOptions
 from spaseq.spark.session.failures import carried
 from spaseq.spark.session.spreading import spread
 from spaseq.spark.session.tables import PARCELS, batch_of, spark_schema
-from spaseq.spark.streaming.processor import evaluated
-from spaseq.spark.streaming.starting import Place, Sink, begin, use_rocks
-from spaseq.spark.streaming.watermark import Clock
+from spaseq.spark.streaming.processor import Outcome, evaluated
+from spaseq.spark.streaming.starting import LateSink, Place, Sink, begin, use_rocks
+from spaseq.spark.streaming.watermark import AWAKE, Clock, Silence
 from spaseq.spark.tuples.frames import key_columns, one_frame
 from spaseq.spark.tuples.match import Tuples, analyse, check_tasks
-from spaseq.spark.tuples.plan import Plan, TupleQuery
-from spaseq.spark.tuples.rows import Job, parts, row_table
+from spaseq.spark.tuples.plan import Plan, Tabular, TupleQuery, tuple_query
+from spaseq.spark.tuples.rows import Job, as_spark, parts, row_table
 
 _LOG: Final = logging.getLogger("spaseq.spark")
 _STATE: Final = "tuples as they are read"
@@ -54,11 +54,12 @@ class StreamWords(TupleWords, total=False):
     tasks: int | None
     events: bool
     idle: Duration
+    clock: Duration | None
     malformed: str
 
 
 def start_tuples(
-    query: TupleQuery,
+    query: TupleQuery | Tabular,
     tuples: Tuples,
     *,
     checkpoint: str,
@@ -68,35 +69,55 @@ def start_tuples(
     every: str | None = None,
     available_now: bool = False,
     sink: Mapping[str, str] | None = None,
+    late_output: str | None = None,
+    foreach_late: Callable[[DataFrame, int], None] | None = None,
     **words: Unpack[StreamWords],
 ) -> StreamingQuery:
     """Begin, or go on with, a query over streams of tuples.
 
-    `query` is what `ceql.compile` gives, `tuples` a streaming DataFrame, or one for each stream. `words` are as of
-    `spaseq.spark.match`, whose rows are found. `tasks` is how many tasks hold state. It may be another number at each
-    start; by default it is that of the last start, then the session's. A stream that brought nothing for `idle` ("30s",
-    or ns) no longer holds the others up; with 0 it always does. `malformed` is for messages that `parse_json` could not
-    read, and for tuples whose time cannot be read: "error", or "drop" them and count. The rest is as of
-    `spaseq.spark.start`.
+    `query` is what `ceql.compile` gives, its `timed_out()`, or a `ceql.Network`. `tuples` is a streaming DataFrame, or
+    one for each stream. `words` are as of `spaseq.spark.match`, whose rows are found. `tasks` is how many tasks hold
+    state. It may be another number at each start; by default it is that of the last start, then the session's.
+
+    A stream that brought nothing for `idle` ("30s", or ns) no longer holds the others up; with 0 it always does. With
+    `clock="5s"` a batch that brings nothing lets time go on to that of the batch, so much earlier: absences are known
+    on a silent stream. Batches then begin at each trigger, each second if `every` does not say it.
+
+    `malformed` is for messages that `parse_json` could not read, and for tuples whose time cannot be read: "error", or
+    "drop" them and count. The rest is as of `spaseq.spark.start`.
+
+    `late_output` is a folder, or a topic, for the events that come too late and are dropped. A row has the columns of
+    the event, `stream` if there are several, and `late_by`, the ns to the time that its stream had come to.
+    `foreach_late` is a function that gets those of each batch, as `foreach_batch` gets the matches. With either, each
+    batch of `output` and of `late_output` is a folder `batch=NUMBER` there, written anew if the batch is done again.
 
     The checkpoint goes on with the same query over the columns that it reads; others may come and go.
     """
+    single: TupleQuery = tuple_query(query)
     one, names = _split(words)
     check_tasks("tasks", one["tasks"])
     options = EventOptions.parse(**names)
-    named, job = analyse(query, tuples, options, events=one["events"], positions=False)
+    late = late_output is not None or foreach_late is not None
+    if late:
+        options = replace(options, late="drop")
+    named, job = analyse(single, tuples, options, events=one["events"], positions=False, late=late)
     spark = next(iter(named.values())).sparkSession
     place = Place.of(spark, checkpoint)
     count = place.tasks(spark, one["tasks"])
     buckets = place.buckets(max(_BUCKETS, count))
-    frame = _rows(named, job, buckets, one["idle"], one["malformed"])
-    where = Sink(output, format, foreach_batch, every, available_now, sink or {})
-    return begin(frame, where, place, count, {**_identity(job), "buckets": buckets})
+    silence = Silence.of(one["idle"], one["clock"])
+    frame = _rows(named, job, buckets, silence, one["malformed"])
+    where = Sink(output, format, foreach_batch, every, available_now, sink or {}).with_clock(silence)
+    identity = {**_identity(job), **silence.identity, "buckets": buckets}
+    if late:
+        where = replace(where, late=LateSink(late_output, foreach_late, Outcome(job.schema, job.late)))
+        identity["late events"] = "are rows"
+    return begin(frame, where, place, count, identity)
 
 
 def _split(words: StreamWords) -> tuple[dict[str, Any], TupleWords]:
     """The words of streams, all of them, and those that say how tuples are read."""
-    own: dict[str, Any] = {"tasks": None, "events": False, "idle": 0, "malformed": "error"}
+    own: dict[str, Any] = {"tasks": None, "events": False, "idle": 0, "clock": None, "malformed": "error"}
     names: Any = {word: value for word, value in words.items() if word not in own}
     return own | {word: value for word, value in words.items() if word in own}, names
 
@@ -120,8 +141,8 @@ def _identity(job: Job) -> dict[str, Any]:
 
 
 def stream_rows(
-    query: TupleQuery, tuples: Tuples, options: EventOptions, *, partitions: int | None, events: bool, idle: Duration,
-    malformed: str,
+    query: TupleQuery, tuples: Tuples, options: EventOptions, *, partitions: int | None, events: bool,
+    silence: Silence, malformed: str,
 ) -> DataFrame:  # fmt: skip
     """The rows of the matches as a streaming DataFrame, of the columns of batches. Arguments: those of
     `spaseq.spark.match`, and of `start_tuples`.
@@ -137,10 +158,10 @@ def stream_rows(
             f"a batch of this stream has {tasks} tasks for {buckets} buckets: before its first start, set "
             "spark.sql.shuffle.partitions to the number of cores"
         )
-    return _rows(named, job, buckets, idle, malformed)
+    return _rows(named, job, buckets, silence, malformed)
 
 
-def _rows(named: Mapping[str, DataFrame], job: Job, count: int, idle: Duration, malformed: str) -> DataFrame:
+def _rows(named: Mapping[str, DataFrame], job: Job, count: int, silence: Silence, malformed: str) -> DataFrame:
     one_of("malformed", malformed, "error", "drop")
     for name, frame in named.items():
         if not frame.isStreaming:
@@ -163,8 +184,8 @@ def _rows(named: Mapping[str, DataFrame], job: Job, count: int, idle: Duration, 
     send = carried(_send, _Send(len(named), buckets, malformed == "drop"))
     parcels = whole.withColumn("bucket", bucket).mapInArrow(send, spark_schema(PARCELS))
     order = StreamOptions(time="time", ties="arrival", lateness=job.options.lateness, late=job.options.late)
-    make = partial(TupleEvaluation, job, order, length_of("idle", idle), len(buckets))
-    return evaluated(parcels, make, job.schema, buckets[0])
+    make = partial(TupleEvaluation, job, order, silence, len(buckets))
+    return evaluated(parcels, make, Outcome(job.schema, job.late), buckets[0], timed=silence.behind is not None)
 
 
 # -- the tasks
@@ -223,19 +244,21 @@ def _send(job: _Send, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 
 class TupleEvaluation:
-    """One bucket's evaluation, of BUCKETS: parcels of tuples in, the rows of `job` out. `idle`: as of `Clock`."""
+    """One bucket's evaluation, of BUCKETS: parcels of tuples in, the rows of `job` out. `silence`: as of `Clock`."""
 
-    def __init__(self, job: Job, options: StreamOptions, idle: int = 0, buckets: int = 1) -> None:
+    def __init__(self, job: Job, options: StreamOptions, silence: Silence = AWAKE, buckets: int = 1) -> None:
         self._job = job
         self._buckets = buckets
         feeds = len(self._job.names)
-        self._clock = Clock(feeds, options, loose=True, idle=idle)
+        self._clock = Clock(feeds, options, loose=True, silence=silence)
         self._matches = self._job.query.in_order(self._job.names, self._job.options, iso=self._job.iso)
         self._pending: list[pa.Table] = []
         self._counts = [0, 0, 0]
+        self._late: list[pa.Table] = []
 
     def begin(self, now: int) -> None:
         """The next batch begins, at `now` (ns) by the clock."""
+        self._late = []
         self._clock.begin_batch(now)
 
     def is_attached(self, body: bytes) -> bool:
@@ -259,9 +282,41 @@ class TupleEvaluation:
         for number in np.unique(feeds).tolist():
             own = np.flatnonzero(feeds == number)
             late[own] = self._clock.judge(number, times[own], own + 1, "<events>")
-        table = table.filter(pa.array(~late)) if late.any() else table
+        if late.any():
+            self._tell_late(table, times, feeds, late)
+            table = table.filter(pa.array(~late))
         if table.num_rows:
             self._pending.append(table)
+
+    def _tell_late(self, table: pa.Table, times: np.ndarray, feeds: np.ndarray, late: np.ndarray) -> None:
+        """Note the late ones of some tuples, if they are rows of their own."""
+        schema = self._job.late
+        if schema is None:
+            return
+        for number in np.unique(feeds[late]).tolist():
+            which = np.flatnonzero(late & (feeds == number))
+            own, rows = self._job.layout.streams[number], table.take(pa.array(which))
+            columns = {
+                name: rows[f"c{own[name]}"] if name in own else pa.nulls(len(which), kind)
+                for name, kind in zip(schema.names, schema.types, strict=True)
+            }
+            columns["late_by"] = pa.array(self._clock.time_of(number) - times[which], pa.int64())
+            if len(self._job.names) > 1:
+                columns["stream"] = pa.array([self._job.names[number]] * len(which), pa.string())
+            self._late.append(as_spark(pa.table(columns), schema))
+
+    def late_rows(self) -> Iterator[pa.Table]:
+        """The late tuples of this batch, of `Job.late`."""
+        yield from self._late
+
+    def pass_silence(self) -> None:
+        """Nothing came in this batch: time goes on. `OptionError` if times are not of a clock."""
+        self._clock.pass_silence(next((clock for clock in self._job.layout.clocks if clock is not None), None))
+
+    @property
+    def awaits(self) -> bool:
+        """True if time alone may complete something."""
+        return self._clock.awaits(self._matches.waits)
 
     def release(self) -> Iterator[pa.Table]:
         """The rows of the matches that are now complete."""

@@ -12,14 +12,45 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from spaseq.core.events.growing import LATE_BY_CLOCK, check_running, clock_length
+from spaseq.core.events.options import Duration, length_of
 from spaseq.core.events.reorder import NEVER, Arrivals
 from spaseq.core.snapshot import array, expect
 from spaseq.rdf import ARRIVAL, StreamOptions
 
 Place = tuple[int, int, int]
 """Time (ns), feed, and the number of an event in it: the order of the streamset."""
+Words = tuple[int, Literal["error", "drop"], int, int | None]
+"""Lateness, what to do with late events, and the fields of `Silence`."""
 
 _END: Final = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """The ends of the silence of a stream, in ns.
+
+    * `idle`: a stream without an event for so long holds the others up no longer; 0: it always does.
+    * `behind`: in a batch that brings nothing, time goes on to that of the batch, so much earlier. None: it does not.
+    """
+
+    idle: int = 0
+    behind: int | None = None
+
+    @staticmethod
+    def of(idle: Duration, clock: Duration | None) -> Silence:
+        """The value that users' words say. `OptionError` for what is no duration, and for a `clock` that is less than
+        events take to come."""
+        return Silence(length_of("idle", idle), None if clock is None else clock_length(clock))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The part of a checkpoint's note that must stay the same: Spark's state has timers, or none."""
+        return {} if self.behind is None else {"clock": "batches that bring nothing let time go on"}
+
+
+AWAKE: Final = Silence()
+"""Nothing ends a silence: streams without events hold the others up."""
 
 
 @dataclass(slots=True)
@@ -27,14 +58,15 @@ class Clock:
     """The clock of `feeds` streams. `options` must be settled.
 
     `loose`: the streams have no order of their own inside a batch (a DataFrame), so an event is late only behind what
-    came in batches before. `idle` (ns, 0: never): a stream without an event for so long, by the times of the batches
-    (`begin_batch`), holds the others up no longer; what it brings later is late if its instant was complete.
+    came in batches before. `silence`: a stream that is idle by the times of the batches (`begin_batch`) holds the
+    others up no longer; what it brings later is late if its instant was complete. So is what comes from before the
+    time that a batch without events let time go on to (`pass_silence`).
     """
 
     feeds: int
     options: StreamOptions
     loose: bool = False
-    idle: int = 0
+    silence: Silence = AWAKE
     closed: set[int] = field(default_factory=set)
     position: int = 0
     now: int = 0
@@ -63,13 +95,15 @@ class Clock:
         instants = "each event an instant" if options.apart else "events of one time an instant"
         return f"{self.feeds} streams with {times}, {instants}"
 
-    def words(self) -> tuple[int, Literal["error", "drop"], int]:
-        """The options that decide what is late and what is complete: lateness, what to do with late events, `idle`."""
-        return self.options.lateness, self.options.late, self.idle
+    def words(self) -> Words:
+        """The options that decide what is late and what is complete: lateness, what to do with late events, then those
+        of `silence`."""
+        return self.options.lateness, self.options.late, self.silence.idle, self.silence.behind
 
-    def use(self, words: tuple[int, Literal["error", "drop"], int]) -> None:
-        """From now on these `words` count."""
-        lateness, late, self.idle = words
+    def use(self, words: Words) -> None:
+        """From now on these `words` count. Those of an older log lack the last one."""
+        lateness, late, idle, *behind = words
+        self.silence = Silence(idle, *behind)
         self.options = replace(self.options, lateness=lateness, late=late)
         states = [stream.snapshot() for stream in self.streams]
         self.__post_init__()
@@ -110,13 +144,17 @@ class Clock:
         stream = self.streams[feed]
         if len(times):
             self.seen[feed] = self.now
-            if self.idle and self.released is not None:
-                silent = f"was silent for more than {self.idle / 1e9:g} s, and what it brings now is too late"
+            if self.silence.idle and self.released is not None:
+                silent = f"was silent for more than {self.silence.idle / 1e9:g} s, and what it brings now is too late"
                 stream.advance(self.released, silent, "a longer idle waits for it")
         found, error = stream.judge(times, (lambda row: (file, int(lines[row]))) if len(lines) else None)
         if error is not None:
             raise error
         return np.zeros(len(times), bool) if found is None else found
+
+    def time_of(self, feed: int) -> int:
+        """The time that a stream has come to (ns): an event before it, by more than the lateness, is late."""
+        return max(self.streams[feed].high, self.streams[feed].floor)
 
     def hear(self, feed: int, latest: int) -> None:
         """Others are given events of a stream in this batch; the last of them is at `latest`."""
@@ -133,6 +171,30 @@ class Clock:
         """All events of a batch were taken."""
         for stream in self.streams:
             stream.settle()
+
+    def pass_silence(self, column: str | None) -> None:
+        """Nothing came in this batch: time goes on to that of the batch, `Silence.behind` earlier. `column`: that of
+        the events' times. Raises `OptionError` if these are not times of a clock."""
+        latest, behind = self.latest, self.silence.behind
+        if behind is None or latest is None:
+            return
+        check_running(latest, column)
+        reached = self.now - behind
+        for stream in self.streams:
+            stream.advance(reached, *LATE_BY_CLOCK)
+        self.released = reached if self.released is None else max(self.released, reached)
+
+    def awaits(self, reach: int | None) -> bool:
+        """True if something may become complete by time alone: an event is held back, or a match waits, up to `reach`
+        (ns, None: not at all) behind the last event. All buckets know it alike."""
+        latest, mark = self.latest, self.watermark
+        return latest is not None and not self.over and (mark is None or mark <= latest + (reach or 0))
+
+    @property
+    def latest(self) -> int | None:
+        """The greatest time of an event of any stream (ns); None before the first one."""
+        high = max((stream.high for stream in self.streams), default=NEVER)
+        return None if high == NEVER else high
 
     def close(self, feed: int) -> None:
         """Nothing more comes of a stream."""
@@ -156,7 +218,7 @@ class Clock:
         return mark if self.released is None else max(mark, self.released)
 
     def _is_idle(self, feed: int) -> bool:
-        return self.idle > 0 and self.now - self.seen.get(feed, self.now) > self.idle
+        return 0 < self.silence.idle < self.now - self.seen.get(feed, self.now)
 
     def complete(self) -> dict[Place | int, int]:
         """The instants that are complete now, each with its position: by its time, or by its event's place if `apart`.

@@ -20,7 +20,7 @@ from spaseq.core.events import EventOptions
 from spaseq.core.events.columns import column_of
 from spaseq.core.events.time import unit_nanoseconds
 from spaseq.core.events.timestamps import TIME_COLUMNS, TimestampAssigner, no_times, unlike_clocks
-from spaseq.spark.session.tables import arrow_type
+from spaseq.spark.session.tables import arrow_type, one_name_each
 from spaseq.spark.tuples.frames import Layout
 from spaseq.spark.tuples.plan import TupleQuery
 
@@ -72,24 +72,57 @@ def row_schema(
             _LOG.warning(f"the rows lack the key {field.name}: its attributes have several types, or none")
             continue
         if unknown:
-            hint = "give the attributes of one bracket of PARTITION BY one type, and one name one type in all streams"
-            raise OptionError(f"the type of the column {field.name} is not known", hint)
-        kind = field.type
-        if pa.types.is_timestamp(kind):  # Spark's times and durations are of microseconds
-            kind = pa.timestamp("us", kind.tz)
-        elif pa.types.is_duration(kind):
-            kind = pa.duration("us")
-        fields.append(field.with_type(kind))
+            raise _unknown_type(field.name)
+        fields.append(_in_microseconds(field))
     if events is not None:
-        unlike = [name for name in events if name not in known]
-        if unlike:
-            raise OptionError(
-                f"the column {unlike[0]} has another type in each stream, and events=True has one",
-                "cast it to one type",
-            )
-        structs = pa.struct([(name, known[name]) for name in events])
-        fields.append(pa.field("events", pa.list_(structs)))
+        fields.append(pa.field("events", pa.list_(pa.struct(_of_one_type(layout, events, "events=True")))))
     return pa.schema(fields)
+
+
+def late_schema(names: tuple[str, ...], layout: Layout, attributes: tuple[str, ...]) -> pa.Schema:
+    """The columns of late tuples: their own (`attributes`), and the name of their `stream` if there are several. Last
+    comes `late_by`, the ns from a tuple's time to the time that its stream had come to.
+
+    Raises `OptionError` for a column that has another type in each stream, or one of these names.
+    """
+    fields = _of_one_type(layout, attributes, "a row of a late event")
+    if len(names) > 1:
+        fields.append(pa.field("stream", pa.string()))
+    return one_name_each(pa.schema([*fields, pa.field("late_by", pa.int64())]))
+
+
+def _of_one_type(layout: Layout, attributes: Iterable[str], what: str) -> list[pa.Field]:
+    """The columns with their types. Raises `OptionError` for one that has another type in each stream."""
+    fields = []
+    for name in attributes:
+        kind = _one_type(layout.types(name))
+        if kind is None:
+            problem = f"the column {name} has another type in each stream, and {what} has one"
+            raise OptionError(problem, "cast it to one type")
+        fields.append(pa.field(name, kind))
+    return fields
+
+
+def _in_microseconds(field: pa.Field) -> pa.Field:
+    """The column with the type that Spark has for it: times and durations are of microseconds. Raises `OptionError` for
+    a column of a struct whose type is not known."""
+    kind = field.type
+    if pa.types.is_timestamp(kind):
+        kind = pa.timestamp("us", kind.tz)
+    elif pa.types.is_duration(kind):
+        kind = pa.duration("us")
+    elif pa.types.is_struct(kind):
+        inner = [kind.field(place) for place in range(kind.num_fields)]
+        for one in inner:
+            if pa.types.is_null(one.type):
+                raise _unknown_type(f"{field.name}.{one.name}")
+        kind = pa.struct(list(map(_in_microseconds, inner)))
+    return field.with_type(kind)
+
+
+def _unknown_type(name: str) -> OptionError:
+    hint = "give the attributes of one bracket of PARTITION BY one type, and one name one type in all streams"
+    return OptionError(f"the type of the column {name} is not known", hint)
 
 
 def _one_type(kinds: list[DataType]) -> pa.DataType | None:

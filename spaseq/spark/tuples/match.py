@@ -17,9 +17,9 @@ from spaseq.spark.ingest.messages import MALFORMED
 from spaseq.spark.session.options import refuse_limits, refuse_on_late
 from spaseq.spark.session.steps import step
 from spaseq.spark.session.tables import one_name_each, spark_schema
-from spaseq.spark.tuples.columns import checked_columns, has_dates, names_read, row_schema
+from spaseq.spark.tuples.columns import checked_columns, has_dates, late_schema, names_read, row_schema
 from spaseq.spark.tuples.frames import Layout, divide, one_frame, with_positions
-from spaseq.spark.tuples.plan import Plan, TupleQuery
+from spaseq.spark.tuples.plan import Plan, TupleQuery, together
 from spaseq.spark.tuples.rows import Job, rows
 
 _LOG: Final = logging.getLogger("spaseq.spark")
@@ -28,9 +28,10 @@ Tuples: TypeAlias = DataFrame | Mapping[str, DataFrame]
 
 
 def analyse(
-    query: TupleQuery, tuples: Tuples, options: EventOptions, *, events: bool, positions: bool
+    query: TupleQuery, tuples: Tuples, options: EventOptions, *, events: bool, positions: bool, late: bool = False
 ) -> tuple[dict[str, DataFrame], Job]:
-    """The DataFrames by stream, with the columns that can be read, and the work of a task. Runs nothing.
+    """The DataFrames by stream, with the columns that can be read, and the work of a task. Runs nothing. `late`: late
+    tuples are rows of their own.
 
     Raises `OptionError` and `EventError` for what is wrong with the query, the options or the columns.
     """
@@ -40,29 +41,33 @@ def analyse(
     spark = next(iter(named.values())).sparkSession
     schemas = {name: frame.schema for name, frame in named.items()}
     sensitive = spark.conf.get("spark.sql.caseSensitive", "false") == "true"
-    columns, job = planned_job(query, schemas, options, case_sensitive=sensitive, events=events, positions=positions)
+    words = {"events": events, "positions": positions, "late": late}
+    columns, job = planned_job(query, schemas, options, case_sensitive=sensitive, **words)
     return {name: _with_columns(frame, columns[name]) for name, frame in named.items()}, job
 
 
 def planned_job(
     query: TupleQuery, schemas: Mapping[str, StructType], options: EventOptions, *, case_sensitive: bool, events: bool,
-    positions: bool,
+    positions: bool, late: bool = False,
 ) -> tuple[dict[str, dict[int, StructField]], Job]:  # fmt: skip
     """The columns of each stream that can be read, by their places in its schema, and the work of a task. Raises what
     `analyse` raises. O(columns); no session is needed."""
     if any(options.clock(schema.names) for schema in schemas.values()):
         hint = "F.concat_ws(' ', 'date', 'clock') makes one column of two"
         raise OptionError(f"match takes times from one column, and --time {options.time} is two", hint)
+    for name, given in (("events", events), ("positions", positions)):
+        if given and (said := together(query)):
+            raise OptionError(f"{name}=True is of one query: {said}", "leave it out, and SELECT what is wanted of them")
     columns = checked_columns(query, schemas, options, case_sensitive=case_sensitive)
     kept = [StructType(list(found.values())) for found in columns.values()]
-    layout = Layout.of(kept, None if events else frozenset(names_read(query, options)), options)
-    attributes = None
-    if events:
-        attributes = tuple(dict.fromkeys(name for schema in kept for name in schema.names if name != MALFORMED))
+    layout = Layout.of(kept, None if events or late else frozenset(names_read(query, options)), options)
+    every = tuple(dict.fromkeys(name for schema in kept for name in schema.names if name != MALFORMED))
+    attributes = every if events else None
     schema = row_schema(query, tuple(columns), layout, options, attributes)
     if positions:
         schema = pa.schema([*schema, *_PLACES])
-    job = Job(query, tuple(columns), layout, options, has_dates(layout), one_name_each(schema), attributes)
+    told = late_schema(tuple(columns), layout, every) if late else None
+    job = Job(query, tuple(columns), layout, options, has_dates(layout), one_name_each(schema), attributes, told)
     return columns, job
 
 

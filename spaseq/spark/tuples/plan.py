@@ -25,7 +25,10 @@ WAYS: Final = ("auto", "keys", "slices", "keys and slices", "one")
 
 
 class TupleQuery(Protocol):
-    """A query over tuples, as `ceql.compile` makes it. It pickles."""
+    """A query over tuples, as `ceql.compile` makes it, or what `tuple_query` makes of others. It pickles.
+
+    `compiled` tells the clause that needs times (`timed`), and the functions that users registered (`own`), of which it
+    calls `functions`."""
 
     compiled: Any
 
@@ -64,6 +67,23 @@ class TupleQuery(Protocol):
 
     def in_order(self, names: tuple[str, ...], options: EventOptions, *, iso: bool) -> Any:
         """The matches over events that come in order, as rows that stand for themselves."""
+
+
+class Tabular(Protocol):
+    """It stands for a query over tuples: a network of queries, or the partial matches of a query that time out."""
+
+    def in_tables(self) -> Any:
+        """The `TupleQuery`."""
+
+
+def tuple_query(query: Any) -> Any:
+    """The query over tuples that a `Tabular` stands for. Others are given back."""
+    return query.in_tables() if hasattr(query, "in_tables") else query
+
+
+def together(query: TupleQuery) -> str:
+    """The reason why several queries are evaluated together; empty for one query."""
+    return str(getattr(query, "together", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +139,8 @@ class Plan:
 
 def _hindrance(query: TupleQuery, program: Program) -> str:
     """The hindrance to slices of time; empty for nothing."""
+    if said := together(query):
+        return f"{said}, and a slice of time does not have all of them"
     window = program.window
     if program.reported.forgets:
         named = "CONSUME" if program.reported.after is None else "AFTER MATCH or SELECT FIRST"

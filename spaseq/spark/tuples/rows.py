@@ -32,7 +32,8 @@ class Job:
     """The work of a task: the matches of `query` over the streams `names`, whose columns `layout` tells.
 
     `options` say how types are read; `iso` and `options.unit` are the form of times in rows. `schema` are the columns
-    of the rows, `events` the attributes of the events in them, None without.
+    of the rows, `events` the attributes of the events in them, None without. `late`: the columns of late tuples, if
+    these are rows too.
     """
 
     query: TupleQuery
@@ -42,6 +43,7 @@ class Job:
     iso: bool
     schema: pa.Schema
     events: tuple[str, ...] | None
+    late: pa.Schema | None = None
 
 
 class Task:
@@ -181,8 +183,11 @@ def _lists(matches: Any, values: pa.Array) -> pa.ListArray:
 def as_spark(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with Spark's types, whose times and durations are of microseconds. `EventError` for a column whose
     values are not of the type that was found before the first one."""
-    columns = []
+    columns: list[Any] = []
     for field in schema:
+        if pa.types.is_struct(field.type) and pa.types.is_struct(rows.schema.field(field.name).type):
+            columns.append(_struct_as_spark(rows.column(field.name), field.type))
+            continue
         moments = pa.types.is_timestamp(field.type) or pa.types.is_duration(field.type)
         try:
             columns.append(rows.column(field.name).cast(field.type, safe=not moments))
@@ -192,3 +197,13 @@ def as_spark(rows: pa.Table, schema: pa.Schema) -> pa.Table:
             )
             raise EventError(problem, source="SELECT", hint="CAST(… AS NUMBER) or AS TEXT gives it one type") from None
     return pa.table(columns, schema=schema)
+
+
+def _struct_as_spark(column: pa.ChunkedArray, kind: pa.StructType) -> pa.Array:
+    """A column of structs that are not NULL, with Spark's types; errors as of `as_spark`."""
+    fields = [kind.field(place) for place in range(kind.num_fields)]
+    whole = column.combine_chunks()
+    parts = {field.name: whole.field(field.name) for field in fields}
+    inner = as_spark(pa.table(parts), pa.schema(fields)) if fields else pa.table({})
+    arrays = [part.combine_chunks() for part in inner.columns]
+    return pa.StructArray.from_arrays(arrays, fields=fields) if fields else whole

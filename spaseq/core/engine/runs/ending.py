@@ -43,7 +43,6 @@ from spaseq.core.engine.runs.chosen import Chooser, OpenRoots
 from spaseq.core.integers import in_order
 from spaseq.core.pattern import Batch, NoneOf
 from spaseq.core.snapshot import array, expect
-from spaseq.core.tecs import Arena
 from spaseq.core.tecs.kernels import layout as k
 from spaseq.core.tecs.kernels.layout import NEVER
 
