@@ -240,7 +240,10 @@ class GuardRun(Run):
         arena, codes = self._arena, self._codes
         return (
             self._tables.automaton, arena.structure, self._arrays, self._several,
-            reg.Effects(self._groups, self._out, self._accepted, self._answers, self._pool_arrays),
+            reg.Effects(
+                self._groups, self._out, self._accepted, self._answers,
+                None if self._pools is None else self._pool_arrays,
+            ),
             reg.Asking(self._memo, self._questions, self._figures) if codes.asked else None,
             None if codes.chains is None else codes.chains.array, self.floors, self._consume, self.own_windows,
             self.program.settings.live_runs, *arena.output(self._order, self._limit, write),
@@ -255,8 +258,9 @@ class GuardRun(Run):
         )  # fmt: skip
 
     @property
-    def _pool_arrays(self) -> k.Pools | None:
-        return None if self._pools is None else self._pools.arrays(self._tables)
+    def _pool_arrays(self) -> k.Pools:
+        assert self._pools is not None
+        return self._pools.arrays(self._tables)
 
     @property
     def _several(self) -> reg.Several | None:
