@@ -90,7 +90,7 @@ def test_matches_are_the_oracles_and_the_laws_hold_after_every_batch(block: int)
                 own = run_of(session)
                 low = int(own._arena.st[k.LOW])
                 check_laws(own._arena, low)
-                check_pools(own, 0 if own.own_windows else low)
+                check_pools(own)
                 pools += len(own._pool_cells) if own._pools is not None else 0
             if rng.random() < 0.2:
                 session = query.open(session.snapshot())
@@ -99,6 +99,18 @@ def test_matches_are_the_oracles_and_the_laws_hold_after_every_batch(block: int)
         assert places(found) == sorted((s, e, *at) for s, e, at in expected), text
         assert sorted(ends) == sorted({e for _, e, _ in expected}), text
     assert pools > 5
+
+
+def test_explain_says_how_runs_are_kept() -> None:
+    def line(condition: str, select: str = "*") -> str:
+        text = f"SELECT {select} FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER {condition}"
+        return next(x for x in ceql.compile(text).explain().splitlines() if "runs in state 1" in x)
+
+    assert "O(log n)" in line("b.p > a.p") and "O(log n)" in line("b.p > a.p AND c.p > b.p")
+    assert "O(log n)" in line("b.k = a.k AND b.p > a.p") and "O(log n)" in line("b.p != a.p")
+    assert "in the order of a value" in line("b.p > a.p AND c.p > a.p")
+    assert "in the order of a value" in line("b.p > a.p", "NEXT *")
+    assert "equality" in line("b.p = a.p") and "one by one" in line("b.p + a.p > 3")
 
 
 def test_pools_begin_where_an_event_moves_many(monkeypatch: pytest.MonkeyPatch) -> None:
