@@ -34,7 +34,7 @@ from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_formula, print_query, print_within
 from ceql.syntax.walk import attributes_of, calls_of
-from spaseq.core.engine import Program, Settings, Window, compile_program
+from spaseq.core.engine import Program, Settings, Window, compile_program, explain_growth
 from spaseq.core.errors import OptionError, expect_type, named_query
 from spaseq.core.events import EVENT_TIME
 from spaseq.core.events.options import type_name
@@ -321,7 +321,8 @@ class CompiledQuery(compiled.CompiledQuery):
             if contents:
                 yield f"{guard}: {contents}"
         yield "automaton:"
-        yield from ("  " + line for line in self.program().explain().splitlines())
+        program = self.program()
+        yield from ("  " + line for line in (*program.explain().splitlines(), *explain_growth(program)))
 
     def _explain_rewrites(self) -> Iterator[str]:
         """The query that is compiled, if rewriting changed it, and the parts left out."""

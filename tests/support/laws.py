@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
+
+from spaseq.core.engine.runs.coded import GuardRun
 from spaseq.core.tecs.arena import Arena
 from spaseq.core.tecs.kernels import layout as k
 
@@ -78,3 +83,76 @@ def _check_nodes(arena: Arena, root: int, low: int, seen: set[int]) -> None:
         elif right <= k.IS_OUTPUT and left >= 0:
             assert _row(arena, left)[k.MAX] == max_start, "an output node starts where its child does"
             todo.append(left)
+
+
+def check_pools(run: GuardRun) -> None:
+    """Raises `AssertionError` unless the laws of `tecs.kernels.pools` hold, and laws 1 to 4 of all nodes that its rows
+    lead to, in the window of the last event."""
+    if run._pools is None:
+        return
+    arena, rows, trees = run._arena, run._pools._rows, run._pools._trees
+    lows = np.maximum(run.cell_lows(), arena.st[k.KEEP])
+    seen: set[int] = set()
+    for cell in run._pool_cells.tolist():
+        root, top = trees[cell].tolist()
+        low = int(lows[cell])
+        if arena.cells[cell, k.HEAD_MAX] < low:
+            continue
+        assert arena.cells[cell, k.HEAD_MAX] == rows[root, k.P_START], "the root has the greatest start"
+        assert arena.st[k.STARTS_ONLY] or arena.cells[cell, k.HEAD] == rows[root, k.P_NODE], "the root is the head"
+        _check_tree(arena, rows, root, top, low, seen)
+
+
+def _check_tree(arena: Arena, rows: np.ndarray, row: int, bit: int, low: int, seen: set[int]) -> set[int]:
+    """The values of a live tree of at least one row, whose children are told apart by `bit`."""
+    own = rows[row].tolist()
+    held = {own[k.P_VALUE]}
+    fresh = own[k.P_UNION] >= 0 and not arena.st[k.STARTS_ONLY]
+    for side in (0, 1):
+        child = own[k.P_LEFT + side]
+        if child < 0 or rows[child, k.P_START] < low:
+            continue
+        assert rows[child, k.P_START] <= own[k.P_START], "starts descend"
+        assert not fresh or rows[child, k.P_UNION] >= 0, "what is above stale unions is stale"
+        below = _check_tree(arena, rows, child, bit - 1, low, seen)
+        assert all((value >> bit & 1) ^ (bit == 63) == side for value in below), "values lie on their side"
+        held |= below
+    assert bit > 62 or len({value >> max(bit + 1, 0) for value in held}) == 1, "values agree above their level"
+    if arena.st[k.STARTS_ONLY]:
+        return held
+    head = _row(arena, own[k.P_NODE])
+    assert head[k.RIGHT] < 0 and head[k.MAX] == own[k.P_START], "a row's node is no union, and has its start"
+    _check_nodes(arena, own[k.P_NODE], low, seen)
+    if own[k.P_TIES] >= 0 and own[k.P_TIES_MAX] >= low:
+        assert own[k.P_TIES_MAX] <= own[k.P_START], "ties begin no later"
+        assert _row(arena, own[k.P_TIES])[k.MAX] == own[k.P_TIES_MAX] and _is_safe(arena, own[k.P_TIES])
+        _check_nodes(arena, own[k.P_TIES], low, seen)
+    if fresh:
+        assert _row(arena, own[k.P_UNION])[k.MAX] == own[k.P_START], "a union starts where its row does"
+        assert _is_safe(arena, own[k.P_UNION]), "unions are safe"
+        _check_nodes(arena, own[k.P_UNION], low, seen)
+        found = _runs_below(arena, own[k.P_UNION], low)
+        expected = _runs_below(arena, own[k.P_NODE], low)
+        if own[k.P_TIES] >= 0 and own[k.P_TIES_MAX] >= low:
+            expected += _runs_below(arena, own[k.P_TIES], low)
+        for child in own[k.P_LEFT : k.P_RIGHT + 1]:
+            if child >= 0 and rows[child, k.P_START] >= low:
+                expected += _runs_below(arena, int(rows[child, k.P_UNION]), low)
+        assert expected <= found, "a union has the runs of its subtree"  # and some that have left the window since
+        assert set(found.values()) == {1}, "a union has each run once"
+    return held
+
+
+def _runs_below(arena: Arena, handle: int, low: int) -> Counter[int]:
+    """The output and bottom nodes that unions from `handle` on lead to, each as often as it is reached."""
+    found: Counter[int] = Counter()
+    todo = [handle]
+    while todo:
+        left, right, pos, _ = _row(arena, todo[-1])
+        node = todo.pop()
+        if right < 0:
+            found[node] += 1
+        else:
+            todo.append(left)
+            todo += [right] if pos >= low else []
+    return found

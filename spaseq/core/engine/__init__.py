@@ -33,6 +33,7 @@ from spaseq.core.lazy_names import loader
 from spaseq.core.pattern import Batch
 
 if TYPE_CHECKING:
+    from spaseq.core.engine.runs.coded_automaton import explain_growth
     from spaseq.core.engine.runs.evaluator import Evaluator
 
 __all__ = [
@@ -57,9 +58,16 @@ __all__ = [
     "Window",
     "compile_program",
     "ends_only",
+    "explain_growth",
     "open_evaluator",
     "stuck",
 ]
 
 
-__getattr__, __dir__ = loader(__name__, {"spaseq.core.engine.runs.evaluator": ("Evaluator",)})
+__getattr__, __dir__ = loader(
+    __name__,
+    {
+        "spaseq.core.engine.runs.coded_automaton": ("explain_growth",),
+        "spaseq.core.engine.runs.evaluator": ("Evaluator",),
+    },
+)

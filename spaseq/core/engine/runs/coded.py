@@ -30,7 +30,7 @@ from spaseq.core.engine.program.matches import CodedRows, Emit, MatchBatch, matc
 from spaseq.core.engine.program.program import Program
 from spaseq.core.engine.program.register_ops import Codes
 from spaseq.core.engine.runs.base import HandOver, LiveSets, Run
-from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables
+from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton, GuardTables, may_pool
 from spaseq.core.engine.runs.pooled import RunPools
 from spaseq.core.errors import BudgetExceeded
 from spaseq.core.integers import different, in_order, ranges
@@ -59,8 +59,7 @@ class GuardRun(Run):
     def __init__(self, program: Program, arena: Arena, codes: Codes) -> None:
         super().__init__(program, arena)
         self._codes = codes
-        poolable = self._rule is None and self._order in (k.KEEP_ALL, k.KEEP_OPEN, k.ENDS)
-        self._automaton = GuardedAutomaton(program.cea, codes, poolable)
+        self._automaton = GuardedAutomaton(program.cea, codes, may_pool(program))
         width = codes.registers
         self._tables: GuardTables = self._automaton.tables([], 2)
         self.kernel: Kernel = Bound(run_guarded)
@@ -80,6 +79,7 @@ class GuardRun(Run):
         self._tops = self._links = np.zeros((0, reg.LEVELS), np.int64)
         self._ordered = False
         self._pools: RunPools | None = None
+        arena.st[k.POOL_FROM] = k.NEVER
         if self._automaton.has_pools:
             starts_only, budget = self._order == k.ENDS, program.settings.live_runs
             self._pools = RunPools(arena, width, len(self._tables.automaton.ops), budget, starts_only)
@@ -173,7 +173,7 @@ class GuardRun(Run):
         attempt_rows(renumber, len(first), self._confs, self._held, self._tables.indexed)
         self._index_anew()
         if self._pools is not None:
-            self._pools.plant(self._pools.arrays(self._tables), owners, lows, found)
+            self._pools.plant(self._pool_arrays, owners, lows, found)
 
     def _pooled_registers(self, live: np.ndarray, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of the configurations `live` the places of pools, and their registers, int64 (n,) each; and rows of registers
@@ -239,7 +239,10 @@ class GuardRun(Run):
         arena, codes = self._arena, self._codes
         return (
             self._tables.automaton, arena.structure, self._arrays, self._several,
-            reg.Effects(self._groups, self._out, self._accepted, self._answers),
+            reg.Effects(
+                self._groups, self._out, self._accepted, self._answers,
+                None if self._pools is None else self._pool_arrays,
+            ),
             reg.Asking(self._memo, self._questions, self._figures) if codes.asked else None,
             None if codes.chains is None else codes.chains.array, self.floors, self._consume, self.own_windows,
             self.program.settings.live_runs, *arena.output(self._order, self._limit, write),
@@ -250,8 +253,13 @@ class GuardRun(Run):
     def _arrays(self) -> reg.Configurations:
         return reg.Configurations(
             self._confs, self._table, self._heads, self._equals, self._links, self._tops, self._tables.indexed,
-            self._levels, None if self._pools is None else self._pools.arrays(self._tables),
+            self._levels,
         )  # fmt: skip
+
+    @property
+    def _pool_arrays(self) -> k.Pools:
+        assert self._pools is not None
+        return self._pools.arrays(self._tables)
 
     @property
     def _several(self) -> reg.Several | None:
@@ -373,7 +381,7 @@ class GuardRun(Run):
         assert self._pools is not None
         self._note_lows(events)
         lows = self._pool_lows(int(events[self._arena.st[k.ROW], k.E_LOW]))
-        self._pools.make_room(self._pools.arrays(self._tables), self._pool_cells, lows)
+        self._pools.make_room(self._pool_arrays, self._pool_cells, lows)
 
     def _pool_up(self, events: np.ndarray, bucket: int) -> None:
         """Make pools of the configurations of a partition and a set of states, since an event moves many of them."""
@@ -381,8 +389,7 @@ class GuardRun(Run):
         arena = self._arena
         low = self._low_at(events)
         while True:
-            arrays = self._arrays
-            status = attempt(pool_bucket, arrays, arena.structure, arrays.pools, bucket, low)
+            status = attempt(pool_bucket, self._arrays, arena.structure, self._pool_arrays, bucket, low)
             if status == k.DONE:
                 return
             if status == reg.GROW_CELLS:
@@ -411,7 +418,7 @@ class GuardRun(Run):
         """The pools that have runs, and the pool of each of their rows. Called only if there are pools."""
         assert self._pools is not None
         which = self._pool_cells
-        return which, self._pools.owners(self._pools.arrays(self._tables), which, lows)
+        return which, self._pools.owners(self._pool_arrays, which, lows)
 
     def _unpool(self, numbers: list[int], lows: np.ndarray) -> None:
         """Make configurations of the runs of all pools of some sets of states, which have none any more."""
@@ -426,7 +433,9 @@ class GuardRun(Run):
         for number in numbers:
             cells = which[states[which] == number]
             own = np.where(np.isin(owners, cells), owners, -1)
-            self._pools.dissolve(lambda: self._arrays, own, int(registers[number]), lows, self._grow)
+            self._pools.dissolve(
+                lambda: (self._arrays, self._pool_arrays), own, int(registers[number]), lows, self._grow
+            )
             attempt_rows(leave_cells, len(cells), self._arena.structure, self._arrays, self._several, cells)
 
     def compact(self, lows: np.ndarray, roots: np.ndarray = NO_ROOTS) -> None:
@@ -556,7 +565,7 @@ class GuardRun(Run):
         self._index_anew()
         self._arena.cells[live.cells[pools], k.HEAD] = k.NIL
         lows = np.zeros(len(self._arena.cells), np.int64)
-        self._pools.plant(self._pools.arrays(self._tables), owners, lows)
+        self._pools.plant(self._pool_arrays, owners, lows)
 
     def _restore_confs(self, live: LiveSets, state: dict[str, Any]) -> None:
         """Configurations and their rows, the links between them made anew."""

@@ -11,6 +11,7 @@ a skip list for an order.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple, TypeGuard
 
@@ -20,6 +21,8 @@ from spaseq.core.automata.cea import ACCEPT, CEA, INITIAL, Transition
 from spaseq.core.automata.determinise import SKIP, Stepper
 from spaseq.core.engine.kernels.registers import layout as k
 from spaseq.core.engine.kernels.registers.index import note_state
+from spaseq.core.engine.program.lazy_plan import LazyPlan
+from spaseq.core.engine.program.program import Program, codes_of
 from spaseq.core.engine.program.register_ops import (
     Append,
     Codes,
@@ -39,7 +42,9 @@ from spaseq.core.engine.program.register_ops import (
     Unless,
     Value,
 )
+from spaseq.core.engine.program.selection import after_rule, kernel_order
 from spaseq.core.jit import attempt
+from spaseq.core.tecs.kernels.layout import ENDS, KEEP_ALL, KEEP_OPEN
 
 _SYMBOLS = {"=": k.EQUAL, "!=": k.DIFFERENT, "<": k.LESS, "<=": k.AT_MOST, ">": k.GREATER, ">=": k.AT_LEAST}
 _RULES = {
@@ -98,6 +103,7 @@ class GuardedAutomaton:
         self._out = [[i for i, t in enumerate(self._all) if t.source == q] for q in range(cea.states)]
         self._outputs = frozenset(codes.outputs)
         self._alive = self._liveness()
+        self._filled = self._contents()
         self._flat = self._flatten()
         self.several: bool = any(isinstance(op, ForEachValue) for ops in self._ops for op in ops)
         self.sets: list[frozenset[int]] = []
@@ -142,6 +148,24 @@ class GuardedAutomaton:
                 alive[t.source] |= needed
         return alive
 
+    def _contents(self) -> list[set[int]]:
+        """For each state, the registers that may hold something there."""
+        filled: list[set[int]] = [set() for _ in self._out]
+        changed = True
+        while changed:
+            changed = False
+            for t, ops in zip(self._all, self._ops, strict=True):
+                held = set(filled[t.source])
+                for op in ops:
+                    if isinstance(op, Drop):
+                        held.discard(op.register)
+                    elif isinstance(op, Keep | Gather | Copy | Append):
+                        held.add(op.register)
+                if t.target != ACCEPT:
+                    changed |= not held <= filled[t.target]
+                    filled[t.target] |= held
+        return filled
+
     def _flatten(self) -> tuple[np.ndarray, np.ndarray]:
         arcs: list[tuple[int, int, int, int, int, int]] = []
         rows: list[tuple[int, int, int, int]] = []
@@ -158,7 +182,7 @@ class GuardedAutomaton:
         must be able to wait. There must be no other register, or an equality must look up the pool. A register that is
         only tested by `=` needs no pool.
         """
-        alive = frozenset().union(*(self._alive[q] for q in states))
+        alive = frozenset().union(*(self._alive[q] & self._filled[q] for q in states))
         ways = [i for q in states for i in self._out[q]]
         loops = [i for i in ways if _is_loop(self._all[i], self._ops[i])]
         waits = {self._all[i].source for i in loops} == states and not any(self._all[i].rank for i in ways)
@@ -233,6 +257,23 @@ class GuardedAutomaton:
                 case Keep() | Gather() | Drop() | Copy() | Append():
                     written.add(op.register)
         return found
+
+    def growth(self) -> Iterator[str]:
+        """For people: how runs are kept in each state whose runs differ in registers, and what an event costs there."""
+        for q, alive in enumerate(self._alive):
+            held = alive & self._filled[q]
+            if q == INITIAL or not held:
+                continue
+            index, _ = self._index(frozenset([q]))
+            if self.has_pools and self._pool(frozenset([q]))[0] >= 0:
+                found = "a tree by the value compared: O(log n) an event, of n runs, once it would move more than a few"
+            elif index == k.SAME:
+                found = "looked up by an equality: each event costs the values kept beside it that pass"
+            elif index != k.ALL_OF_THEM:
+                found = "in the order of a value: each event costs the values that pass"
+            else:
+                found = "tried one by one: each event costs the values kept"
+            yield f"runs in state {q}: {found}"
 
     def tables(self, vectors: list[int], capacity: int) -> GuardTables:
         """The arrays for these symbol classes, given as bit vectors, with room for `capacity` sets.
@@ -315,6 +356,21 @@ class GuardedAutomaton:
             return k.ALL_OF_THEM, 0, -1, -1
         column, each = columns[0]
         return (kind, column, -1, -1) if each is None else (kind, column, each.others, each.first)
+
+
+def explain_growth(program: Program) -> list[str]:
+    """How runs are kept whose conditions are tests of codes, a line for each state; none for other programs."""
+    if isinstance(program.lazy, LazyPlan) or not program.cea.has_registers:
+        return []
+    codes = codes_of(program)
+    if codes is None:
+        return []
+    return list(GuardedAutomaton(program.cea, codes, may_pool(program)).growth())
+
+
+def may_pool(program: Program) -> bool:
+    """True if all runs are kept, and a rule discards none of them by its start."""
+    return after_rule(program) is None and kernel_order(program) in (KEEP_ALL, KEEP_OPEN, ENDS)
 
 
 def _is_loop(t: Transition, ops: tuple[Op, ...]) -> bool:

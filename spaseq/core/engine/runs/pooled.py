@@ -162,19 +162,19 @@ class RunPools:
                 arena.grow_nodes()
 
     def dissolve(
-        self, arrays: Callable[[], reg.Configurations], owners: np.ndarray, register: int, lows: np.ndarray,
-        grow: Callable[[], None],
+        self, arrays: Callable[[], tuple[reg.Configurations, k.Pools]], owners: np.ndarray, register: int,
+        lows: np.ndarray, grow: Callable[[], None],
     ) -> None:  # fmt: skip
         """Makes configurations of the rows of pools of one set of states, which has none any more. `arrays`: the
-        configurations; `grow`: makes room for more of them. O(n log n)."""
+        configurations, and `arrays()`; `grow`: makes room for more of them. O(n log n)."""
         rows = np.flatnonzero(owners >= 0)
         rows = rows[np.argsort(self._rows[rows, k.P_START], kind="stable")]
         status, done = k.GROW_NODES, 0
         while True:
-            own, arena = arrays(), self._arena
+            (own, pools), arena = arrays(), self._arena
             lows = np.concatenate([lows, np.zeros(len(arena.cells) - len(lows), np.int64)])
             status, done = attempt_rows(
-                dissolve_rows, len(rows), own, arena.structure, own.pools, register, rows, owners[rows], lows, done
+                dissolve_rows, len(rows), own, arena.structure, pools, register, rows, owners[rows], lows, done
             )
             if status == k.DONE:
                 return

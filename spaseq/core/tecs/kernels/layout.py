@@ -179,7 +179,7 @@ KEEP = 40  # with pools: the position before which no node is read again
 STARTS_ONLY = 41  # with pools: 1 if cells hold starts and no nodes (ENDS)
 POOL_FREE = 42  # first free row of `Pools.rows`
 POOL_LEFT = 43  # how many there are
-POOL_FROM = 44  # more configurations of one list that an event moves become pools
+POOL_FROM = 44  # more configurations of one list that an event moves become pools; NEVER without pools
 SLOTS = 45
 
 COUNTED_AT_ONCE = 1 << 18  # matches that one call of a kernel counts: a fraction of a second

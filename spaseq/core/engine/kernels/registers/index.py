@@ -95,7 +95,7 @@ def hang(confs, table, equals, index, cell):
 @kernel
 def enter(configurations, st, cell):
     """Put a new configuration into the table, its state's list, and its state's index."""
-    confs, table, heads, equals, links, tops, index, path, _ = configurations
+    confs, table, heads, equals, links, tops, index, path = configurations
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
     hang(confs, table, equals, index, cell)
@@ -129,7 +129,7 @@ def enter(configurations, st, cell):
 @kernel
 def leave_all(configurations, several, st, cell):
     """The opposite of `enter`; the cell becomes free."""
-    confs, table, heads, equals, links, tops, index, path, _ = configurations
+    confs, table, heads, equals, links, tops, index, path = configurations
     key = confs[cell, CONF_KEY]
     state = confs[cell, CONF_STATE]
     slot = confs[cell, CONF_HASH] & (table.shape[0] - 1)

@@ -214,8 +214,6 @@ class Configurations(NamedTuple):
     """int32, (sets of states, 2): the index of the configurations of a set (ALL_OF_THEM and so on), its register."""
     path: np.ndarray
     """int64, (LEVELS,): scratch, the way down a skip list."""
-    pools: Pools | None
-    """The runs of configurations that are pools."""
 
 
 class Several(NamedTuple):
@@ -250,3 +248,5 @@ class Effects(NamedTuple):
     rows; only if there are `outputs`."""
     answers: np.ndarray
     """int64, (b, registers): the rows that runs were accepted with."""
+    pools: Pools | None
+    """The runs of configurations that are pools; None if there are none. Not in `Configurations`, which calls copy."""

@@ -63,7 +63,6 @@ from spaseq.core.tecs.kernels.layout import (
     P_TIES_MAX,
     P_VALUE,
     POOL_FREE,
-    POOL_FROM,
     POOL_LEFT,
     STARTS_ONLY,
 )
@@ -172,10 +171,10 @@ def pool_value(pools, key, state, registers):
 
 
 @kernel
-def is_worth_pools(pools, st, bucket, state, moved):
-    """True if pools are to take the place of the configurations of a bucket, of which an event moves so many."""
+def can_pool(pools, bucket, state):
+    """True if the set of states can have pools, and configurations are still in their place."""
     if pools is not None:
-        return moved > st[POOL_FROM] and pools.pooled[state, 0] >= 0 and pools.modes[bucket] == 0
+        return pools.pooled[state, 0] >= 0 and pools.modes[bucket] == 0
     return False
 
 

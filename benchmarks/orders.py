@@ -1,0 +1,106 @@
+"""Conditions that order two events, on values that all differ: pools beside a configuration for each value.
+
+Claim: with pools an event costs O(log w), w being the events in the window, whatever the number of runs that its
+condition lets pass, and memory is linear in w. With configurations it costs what it moves, O(w). Streams have 40,000
+events of four types or three windows (seed 5). Prices are random, a random walk, rising, or rise for A and fall for B.
+"chain" is `a < b < e`, "differs" `b != a`. No event completes a match, so the update alone is measured, predicates
+included. The rows "configurations" are the same queries with pools switched off, in the same run, up to 1,000 events.
+
+`python -m benchmarks.orders` prints processor time an event, the least of five runs, and the size of the structure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+
+import ceql
+from benchmarks.harness import Workload
+from ceql.runtime.run import Run
+from spaseq.core.engine.runs import coded
+from spaseq.core.engine.runs.coded_automaton import GuardedAutomaton
+from spaseq.core.events import EventBatch, EventOptions, EventStream
+
+SEED, EVENTS = 5, 40_000
+WINDOWS = (10, 100, 1_000, 10_000, 100_000)
+CONDITIONS = {
+    "dropped": "b.price > a.price",
+    "chain": "b.price > a.price AND e.price > b.price",
+    "differs": "b.price != a.price",
+}
+_OLD = 1_000
+
+
+def prices(shape: str, types: np.ndarray) -> np.ndarray:
+    """float64 (n,): the prices of events of these types."""
+    rng, n = np.random.default_rng(SEED + 1), len(types)
+    match shape:
+        case "random":
+            return rng.random(n) * 100
+        case "walk":
+            return 100 + np.cumsum(rng.normal(0, 0.1, n))
+        case "rising":
+            return np.arange(n, dtype=np.float64)
+        case _:
+            return np.where(types == "A", np.arange(n), -np.arange(n)).astype(np.float64)
+
+
+def stream(shape: str, events: int) -> list[EventBatch]:
+    """Events of types A to D."""
+    types = np.array(list("ABCD"))[np.random.default_rng(SEED).integers(0, 4, events)]
+    table = pa.table({"type": types, "price": prices(shape, types)})
+    return list(EventStream({"S": table}, EventOptions(from_arrival=True)))
+
+
+def updating(condition: str, window: int, batches: list[EventBatch], pools: bool) -> Callable[[], int]:
+    """Update and count, with or without pools; `found` has the bytes of the structure afterwards."""
+    text = f"SELECT * FROM S WHERE (A AS a ; B AS b ; E AS e) FILTER {condition} WITHIN {window} EVENTS"
+    query = ceql.compile(text, settings=ceql.Settings(arena_bytes=1 << 33))
+
+    def run() -> int:
+        with mock.patch.object(
+            coded, "GuardedAutomaton", lambda cea, codes, ok: GuardedAutomaton(cea, codes, ok and pools)
+        ):
+            evaluation = Run(query.compiled.lowered, query.program())
+        count = sum(evaluation.count(batch) for batch in batches)
+        _BYTES[0] = evaluation.evaluator.statistics["arena_bytes"]
+        return count
+
+    return run
+
+
+_BYTES = [0]
+
+
+def workloads() -> list[Workload]:
+    found = []
+    for shape in ("random", "walk", "rising", "crossing"):
+        for name, condition in CONDITIONS.items() if shape == "random" else [("dropped", CONDITIONS["dropped"])]:
+            for window in WINDOWS:
+                events = max(EVENTS, 3 * window)
+                batches = stream(shape, events)
+                title = f"{shape}, {name}, {window:,}"
+                found.append(Workload(title, "O(log w)", events, updating(condition, window, batches, pools=True)))
+                if window <= _OLD:
+                    old = updating(condition, window, batches, pools=False)
+                    found.append(Workload(f"{title}, configurations", "O(w)", events, old, repeats=3))
+    return found
+
+
+def main() -> None:
+    for workload in workloads():
+        workload.run()
+        least = float("inf")
+        for _ in range(min(5, workload.repeats)):
+            began = time.process_time()
+            workload.run()
+            least = min(least, time.process_time() - began)
+        print(f"{workload.name:40} {least / workload.events * 1e6:9.3f} us {_BYTES[0] / 1e6:8.1f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""Pools: runs that differ in one compared value, kept in a tree by it. Against the definition, and their laws."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ceql
+from ceql.runtime.session import Session
+from spaseq.core.engine.runs import pooled
+from spaseq.core.engine.runs.coded import GuardRun
+from spaseq.core.tecs import Arena
+from spaseq.core.tecs.kernels import layout as k
+from spaseq.core.tecs.kernels.heaps import add_to_heap, meld
+from spaseq.core.tecs.kernels.structure import new_node
+from tests.support import oracle, oracle_ceql_text
+from tests.support.laws import check_laws, check_pools
+
+SYMBOLS = ("<", "<=", ">", ">=", "!=")
+PATTERNS = (
+    ("A AS a ; B AS b", "b.p {} a.p"),
+    ("A AS a ; B AS b ; C AS c", "b.p {} a.p"),
+    ("A AS a ; B AS b ; C AS c", "b.p {} a.p AND c.p {} b.p"),
+    ("A AS a ; (B OR C) AS b ; D AS d", "b.p {} a.p"),
+    ("A AS a ; B AS b ; A AS c ; C AS d", "b.p {} a.p AND d.p {} c.p"),
+    ("A AS a ; B AS b ; C AS c", "b.k = a.k AND b.p {} a.p"),
+    ("A AS a ; NOT D ; B AS b", "b.p {} a.p * 1.5"),
+    ("A AS a ; (B AS b)+ ; C AS c", "b.p {} a.p"),
+    ("A AS a ; B AS b ; C AS c", "c.p {} a.p"),
+    ("(A AS a ; NOT C ; B AS b) OR (A AS a ; D AS b)", "b.p {} a.p"),
+)
+VALUES: tuple[tuple[Any, ...], ...] = (
+    (0, 1, 2, 3), (-5.25, -0.5, 0.0, -0.0, 3.5, 1e300, -1e300, 0.1), (-2, None, 1, 2.5),
+    (2**60, -(2**62), 2**53 + 1, 0),
+)  # fmt: skip
+TEXTS = ("", "a", "ab", "b", None)
+
+
+@pytest.fixture(autouse=True)
+def _pools_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pooled, "FROM", 0)
+
+
+def drawn(rng: random.Random) -> tuple[str, list[dict[str, Any]]]:
+    """A query with order conditions, and a stream for it."""
+    pattern, condition = rng.choice(PATTERNS)
+    condition = condition.format(rng.choice(SYMBOLS), rng.choice(SYMBOLS))
+    texts = rng.random() < 0.2 and "*" not in condition
+    values: Any = TEXTS if texts else rng.choice(VALUES)
+    window = rng.choice(("", " WITHIN 4 EVENTS", " WITHIN 9 EVENTS", " WITHIN 5 SECONDS", " WITHIN 12 [t]"))
+    partition = " PARTITION BY [g]" if rng.random() < 0.3 else ""
+    consume = rng.choice(("", "", "", " CONSUME BY ANY"))
+    time, events = 0, []
+    for _ in range(rng.randrange(3, 14 if "+" in pattern else 28)):
+        time += rng.choice((0, 1, 1, 2))
+        events.append({"type": rng.choice("AABBBCCD"), "p": rng.choice(values), "k": rng.randrange(3),
+                       "g": rng.randrange(2), "t": time, "time": time})  # fmt: skip
+    return f"SELECT * FROM S WHERE ({pattern}) FILTER {condition}{partition}{window}{consume}", events
+
+
+def run_of(session: Session) -> Any:
+    return session._run.evaluator.run
+
+
+def places(matches: Any) -> list[tuple[int, ...]]:
+    return sorted((int(m.start), int(m.end), *map(int, m.positions)) for m in matches)
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_matches_are_the_oracles_and_the_laws_hold_after_every_batch(block: int) -> None:
+    """In batches and one by one, over snapshots; alerts find the same ends."""
+    pools = 0
+    for seed in range(block * 20, block * 20 + 20):
+        rng = random.Random(seed)
+        text, events = drawn(rng)
+        expected = oracle.evaluate(oracle_ceql_text.read(text), events)
+        query = ceql.compile(text)
+        session, alerts = query.open(), query.alerts().open()
+        found, ends, at = [], [], 0
+        while at < len(events):
+            size = rng.randrange(1, 6)
+            some = events[at : at + size]
+            at += size
+            found += session.push(some[0] if len(some) == 1 else some)
+            ends += alerts.push(some)
+            if isinstance(run_of(session), GuardRun):
+                own = run_of(session)
+                low = int(own._arena.st[k.LOW])
+                check_laws(own._arena, low)
+                check_pools(own)
+                pools += len(own._pool_cells) if own._pools is not None else 0
+            if rng.random() < 0.2:
+                session = query.open(session.snapshot())
+        found += session.close()
+        ends += alerts.close()
+        assert places(found) == sorted((s, e, *at) for s, e, at in expected), text
+        assert sorted(ends) == sorted({e for _, e, _ in expected}), text
+    assert pools > 5
+
+
+def test_explain_says_how_runs_are_kept() -> None:
+    def line(condition: str, select: str = "*") -> str:
+        text = f"SELECT {select} FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER {condition}"
+        return next(x for x in ceql.compile(text).explain().splitlines() if "runs in state 1" in x)
+
+    assert "O(log n)" in line("b.p > a.p") and "O(log n)" in line("b.p > a.p AND c.p > b.p")
+    assert "O(log n)" in line("b.k = a.k AND b.p > a.p") and "O(log n)" in line("b.p != a.p")
+    assert "in the order of a value" in line("b.p > a.p AND c.p > a.p")
+    assert "in the order of a value" in line("b.p > a.p", "NEXT *")
+    assert "equality" in line("b.p = a.p") and "one by one" in line("b.p + a.p > 3")
+
+
+def test_pools_begin_where_an_event_moves_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pooled, "FROM", 8)
+    session = ceql.compile("SELECT * FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER b.p > a.p").open()
+    session.push([{"type": "A", "p": i} for i in range(8)] + [{"type": "B", "p": 100}])
+    assert not len(run_of(session)._pool_cells)
+    session.push([{"type": "A", "p": 8}, {"type": "B", "p": 100}])
+    assert len(run_of(session)._pool_cells) == 1
+    assert len(session.push({"type": "C", "p": 0})) == 8 + 9
+
+
+def test_the_runs_of_pools_go_on_as_sets_of_configurations() -> None:
+    """Decimals and a whole number beyond 2^53 have no codes in common: the evaluation is handed over."""
+    session = ceql.compile("SELECT * FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER b.p > a.p").open()
+    session.push([{"type": "A", "p": i % 5 + 0.5} for i in range(20)] + [{"type": "B", "p": 3.0}])
+    assert len(run_of(session)._pool_cells)
+    session.push([{"type": "A", "p": 2**60 + 1}, {"type": "B", "p": 2**60 + 3}])
+    assert not isinstance(run_of(session), GuardRun)
+    assert len(session.push({"type": "C", "p": 0.0})) == 12 + 21
+
+
+def test_a_pool_that_an_event_leaves_in_part_becomes_configurations() -> None:
+    """A run waits for B until a C comes, and for D: C takes it from both to D alone."""
+    text = "SELECT * FROM S WHERE ((A AS a ; NOT C ; B AS b) OR (A AS a ; D AS b)) FILTER b.p > a.p"
+    query = ceql.compile(text)
+    events = [{"type": kind, "p": p} for kind, p in zip("AABACBDACBD", (1, 4, 2, 0, 9, 3, 3, 1, 0, 5, 2), strict=True)]
+    session = query.open()
+    found = [match for event in events for match in session.push(event)]
+    expected = oracle.evaluate(oracle_ceql_text.read(text), events)
+    assert places(found) == sorted((s, e, *at) for s, e, at in expected)
+
+
+def test_labels_of_texts_that_are_given_anew_keep_the_order() -> None:
+    """Texts between texts: labels run out, all are given anew, and the trees with them."""
+    session = ceql.compile("SELECT * FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER b.p > a.p WITHIN 200 EVENTS").open()
+    texts, found = [], 0
+    for i in range(300):
+        texts.append("a" * i)
+        found += len(session.push([{"type": "A", "p": texts[-1]}, {"type": "B", "p": "a" * (i // 2)}]))
+    assert len(run_of(session)._pool_cells) == 1
+    ends = session.push({"type": "C", "p": ""})
+    events = [e for i in range(300) for e in ((i, "A"), (i // 2, "B"))]
+    expected = sum(1 for j, (n, kind) in enumerate(events) if kind == "B" and j >= 400
+                   for m, other in events[400:j] if other == "A" and n > m)  # fmt: skip
+    assert len(ends) == expected
+
+
+def test_rows_are_bounded_by_the_budget_and_freed_with_the_window() -> None:
+    text = "SELECT * FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER b.p > a.p"
+    kept = ceql.compile(f"{text} WITHIN 100 EVENTS").open()
+    for at in range(0, 20_000, 500):
+        kept.push([{"type": "AB"[i % 2], "p": float(i)} for i in range(at, at + 500)])
+    assert len(run_of(kept)._pools._rows) <= 1 << 12
+    assert run_of(kept).statistics["live_runs"] < 300
+    all_of_them = ceql.compile(text, settings=ceql.Settings(live_runs=5_000)).open()
+    with pytest.raises(ceql.BudgetExceeded, match="live_runs"):
+        for at in range(0, 40_000, 500):
+            all_of_them.push([{"type": "AB"[i % 2], "p": float(i)} for i in range(at, at + 500)])
+
+
+def test_melding_keeps_all_nodes_and_the_shape() -> None:
+    """Nodes in any order of starts, in one cell and in one heap."""
+    rng = random.Random(7)
+    path = np.zeros((k.MELD_DEPTH, 2), np.int64)
+    for _ in range(100):
+        arena = Arena(1 << 24)
+        arena.add_cells(1)
+        arena.st[k.RANDOM] = 1
+        heap, size = k.NIL, rng.randrange(1, 60)
+        for pos in range(size):
+            start = rng.randrange(pos + 1)
+            node = new_node(arena.nodes, arena.st, k.NIL, k.IS_OUTPUT, pos, start)
+            add_to_heap(arena.nodes, arena.cells, arena.entries, arena.st, 0, node, start, 0, path)
+            heap = node if heap < 0 else meld(arena.nodes, arena.st, heap, node, 0, path)
+            check_laws(arena)
+        assert arena.cells[0, k.LENGTH] <= 2
+        todo, found = [int(heap)], []
+        while todo:
+            left, right, pos, _ = arena.nodes[todo.pop()].tolist()
+            found += [pos] if right < 0 else []
+            todo += [left, right] if right >= 0 else []
+        assert sorted(found) == list(range(size))
