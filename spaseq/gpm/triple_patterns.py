@@ -4,8 +4,8 @@ The grammar writes a triple term as a blank node with three triples, whose predi
 translation, and every rule about variables and blank nodes, see what stands inside. Here they become
 
 * a constant, if it names no variable and no blank node;
-* else a variable `?t` of its own in the triple, and FILTER (isTRIPLE(?t)). The parts follow: BIND (SUBJECT(?t) AS ?x) if
-  ?x has no value yet, else FILTER (sameTerm(SUBJECT(?t), x)). That is the unification of the pattern with the term.
+* else a variable `?t` of its own in the triple, and FILTER (isTRIPLE(?t)). The parts follow: BIND (SUBJECT(?t) AS ?x)
+  if ?x has no value yet, else FILTER (sameTerm(SUBJECT(?t), x)). That is the unification of the pattern with the term.
 
 Such triples are matched apart from the others, and joined with them by the variables that they share. Variables of our
 own are projected away, so the solutions are those of the basic graph pattern. Blank nodes become such variables, too.

@@ -290,7 +290,9 @@ CASES: dict[str, tuple[str, str, str, list[tuple[str, ...]]]] = {
     "groups": (
         "?t (COUNT(*) AS ?n) WITHIN 1 HOURS", LABEL, "GROUP BY ?t", [(EXACT, "1"), (WHOLE, "2")],
     ),
-    "the greatest, by its parts": ("(MAX(?t) AS ?m) (GROUP_CONCAT(?t) AS ?c) WITHIN 1 HOURS", LABEL, "", [(EXACT, "-")]),
+    "the greatest, by its parts": (
+        "(MAX(?t) AS ?m) (GROUP_CONCAT(?t) AS ?c) WITHIN 1 HOURS", LABEL, "", [(EXACT, "-")],
+    ),
     "inline": ("?who", LABEL, "VALUES ?t { <<( :s :temp 99 )>> }", [("cat",), ("dan",)]),
     "directions differ": ("?who", f'{LABEL[:-1]} . VALUES ?l {{ "x"@en--ltr "x"@EN }} }}', "", [("bob",), ("dan",)]),
     "a constant": ("?who", "SEQ (B) DEFINE GPM B ON S { ?who :denies <<( :s :temp 99 )>> }", "", [("cat",), ("dan",)]),
