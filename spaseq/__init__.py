@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spaseq.core.engine import Settings
     from spaseq.gpm import Knowledge
     from spaseq.gpm.functions.own import register_function
-    from spaseq.language import Match, Matches, Query, Session
+    from spaseq.language import Match, Matches, Network, Query, Session
     from spaseq.rdf import DirectionalString, GraphEvent, Grouped, StreamOptions, StreamSource, TripleTerm
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "LimitReached",
     "Match",
     "Matches",
+    "Network",
     "OptionError",
     "Query",
     "QueryError",
@@ -87,7 +88,7 @@ __getattr__, __dir__ = loader(
         "spaseq.core.engine": ("Settings",),
         "spaseq.gpm": ("Knowledge",),
         "spaseq.gpm.functions.own": ("register_function",),
-        "spaseq.language": ("Match", "Matches", "Query", "Session"),
+        "spaseq.language": ("Match", "Matches", "Network", "Query", "Session"),
         "spaseq.rdf": ("DirectionalString", "GraphEvent", "Grouped", "StreamOptions", "StreamSource", "TripleTerm"),
         "spaseq.spark": (None,),
     },
