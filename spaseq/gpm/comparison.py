@@ -233,8 +233,8 @@ def near_number(term: Any) -> float | None:
 
 
 def order_place(term: Any) -> tuple[Any, ...]:
-    """The sort key of a term for ORDER BY, MIN and MAX (SPARQL 1.2 §15.1). None (unbound or an error) is first, then come
-    blank nodes, IRIs, literals, and triple terms by their parts. Terms that are equal in this order have equal keys."""
+    """The sort key of a term for ORDER BY, MIN and MAX (SPARQL 1.2 §15.1). None (unbound or an error) is first, then
+    come blank nodes, IRIs, literals, and triple terms by their parts. Terms of equal places have equal keys."""
     match term:
         case BNode():
             return (1, "", str(term))

@@ -110,10 +110,10 @@ def _split(token: Any) -> tuple[Any, list[Any]]:
 
 
 def _triple_term(text: str, place: int, tokens: ParseResults) -> _Made:
-    return _described(BNode(f"triple term {place}"), tokens)
+    return _describe(BNode(f"triple term {place}"), tokens)
 
 
-def _described(name: BNode, parts: Iterable[Any]) -> _Made:
+def _describe(name: BNode, parts: Iterable[Any]) -> _Made:
     """A triple term as a blank node, which three triples describe."""
     triples: list[Any] = []
     for predicate, token in zip((SUBJECT, PREDICATE, OBJECT), parts, strict=True):
@@ -125,7 +125,7 @@ def _described(name: BNode, parts: Iterable[Any]) -> _Made:
 def _reified_triple(text: str, place: int, tokens: ParseResults) -> _Made:
     parts, reifiers = list(tokens[:3]), list(tokens[3:])
     name = reifiers[0].name if reifiers else BNode(f"reifier {place}")
-    made = _described(BNode(f"reified triple {place}"), parts)
+    made = _describe(BNode(f"reified triple {place}"), parts)
     return _Made(name, [*made.triples, name, REIFIES, made.term])
 
 
@@ -158,7 +158,7 @@ def _annotations(text: str, subject: Any, said: _Said, one: _Object, name: Any) 
             reifier = annotation.name
         if isinstance(annotation, _Reifier) or reifier is None:
             reifier = BNode(f"reifier {one.place} {number}") if reifier is None else reifier
-            made = _described(BNode(f"annotated triple {one.place} {number}"), (subject, predicate, name))
+            made = _describe(BNode(f"annotated triple {one.place} {number}"), (subject, predicate, name))
             found += [*made.triples, reifier, REIFIES, made.term]
         if not isinstance(annotation, _Reifier):
             found += _statements(text, reifier, annotation)

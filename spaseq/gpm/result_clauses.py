@@ -22,7 +22,7 @@ from spaseq.gpm.legal import UNGROUPED
 from spaseq.gpm.reference import Context, evaluating
 from spaseq.gpm.reference import solutions as solved
 from spaseq.gpm.sparql import Piece, Source, settle, translate
-from spaseq.gpm.triple_patterns import filled, is_object, nested, nodes_of, with_triple_terms
+from spaseq.gpm.triple_patterns import fill, is_object, nest, nodes_of, with_triple_terms
 from spaseq.rdf import plain_literal
 
 __all__ = ["ROUNDS", "Piece", "SolutionPlan", "Template", "compile_solutions", "compile_template",
@@ -262,7 +262,7 @@ class Template:
         nodes = set[BNode]().union(*(nodes_of(term) for triple in self.triples for term in triple))
         places = {node: i for i, node in enumerate(sorted(nodes))}
         terms |= {node: BNode(f"spaseq{number}x{place}") for node, place in places.items()}
-        made = (tuple(filled(term, terms) for term in triple) for triple in self.triples)
+        made = (tuple(fill(term, terms) for term in triple) for triple in self.triples)
         return tuple(dict.fromkeys((s, p, o) for s, p, o in made if _is_triple(s, p, o)))
 
 
@@ -281,7 +281,7 @@ def in_columns(node: algebra.Values) -> bool:
 def compile_template(source: Source, template: Piece) -> Template:
     """The template of CONSTRUCT. Raises `QuerySyntaxError` and `QuerySemanticsError` that point into the query."""
     _, made, _ = translate(source, ["CONSTRUCT ", template, " WHERE { }"])
-    return Template(tuple(nested((s, p, o) for s, p, o in made.template or ())))
+    return Template(tuple(nest((s, p, o) for s, p, o in made.template or ())))
 
 
 def _aggregates(root: algebra.Node) -> list[tuple[str, algebra.Aggregate]]:

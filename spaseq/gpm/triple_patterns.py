@@ -4,8 +4,8 @@ The grammar writes a triple term as a blank node with three triples, whose predi
 translation, and every rule about variables and blank nodes, see what stands inside. Here they become
 
 * a constant, if it names no variable and no blank node;
-* else a variable `?t` of its own in the triple, and FILTER (isTRIPLE(?t)). The parts follow: BIND (SUBJECT(?t) AS ?x) if
-  ?x has no value yet, else FILTER (sameTerm(SUBJECT(?t), x)). That is the unification of the pattern with the term.
+* else a variable `?t` of its own in the triple, and FILTER (isTRIPLE(?t)). The parts follow: BIND (SUBJECT(?t) AS ?x)
+  if ?x has no value yet, else FILTER (sameTerm(SUBJECT(?t), x)). That is the unification of the pattern with the term.
 
 Such triples are matched apart from the others, and joined with them by the variables that they share. Variables of our
 own are projected away, so the solutions are those of the basic graph pattern. Blank nodes become such variables, too.
@@ -50,7 +50,7 @@ class TriplePattern:
         return self.subject, self.predicate, self.object
 
 
-def nested(triples: Iterable[_Triple]) -> list[_Triple]:
+def nest(triples: Iterable[_Triple]) -> list[_Triple]:
     """The triples with a `TripleTerm` or a `TriplePattern` for each triple term that the grammar described."""
     described: dict[Any, dict[Any, Any]] = {}
     plain = []
@@ -62,16 +62,16 @@ def nested(triples: Iterable[_Triple]) -> list[_Triple]:
     if not described:
         return plain
 
-    def made(term: Any) -> Any:
+    def make(term: Any) -> Any:
         parts = described.get(term) if isinstance(term, BNode) else None
         if parts is None:
             return term
-        subject, predicate, object = (made(parts[part]) for part in PARTS)
+        subject, predicate, object = (make(parts[part]) for part in PARTS)
         open_ = any(isinstance(part, (BNode, Variable, TriplePattern)) for part in (subject, predicate, object))
         known = not open_ and isinstance(subject, URIRef) and isinstance(predicate, URIRef)
         return TripleTerm(subject, predicate, object) if known else TriplePattern(subject, predicate, object)
 
-    return [(made(s), p, made(o)) for s, p, o in plain]
+    return [(make(s), p, make(o)) for s, p, o in plain]
 
 
 def with_triple_terms(node: Node) -> Node:
@@ -79,27 +79,27 @@ def with_triple_terms(node: Node) -> Node:
     if not isinstance(node, BGP):
         found: Node = rebuild(node, with_triple_terms)
         return found
-    triples = nested(node.triples)
+    triples = nest(node.triples)
     if not any(isinstance(term, TriplePattern) for triple in triples for term in triple):
         return BGP(tuple(triples)) if len(triples) < len(node.triples) else node
-    return _matched([tuple(map(_named, triple)) for triple in triples])
+    return _match([tuple(map(_with_variables, triple)) for triple in triples])
 
 
-def _named(term: Any) -> Any:
+def _with_variables(term: Any) -> Any:
     """A term of a pattern with variables for blank nodes."""
     match term:
         case BNode():
             return Variable(f"{_NODE}{term}")
         case TriplePattern(s, p, o):
-            return TriplePattern(_named(s), _named(p), _named(o))
+            return TriplePattern(_with_variables(s), _with_variables(p), _with_variables(o))
         case _:
             return term
 
 
-def _matched(triples: Sequence[_Triple]) -> Node:
+def _match(triples: Sequence[_Triple]) -> Node:
     """A basic graph pattern with triple terms, without blank nodes."""
     plain = [triple for triple in triples if not any(isinstance(term, TriplePattern) for term in triple)]
-    units: list[Node] = [BGP(part) for part in _connected(plain)]
+    units: list[Node] = [BGP(part) for part in _components(plain)]
     taken = 0
     for triple in triples:
         patterns = [term for term in triple if isinstance(term, TriplePattern)]
@@ -110,7 +110,7 @@ def _matched(triples: Sequence[_Triple]) -> Node:
             unit: Node = BGP(((s, p, o),))
             fresh = iter(range(taken - _size(patterns) + len(patterns), taken))
             for pattern, name in names.items():
-                unit = _unified(unit, name, pattern, fresh)
+                unit = _unify(unit, name, pattern, fresh)
             units.append(unit)
     whole = units.pop(0)
     while units:  # those that share variables first, so that no pairs are made that a later join leaves out
@@ -126,7 +126,7 @@ def _size(patterns: Iterable[TriplePattern]) -> int:
     return sum(1 + _size(part for part in p.parts if isinstance(part, TriplePattern)) for p in patterns)
 
 
-def _unified(node: Node, name: Variable, pattern: TriplePattern, fresh: Any) -> Node:
+def _unify(node: Node, name: Variable, pattern: TriplePattern, fresh: Any) -> Node:
     """`node` with the term of the variable `name` unified with a pattern; `fresh` numbers further variables."""
     term = Term(name)
     node = Filter(node, Call("isTRIPLE", (term,)))
@@ -134,7 +134,7 @@ def _unified(node: Node, name: Variable, pattern: TriplePattern, fresh: Any) -> 
         value: Expression = Call(function, (term,))
         if isinstance(part, TriplePattern):
             inner = Variable(f"{_OWN}{next(fresh)}")
-            node = _unified(Bound(node, str(inner), value), inner, part, fresh)
+            node = _unify(Bound(node, str(inner), value), inner, part, fresh)
         elif isinstance(part, Variable) and str(part) not in visible(node):
             node = Bound(node, str(part), value)
         else:
@@ -142,7 +142,7 @@ def _unified(node: Node, name: Variable, pattern: TriplePattern, fresh: Any) -> 
     return node
 
 
-def _connected(triples: Sequence[_Triple]) -> list[tuple[_Triple, ...]]:
+def _components(triples: Sequence[_Triple]) -> list[tuple[_Triple, ...]]:
     """The triples in groups of those that share variables, directly or through others."""
     groups: list[tuple[set[Any], list[_Triple]]] = []
     for triple in triples:
@@ -164,12 +164,12 @@ def nodes_of(term: Any) -> set[BNode]:
     return {term} if isinstance(term, BNode) else set()
 
 
-def filled(term: Any, terms: Mapping[Any, Any]) -> Any:
+def fill(term: Any, terms: Mapping[Any, Any]) -> Any:
     """A term of a template with `terms` for its variables and blank nodes. None for a triple term that is none: with a
     variable without a term, or a literal as its subject."""
     if not isinstance(term, TriplePattern):
         return terms.get(term, term)
-    subject, predicate, object = (filled(part, terms) for part in term.parts)
+    subject, predicate, object = (fill(part, terms) for part in term.parts)
     node = isinstance(subject, (URIRef, BNode)) and isinstance(predicate, URIRef)
     value = isinstance(object, Identifier) and not isinstance(object, Variable)
     return TripleTerm(subject, predicate, object) if node and value else None

@@ -66,7 +66,9 @@ class TripleTerm(Identifier):
         return self._parts[2]
 
     def n3(self, namespace_manager: Any = None) -> str:
-        """The term in the syntax of Turtle 1.2."""
+        """The term in N-Triples 1.2; in Turtle 1.2 with the prefixes of a manager."""
+        if namespace_manager is None:
+            return f"<<( {' '.join(_text(part, str) for part in self._parts)} )>>"
         return f"<<( {' '.join(part.n3(namespace_manager) for part in self._parts)} )>>"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -150,16 +152,16 @@ def _is_term(value: object) -> TypeGuard[Any]:
     return isinstance(value, (IdentifiedNode, Literal, TripleTerm))
 
 
-def _text(term: Any) -> str:
-    """The term in N-Triples, tags in lower case, so that equal terms have equal texts."""
+def _text(term: Any, case: Callable[[str], str] = str.lower) -> str:
+    """The term in N-Triples, tags in lower case, so that equal terms have equal texts, or in another `case`."""
     match term:
         case URIRef():
             return f"<{term}>"
         case BNode():
             return f"_:{term}"
         case TripleTerm():
-            return str(term)
+            return f"<<( {' '.join(_text(part, case) for part in term.parts)} )>>"
     escaped = f'"{str(term).translate(_ESCAPES)}"'
     if term.language:
-        return f"{escaped}@{term.language.lower()}"
+        return f"{escaped}@{case(term.language)}"
     return f"{escaped}^^<{term.datatype}>" if term.datatype else escaped

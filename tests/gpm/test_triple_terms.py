@@ -3,19 +3,35 @@ engine of pyoxigraph, in every way in; and named cases."""
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pyoxigraph
 import pytest
+from rdflib import BNode, Literal, URIRef
+from rdflib import Graph as Graph_
 
 import spaseq
 from spaseq.gpm import Knowledge, PatternEvaluator, Source, compile_pattern
 from spaseq.gpm.columnar.evaluate import BatchEvaluator
 from spaseq.language.syntax.scan import mask
-from spaseq.rdf import GraphBatch, GraphEvent, Terms, given
+from spaseq.rdf import (
+    DirectionalString,
+    GraphBatch,
+    GraphEvent,
+    Terms,
+    TripleTerm,
+    build_knowledge,
+    given,
+    term_from_key,
+    term_key,
+    term_of,
+)
+from spaseq.rdf.given import to_pyoxigraph
 from tests.gpm.test_w3c_sparql12 import Row, _comparable, same
 
 E = "http://e/"
@@ -241,3 +257,157 @@ def test_random_roads(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_more_random_roads(tmp_path: Path) -> None:
     assert compare_roads(1_000, 400, tmp_path) > 200
+
+
+# -- named cases
+
+EVENTS = (
+    ":ann :claims <<( :s :temp 99 )>> , <<( :s :temp _:b )>> . _:b :v 1 .",
+    ':bob :denies <<( :s :temp 99.0 )>> ; :label "x"@en--ltr .',
+    ':cat :denies <<( :s :temp 99 )>> ; :label "x"@en--rtl .',
+    ':ann :claims <<( :s :temp 5 )>> . :dan :denies <<( :s :temp 99 )>> ; :label "x"@en .',
+)
+CLAIM, DENIAL = "DEFINE GPM A ON S { ?x :claims ?t }", "DEFINE GPM B ON S { ?who :denies ?u . %s }"
+LABEL = "SEQ (B) DEFINE GPM B ON S { ?who :denies ?t ; :label ?l }"
+INTEGER, DECIMAL = (
+    f'"{n}"^^<http://www.w3.org/2001/XMLSchema#{t}>' for n, t in (("99", "integer"), ("99.0", "decimal"))
+)
+TEMP = f"<<( <{E}s> <{E}temp> %s )>>"
+WHOLE, EXACT = TEMP % INTEGER, TEMP % DECIMAL
+CASES: dict[str, tuple[str, str, str, list[tuple[str, ...]]]] = {
+    "the same term joins": ("?who", f"SEQ (A : B) {CLAIM} {DENIAL.replace('?u', '?t') % ''}", "", [("cat",), ("dan",)]),
+    "equal by value": (
+        "?who ?u",
+        f"SEQ (A : B) {CLAIM} {DENIAL % 'FILTER (?u = ?t)'}",
+        "",
+        [("bob", EXACT), ("cat", WHOLE), ("dan", WHOLE)],
+    ),
+    "unequal": ("?who", f"SEQ (A : B) {CLAIM} {DENIAL % 'FILTER (?u != ?t)'}", "", [("bob",), ("cat",), ("dan",)]),
+    "no order": ("?who", f"SEQ (A : B) {CLAIM} {DENIAL % 'FILTER (?u < ?t)'}", "", []),
+    "a key": (
+        "?who PARTITION BY (?t)", f"SEQ (A : B) {CLAIM} {DENIAL.replace('?u', '?t') % ''}", "", [("cat",), ("dan",)]
+    ),
+    "groups": (
+        "?t (COUNT(*) AS ?n) WITHIN 1 HOURS", LABEL, "GROUP BY ?t", [(EXACT, "1"), (WHOLE, "2")],
+    ),
+    "the greatest, by its parts": (
+        "(MAX(?t) AS ?m) (GROUP_CONCAT(?t) AS ?c) WITHIN 1 HOURS", LABEL, "", [(EXACT, "-")],
+    ),
+    "inline": ("?who", LABEL, "VALUES ?t { <<( :s :temp 99 )>> }", [("cat",), ("dan",)]),
+    "directions differ": ("?who", f'{LABEL[:-1]} . VALUES ?l {{ "x"@en--ltr "x"@EN }} }}', "", [("bob",), ("dan",)]),
+    "a constant": ("?who", "SEQ (B) DEFINE GPM B ON S { ?who :denies <<( :s :temp 99 )>> }", "", [("cat",), ("dan",)]),
+    "a node of the event": (
+        "?x ?v", "SEQ (A) DEFINE GPM A ON S { ?x :claims <<( :s :temp ?b )>> . ?b :v ?v }", "", [("ann", "1")],
+    ),
+}  # fmt: skip
+
+
+def cell(term: Any) -> str:
+    return "-" if term is None else str(term).removeprefix(E)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_cases(name: str, tmp_path: Path) -> None:
+    items, body, behind, expected = CASES[name]
+    query = spaseq.compile(f"{PROLOGUE}SELECT {items} FROM STREAM S <{STREAM}> WHERE {{ {body} }} {behind}")
+    path = tmp_path / "events.trig"
+    blocks = (f":g{i} <{TIME}> {i} .\n:g{i} {{ {event} }}" for i, event in enumerate(EVENTS))
+    path.write_text(PROLOGUE + "\n".join(blocks), "utf-8")
+    given_ = [(i * 10**9, PROLOGUE + event) for i, event in enumerate(EVENTS)]
+    session = query.open()
+    pushed = [match for time, event in given_ for match in session.push(event, time=time)]
+    names = query.compiled.variables
+    for found in (
+        query.run({"S": str(path)}), query.run({"S": str(path)}, reference=True), query.run({"S": given_}),
+        [*pushed, *session.close()],
+    ):  # fmt: skip
+        assert sorted(tuple(cell(match.bindings.get(n)) for n in names) for match in found) == sorted(expected)
+
+
+def test_knowledge(tmp_path: Path) -> None:
+    """GRAPH with a name, with a variable, and in OPTIONAL; of files, built files and lists."""
+    for seed in range(6):
+        rng = random.Random(seed)
+        graph = random_graph(rng)
+        group = f"{{ {random_triples(rng, graph, 'n', {})} }}"
+        expected = rows_of(text_of(graph), group, reference=False)
+        quads = list(pyoxigraph.parse(text_of(graph), pyoxigraph.RdfFormat.TURTLE))
+        triples = [pyoxigraph.Triple(q.subject, q.predicate, q.object) for q in quads]
+        turtle, lines, built = tmp_path / "k.ttl", tmp_path / "k.nt", tmp_path / f"k{seed}.spaseq-kb"
+        turtle.write_text(text_of(graph), "utf-8")
+        lines.write_bytes(pyoxigraph.serialize(triples, format=pyoxigraph.RdfFormat.N_TRIPLES) or b"")
+        build_knowledge(str(lines), str(built))
+        for pattern in (f"GRAPH <{E}kb> {group}", f"GRAPH ?g {group}", f"OPTIONAL {{ GRAPH <{E}kb> {group} }}"):
+            body = f"SEQ (A) DEFINE GPM A ON S {{ :e :v ?one . {pattern} }}"
+            query = spaseq.compile(f"{PROLOGUE}SELECT * FROM STREAM S <{STREAM}> WHERE {{ {body} }}")
+            for kb in (str(turtle), str(lines), str(built), [tuple(triple) for triple in triples]):
+                events = [(0, f"{PROLOGUE} :e :v 1 .")]
+                for reference in (False, True):
+                    found = {
+                        frozenset((n, _comparable(t)) for n, t in match.bindings.items() if n not in ("g", "one"))
+                        for match in query.run({"S": events}, kb={f"{E}kb": kb}, reference=reference)
+                    }
+                    assert same(found, expected or ({frozenset()} if "OPTIONAL" in pattern else set())), (seed, pattern)
+
+
+def test_knowledge_from_a_table() -> None:
+    cells = {
+        "subject": [f"<{E}a>"] * 2,
+        "predicate": [f"<{E}p>"] * 2,
+        "object": ['<<( _:b <e:q> "x" )>>', '"x"@en--ltr'],
+    }
+    query = spaseq.compile(
+        f"{PROLOGUE}SELECT ?o FROM STREAM S <{STREAM}> WHERE {{ SEQ (A) "
+        f"DEFINE GPM A ON S {{ ?s ?v 1 . GRAPH <{E}kb> {{ :a :p ?o }} }} }}"
+    )
+    found = query.run({"S": [(0, f"{PROLOGUE} :e :v 1 .")]}, kb={f"{E}kb": pyarrow.table(cells)})
+    assert sorted(type(match.bindings["o"]).__name__ for match in found) == ["DirectionalString", "TripleTerm"]
+    cells["object"][0] = "<<( _:b <e:q> )>>"
+    with pytest.raises(spaseq.EventError, match="the object '<<"):
+        query.run({"S": []}, kb={f"{E}kb": pyarrow.table(cells)})
+
+
+def test_terms_in_python() -> None:
+    text = DirectionalString("a\n", "en", "ltr")
+    term = TripleTerm(URIRef("urn:s"), URIRef("urn:p"), text)
+    assert term == TripleTerm(URIRef("urn:s"), URIRef("urn:p"), DirectionalString("a\n", "EN--ltr")) != str(term)
+    assert str(term) == '<<( <urn:s> <urn:p> "a\\n"@en--ltr )>>'
+    assert (text.tag, text.direction, text.language) == ("en", "ltr", "en--ltr")
+    assert text != Literal("a\n", lang="en") and text != DirectionalString("a\n", "en", "rtl")
+    for value in (text, term, TripleTerm(BNode("b"), URIRef("urn:p"), term)):
+        again = pickle.loads(pickle.dumps(value))
+        assert again == value and type(again) is type(value) and hash(again) == hash(value)
+        assert term_from_key(term_key(value)) == value
+        assert term_of(to_pyoxigraph(value), "a test") == value
+    graph = Graph_()
+    graph.add((URIRef("urn:s"), URIRef("urn:p"), term))
+    read = list(pyoxigraph.parse(graph.serialize(format="nt"), pyoxigraph.RdfFormat.N_TRIPLES))
+    assert term_of(read[0].object, "a test") == term
+    for wrong in (
+        (Literal("x"), URIRef("urn:p"), term),
+        (URIRef("urn:s"), BNode(), term),
+        (URIRef("urn:s"), URIRef("urn:p"), 1),
+    ):
+        with pytest.raises(spaseq.OptionError, match="no triple term"):
+            TripleTerm(*wrong)
+    with pytest.raises(spaseq.OptionError, match="no base direction"):
+        DirectionalString("x", "en", "up")
+    with pytest.raises(spaseq.OptionError, match="the subject is a triple term"):
+        spaseq.GraphEvent("urn:s", 0, [(term, URIRef("urn:p"), text)])
+
+
+@pytest.mark.parametrize("wrong", [
+    "?s :p ?o {| |}", "?s :p+ ?o ~ ?r", "<<( ?s :p ?o )>>", "<< ?s :p+ ?o >> :q ?z", "?s :p << ?s (:p|:q) ?o >>",
+    "BIND (<< ?s :p ?o >> AS ?t)", "VALUES ?t { <<( ?s :p 1 )>> }", 'BIND ("x"@en--up AS ?t)',
+])  # fmt: skip
+def test_what_is_refused_has_its_place(wrong: str) -> None:
+    with pytest.raises(spaseq.QuerySyntaxError) as caught:
+        spaseq.compile(
+            f"{PROLOGUE}SELECT * FROM STREAM S <{STREAM}> WHERE {{ SEQ (A) DEFINE GPM A ON S {{ {wrong} }} }}"
+        )
+    assert caught.value.span is not None
+
+
+def test_rdflib_keeps_its_own_grammar() -> None:
+    with pytest.raises(Exception, match="Expected"):
+        Graph_().query("SELECT * { ?s ?p <<( ?a ?b ?c )>> }")

@@ -19,6 +19,7 @@ from spaseq.core.errors import EventError
 from spaseq.rdf import Counters, Format, Statement, format_of, parse_statements
 from spaseq.rdf.columns import TermTable
 from spaseq.rdf.columns.dictionary import Dictionary
+from spaseq.rdf.columns.model import datatype_of, lexical_size
 from spaseq.rdf.columns.parts import Part, parts_of
 from spaseq.rdf.columns.scanner import Scanner, whole_lines
 from tests.support.data import DATA, needs
@@ -74,9 +75,9 @@ def statements(scanner: Scanner) -> list[Statement]:
     assert len({terms.term(i) for i in range(count)}) == count, "equal terms have equal numbers"
     for i in range(count):
         literal = terms.term(i)
-        datatype = getattr(literal, "datatype", None)
+        datatype = datatype_of(literal)  # also of a triple term, whose key has the form of a literal
         assert terms.datatype[i] == (-1 if datatype is None else terms.id_of(datatype))
-        assert terms.lexical[i] == (len(str(literal).encode()) if terms.kind[i] == 2 else -1)
+        assert terms.lexical[i] == lexical_size(literal) and (terms.lexical[i] >= 0) == (terms.kind[i] == 2)
     rows = scanner.rows[: scanner.count].tolist()
     return [
         (terms.term(s), terms.term(p), terms.term(o), None if g < 0 else terms.term(g), line)

@@ -89,7 +89,7 @@ def test_streams_and_times_in_other_forms() -> None:
         ("urn:s", 1, ((S, O, O),)),
         ("urn:s", 1, ((S, BNode(), O),)), ("urn:s", 1, ((Namespace("http://a"), P, O),)),
         ("urn:s", 1, ((Variable("x"), P, O),)),
-        ("urn:s", 1, (), "urn:g"), ("urn:s", 1, (), O), ("urn:s", 1, ((S, P, ox.Triple(*OX)),)),
+        ("urn:s", 1, (), "urn:g"), ("urn:s", 1, (), O), ("urn:s", 1, ((ox.Triple(*OX), P, S),)),
         ("urn:s", 1, ((S, P, _graph(IN)),)), ("urn:s", 1, ["spo"]),
     ],
 )  # fmt: skip

@@ -88,7 +88,7 @@ def test_files_of_one_graph_share_terms_and_no_blank_nodes(tmp_path: Path) -> No
     [
         ("kb.nt", '<urn:a> <urn:p> "1" .\n<urn:a> nonsense\n', r"kb\.nt:2: not N-Triples"),
         ("kb.ttl", "@prefix : <urn:> .\n:a :p 1 .\n:a :p ?x .", r"kb\.ttl:3: not Turtle"),
-        ("kb.ttl", "@prefix : <urn:> .\n:a :p <<( :a :p :b )>> .", r"kb\.ttl:2: .*RDF 1\.2"),
+        ("kb.ttl", "@prefix : <urn:> .\n:a :p <<( :a :p )>> .", r"kb\.ttl:2: not Turtle"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(name: str, text: str, told: str, tmp_path: Path) -> None:

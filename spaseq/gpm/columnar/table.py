@@ -341,7 +341,7 @@ def _locate(terms: TermTable, term: Term) -> int:
     """The number of a term in a table, -1 if it is not there. If no kernel finds it, the whole table is searched by
     array operations, which is enough for the few terms of a query."""
     if terms.finds is not None:
-        return terms.finds(term_bytes(term))
+        return terms.id_of(term)  # a part of a triple term may be a blank node of an event
     key = term_bytes(term)
     named = len(terms) - len(terms.own)
     places = np.flatnonzero(terms.length[:named] == len(key))
