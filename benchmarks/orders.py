@@ -1,7 +1,7 @@
 """Conditions that order two events, on values that all differ: pools beside a configuration for each value.
 
-Claim: with pools an event costs O(log w), w being the events in the window, whatever the number of runs that its
-condition lets pass, and memory is linear in w. With configurations it costs what it moves, O(w). Streams have 40,000
+Claim: with pools an event costs O(log w) within w events, however many runs its condition lets pass. Memory is linear
+in w. With configurations an event costs the runs it moves, O(w). Streams have 40,000
 events of four types or three windows (seed 5). Prices are random, a random walk, rising, or rise for A and fall for B.
 "chain" is `a < b < e`, "differs" `b != a`. No event completes a match, so the update alone is measured, predicates
 included. The rows "configurations" are the same queries with pools switched off, in the same run, up to 1,000 events.

@@ -104,7 +104,7 @@ def check_pools(run: GuardRun) -> None:
 
 
 def _check_tree(arena: Arena, rows: np.ndarray, row: int, bit: int, low: int, seen: set[int]) -> set[int]:
-    """The values of a live tree of at least one row, whose children are told apart by `bit`."""
+    """The values of a live tree of at least one row, whose children differ in `bit`."""
     own = rows[row].tolist()
     held = {own[k.P_VALUE]}
     fresh = own[k.P_UNION] >= 0 and not arena.st[k.STARTS_ONLY]

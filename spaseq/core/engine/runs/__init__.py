@@ -26,6 +26,7 @@ by one.
 * `shaped`: The run of selection MAX over an automaton without registers: shapes, and one kernel.
 * `coded_automaton`: Automata whose guards are operations on registers, as the arrays that `run_guarded` reads.
 * `coded`: Evaluation of automata whose guards are operations on codes: configurations in arrays, moved by the kernel.
+* `pooled`: The pools of `coded`: the rows of their trees, how they grow, and how they become configurations.
 * `evaluation`: The common part of this evaluator and the lazy ones: the output of matches.
 * `evaluator`: Evaluate a program over a stream, batch by batch.
 * `waiting`: `Ending` for one event at a time: the same, without an array operation over all matches that wait.

@@ -218,7 +218,7 @@ class GuardedAutomaton:
                         return False
                     written = op.rule is MergeRule.SET
                     tainted = not written
-                case Gather() | Append() | Copy() if register in _touched(op):
+                case Gather() | Append() | Copy() if register in _registers_of(op):
                     return False
                 case _:
                     if register in _reads((op,)):
@@ -259,7 +259,7 @@ class GuardedAutomaton:
         return found
 
     def growth(self) -> Iterator[str]:
-        """For people: how runs are kept in each state whose runs differ in registers, and what an event costs there."""
+        """For people: the keeping of runs in each state with registers, and the cost of an event there."""
         for q, alive in enumerate(self._alive):
             held = alive & self._filled[q]
             if q == INITIAL or not held:
@@ -359,7 +359,7 @@ class GuardedAutomaton:
 
 
 def explain_growth(program: Program) -> list[str]:
-    """How runs are kept whose conditions are tests of codes, a line for each state; none for other programs."""
+    """Lines on the keeping of runs, one for each state, if conditions are tests of codes; none for other programs."""
     if isinstance(program.lazy, LazyPlan) or not program.cea.has_registers:
         return []
     codes = codes_of(program)
@@ -377,7 +377,7 @@ def _is_loop(t: Transition, ops: tuple[Op, ...]) -> bool:
     return not t.marks and t.target == t.source and not ops
 
 
-def _touched(op: Gather | Append | Copy) -> set[int]:
+def _registers_of(op: Gather | Append | Copy) -> set[int]:
     """The registers that an operation reads or writes."""
     return {op.register, op.source} if isinstance(op, Copy) else {op.register}
 

@@ -1,7 +1,10 @@
 """Kernels of the compact structure tECS ([CORE] §4).
 
 * `layout`: the columns and constants of the arrays, without numba;
-* `structure`: nodes, union lists, and the changes of one event; enumeration in depth;
+* `structure`: nodes and union lists, and enumeration in depth;
+* `heaps`: union lists of two entries at most, for nodes in any order of their starts;
+* `pools`: the runs that differ in one value only, found by a range of it;
+* `moves`: the changes of one event;
 * `roots`: enumeration of the matches that start in a range, for matches that wait for their windows to close;
 * `choices`: choices by start instead of unions, of which a window asks for one run (NEXT and LAST);
 * `after_match`: the runs and matches that a match discards, and the best run of each start;
@@ -12,6 +15,7 @@ arrays, and enlarges them if a status asks for it. The arguments have the same n
 
 * `structure`, `output`, `recent`: the named tuples `Structure`, `Output` and `Recent` of `layout`, whose fields are the
   arrays of the same names here, `write`, `order` and `limit`; `recent` is None if there is no limit;
+* `pools`: the named tuple `Pools` of `layout`; None if there are none;
 * `after`: the named tuple `After` of `layout`; None if no match discards others by a rule;
 * `nodes`: int64 (capacity, 4), capacity a power of two: the ring of nodes, see `structure`;
 * `cells`: int64 (cells, 5): the union list of each cell, or its frontier; NIL in HEAD if it is empty;

@@ -232,8 +232,8 @@ class Pools(NamedTuple):
     stack: np.ndarray
     """int64, (130,): scratch, a way down a tree."""
     pooled: np.ndarray
-    """int32, (sets of states, 2): the register whose values tell the runs of a set's pools apart, -1 if it has none;
-    and 1 if runs move only by a test on it."""
+    """int32, (sets of states, 2): the register whose values a set's pools keep, or -1; and 1 if runs move only by a
+    test on it."""
     modes: np.ndarray
     """int8, (buckets,): 1 if runs that reach a partition's set of states enter pools."""
     cuts: np.ndarray

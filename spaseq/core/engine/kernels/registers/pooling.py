@@ -1,7 +1,7 @@
 """Pools of configurations: which values of their register an event treats alike, and how a pool is dissolved.
 
-A configuration is a pool (`spaseq.core.tecs.kernels.pools`) if its set of states has a register that transitions only
-compare with values of the event, and that no state behind them needs (`GuardedAutomaton.pools`). The runs of the set
+A configuration may be a pool (`spaseq.core.tecs.kernels.pools`). Its set of states then has a register that transitions
+only compare with values of the event. No state behind them needs it (`GuardedAutomaton.pools`). The runs of the set
 differ in this register; in the pool it holds POOLED. Runs that hold NOTHING or UNKNOWN there pass all tests or none:
 they are a configuration of the usual kind.
 
@@ -72,7 +72,7 @@ from spaseq.core.tecs.kernels.structure import clear_cell, evict_dead_entries
 
 @hot
 def truth_of(automaton, mover, values, at, value):
-    """Which of a mover's tests of register `at` hold of a value, in bits; -1 if they are too many to tell."""
+    """The tests of register `at` in a mover that hold of a value, as bits; -1 if they are too many for a word."""
     ops = automaton.ops
     truth = np.int64(0)
     bit = 0
