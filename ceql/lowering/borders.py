@@ -23,13 +23,13 @@ class Borders(Absences):
     """Lowers the NOTs at the borders of a query's formula."""
 
     def at_the_borders(self, part: Part, ending: ast.Without | None, query: ast.Query) -> Around:
-        """What must not come before a match of the whole formula, and behind it, because of NOTs inside; if
-        alternatives differ, it is told by marks. `ending`: the NOT at the end."""
+        """The events that must not come around a match of the whole formula, because of NOTs inside; by marks if
+        alternatives differ. `ending`: the NOT at the end."""
         if not self.places:
             return Around()
         found = self.borders(part.pattern)
         before, behind = self.of_the_whole(found.before, "start"), self.of_the_whole(found.behind, "end")
-        marked = [*self.marked(found.before, behind=False), *self.marked(found.behind, behind=True)]
+        marked = [*self.marks_of(found.before, behind=False), *self.marks_of(found.behind, behind=True)]
         if marked and query.selection.items is not None and query.selection.strategy is ast.Strategy.STRICT:
             what = "NOT at the border of some alternatives, with SELECT STRICT of some of the events"
             raise self.unsupported(what, self.places[(before or behind)[0]], "SELECT STRICT * shows all events")
@@ -44,7 +44,7 @@ class Borders(Absences):
             tuple(marked),
         )
 
-    def marked(self, ways: frozenset[Border], *, behind: bool) -> Iterator[Marked]:
+    def marks_of(self, ways: frozenset[Border], *, behind: bool) -> Iterator[Marked]:
         """The borders of alternatives, if they differ."""
         some = sorted((way for way in ways if way), key=lambda way: [self.places[a].start for a in self.in_order(way)])
         if len(ways) == 1:
