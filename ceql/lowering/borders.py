@@ -50,7 +50,7 @@ class Borders(Absences):
             return AtBorder(), AtBorder(), ()
         found = self.borders(part.pattern)
         before, behind = self.of_the_whole(found.before, "start"), self.of_the_whole(found.behind, "end")
-        marked = [*self.marked(found.before, behind=False), *self.marked(found.behind, behind=True)]
+        marked = [*self.marks_of(found.before, behind=False), *self.marks_of(found.behind, behind=True)]
         if marked and query.selection.items is not None and query.selection.strategy is ast.Strategy.STRICT:
             what = "NOT at the border of some alternatives, with SELECT STRICT of some of the events"
             raise self.unsupported(what, self.places[(before or behind)[0]], "SELECT STRICT * shows all events")
@@ -70,7 +70,7 @@ class Borders(Absences):
             raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", self.places[behind[0]], _TIMED)
         return in_front, after, tuple(marked)
 
-    def marked(self, ways: frozenset[Border], *, behind: bool) -> Iterator[Marked]:
+    def marks_of(self, ways: frozenset[Border], *, behind: bool) -> Iterator[Marked]:
         """The borders of alternatives, if they differ."""
         some = sorted((way for way in ways if way), key=lambda way: [self.places[a].start for a in self.in_order(way)])
         if len(ways) == 1:

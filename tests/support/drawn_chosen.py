@@ -38,9 +38,9 @@ def _case(rng: random.Random) -> CeqlCase:
     formula = _formula(rng)
     place = rng.randrange(6)
     if place == 0:
-        formula = Or(_bordered(rng, formula), _bordered(rng, _formula(rng)))
+        formula = Or(_with_border(rng, formula), _with_border(rng, _formula(rng)))
     elif place == 1:
-        formula = Or(formula, _bordered(rng, rng.choice((formula, _formula(rng)))))
+        formula = Or(formula, _with_border(rng, rng.choice((formula, _formula(rng)))))
     size = Fraction(rng.choice((2, 3, 4, 6)))
     within = rng.choice((Within(size, "events"), Within(size * 10**9, "time"), Within(size, "attribute", "t")))
     query = Query(formula, within=within, partition=rng.choice(((), (), (("k",),))))
@@ -65,7 +65,7 @@ def _formula(rng: random.Random) -> Formula:
     return Filter(whole, ("for all", ("<=", ("of", "x", rng.choice(NUMERIC)), ("of", "y", rng.choice(NUMERIC)))))
 
 
-def _bordered(rng: random.Random, formula: Formula) -> Formula:
+def _with_border(rng: random.Random, formula: Formula) -> Formula:
     absent = strategies.draw_absent(rng, ())
     return Before(absent, formula) if rng.random() < 0.4 else Behind(formula, absent)
 

@@ -305,7 +305,7 @@ def _border(rng: random.Random) -> strategies.CeqlCase:
     return _not_refused(strategies.border_case, rng)
 
 
-def _chosen(rng: random.Random) -> strategies.CeqlCase:
+def _choice(rng: random.Random) -> strategies.CeqlCase:
     """As `_border`, with a choice among what the NOTs leave."""
     return _not_refused(drawn_chosen.chosen_case, rng)
 
@@ -443,7 +443,7 @@ KINDS = {
         frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "chosen": _ceql(
-        _chosen, oracle.evaluate,
+        _choice, oracle.evaluate,
         frozenset({"batch", "one by one", "cuts", "snapshot", "alerts", "pushed alerts"}),
     ),
     "absences": _ceql(

@@ -138,7 +138,7 @@ def compile_pattern(
         starts = tuple(replace(e, predicates=e.predicates | {first}) for e in starts)
     edges = _with_numbered_ranks((*starts, *part.edges))
     if marks:
-        edges = tuple(_marked(e, marks) for e in edges)
+        edges = tuple(_with_marks(e, marks) for e in edges)
         shown = None if shown is None else shown | {UNSEEN, *marks.values()}
     predicates = tuple(dict.fromkeys(p for e in edges for p in _in_order(e.predicates)))
     index = {p: i for i, p in enumerate(predicates)}
@@ -163,7 +163,7 @@ def compile_pattern(
     return CEA(states, tuple(map(tuple, out)), tuple(predicates[p] for p in used), said)
 
 
-def _marked(e: _Edge, marks: Marks) -> _Edge:
+def _with_marks(e: _Edge, marks: Marks) -> _Edge:
     """The edge with the marks of the border before it, if it begins a match, and behind it, if it ends one."""
     borders = [(False, e.head)] * (e.source == INITIAL) + [(True, e.tail)] * (e.target == ACCEPT)
     names = frozenset(marks[border] for border in borders if border in marks)

@@ -94,9 +94,9 @@ class Roots:
             arena.st[[k.OUTS, k.OUT, k.DEPTH, k.MATCHES, k.PLACES]] = 0
 
     def best(self, roots: np.ndarray, *, latest: bool, marked: bool) -> list[tuple[int, list[int]]]:
-        """The complex event with the best positions of those below the roots, whose ranges are one: the positions that
-        hold the smallest of the symmetric difference with any other, or the greatest if `latest`. As matches: of each
-        the start and its places (position and label), ascending. None if there is none; several if there are several
+        """The complex event with the best positions below the roots, whose ranges are one. These hold the smallest of
+        the symmetric difference with any other, or the greatest if `latest`. As matches: of each the start and its
+        places (position and label), ascending. None if there is none; several if there are several
         starts, or valuations. `marked`: True if each run marks its first event. O(nodes with starts in the range *
         positions)."""
         arena, nodes, mask = self._arena, self._arena.nodes, len(self._arena.nodes) - 1

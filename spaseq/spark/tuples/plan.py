@@ -104,7 +104,7 @@ class Plan:
             raise OptionError(f"cut={way!r}: no such way to cut", f"one of {', '.join(WAYS)}")
         program = query.program()
         why = _hindrance(query, program)
-        keys = () if program.reported.consume is Consume.ANY else query.partition
+        keys = () if program.whole_choice.consume is Consume.ANY else query.partition
         found = Plan(keys, not why, program.reach, program.around.waits, why)
         if way in ("keys", "keys and slices") and not keys:
             raise OptionError(f"cut={way!r}: the query has no key that may be cut by", "cut='auto'")
@@ -142,8 +142,8 @@ def _hindrance(query: TupleQuery, program: Program) -> str:
     if said := together(query):
         return f"{said}, and a slice of time does not have all of them"
     window = program.window
-    if program.reported.forgets:
-        named = "CONSUME" if program.reported.after is None else "AFTER MATCH or SELECT FIRST"
+    if program.whole_choice.forgets:
+        named = "CONSUME" if program.whole_choice.after is None else "AFTER MATCH or SELECT FIRST"
         return f"what {named} forgets reaches back beyond any window"
     if window.by_position:
         return "a window in EVENTS counts all events in front" + (" of its partition" if query.partition else "")

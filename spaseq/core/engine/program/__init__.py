@@ -10,7 +10,7 @@ A `program` is an automaton with its `window`, `settings`, guards as `register_o
 * `register_ops`: The operations of guards on registers, for guards evaluated in the kernels.
 * `text_order`: Texts as whole numbers in their order, so that kernels compare texts as they compare numbers.
 * `matches`: Matches as columns.
-* `marks`: The borders of matches, told by marks: labels of their first and last events.
+* `marks`: The borders of matches, by marks: labels of their first and last events.
 * `open_matches`: Matches that wait one by one for their windows to close, of both languages.
 * `batch_order`: The order that evaluators need their events in.
 * `guard_conditions`: The guards that lazy evaluators accept: conditions on tuples of events, in any order.

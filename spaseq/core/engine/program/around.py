@@ -43,9 +43,9 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What must not come around the matches of some alternatives, inside their windows: `none` holds of the events that
-    may. Those matches have this border `behind` them, or before them, and their last event, or first, is that of
-    `mark`. An empty mark: all matches."""
+    """The border of the matches of some alternatives: `none` holds of the events that may come there, inside the
+    window. It is `behind` them, or before them, and `mark` takes their last event, or first. An empty mark: all
+    matches."""
 
     none: NoneOf
     behind: bool

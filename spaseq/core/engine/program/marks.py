@@ -1,4 +1,4 @@
-"""The borders of matches, told by marks: labels of their first and last events.
+"""The borders of matches, by marks: labels of their first and last events.
 
 If alternatives of a pattern differ in what must not come before their matches, or behind them, a match has to tell its
 alternative. So the automaton is one of valuations, in which a *mark*, a variable of its own, takes the first event of

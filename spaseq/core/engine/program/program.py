@@ -91,7 +91,7 @@ class Program:
         return self.around.decides and not apart and self.choice in (Choice(), Choice(Selection.ENDS))
 
     @property
-    def reported(self) -> Choice:
+    def whole_choice(self) -> Choice:
         """The choice among all matches, by the runs or behind them."""
         return self.choice if self.chosen is None else self.chosen
 
@@ -131,7 +131,7 @@ class Program:
                 window += f" {self.window.size:,}"
             else:
                 window += f" {self.window.size / per_second:,.12g} s"
-        choice = self.reported
+        choice = self.whole_choice
         chosen = [f"selection: {self.asked or choice.selection.name}"]
         if choice.consume is not Consume.NONE:
             chosen.append(f"consume by: {choice.consume.name}")
@@ -159,7 +159,7 @@ def ends_only(program: Program) -> Program:
     reports for each root if one of its matches is left (`keeps_roots`). A program whose matches wait one by one stays
     as it is.
     """
-    choice = program.reported
+    choice = program.whole_choice
     if program.against is not None or program.around.marked:
         return replace(program, lazy=None)
     if choice.after is not None and choice.consume is Consume.NONE:

@@ -2,8 +2,8 @@
 
 NOT at a border leaves some matches of each end, and only among these a query chooses. So its runs keep all matches, as
 roots (`spaseq.core.engine.runs.ending`), and the choice is made once it is known which of them are left. These are the
-matches below the roots of one end that start in a range. What a match discards, by CONSUME BY or AFTER MATCH, is told
-by the start as well: it raises the lower bound of the ranges to come. So nothing is enumerated to be discarded.
+matches below the roots of one end that start in a range. CONSUME BY and AFTER MATCH discard by the start as well, and
+raise the lower bound of the ranges to come. So nothing is enumerated to be discarded.
 
 NEXT and LAST are found on the structure (`Roots.best`), LIMIT and ANY by the latest starts. MAX, and the rules of AFTER
 MATCH that do not come down to NEXT, list the matches of an end that are left, within `output_bytes`.
@@ -124,12 +124,12 @@ class Chooser:
             if len(own):
                 found.append(self._of_one_end(own, key))
                 ends.append(int(own[0, k.O_END]))
-        return itertools.chain.from_iterable(map(self._given, found, ends))
+        return itertools.chain.from_iterable(map(self._parts, found, ends))
 
     def take_listed(self, matches: MatchBatch, keys: np.ndarray) -> Iterator[MatchBatch]:
         """`take`, of matches that waited one by one. O(matches of an end * positions), but for MAX."""
         found = []
-        listed = zip(_listed(matches), matches.end.tolist(), keys.tolist(), strict=True)
+        listed = zip(_to_list(matches), matches.end.tolist(), keys.tolist(), strict=True)
         for end, group in itertools.groupby(listed, key=lambda one: one[1]):
             check()
             own = list(group)
@@ -163,7 +163,7 @@ class Chooser:
         assert self._roots is not None
         return self._roots
 
-    def _given(self, found: np.ndarray | list[_Listed], end: int) -> Iterator[MatchBatch]:
+    def _parts(self, found: np.ndarray | list[_Listed], end: int) -> Iterator[MatchBatch]:
         if isinstance(found, np.ndarray):
             return self._open.matches(found)
         return iter((self._batch(found, end),) if found else ())
@@ -214,7 +214,7 @@ class Chooser:
             own[:, k.O_LOW], own[:, k.O_HIGH] = latest, latest + 1
             with closing(self._open.matches(own)) as parts:
                 for part in parts:
-                    chosen += _listed(part)
+                    chosen += _to_list(part)
                     if len(chosen) >= limit:
                         break
             found = found[found[:, k.O_LOW] < latest]
@@ -223,7 +223,7 @@ class Chooser:
 
     def _list(self, roots: np.ndarray) -> list[_Listed]:
         """All matches in the ranges. Raises `BudgetExceeded` for `output_bytes`."""
-        return [match for part in within(self._open.matches(roots), self._budget) for match in _listed(part)]
+        return [match for part in within(self._open.matches(roots), self._budget) for match in _to_list(part)]
 
     def _by_rule(self, found: list[_Listed], rule: After, key: int, end: int) -> list[_Listed]:
         """The matches of one end that a rule of AFTER MATCH leaves: each discards before the next one is taken."""
@@ -275,7 +275,7 @@ class Chooser:
             self._sweep_at[key] = 2 * len(self.dead[key]) + _FEW
 
     def rename(self, key: int, other: int | None) -> None:
-        """What is known of partition `key` is of partition `other` now, or of none."""
+        """Make what is known of partition `key` that of partition `other`, or forget it."""
         self._sweep_at.pop(key, None)
         for some in (self.floors, self.dead):
             known = some.pop(key, None)
@@ -295,7 +295,7 @@ class Chooser:
         self.dead = {key: set(starts) for key, starts in dead.items()}
 
 
-def _listed(part: MatchBatch) -> Iterator[_Listed]:
+def _to_list(part: MatchBatch) -> Iterator[_Listed]:
     bounds, positions = part.offsets.tolist(), part.positions.tolist()
     labels = [] if part.labels is None else part.labels.tolist()
     for i, start in enumerate(part.start.tolist()):

@@ -13,9 +13,9 @@ start. So n events hold O(n) roots, though 2^n matches may wait.
 `φ ; NOT ψ FOR d` holds for a match of φ once d has passed behind its end without a ψ. Then the matches of one end are
 decided together, by the end, whatever they start with.
 
-*A choice among the matches that are left* (`spaseq.core.engine.runs.chosen`) is made once it is known which matches of
-an end are: with its first ψ, or when the last of them has closed its window. Until then the roots wait whole. If what
-is reported of one end depends on the ends before, ends are also taken in their order.
+*A choice among the matches that are left* (`spaseq.core.engine.runs.chosen`) is made once all of one end are decided.
+That is at its first ψ, or when the last of their windows has closed; until then the roots wait whole. If one end
+depends on those before, ends are also taken in their order.
 
 `NOT ψ ; φ` is decided when a match of φ ends (`spaseq.core.engine.runs.beginning`): of each root, by a bound of the
 starts. With nothing behind, the matches before the bound are given at once.
@@ -52,8 +52,9 @@ _SURE: Final = -2
 
 @dataclass(slots=True)
 class _Waiting:
-    """Matches that are not decided, or roots; of each its partition (0 without PARTITION BY; up to `_SURE`, of one that
-    is forgotten), and the position that it must start before. `marks`: those of `Marks.read`, if alternatives differ.
+    """Matches that are not decided, or roots. Of each its partition, 0 without PARTITION BY and up to `_SURE` of one
+    that is forgotten, and the position that it must start before. `marks`: those of `Marks.read`, if alternatives
+    differ.
     `codes`: those of `_codes`, if they have been asked for."""
 
     matches: MatchBatch = field(default_factory=MatchBatch)
@@ -121,7 +122,7 @@ class Ending:
             self.beginning = Beginning(program.around.before, program.window)
         self._absent = program.around.absent
         around, labels = program.around, program.labels_written or ()
-        after = program.reported.after
+        after = program.whole_choice.after
         hides = program.hides_labels and not (after is not None and after.on_variable)
         self._marks = Marks(around.marks, labels, hides=hides) if around.marks else None
         bits = {mark: 1 << i for i, mark in enumerate(around.marks)} | {"": 0}
@@ -172,13 +173,13 @@ class Ending:
         return self._give(some, *self._decide(batch, self._absent, some, row_keys, firsts))
 
     def _beginnings(self) -> Iterator[tuple[int, Beginning]]:
-        """What must not come before the matches with some marks, or with none."""
+        """The bounds of the matches with some marks, or of all: the marks, and the events before."""
         if self.beginning is not None:
             yield 0, self.beginning
         yield from self._starts
 
     def _endings(self) -> Iterator[tuple[int, NoneOf, bool]]:
-        """What must not come behind the matches with some marks, or with none; True if it is for a time."""
+        """The marks of matches, and the events that may come behind these; True if that is for a time."""
         if self._absent is not None:
             yield 0, self._absent, self.patience is not None
         yield from ((bit, none, False) for bit, none in self._ends)

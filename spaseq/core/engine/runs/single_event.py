@@ -236,8 +236,8 @@ class SingleAround:
 
     @staticmethod
     def applies(evaluator: Any) -> bool:
-        """True if this road exists: for the compact structure, if keys are not forgotten after a pause, no choice waits
-        for the windows of several matches to close, and alternatives do not differ."""
+        """True if this road exists: for the compact structure. Not if keys are forgotten after a pause, if a choice
+        waits for the windows of several matches to close, or if alternatives differ."""
         if not isinstance(evaluator, Evaluator) or (evaluator.ending is None and evaluator.silence is None):
             return False
         program = evaluator.program

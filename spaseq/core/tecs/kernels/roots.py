@@ -266,8 +266,8 @@ def place_on(nodes, node):
 
 @kernel
 def better_run(nodes, reach, one, other, latest):
-    """Of two best runs, each the node on its top, the one that holds the greatest position of the symmetric difference
-    if `latest`, else the smallest; of equal positions the first. O(positions)."""
+    """The better one of two best runs, each the node on its top; the first if their positions are equal. It holds the
+    smallest position of the symmetric difference, or the greatest if `latest`. O(positions)."""
     best = one
     a = one
     b = other
@@ -303,8 +303,8 @@ def best_below(nodes, reach, node, low):
 
 @kernel
 def rank(nodes, reach, todo, root, low, high, epoch, latest):
-    """Rank `root`, and first the nodes below it: `reach` gets a row, with the number `epoch` and in R_BELOW the best
-    run that starts in the range, for each node with a start from `low` on. As `measure` otherwise."""
+    """Rank `root`, and first the nodes below it. `reach` gets a row, with the number `epoch`, for each node with a
+    start from `low` on: R_BELOW is its best run that starts in the range. As `measure` otherwise."""
     mask = nodes.shape[0] - 1
     todo[0] = root
     count = 1
