@@ -208,8 +208,8 @@ class Absences:
         return algebra.Atom(alternative.predicates, frozenset((mark,)), guard)
 
     def around_all(self, absent: Absent) -> tuple[Absent, Absent]:
-        """What must not come by a NOT of a conjunction, in the gap before it and in the one behind it. Its time runs
-        from the one to the other."""
+        """The absence of a conjunction in the gap before it, and in the one behind it. Its time runs from the one to
+        the other."""
         if absent.lasting is None:
             return absent, absent
         before = dataclasses.replace(absent, lasting=dataclasses.replace(absent.lasting, closes=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,14 +22,16 @@ _IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among
 
 
 _ENDS: Final = "NOT … FOR in an AND with no part behind it"
-_ALL: Final = "the time runs from the end of the part in front, and what follows comes later: A ; AND(B, NOT C FOR 5 SECONDS) ; D"
+_ALL: Final = (
+    "the time runs from the end of the part in front, and what follows comes later: A ; AND(B, NOT C FOR 5 SECONDS) ; D"
+)
 _TIMED: Final = "WITHIN a time, as the FOR is"
 
 
 @dataclass(frozen=True, slots=True)
 class AtBorder:
-    """What NOTs inside of a formula say about one border of the whole: the predicate of the events that may come there,
-    and of those that may come for `duration` (ns); None if all may."""
+    """The NOTs inside of a formula that are about one border of the whole. `none` is the predicate of the events that
+    may come there, `timed` of those that may come for `duration` (ns); None if all may."""
 
     none: NoneOf | None = None
     timed: NoneOf | None = None
@@ -65,12 +66,12 @@ class Borders(Absences):
         return in_front, after
 
     def at_one(self, absences: list[Absent], where: str) -> AtBorder:
-        """What must not come at a border of the whole formula, and its time."""
+        """The absences at a border of the whole formula, as one."""
         plain = none_of(absent for absent in absences if absent.lasting is None)
         lasting = [absent for absent in absences if absent.lasting is not None]
         times = {self.times[absent]: absent for absent in lasting}
         for absent in lasting:
-            if absent.lasting != dataclasses.replace(absent.lasting, opens=True, closes=True):
+            if absent.lasting is not None and not (absent.lasting.opens and absent.lasting.closes):
                 what = f"NOT … FOR in an AND with no part {where} of it" if where == "in front" else _ENDS
                 raise self.unsupported(what, self.places[absent], _ALL)
         if where == "behind" and times and (len(times) > 1 or plain is not None):

@@ -175,7 +175,9 @@ def _guards(node: Pattern) -> Iterator[Guard]:
             yield part.guard
         if isinstance(part, algebra.Bordered):
             lasting = [absent for absent in (*part.before, *part.behind) if absent.lasting is not None]
-            found = [guard for a in lasting if a.lasting for guard in (a.lasting.guard, getattr(a.pattern, "guard", None))]
+            found = [
+                guard for a in lasting if a.lasting for guard in (a.lasting.guard, getattr(a.pattern, "guard", None))
+            ]
             yield from (guard for guard in found if isinstance(guard, Guard))
 
 
@@ -393,7 +395,9 @@ class _Lowering(Borders):
             guards.append(guard)
         whole: Pattern = algebra.Sequence(marked, algebra.As(second.pattern, later), skip, tuple(atoms))
         whole = self.between(whole, first, second)
-        for condition in dict.fromkeys((*guards, Guard(since(later, last, ">", no.duration), frozenset({later, last})))):
+        for condition in dict.fromkeys(
+            (*guards, Guard(since(later, last, ">", no.duration), frozenset({later, last})))
+        ):
             assert condition is not None
             whole = algebra.Correlate(whole, condition.variables, condition)
         return self.joined(whole, first, second)

@@ -37,7 +37,9 @@ def with_silent_choices(node: ast.Formula, limit: int) -> ast.Formula:
 
     def spread(part: ast.Formula) -> ast.Formula:
         match part:
-            case ast.Sequence(left, ast.Either() as choice, Skip.ANY | Skip.NEXT) if any(map(_is_silent, _leaves(choice))):
+            case ast.Sequence(left, ast.Either() as choice, Skip.ANY | Skip.NEXT) if any(
+                map(_is_silent, _leaves(choice))
+            ):
                 sides = _sides(choice)
                 several = list(zip(copies(left, len(sides)), sides, strict=True))
             case ast.Sequence(ast.Either() as choice, right, Skip.ANY | Skip.NEXT) if any(
@@ -47,7 +49,7 @@ def with_silent_choices(node: ast.Formula, limit: int) -> ast.Formula:
                 several = list(zip(sides, copies(right, len(sides)), strict=True))
             case _:
                 return part
-        found = [ast.Sequence(*both, part.skip, span=part.span) for both in several]
+        found: list[ast.Formula] = [ast.Sequence(*both, part.skip, span=part.span) for both in several]
         return functools.reduce(lambda one, other: ast.Either(one, other, span=part.span), found)
 
     return mapped(node, spread)

@@ -281,9 +281,7 @@ def _with(taken: _Taken, position: int, variables: Iterable[str], stream: Sequen
     return now if fine else None
 
 
-def _comes(
-    absent: Formula, span: Fraction | None, taken: _Taken, position: int, stream: Sequence[Event]
-) -> bool:
+def _comes(absent: Formula, span: Fraction | None, taken: _Taken, position: int, stream: Sequence[Event]) -> bool:
     """True if something of `absent` lies between the last event of a run and the one at `position`."""
     last = max(at for _, at in taken.all)
     known = Valuation(0, 0, frozenset(_mapping(taken.all).items()))
