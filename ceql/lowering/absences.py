@@ -302,8 +302,9 @@ def _timely(lasting: Lasting, mark: str) -> ast.Condition:
 
 
 def none_of(absences: Iterable[Absent]) -> NoneOf | None:
-    """The predicate of an event that is nothing of what must not come; None if all may come."""
-    found = frozenset(a.pattern.predicates for a in absences if isinstance(a.pattern, algebra.Atom))
+    """The predicate of an event that is nothing of what must not come at all; None if all may come for some time."""
+    forever = (absent.pattern for absent in absences if absent.lasting is None)
+    found = frozenset(pattern.predicates for pattern in forever if isinstance(pattern, algebra.Atom))
     return NoneOf(found) if found else None
 
 

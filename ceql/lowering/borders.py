@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from ceql.lowering.absences import Absences, none_of
+from ceql.lowering.absences import Absences, either_of, none_of
 from ceql.lowering.parts import Alternative, Part, takes_one_event
 from ceql.semantics.scopes import Bordered, absences
 from ceql.syntax import ast
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import Quiet, Window
+from spaseq.core.engine import Around, Quiet, Window
 from spaseq.core.errors import Span
-from spaseq.core.pattern import Absent, NoneOf, Pattern, Skip, all_shown, told_by_positions
+from spaseq.core.pattern import Absent, Border, NoneOf, Pattern, Skip, all_shown, told_by_positions
 from spaseq.core.trees import walk
 
 _IN_FRONT: Final = "NOT … FOR 10 MINUTES in front goes with every choice among matches, and so does NOT without WITHIN"
 
 
-_ENDS: Final = "NOT … FOR in an AND with no part behind it"
 _ALL: Final = (
     "the time runs from the end of the part in front, and what follows comes later: A ; AND(B, NOT C FOR 5 SECONDS) ; D"
 )
@@ -30,57 +30,85 @@ _TIMED: Final = "WITHIN a time, as the FOR is"
 
 @dataclass(frozen=True, slots=True)
 class AtBorder:
-    """The NOTs inside of a formula that are about one border of the whole. `none` is the predicate of the events that
-    may come there, `timed` of those that may come for `duration` (ns); None if all may."""
+    """The predicate of the events that may come at a border for `duration` (ns); None if all may."""
 
     none: NoneOf | None = None
-    timed: NoneOf | None = None
     duration: int | None = None
 
 
 class Borders(Absences):
     """Lowers the NOTs at the borders of a query's formula."""
 
-    def at_the_borders(self, part: Part, bordered: Bordered, query: ast.Query) -> tuple[AtBorder, AtBorder]:
-        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside.
-        `bordered` has the NOTs in front of the formula and behind it."""
+    def at_the_borders(
+        self, part: Part, ending: ast.Without | None, query: ast.Query
+    ) -> tuple[NoneOf | None, NoneOf | None]:
+        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside;
+        None if all may. `ending`: the NOT at the end."""
         if not self.places:
-            return AtBorder(), AtBorder()
+            return None, None
         found = self.borders(part.pattern)
         before, behind = self.one_border(found.before, "start"), self.one_border(found.behind, "end")
-        in_front, after = self.at_one(before, "in front"), self.at_one(behind, "behind")
-        if in_front.none is not None and query.within is not None:
+        if none_of(before) is not None and query.within is not None:
             self.refuse_choice("NOT at the start", self.places[before[0]], query, _IN_FRONT)
+        if behind:
+            span = self.places[behind[0]]
+            self.refuse_choice("NOT at the end", span, query, "its matches wait for their windows")
+            if ending is not None and ending.duration is not None and none_of(behind) is not None:
+                raise self.unsupported("NOT at the end, once for a time and once for the window", span)
+        return none_of(before), none_of(behind)
+
+    def times_at_the_borders(self, part: Part, bordered: Bordered, query: ast.Query) -> tuple[AtBorder, AtBorder]:
+        """The absences for a time at the borders of the whole formula, in front and behind, because of NOTs inside.
+        `bordered` has the NOTs in front of the formula and behind it."""
+        found = self.borders(part.pattern)
+        in_front, after = self.times_at(found.before, "start"), self.times_at(found.behind, "end")
+        ending = bordered.behind
         for node in bordered.before:
             if in_front.duration is not None and node.duration not in (None, in_front.duration):
                 raise self.unsupported("several NOTs in front, for different times", node.span, "give one the longest")
-        if behind:
-            span, ending = self.places[behind[0]], bordered.behind
-            self.refuse_choice("NOT at the end", span, query, "its matches wait for their windows")
+        if after.duration is not None:
             if ending is not None and ending.duration != after.duration:
-                one = None in (ending.duration, after.duration)
+                one = ending.duration is None
                 times = "once for a time and once for the window" if one else "for different times"
                 raise self.unsupported(f"NOT at the end, {times}", ending.span)
-            if after.duration is not None and isinstance(query.within, ast.WithinEvents):
+            if isinstance(query.within, ast.WithinEvents):
+                span = next(self.places[a] for way in found.behind for a in way)
                 raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", span, _TIMED)
         return in_front, after
 
-    def at_one(self, absences: list[Absent], where: str) -> AtBorder:
-        """The absences at a border of the whole formula, as one."""
-        plain = none_of(absent for absent in absences if absent.lasting is None)
-        lasting = [absent for absent in absences if absent.lasting is not None]
-        times = {self.times[absent]: absent for absent in lasting}
+    def times_at(self, ways: frozenset[Border], where: str) -> AtBorder:
+        """The absences for a time at a border of the whole formula, as one. They are the same for all alternatives."""
+        every = self.in_order(frozenset[Absent]().union(*ways))
+        lasting = [absent for absent in every if absent.lasting is not None]
+        if not lasting:
+            return AtBorder()
+        span = self.places[lasting[-1]]
+        if len(ways) > 1:
+            what = f"NOT at the {where} of some alternatives of the whole formula"
+            raise self.refused(what, "write a query for each alternative", span)
         for absent in lasting:
             if absent.lasting is not None and not (absent.lasting.opens and absent.lasting.closes):
-                what = f"NOT … FOR in an AND with no part {where} of it" if where == "in front" else _ENDS
+                what = f"NOT … FOR in an AND with no part {'in front of' if where == 'start' else 'behind'} it"
                 raise self.unsupported(what, self.places[absent], _ALL)
-        if where == "behind" and times and (len(times) > 1 or plain is not None):
-            span = self.places[lasting[-1]]
-            raise self.unsupported("several NOTs at the end, for different times", span, "give them one time")
-        if len(times) > 1:
-            span = self.places[lasting[-1]]
-            raise self.unsupported("several NOTs in front, for different times", span, "give one the longest")
-        return AtBorder(plain, none_of(lasting), next(iter(times), None))
+        if len({self.times[absent] for absent in lasting}) > 1 or (where == "end" and len(lasting) < len(every)):
+            raise self.unsupported(f"several NOTs at the {where}, for different times", span, "give them one time")
+        return AtBorder(
+            NoneOf(frozenset(a.pattern.predicates for a in lasting if isinstance(a.pattern, algebra.Atom))),
+            self.times[lasting[0]],
+        )
+
+    def with_times(self, around: Around, in_front: AtBorder, after: AtBorder, query: ast.Query) -> Around:
+        """`around` with the absences of `times_at_the_borders`."""
+        quiet, patience = around.quiet, around.patience
+        if in_front.duration is not None:
+            window = Window("span", in_front.duration)
+            if quiet is not None and quiet.duration != window:
+                raise self.unsupported("NOT at the start, with and without FOR", query.where.span, "give it FOR alone")
+            none = either_of(in_front.none, None if quiet is None else quiet.none)
+            quiet = None if none is None else Quiet(none, window)
+        if after.duration is not None:
+            patience = Window("span", after.duration)
+        return dataclasses.replace(around, absent=either_of(around.absent, after.none), patience=patience, quiet=quiet)
 
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a
