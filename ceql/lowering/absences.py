@@ -208,8 +208,8 @@ class Absences:
         return algebra.Atom(alternative.predicates, frozenset((mark,)), guard)
 
     def around_all(self, absent: Absent) -> tuple[Absent, Absent]:
-        """What must not come by a NOT of a conjunction, in the gap before it and in the one behind it. Its time runs
-        from the one to the other."""
+        """The absence of a conjunction in the gap before it, and in the one behind it. Its time runs from the one to
+        the other."""
         if absent.lasting is None:
             return absent, absent
         before = dataclasses.replace(absent, lasting=dataclasses.replace(absent.lasting, closes=False))
@@ -299,8 +299,9 @@ def _timely(lasting: Lasting, mark: str) -> ast.Condition:
 
 
 def none_of(absences: Iterable[Absent]) -> NoneOf | None:
-    """The predicate of an event that is nothing of what must not come; None if all may come."""
-    found = frozenset(a.pattern.predicates for a in absences if isinstance(a.pattern, algebra.Atom))
+    """The predicate of an event that is nothing of what must not come at all; None if all may come for some time."""
+    forever = (absent.pattern for absent in absences if absent.lasting is None)
+    found = frozenset(pattern.predicates for pattern in forever if isinstance(pattern, algebra.Atom))
     return NoneOf(found) if found else None
 
 

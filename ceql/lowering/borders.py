@@ -8,20 +8,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ceql.lowering.absences import Absences, none_of
+from ceql.lowering.absences import Absences, either_of, none_of
 from ceql.lowering.parts import Alternative, Part, takes_one_event
 from ceql.semantics.scopes import Bordered, absences
 from ceql.syntax import ast
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import Marked, Quiet, Window
+from spaseq.core.engine import Around, Marked, Quiet, Window
 from spaseq.core.pattern import Absent, Border, NoneOf, Pattern, Skip, all_shown, told_by_positions
 from spaseq.core.trees import walk
 
 _MARKS: Final = 30
-
-
-_ENDS: Final = "NOT … FOR in an AND with no part behind it"
 _ALL: Final = (
     "the time runs from the end of the part in front, and what follows comes later: A ; AND(B, NOT C FOR 5 SECONDS) ; D"
 )
@@ -30,45 +27,36 @@ _TIMED: Final = "WITHIN a time, as the FOR is"
 
 @dataclass(frozen=True, slots=True)
 class AtBorder:
-    """What NOTs inside of a formula say about one border of the whole: the predicate of the events that may come there,
-    and of those that may come for `duration` (ns); None if all may."""
+    """The predicate of the events that may come at a border for `duration` (ns); None if all may."""
 
     none: NoneOf | None = None
-    timed: NoneOf | None = None
     duration: int | None = None
 
 
 class Borders(Absences):
     """Lowers the NOTs at the borders of a query's formula."""
 
-    def at_the_borders(
-        self, part: Part, bordered: Bordered, query: ast.Query
-    ) -> tuple[AtBorder, AtBorder, tuple[Marked, ...]]:
-        """The events that must not come before a match of the whole formula, and behind it, because of NOTs inside. If
-        alternatives differ, marks say so. `bordered` has the NOTs in front of the formula and behind it."""
+    def at_the_borders(self, part: Part, ending: ast.Without | None, query: ast.Query) -> Around:
+        """The events that must not come around a match of the whole formula, because of NOTs inside; by marks if
+        alternatives differ. `ending`: the NOT at the end."""
         if not self.places:
-            return AtBorder(), AtBorder(), ()
+            return Around()
         found = self.borders(part.pattern)
         before, behind = self.of_the_whole(found.before, "start"), self.of_the_whole(found.behind, "end")
         marked = [*self.marks_of(found.before, behind=False), *self.marks_of(found.behind, behind=True)]
         if marked and query.selection.items is not None and query.selection.strategy is ast.Strategy.STRICT:
             what = "NOT at the border of some alternatives, with SELECT STRICT of some of the events"
             raise self.unsupported(what, self.places[(before or behind)[0]], "SELECT STRICT * shows all events")
-        in_front = self.at_one(before, "in front", alike=len(found.before) == 1)
-        after = self.at_one(behind, "behind", alike=len(found.behind) == 1)
-        for node in bordered.before:
-            if in_front.duration is not None and node.duration not in (None, in_front.duration):
-                raise self.unsupported("several NOTs in front, for different times", node.span, "give one the longest")
-        ending = bordered.behind
-        if ending is not None and ending.duration is not None and after.duration is None and after.none is not None:
-            marked.append(Marked(after.none, True))
-            after = AtBorder()
-        elif behind and ending is not None and after.duration is not None and ending.duration != after.duration:
-            times = "once for a time and once for the window" if ending.duration is None else "for different times"
-            raise self.unsupported(f"NOT at the end, {times}", ending.span)
-        if after.duration is not None and isinstance(query.within, ast.WithinEvents):
-            raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", self.places[behind[0]], _TIMED)
-        return in_front, after, tuple(marked)
+        both = len(found.behind) == 1 and behind and ending is not None and ending.duration is not None
+        if both and (none := none_of(behind)) is not None:
+            marked.append(Marked(none, True))
+        return Around(
+            None if both or len(found.behind) > 1 else none_of(behind),
+            None,
+            none_of(before) if len(found.before) == 1 else None,
+            None,
+            tuple(marked),
+        )
 
     def marks_of(self, ways: frozenset[Border], *, behind: bool) -> Iterator[Marked]:
         """The borders of alternatives, if they differ."""
@@ -83,28 +71,58 @@ class Borders(Absences):
             assert none is not None
             yield Marked(none, behind, way, f"#{'behind' if behind else 'before'} {number}")
 
-    def at_one(self, absences: list[Absent], where: str, *, alike: bool) -> AtBorder:
-        """What must not come at a border of the whole formula, and its time. For alternatives that are not `alike`,
-        marks say it."""
-        plain = none_of(absent for absent in absences if absent.lasting is None)
-        lasting = [absent for absent in absences if absent.lasting is not None]
-        if lasting and not alike:
-            what = f"NOT … FOR {where} of some alternatives"
-            raise self.unsupported(what, self.places[lasting[0]], "write a query for each alternative")
-        if not alike:
+    def times_at_the_borders(self, part: Part, bordered: Bordered, query: ast.Query) -> tuple[AtBorder, AtBorder]:
+        """The absences for a time at the borders of the whole formula, in front and behind, because of NOTs inside.
+        `bordered` has the NOTs in front of the formula and behind it."""
+        found = self.borders(part.pattern)
+        in_front, after = self.times_at(found.before, "start"), self.times_at(found.behind, "end")
+        ending = bordered.behind
+        for node in bordered.before:
+            if in_front.duration is not None and node.duration not in (None, in_front.duration):
+                raise self.unsupported("several NOTs in front, for different times", node.span, "give one the longest")
+        if after.duration is not None:
+            if ending is not None and ending.duration != after.duration:
+                one = ending.duration is None
+                times = "once for a time and once for the window" if one else "for different times"
+                raise self.unsupported(f"NOT at the end, {times}", ending.span)
+            if isinstance(query.within, ast.WithinEvents):
+                span = next(self.places[a] for way in found.behind for a in way)
+                raise self.unsupported("NOT … FOR at the end with WITHIN … EVENTS", span, _TIMED)
+        return in_front, after
+
+    def times_at(self, ways: frozenset[Border], where: str) -> AtBorder:
+        """The absences for a time at a border of the whole formula, as one. They are the same for all alternatives."""
+        every = self.in_order(frozenset[Absent]().union(*ways))
+        lasting = [absent for absent in every if absent.lasting is not None]
+        if not lasting:
             return AtBorder()
-        times = {self.times[absent]: absent for absent in lasting}
+        span = self.places[lasting[-1]]
+        if len(ways) > 1:
+            what = f"NOT at the {where} of some alternatives of the whole formula"
+            raise self.refused(what, "write a query for each alternative", span)
         for absent in lasting:
-            if absent.lasting != dataclasses.replace(absent.lasting, opens=True, closes=True):
-                what = f"NOT … FOR in an AND with no part {where} of it" if where == "in front" else _ENDS
+            if absent.lasting is not None and not (absent.lasting.opens and absent.lasting.closes):
+                what = f"NOT … FOR in an AND with no part {'in front of' if where == 'start' else 'behind'} it"
                 raise self.unsupported(what, self.places[absent], _ALL)
-        if where == "behind" and times and (len(times) > 1 or plain is not None):
-            span = self.places[lasting[-1]]
-            raise self.unsupported("several NOTs at the end, for different times", span, "give them one time")
-        if len(times) > 1:
-            span = self.places[lasting[-1]]
-            raise self.unsupported("several NOTs in front, for different times", span, "give one the longest")
-        return AtBorder(plain, none_of(lasting), next(iter(times), None))
+        if len({self.times[absent] for absent in lasting}) > 1 or (where == "end" and len(lasting) < len(every)):
+            raise self.unsupported(f"several NOTs at the {where}, for different times", span, "give them one time")
+        return AtBorder(
+            NoneOf(frozenset(a.pattern.predicates for a in lasting if isinstance(a.pattern, algebra.Atom))),
+            self.times[lasting[0]],
+        )
+
+    def with_times(self, around: Around, in_front: AtBorder, after: AtBorder, query: ast.Query) -> Around:
+        """`around` with the absences of `times_at_the_borders`."""
+        quiet, patience = around.quiet, around.patience
+        if in_front.duration is not None:
+            window = Window("span", in_front.duration)
+            if quiet is not None and quiet.duration != window:
+                raise self.unsupported("NOT at the start, with and without FOR", query.where.span, "give it FOR alone")
+            none = either_of(in_front.none, None if quiet is None else quiet.none)
+            quiet = None if none is None else Quiet(none, window)
+        if after.duration is not None:
+            patience = Window("span", after.duration)
+        return dataclasses.replace(around, absent=either_of(around.absent, after.none), patience=patience, quiet=quiet)
 
     def absent_at_the_end(self, node: ast.Without, part: Part, query: ast.Query) -> tuple[NoneOf, Pattern | None]:
         """The absence behind a match, for `φ ; NOT ψ` as the whole formula: the predicate of the events of ψ, and a

@@ -37,7 +37,7 @@ from ceql.syntax import ast
 from ceql.syntax.walk import is_plain, reads_earlier
 from spaseq.core import pattern as algebra
 from spaseq.core.after import AfterText
-from spaseq.core.engine import AfterMatch, Around, Choice, Consume, Quiet, Selection, Settings, Window
+from spaseq.core.engine import AfterMatch, Around, Choice, Consume, Selection, Settings, Window
 from spaseq.core.errors import InternalError, Span, UnsupportedFeature
 from spaseq.core.pattern import (
     Absent,
@@ -96,17 +96,16 @@ def lower(query: ast.Query, text: str = "", source: str = "<query>", settings: S
     before, quiet = lowering.absent_at_the_start(bordered, query)
     ending = bordered.behind
     absent, against = (None, None) if ending is None else lowering.absent_at_the_end(ending, part, query)
-    in_front, after, marked = lowering.at_the_borders(part, bordered, query)
-    patience = after.duration if ending is None else ending.duration
-    if in_front.duration is not None:
-        none = either_of(in_front.timed, None if quiet is None else quiet.none)
-        quiet = None if none is None else Quiet(none, Window("span", in_front.duration))
+    times = lowering.times_at_the_borders(part, bordered, query)
+    inside = lowering.at_the_borders(part, ending, query)
+    patience = None if ending is None or ending.duration is None else Window("span", ending.duration)
     around = Around(
-        either_of(either_of(absent, after.none), after.timed),
-        None if patience is None else Window("span", patience),
-        *lowering.before_a_match(either_of(before, in_front.none), quiet, query),
-        marked,
+        either_of(absent, inside.absent),
+        patience,
+        *lowering.before_a_match(either_of(before, inside.before), quiet, query),
+        inside.marked,
     )
+    around = lowering.with_times(around, *times, query)
     if part.pending:
         raise InternalError("a condition found no scope")
     pattern = part.pattern

@@ -49,7 +49,7 @@ def with_silent_choices(node: ast.Formula, limit: int) -> ast.Formula:
                 several = list(zip(sides, copies(right, len(sides)), strict=True))
             case _:
                 return part
-        found = [ast.Sequence(*both, part.skip, span=part.span) for both in several]
+        found: list[ast.Formula] = [ast.Sequence(*both, part.skip, span=part.span) for both in several]
         return functools.reduce(lambda one, other: ast.Either(one, other, span=part.span), found)
 
     return mapped(node, spread)

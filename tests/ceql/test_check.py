@@ -100,11 +100,7 @@ def test_errors_name_the_thing_and_the_place(text: str) -> None:
         ("SELECT * WHERE A AS x ; (B+ AS y FILTER AVG(y.p) > x.p){2}", "inside an iteration", "AVG(y.p) > x.p"),
         ("SELECT * WHERE NOT (A FILTER A.p > b.p) ; B AS b", "later events in a NOT at the start", "A.p > b.p"),
         ("SELECT * WHERE NOT (A ; B) ; C", "NOT of more than one event", "A ; B"),
-        (
-            "SELECT * WHERE AND(A, NOT B FOR 1 SECOND) ; C",
-            "in an AND with no part in front of it",
-            "NOT B FOR 1 SECOND",
-        ),
+        ("SELECT * WHERE AND(A, NOT B FOR 1 SECOND) ; C", "with no part in front of it", "NOT B FOR 1 SECOND"),
         ("SELECT * WHERE C ; AND(A, NOT B FOR 1 SECOND)", "in an AND with no part behind it", "NOT B FOR 1 SECOND"),
         ("SELECT * WHERE C ; AND(A, NOT B FOR 1 SECOND)+ ; C", "begins and ends a round", "NOT B FOR 1 SECOND"),
         ("SELECT * WHERE A? ; NOT B FOR 1 SECOND ; C? ; D", "may both take no event", "NOT B FOR 1 SECOND"),

@@ -37,7 +37,8 @@ SAME = {
     "X ; AND(A, NOT B FOR 2 SECONDS) ; D": (f"X AS x ; {_NEAR} ; A ; {_NEAR} ; {_LATE}",),
     "X -> AND(A, NOT B FOR 2 SECONDS) -> D": (f"X AS x -> {_NEAR} -> A -> {_NEAR} -> {_LATE}",),
     "X ; AND(A, NOT B FOR 2 SECONDS, C) ; D": (
-        f"X AS x ; {_NEAR} ; A ; {_NEAR} ; C ; {_NEAR} ; {_LATE}", f"X AS x ; {_NEAR} ; C ; {_NEAR} ; A ; {_NEAR} ; {_LATE}",
+        f"X AS x ; {_NEAR} ; A ; {_NEAR} ; C ; {_NEAR} ; {_LATE}",
+        f"X AS x ; {_NEAR} ; C ; {_NEAR} ; A ; {_NEAR} ; {_LATE}",
     ),
     "X ; AND(A, NOT B FOR 2 SECONDS, NOT C) ; D": (
         f"X AS x ; NOT C ; {_NEAR} ; A ; NOT C ; {_NEAR} ; {_LATE}",
@@ -79,7 +80,8 @@ def test_a_time_is_for_the_gap_around(formula: str) -> None:
         ),
         (
             "X ; AND(A, NOT B FOR 2 SECONDS, C) ; D",
-            "1:20 behind the part in front of AND(A, NOT B FOR 2 SECONDS, C): none may be B for 2 s, and what follows comes later",
+            "1:20 behind the part in front of AND(A, NOT B FOR 2 SECONDS, C): "
+            "none may be B for 2 s, and what follows comes later",
         ),
     ],
 )

@@ -264,8 +264,8 @@ class Valuation:
 
     `owed` are conditions of a FILTER that names a variable its own formula does not define ([CEL] §2, φ4). They are
     kept, with the positions known so far, until the smallest enclosing formula that defines all their variables.
-    `before` and `behind` are formulas of which nothing may come in the gap before and behind the valuation, with their
-    times, if they have one; those behind it with the positions that their conditions may name. `since` are formulas of
+    `before` and `behind` are formulas of which nothing may come in the gap before and behind the valuation. Each has
+    its time, if it has one, and those behind it the positions that their conditions may name. `since` are formulas of
     conjunctions, of which nothing may come for a time that begins with what precedes the valuation. Each is with its
     time, the positions that its conjunction takes, those of the events before and behind the conjunction; -1 for one
     that is not known yet.

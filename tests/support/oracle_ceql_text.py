@@ -23,7 +23,7 @@ import itertools
 import re
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from tests.support import oracle_functions
 from tests.support.oracle import (
@@ -244,7 +244,7 @@ class _Reader(Tokens):
             self.at += 1
             parts.append(self.element())
         if not signs and parts[0][2] is not None:
-            return Silent(*parts[0][1:])
+            return cast(Formula, Silent(parts[0][1], parts[0][2]))
         every = itertools.product(*map(ways, parts))
         return functools.reduce(Or, [self.sequence_of(list(way), list(signs)) for way in every])
 

@@ -261,7 +261,7 @@ class Bordered(Pattern):
     Nothing of `before` lies strictly between what precedes it and its first event, nothing of `behind` strictly
     between its last event and what follows. A sequence applies to its gap what both of its sides say, and an iteration
     what two of its rounds say. No event between the first and the last of `child`, and not taken by it, satisfies an
-    atom of `within`; its guard is that of a time, if it has one. An event that only a projected atom takes counts as
+    atom of `within`. Its guard is that of a time, if it has one. An event that only a projected atom takes counts as
     passed over.
     """
 

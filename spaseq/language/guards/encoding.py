@@ -207,7 +207,7 @@ class TermCodes:
         extras[:, read] = rest
         if self._layout.late:
             timed = [self._layout.now, *self._layout.late.values()]
-            extras[:, timed] = values[np.ix_(np.delete(rows, firsts), timed)]
+            extras[:, timed] = values[np.delete(rows, firsts)][:, timed]
         self._extras.append(extras)
 
     def _list(

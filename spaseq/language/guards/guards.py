@@ -86,18 +86,13 @@ LAST = "last"
 
 @dataclass(frozen=True, slots=True)
 class Lasts:
-    """The guard of an absence's time (ns): for the variable `LAST` it keeps the time of an instant, for any other it
+    """The guard of an absence's time (ns). For the variable `LAST` it keeps the time of an instant. For any other it
     accepts, and changes nothing, if an instant is no later than so long behind that one."""
 
     time: int
 
     def __str__(self) -> str:
-        return f"{self.time / 1e9:,.12g} s"
-
-    @property
-    def said(self) -> str:
-        """For people."""
-        return f"{self} behind the instant before"
+        return f"{self.time / 1e9:,.12g} s behind the instant before"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,8 @@ class Layout:
     each conjunction. `unseen` is the column that is NOTHING until a conjunction matches that must not match before the
     first step. `collected` are the variables that rounds bind. `registers` and `width` are their numbers.
 
-    `deadlines` are, for each time that an absence lasts (ns), the registers of the last instant's time with it, and
-    `late` the columns of each instant's; `now` is the column of its own.
+    By the times that absences last (ns): `deadlines` are the registers of the last instant's time and that time
+    together, `late` the columns of the same of each instant. `now` is the column of its own time.
     """
 
     terms: dict[str, int]
