@@ -14,8 +14,8 @@ _HINT: Final = "[queries], and below it name = 'SELECT …'"
 
 @dataclass(frozen=True, slots=True)
 class NetworkFile:
-    """What the file of a network says. `texts`: of each query by name its text, and the name of its source in errors.
-    `report` is None if the file has none."""
+    """The contents of the file of a network. `texts`: of each query by name its text, and the name of its source in
+    errors. `report` is None if the file has none."""
 
     texts: dict[str, tuple[str, str]]
     report: list[str] | None
