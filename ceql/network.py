@@ -24,7 +24,6 @@ event takes 25 µs for two queries (908 in columns), if 3 in 100 complete a matc
 from __future__ import annotations
 
 import dataclasses
-import graphlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,7 +35,6 @@ from typing import Any, Final, Unpack
 import numpy as np
 import pyarrow as pa
 
-from ceql.network_file import read_network
 from ceql.query import Query, compile_query
 from ceql.results.matches import MatchTable
 from ceql.results.named import NOTHING, AllMatches, Found, NamedMatches, QueryMatches
@@ -48,7 +46,7 @@ from ceql.runtime.single_events import Counted
 from ceql.runtime.unmatched import unknown_attributes
 from spaseq.core.engine import Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import EventError, OptionError, UnsupportedFeature, expect_type
+from spaseq.core.errors import EventError, OptionError, UnsupportedFeature
 from spaseq.core.events import (
     EventBatch,
     EventCounters,
@@ -64,6 +62,7 @@ from spaseq.core.events.options import Duration, OnLate
 from spaseq.core.events.readers import common_schema
 from spaseq.core.events.time import unit_nanoseconds
 from spaseq.core.events.timestamps import Part
+from spaseq.core.queries.networks import Member, check_queries, members_of, read_network
 from spaseq.core.slips import did_you_mean
 from spaseq.core.snapshot import Identity, expect, unseal
 from spaseq.core.watch import limited_steps
@@ -76,14 +75,7 @@ _PLAIN: Final = (pa.types.is_int64, pa.types.is_float64, pa.types.is_string, pa.
                  lambda kind: kind == pa.timestamp("us", "UTC"))  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A query of the network. `feeds`: the numbers of those that it reads; `read`: True if another one reads it."""
-
-    name: str
-    query: Query
-    feeds: tuple[int, ...]
-    read: bool
+_Member = Member[Query]
 
 
 class Network:
@@ -109,34 +101,14 @@ class Network:
         Raises errors of the queries, and `OptionError` for a cycle, an unknown name, no query, or one with FROM. One
         that others read is an `UnsupportedFeature` if its matches wait for a window that no time closes.
         """
-        expect_type("queries", queries, Mapping, "give texts by name: {'rise': 'SELECT …'}")
-        if not queries:
-            raise OptionError("a network of no queries", "give texts by name: {'rise': 'SELECT …'}")
-        for name in queries:
-            expect_type("the name of a query", name, str, "it is the type of the events that its matches are")
+        check_queries(queries, "it is the type of the events that its matches are")
         compiled = {
             name: query if isinstance(query, Query) else compile_query(query, source=name, settings=settings)
             for name, query in queries.items()
         }
-        reported = [*compiled] if report is None else _check_names(report, compiled)
         reads = {name: [other for other in query.compiled.named_types if other in compiled]
                  for name, query in compiled.items()}  # fmt: skip
-        try:
-            depths: dict[str, int] = {}
-            for name in graphlib.TopologicalSorter(reads).static_order():
-                depths[name] = max((1 + depths[other] for other in reads[name]), default=0)
-        except graphlib.CycleError as error:
-            raise OptionError(
-                f"these queries read each other: {' ← '.join(error.args[1])}",
-                "a query may read those that do not read it, directly or through others",
-            ) from None
-        order = sorted(compiled, key=depths.__getitem__)  # of one depth as they are given
-        read = {other for others in reads.values() for other in others}
-        self.members: tuple[_Member, ...] = tuple(
-            _Member(name, compiled[name], tuple(map(order.index, reads[name])), name in read) for name in order
-        )
-        self.reported: tuple[str, ...] = tuple(name for name in order if name in reported)
-        """The queries whose matches are reported."""
+        self.members: tuple[_Member, ...] = members_of(compiled, reads, report)
         for member in self.members:
             _check_member(member)
 
@@ -147,9 +119,13 @@ class Network:
 
         Raises `OptionError` for a file that is none, besides the errors of `Network`.
         """
-        said = read_network(Path(path))
-        compiled = {name: compile_query(text, source, settings) for name, (text, source) in said.texts.items()}
-        return Network(compiled, report=said.report)
+        compiled, report = read_network(Path(path), lambda text, source: compile_query(text, source, settings))
+        return Network(compiled, report=report)
+
+    @property
+    def reported(self) -> tuple[str, ...]:
+        """The queries whose matches are reported."""
+        return tuple(member.name for member in self.members if member.reported)
 
     @property
     def queries(self) -> dict[str, Query]:
@@ -225,14 +201,6 @@ class Network:
 
     def __repr__(self) -> str:
         return f"<ceql.Network of {', '.join(self.queries)}>"
-
-
-def _check_names(report: Iterable[str], queries: Mapping[str, Any]) -> list[str]:
-    names = [report] if isinstance(report, str) else list(report)
-    for name in names:
-        if name not in queries:
-            raise OptionError(f"report names {name!r}, which is no query", f"one of {', '.join(queries)}")
-    return names
 
 
 def _clash(name: str) -> tuple[str, str]:

@@ -28,11 +28,6 @@ _TIMES: Final = ("match_start", "match_end")
 _REFUSED: Final = ("valuations", "explain", "timed_out", "memory", "stream", "schema")
 
 
-def is_network(query: str) -> bool:
-    """True if a command's query is the file of a network."""
-    return query.lower().endswith(".toml")
-
-
 def load_network(options: argparse.Namespace) -> Network:
     """The network that the options name; warnings of its queries are printed on standard error."""
     from ceql.network import Network
