@@ -123,7 +123,7 @@ class Network:
         return Network(compiled, report=report)
 
     @property
-    def reported(self) -> tuple[str, ...]:
+    def report(self) -> tuple[str, ...]:
         """The queries whose matches are reported."""
         return tuple(member.name for member in self.members if member.reported)
 
@@ -153,7 +153,7 @@ class Network:
         if types is not None:
             self._check_given(types)
             options = dataclasses.replace(options, by_type=True)
-        return NetworkMatches(self, dict(types) if types is not None else {"": events}, options, self.reported)
+        return NetworkMatches(self, dict(types) if types is not None else {"": events}, options, self.report)
 
     def open(
         self, state: bytes | None = None, *, types: Iterable[str] | None = None, **reading: Unpack[TupleWords]
@@ -519,7 +519,7 @@ class NetworkSession(Pushing[Found]):
         self._options = options
         self._feed = feed = EventFeed(names, options, _clause_with_times(network), network.given_types)
         self._evaluation = _Evaluation(
-            network, options, lambda: any(clock.iso for clock in feed.clocks.values()), network.reported
+            network, options, lambda: any(clock.iso for clock in feed.clocks.values()), network.report
         )
         self._given = {} if options.type is None else {options.type_column or "type": options.type}
         single = names == ("",) and not options.lateness
