@@ -46,7 +46,7 @@ from ceql.runtime.single_events import Counted
 from ceql.runtime.unmatched import unknown_attributes
 from spaseq.core.engine import Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import EventError, OptionError, UnsupportedFeature
+from spaseq.core.errors import EventError, OptionError, UnsupportedFeature, expect_type
 from spaseq.core.events import (
     EventBatch,
     EventCounters,
@@ -410,7 +410,7 @@ class _Evaluation:
                         return None
                     row[column] = stated
                 else:
-                    row[column] = type(stated)(time / self._scale) if time % self._scale else time // self._scale
+                    row[column] = time / self._scale if time % self._scale else type(stated)(time // self._scale)
         return found
 
     def _in_form(self, times: np.ndarray) -> pa.Array:
@@ -476,10 +476,11 @@ class NetworkMatches(AllMatches):
 
     def of(self, name: str) -> QueryMatches:
         """The matches of one query, reported or not: tables have its columns alone. `OptionError` if there is none."""
-        if name not in self._network.queries:
-            known = [*self._network.queries]
-            hint = did_you_mean(name, known) if isinstance(name, str) else ""
-            raise OptionError(f"no query of the network is called {name!r}", hint or f"one of {', '.join(known)}")
+        expect_type("the name of a query", name, str, "matches.of('theft')")
+        known = [*self._network.queries]
+        if name not in known:
+            hint = did_you_mean(name, known) or f"one of {', '.join(known)}"
+            raise OptionError(f"no query of the network is called {name!r}", hint)
         return QueryMatches(NetworkMatches(self._network, self._sources, self._options, (name,)), name)
 
     def empty(self, name: str) -> pa.Table:
