@@ -43,7 +43,7 @@ from ceql.runtime.session import identity, options_to_keep
 from ceql.runtime.single_events import Counted
 from spaseq.core.engine import Choice, Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import OptionError, UnsupportedFeature
+from spaseq.core.errors import OptionError, UnsupportedFeature, expect_type
 from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords
 from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.events.options import Duration, OnLate
@@ -94,8 +94,6 @@ class Network:
         self.members: tuple[NetworkMember, ...] = members_of(
             {name: query.compiled for name, query in compiled.items()}, reads, report
         )
-        self.reported: tuple[str, ...] = tuple(member.name for member in self.members if member.reported)
-        """The queries whose matches are reported."""
         for member in self.members:
             _check_member(member)
 
@@ -108,6 +106,11 @@ class Network:
         """
         compiled, report = read_network(Path(path), lambda text, source: compile_query(text, source, settings))
         return Network(compiled, report=report)
+
+    @property
+    def report(self) -> tuple[str, ...]:
+        """The queries whose matches are reported."""
+        return tuple(member.name for member in self.members if member.reported)
 
     @property
     def queries(self) -> dict[str, Query]:
@@ -140,7 +143,7 @@ class Network:
         if types is not None:
             self._check_given(types)
             options = dataclasses.replace(options, by_type=True)
-        return NetworkMatches(self, dict(types) if types is not None else {"": events}, options, self.reported)
+        return NetworkMatches(self, dict(types) if types is not None else {"": events}, options, self.report)
 
     def open(
         self, state: bytes | None = None, *, types: Iterable[str] | None = None, **reading: Unpack[TupleWords]
@@ -241,10 +244,11 @@ class NetworkMatches(AllMatches):
 
     def of(self, name: str) -> QueryMatches:
         """The matches of one query, reported or not: tables have its columns alone. `OptionError` if there is none."""
-        if name not in self._network.queries:
-            known = [*self._network.queries]
-            hint = did_you_mean(name, known) if isinstance(name, str) else ""
-            raise OptionError(f"no query of the network is called {name!r}", hint or f"one of {', '.join(known)}")
+        expect_type("the name of a query", name, str, "matches.of('theft')")
+        known = [*self._network.queries]
+        if name not in known:
+            hint = did_you_mean(name, known) or f"one of {', '.join(known)}"
+            raise OptionError(f"no query of the network is called {name!r}", hint)
         return QueryMatches(NetworkMatches(self._network, self._sources, self._options, (name,)), name)
 
     def empty(self, name: str) -> pa.Table:
@@ -280,7 +284,7 @@ class NetworkSession(Pushing[Found]):
         self._options = options
         self._feed = feed = EventFeed(names, options, timed_clause(network.members), network.given_types)
         self._evaluation = NetworkEvaluation(
-            network.members, options, lambda: any(clock.iso for clock in feed.clocks.values()), network.reported
+            network.members, options, lambda: any(clock.iso for clock in feed.clocks.values()), network.report
         )
         self._given = {} if options.type is None else {options.type_column or "type": options.type}
         single = names == ("",) and not options.lateness

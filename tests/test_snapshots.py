@@ -63,6 +63,10 @@ class Kept:
 def shown(match: Any) -> Any:
     if isinstance(match, dict):  # a partial match that timed out
         return sorted(match.items())
+    if isinstance(match, int):  # an alert
+        return match
+    if isinstance(match, tuple):  # of a network
+        return match[0], shown(match[1])
     if isinstance(match, ceql.Match):
         bindings = sorted((match.bindings or {}).items())
         return match.start, match.end, tuple(match.positions), bindings, [sorted(e.items()) for e in match.events]
@@ -83,11 +87,19 @@ def ceql_kept(name: str, text: str, *, settings: Settings | None = None, single:
     return Kept(name, lambda state=None: query().open(state) if state is not None else query().open(**words), parts)
 
 
-def timed_out_kept(name: str, text: str, **words: Any) -> Kept:
-    query = cache(lambda: ceql.compile(text).timed_out())
+def made_kept(name: str, make: Callable[[], Any], **words: Any) -> Kept:
+    query = cache(make)
     events = trades(7, 90)
     parts = tuple(events[at : at + 15] for at in range(0, 90, 15))
     return Kept(name, lambda state=None: query().open(state) if state is not None else query().open(**words), parts)
+
+
+def timed_out_kept(name: str, text: str, **words: Any) -> Kept:
+    return made_kept(name, lambda: ceql.compile(text).timed_out(), **words)
+
+
+def alerts_kept(name: str, text: str, **rule: Any) -> Kept:
+    return made_kept(name, lambda: ceql.compile(text).alerts(**rule))
 
 
 AUTO = Settings(evaluator="auto")
@@ -120,6 +132,15 @@ CEQL = [
     ceql_kept("auto, partitions", "SELECT * WHERE A AS a ; B AS b ; C AS c PARTITION BY [n] WITHIN 9 EVENTS",
               settings=AUTO),
     ceql_kept("lateness", SEQUENCE, lateness="3s"),
+    alerts_kept("alerts", SEQUENCE),
+    alerts_kept("alerts, registers", GUARDED),
+    alerts_kept("alerts, row sets", "SELECT * WHERE (A AS a ; B+ AS b ; C AS c) FILTER AVG(b.v) < c.v WITHIN 9 EVENTS"),
+    alerts_kept("alerts, absence", "SELECT * WHERE A AS a ; B AS b ; NOT D WITHIN 8 EVENTS"),
+    alerts_kept("alerts, thresholds", "SELECT * WHERE A ; B PARTITION BY [n] WITHIN 9 SECONDS CONSUME BY PARTITION",
+                at_least=2, timeframe="9s", realert="5s"),
+    made_kept("network", lambda: ceql.Network(
+        {"ab": "SELECT b.v AS v, n WHERE A AS a ; B AS b PARTITION BY [n] WITHIN 9 SECONDS",
+         "abc": "SELECT * WHERE ab AS x ; C AS c FILTER x.v < c.v WITHIN 9 SECONDS"})),
     timed_out_kept("timed out", SEQUENCE),
     timed_out_kept("timed out, registers", GUARDED.replace("*", "a.v AS v, b.v AS w"), lateness="3s"),
     timed_out_kept("timed out, partitions", "SELECT * WHERE A AS a ; B AS b PARTITION BY [n] WITHIN 9 SECONDS"),

@@ -76,11 +76,11 @@ class NamedMatches:
 
     def to_arrow(self, iso: bool) -> pa.Table:
         """The rows of all, with a column `query`; a column that a query does not have is NULL there."""
-        found = [_named(table.to_arrow(iso), name) for name, table in zip(self.names, self.tables, strict=True)]
+        found = [_with_name(table.to_arrow(iso), name) for name, table in zip(self.names, self.tables, strict=True)]
         return join_tables(found).take(self.order)
 
 
-def _named(rows: pa.Table, name: str) -> pa.Table:
+def _with_name(rows: pa.Table, name: str) -> pa.Table:
     """Rows with the name of their query in front, in place of a column of theirs that is called so."""
     rows = rows.drop_columns([QUERY]) if QUERY in rows.column_names else rows
     return rows.add_column(0, QUERY, pa.array([name] * len(rows), pa.string()))
@@ -118,7 +118,7 @@ class AllMatches(Lazy[Found]):
     def table_of(self, parts: Sequence[Part[Found]], **form: Any) -> pa.Table:
         """`to_arrow`, of some of the `parts`; it has no other forms."""
         tables = [cast("NamedMatches", part).to_arrow(self.counters.iso_times, **form) for part in parts if len(part)]
-        return join_tables(tables or [_named(self.empty(name), name) for name in self.report])
+        return join_tables(tables or [_with_name(self.empty(name), name) for name in self.report])
 
 
 class QueryMatches(Lazy[Match]):

@@ -69,7 +69,7 @@ class _Maker:
             value = values[field.name] = row[field.name]
             if not field.takes(value):
                 raise EventError(
-                    f"{self.name}.{field.name} takes {_listed(field.kinds)}, and this match has {_shown(value)}",
+                    f"{self.name}.{field.name} takes {_names_of(field.kinds)}, and this match has {_text_of(value)}",
                     source="SELECT", attribute=field.name, hint=_remedy(field, value),
                 )  # fmt: skip
         try:
@@ -150,9 +150,9 @@ def _kinds_of(hint: Any, field: str) -> tuple[type, ...] | None:
         return None
     if wrapped in (typing.Union, types.UnionType):
         parts = [_kinds_of(part, field) for part in typing.get_args(hint)]
-        return None if None in parts else _joined(part for part in parts if part is not None)
+        return None if None in parts else _union_of(part for part in parts if part is not None)
     if wrapped is typing.Literal:
-        return _joined((value.__class__,) for value in typing.get_args(hint))
+        return _union_of((value.__class__,) for value in typing.get_args(hint))
     plain = wrapped or hint
     if plain in _LISTS:
         return (list,)
@@ -166,15 +166,15 @@ _WRAPPERS: Final = (typing.Annotated, typing.Final, typing.ClassVar, typing.Requ
 _LISTS: Final = (list, Sequence, Iterable)
 
 
-def _joined(parts: Iterable[tuple[type, ...]]) -> tuple[type, ...]:
+def _union_of(parts: Iterable[tuple[type, ...]]) -> tuple[type, ...]:
     return tuple(dict.fromkeys(kind for part in parts for kind in part))
 
 
-def _listed(kinds: tuple[type, ...] | None) -> str:
+def _names_of(kinds: tuple[type, ...] | None) -> str:
     return " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds or ())
 
 
-def _shown(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return "NULL" if value is None else f"{value!r:.60}, a {value.__class__.__name__}"
 
 

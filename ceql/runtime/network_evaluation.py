@@ -272,7 +272,7 @@ class NetworkEvaluation:
                         return None
                     row[column] = stated
                 else:
-                    row[column] = type(stated)(time / self._scale) if time % self._scale else time // self._scale
+                    row[column] = time / self._scale if time % self._scale else type(stated)(time // self._scale)
         return found
 
     def _in_form(self, times: np.ndarray) -> pa.Array:

@@ -94,8 +94,8 @@ class Row(EventBatch):
 class Place:
     """The place of single events in their stream, if the caller gives each its time (ns).
 
-    `position`: that of the next event. `by_column`, `offset`, `interval`: times are `stated` by a column, or else are
-    `offset + position * interval`.
+    `position`: that of the next event. `by_column`, `offset`, `interval`: times are those that a column has
+    (`time_of`), or else `offset + position * interval`.
     """
 
     by_column: bool = False
@@ -116,7 +116,7 @@ class Place:
         self.position += count
         self.high = high
 
-    def stated(self, event: dict[str, Any]) -> int:
+    def time_of(self, event: dict[str, Any]) -> int:
         """The time of an event by its column, ns."""
         raise Unfit
 
@@ -166,7 +166,7 @@ class Stamps(Place):
     def note(self, event: dict[str, Any]) -> None:
         self._feed.counters.attributes.update(dict.fromkeys(map(str, event)))
 
-    def stated(self, event: dict[str, Any]) -> int:
+    def time_of(self, event: dict[str, Any]) -> int:
         """The time of an event by its column, ns. Raises `Unfit`, `KeyError` and `EventError` if that needs columns."""
         value = event[self._clock.column or ""]
         kind = value.__class__
@@ -217,7 +217,7 @@ class Counted:
             return None
         try:
             at = stamps.position + self._count
-            time = stamps.stated(event) if stamps.by_column else stamps.offset + at * stamps.interval
+            time = stamps.time_of(event) if stamps.by_column else stamps.offset + at * stamps.interval
         except (Unfit, KeyError, EventError):
             return None
         if time < self._high:
@@ -246,7 +246,7 @@ class Singles:
         assert run.door is not None
         self._run = run
         self._place = place
-        self._stated = place.stated
+        self._stated = place.time_of
         self._name = name
         self._bits = bits
         self._waits = run.lowered.around.waits

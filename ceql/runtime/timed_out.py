@@ -311,6 +311,10 @@ class TimedOutRows:
         """All rows as a `pandas.DataFrame`. `OptionError` without pandas."""
         return frame_of(self.to_arrow)
 
+    def to_polars(self) -> Any:
+        """All rows as a `polars.DataFrame`. `OptionError` without Polars."""
+        return frame_of(self.to_arrow, "polars")
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """The table of `to_arrow` for DuckDB, Polars and others that read Arrow's streams."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)

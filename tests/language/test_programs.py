@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections import defaultdict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyoxigraph as ox
 from rdflib import Graph, Literal, Namespace
 
 import ceql
 import spaseq
 
 E = Namespace("http://example.org/")
+SOSA = Namespace("http://www.w3.org/ns/sosa/")
 SECOND = 1_000_000_000
 Triple = tuple[Any, Any, Any]
 
@@ -146,3 +150,88 @@ def test_matches_of_spaseq_are_events_of_ceql(tmp_path: Path) -> None:
     pairs = ceql.compile("SELECT x, a.t AS low, b.t AS high WHERE ANY AS a : ANY AS b PARTITION BY [x]")
     found = pa.table(pairs.run(hot, time_unit="ns")).to_pylist()
     assert found == [{"x": str(E[f"s{t % 3}"]), "low": t - 2.5, "high": t + 0.5} for t in range(23, 30)]
+
+
+def test_alarms_of_quads_are_kept_in_a_store_and_asked_there() -> None:
+    """Readings are named graphs of pyoxigraph, plans of the building knowledge in a store, alarms quads of a third."""
+    rng, plan, readings = random.Random(21), ox.Store(), ox.Dataset()
+    stated = ox.NamedNode("http://www.w3.org/ns/prov#generatedAtTime")
+    building, floor = ox.NamedNode(f"{E}building"), ox.NamedNode(f"{E}floor")
+    for number in range(6):
+        plan.add(ox.Quad(ox.NamedNode(f"{E}r{number}"), floor, ox.Literal(number // 2), building))
+    log = [(t, f"r{rng.randrange(6)}", rng.choice([18, 20, 31, 35])) for t in range(1, 120)]
+    for t, room, value in log:
+        graph = ox.NamedNode(f"{E}g{t}")
+        readings.add(ox.Quad(ox.NamedNode(f"{E}{room}"), ox.NamedNode(f"{E}celsius"), ox.Literal(value), graph))
+        readings.add(ox.Quad(graph, stated, ox.Literal(t), ox.DefaultGraph()))
+
+    query = spaseq.compile("""PREFIX : <http://example.org/>
+        CONSTRUCT { [] a :Alarm ; :on ?floor ; :first ?x ; :second ?y }
+        WITHIN 15 SECONDS SLIDING FROM STREAM S <http://example.org/S>
+        WHERE { SEQ (Hot; Hotter)
+          DEFINE GPM Hot ON S { ?x :celsius ?t FILTER (?t > 30) GRAPH :building { ?x :floor ?floor } }
+          DEFINE GPM Hotter ON S { ?y :celsius ?u FILTER (?u > 34 && ?x != ?y)
+            GRAPH :building { ?y :floor ?floor } } }""")
+    alarms = ox.Store()
+    for match in query.run({"S": readings}, kb=plan):
+        alarms.extend(query.construct(match, as_="pyoxigraph"))
+
+    expected: dict[int, int] = defaultdict(int)
+    for t, x, value in log:
+        if value > 30:
+            later = next(
+                ((u, y) for u, y, other in log if u > t and other > 34 and y != x and y[1] in _beside(x)), None
+            )
+            if later is not None and later[0] - t <= 15:
+                expected[int(x[1]) // 2] += 1
+    asked = alarms.query(f"SELECT ?floor (COUNT(*) AS ?n) {{ [] a <{E}Alarm> ; <{E}on> ?floor }} GROUP BY ?floor")
+    assert isinstance(asked, ox.QuerySolutions)
+    assert expected and {int(row["floor"].value): int(row["n"].value) for row in asked} == expected
+
+
+def _beside(room: str) -> str:
+    """The rooms of the same floor."""
+    return {"0": "01", "1": "01", "2": "23", "3": "23"}.get(room[1], "45")
+
+
+def test_observations_as_json_ld_and_typed_frames(tmp_path: Path) -> None:
+    """SOSA observations arrive as JSON-LD, one or several in a message; what is found is a frame of Polars."""
+    rng, base = random.Random(22), datetime(2026, 6, 15, 8, tzinfo=UTC)
+    context = {
+        "sosa": "http://www.w3.org/ns/sosa/", "ex": str(E), "xsd": "http://www.w3.org/2001/XMLSchema#",
+        "by": {"@id": "sosa:madeBySensor", "@type": "@id"}, "value": "sosa:hasSimpleResult",
+        "at": {"@id": "sosa:resultTime", "@type": "xsd:dateTime"},
+    }  # fmt: skip
+    log = [(7 * i, rng.choice(["p", "q"]), rng.choice([1.5, 4.0, 9.25])) for i in range(80)]
+    query = spaseq.compile("""PREFIX sosa: <http://www.w3.org/ns/sosa/>
+        SELECT ?s ?low ?high ((?high - ?low) AS ?rise) WITHIN 1 MINUTES SLIDING
+        FROM STREAM S <http://example.org/S>
+        WHERE { SEQ (Low, High)
+          DEFINE GPM Low ON S { ?a sosa:madeBySensor ?s ; sosa:hasSimpleResult ?low FILTER (?low < 2) }
+          DEFINE GPM High ON S { ?b sosa:madeBySensor ?s ; sosa:hasSimpleResult ?high FILTER (?high > 9) } }""")
+    with query.open(time="sosa:resultTime") as session:
+        found = []
+        for t, sensor, value in log:
+            at = (base + timedelta(seconds=t)).isoformat()
+            seen = {"@type": "sosa:Observation", "by": f"ex:{sensor}", "value": value, "at": at}
+            found += session.push(json.dumps({"@context": context, **seen}))
+    found += session.rest
+    rows = [(m.bindings["s"][-1], m.bindings["rise"].toPython(), m.time) for m in found]
+
+    expected = []
+    for i, (_, sensor, value) in enumerate(log[:-1]):
+        u, other, high = log[i + 1]
+        if sensor == other and value < 2 and high > 9:
+            expected.append((sensor, high - value, int((base + timedelta(seconds=u)).timestamp()) * SECOND))
+    assert expected and [(s, float(rise), t) for s, rise, t in rows] == expected
+
+    graphs = []
+    for t, sensor, value in log:
+        graph = Graph()
+        node = E[f"o{t}"]
+        graph.add((node, SOSA.madeBySensor, E[sensor]))
+        graph.add((node, SOSA.hasSimpleResult, Literal(value)))
+        graphs.append((base + timedelta(seconds=t), graph))
+    frame = query.run({"S": graphs}).to_polars(typed=True)
+    assert frame["rise"].to_list() == [rise for _, rise, _ in expected]
+    assert frame["s"].str.slice(-1).to_list() == [sensor for sensor, *_ in expected]

@@ -290,7 +290,7 @@ class Evaluator(Evaluation):
         named = self.nameable()
         if self.lows is not None and self.program.choice.selection is not Selection.MAX:  # it has starts of rivals, too
             self.lows.keep(named if self.ending is None else np.concatenate([named, self.ending.places]))
-        if self._arena.starts_only and self.last is not None:  # no node has told the structure
+        if self._arena.starts_only and self.last is not None:  # which has no nodes with positions
             self._arena.st[k.LAST_POSITION] = self.last[0]
         return {
             "arena": self._arena.snapshot(),
