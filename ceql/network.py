@@ -20,8 +20,6 @@ event takes 0.6 ms in each query. Pushed by a hundred, it takes 11 µs.
 from __future__ import annotations
 
 import dataclasses
-import graphlib
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -29,16 +27,18 @@ from typing import Any, Final, Unpack
 
 from ceql.query import Query, compile_query
 from ceql.results.matches import Match
+from ceql.runtime.compiled import CompiledQuery
 from ceql.runtime.evaluation import expect_again
-from ceql.runtime.network_evaluation import Member, NetworkEvaluation, clash, report, timed_clause
+from ceql.runtime.network_evaluation import NetworkEvaluation, clash, report, timed_clause
 from ceql.runtime.network_tables import NetworkOfTables
 from ceql.runtime.session import identity, options_to_keep
 from spaseq.core.engine import Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import OptionError, UnsupportedFeature, expect_type
+from spaseq.core.errors import OptionError, UnsupportedFeature
 from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords
 from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.events.options import Duration, OnLate
+from spaseq.core.queries.networks import Member, check_queries, members_of, read_network
 from spaseq.core.snapshot import Identity, unseal
 from spaseq.core.watch import limited_steps
 from spaseq.live.evaluation import Alive
@@ -72,35 +72,18 @@ class Network:
         Raises errors of the queries, and `OptionError` for a cycle, an unknown name, no query, or one with FROM. One
         that others read is an `UnsupportedFeature` if its matches wait for a window that no time closes.
         """
-        expect_type("queries", queries, Mapping, "give texts by name: {'rise': 'SELECT …'}")
-        if not queries:
-            raise OptionError("a network of no queries", "give texts by name: {'rise': 'SELECT …'}")
-        for name in queries:
-            expect_type("the name of a query", name, str, "it is the type of the events that its matches are")
+        check_queries(queries, "it is the type of the events that its matches are")
         compiled = {
             name: query if isinstance(query, Query) else compile_query(query, source=name, settings=settings)
             for name, query in queries.items()
         }
-        reported = set(compiled) if report is None else set(_check_names(report, compiled))
         reads = {name: [other for other in query.compiled.named_types if other in compiled]
                  for name, query in compiled.items()}  # fmt: skip
-        try:
-            depths: dict[str, int] = {}
-            for name in graphlib.TopologicalSorter(reads).static_order():
-                depths[name] = max((1 + depths[other] for other in reads[name]), default=0)
-        except graphlib.CycleError as error:
-            raise OptionError(
-                f"these queries read each other: {' ← '.join(error.args[1])}",
-                "a query may read those that do not read it, directly or through others",
-            ) from None
-        order = sorted(compiled, key=depths.__getitem__)  # of one depth as they are given
-        read = {other for others in reads.values() for other in others}
-        self.queries: dict[str, Query] = {name: compiled[name] for name in order}
-        """The queries by name, each behind those that it reads."""
-        self.members: tuple[Member, ...] = tuple(
-            Member(name, compiled[name].compiled, tuple(map(order.index, reads[name])), name in read, name in reported)
-            for name in order
+        self.members: tuple[Member[CompiledQuery], ...] = members_of(
+            {name: query.compiled for name, query in compiled.items()}, reads, report
         )
+        self.queries: dict[str, Query] = {member.name: compiled[member.name] for member in self.members}
+        """The queries by name, each behind those that it reads."""
         for member in self.members:
             _check_member(member)
 
@@ -111,21 +94,7 @@ class Network:
 
         Raises `OptionError` for a file that is none, besides the errors of `Network`.
         """
-        text = _text_of(Path(path))
-        try:
-            contents = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise OptionError(f"{path} is no TOML: {error}", "[queries], and below it name = 'SELECT …'") from None
-        if unknown := sorted(contents.keys() - {"queries", "report"}):
-            raise OptionError(f"{path} has {', '.join(unknown)}", "a network has [queries] and report = ['…']")
-        queries = contents.get("queries")
-        if not isinstance(queries, dict) or not queries:
-            raise OptionError(f"{path} names no queries", "[queries], and below it name = 'SELECT …'")
-        texts = {name: _query_of(said, name, Path(path)) for name, said in queries.items()}
-        compiled = {name: compile_query(text, source, settings) for name, (text, source) in texts.items()}
-        report = contents.get("report")
-        if report is not None and not (isinstance(report, list) and all(isinstance(name, str) for name in report)):
-            raise OptionError(f"{path}: report is no list of names", "report = ['theft']")
+        compiled, report = read_network(Path(path), lambda text, source: compile_query(text, source, settings))
         return Network(compiled, report=report)
 
     @property
@@ -208,15 +177,7 @@ class Network:
         return f"<ceql.Network of {', '.join(self.queries)}>"
 
 
-def _check_names(report: Iterable[str], queries: Mapping[str, Any]) -> list[str]:
-    names = [report] if isinstance(report, str) else list(report)
-    for name in names:
-        if name not in queries:
-            raise OptionError(f"report names {name!r}, which is no query", f"one of {', '.join(queries)}")
-    return names
-
-
-def _check_member(member: Member) -> None:
+def _check_member(member: Member[CompiledQuery]) -> None:
     compiled = member.query
     if compiled.named_streams:
         raise OptionError(f"{member.name} reads streams, by FROM", "the events of a network are of one stream")
@@ -227,25 +188,6 @@ def _check_member(member: Member) -> None:
             f"{member.name} has a NOT at the end in a window that no time closes, and other queries read it",
             hint="WITHIN a time, or NOT … FOR, says when the matches are events",
         )
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
-
-
-def _query_of(said: Any, name: str, network: Path) -> tuple[str, str]:
-    """The text of a query of a TOML file, and the name of its source in errors."""
-    if isinstance(said, str):
-        return said, name
-    if isinstance(said, dict) and set(said) == {"file"} and isinstance(said["file"], str):
-        path = network.parent / said["file"]
-        if not path.resolve().is_relative_to(network.parent.resolve()):
-            raise OptionError(f"{network}: {said['file']} lies outside of the folder of the network", "copy it there")
-        return _text_of(path), str(path)
-    raise OptionError(f"{network}: {name} is no query", f"{name} = 'SELECT …', or {name} = {{ file = '{name}.ceql' }}")
 
 
 class NetworkMatches:

@@ -23,30 +23,20 @@ from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events import EventBatch, EventOptions, format_time
 from spaseq.core.events.readers import common_schema
 from spaseq.core.events.timestamps import Part
+from spaseq.core.queries.networks import Member
 from spaseq.core.snapshot import expect
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A query of a network. `feeds`: the numbers of those that it reads; `read`: True if another one reads it."""
+def waits(member: Member[CompiledQuery]) -> bool:
+    """True if the matches of a query wait for what must not come behind them."""
+    return member.query.lowered.around.absent is not None
 
-    name: str
-    query: CompiledQuery
-    feeds: tuple[int, ...]
-    read: bool
-    reported: bool
 
-    @property
-    def waits(self) -> bool:
-        """True if its matches wait for what must not come behind them."""
-        return self.query.lowered.around.absent is not None
-
-    @property
-    def is_timed(self) -> bool:
-        """True if a time says when the matches that wait are events: that of a window, or of NOT … FOR."""
-        lowered = self.query.lowered
-        by_time = not lowered.window.by_position and lowered.window_attribute is None
-        return lowered.around.patience is not None or (lowered.window.is_bounded and by_time)
+def is_timed(member: Member[CompiledQuery]) -> bool:
+    """True if a time says when the matches that wait are events: that of a window, or of NOT … FOR."""
+    lowered = member.query.lowered
+    by_time = not lowered.window.by_position and lowered.window_attribute is None
+    return lowered.around.patience is not None or (lowered.window.is_bounded and by_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +62,7 @@ def report(pieces: Iterable[Piece]) -> list[tuple[str, Match]]:
     return [found for _, found in placed]
 
 
-def timed_clause(members: Iterable[Member]) -> str:
+def timed_clause(members: Iterable[Member[CompiledQuery]]) -> str:
     """The first clause of the queries that needs times; empty if there is none."""
     return next((member.query.timed for member in members if member.query.timed), "")
 
@@ -93,7 +83,9 @@ class _Placed:
 class NetworkEvaluation:
     """The queries of a network in progress. `iso`: True if times are dates, as far as the events tell."""
 
-    def __init__(self, members: tuple[Member, ...], options: EventOptions, iso: Callable[[], bool]) -> None:
+    def __init__(
+        self, members: tuple[Member[CompiledQuery], ...], options: EventOptions, iso: Callable[[], bool]
+    ) -> None:
         self._members = members
         self._type_column = options.type_column or "type"
         for member in members:
@@ -193,7 +185,12 @@ class NetworkEvaluation:
         return reported
 
     def _place(
-        self, member: Member, table: MatchTable, merged: _Placed | None, first: int, given: _Placed | None
+        self,
+        member: Member[CompiledQuery],
+        table: MatchTable,
+        merged: _Placed | None,
+        first: int,
+        given: _Placed | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The places of matches: the numbers of the given events that they are behind, and their times."""
         lowered, ends = member.query.lowered, table.matches.end
@@ -210,7 +207,9 @@ class NetworkEvaluation:
         before = np.zeros(0, np.int64) if given is None else given.part.times
         return np.searchsorted(before, times, "right") - 1, times
 
-    def _as_events(self, member: Member, pieces: list[tuple[MatchTable, np.ndarray, np.ndarray]]) -> _Placed:
+    def _as_events(
+        self, member: Member[CompiledQuery], pieces: list[tuple[MatchTable, np.ndarray, np.ndarray]]
+    ) -> _Placed:
         """Matches as the events that other queries read, in order."""
         behind, times = (np.concatenate([piece[i] for piece in pieces]) for i in (1, 2))
         rows = [table.rows(natural=True) for table, _, _ in pieces]

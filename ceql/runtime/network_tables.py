@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from ceql.results.history import History
 from ceql.results.matches import MatchTable
-from ceql.runtime.network_evaluation import Member, NetworkEvaluation, Piece, timed_clause
+from ceql.runtime.compiled import CompiledQuery
+from ceql.runtime.network_evaluation import NetworkEvaluation, Piece, is_timed, timed_clause, waits
 from ceql.semantics.schemas import Schema, arrow_kind
 from ceql.semantics.selection import column_name
 from ceql.semantics.types import check_types
@@ -30,7 +31,8 @@ from spaseq.core.errors import OptionError
 from spaseq.core.events import EventOptions
 from spaseq.core.events.streams import in_one_batch
 from spaseq.core.events.timestamps import TIME_COLUMNS, Part
-from spaseq.core.own_functions import OwnFunctions
+from spaseq.core.queries.networks import Member
+from spaseq.core.queries.own_functions import OwnFunctions
 from spaseq.core.snapshot import Identity, expect
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class NetworkOfTables:
     together: Final = _TOGETHER
     window_attribute: Final = None
 
-    def __init__(self, members: tuple[Member, ...], identity: Identity, run: Callable[..., Any]) -> None:
+    def __init__(self, members: tuple[Member[CompiledQuery], ...], identity: Identity, run: Callable[..., Any]) -> None:
         """Raises `OptionError` for a query whose name is that of the column of names."""
         for member in members:
             if member.reported and member.name.casefold() == QUERY:
@@ -104,8 +106,8 @@ class NetworkOfTables:
                 return ()
             if member.read and not all(_has_key(member, bracket) for bracket in first):
                 return ()
-        waiting = [member for member in self.members if member.read and member.waits]
-        if waiting and (any(len(m.feeds) > 1 for m in self.members) or not all(m.is_timed for m in waiting)):
+        waiting = [member for member in self.members if member.read and waits(member)]
+        if waiting and (any(len(m.feeds) > 1 for m in self.members) or not all(map(is_timed, waiting))):
             return ()
         return first
 
@@ -124,7 +126,7 @@ class NetworkOfTables:
         return OrderedNetwork(self.members, names, options, iso)
 
 
-def _has_key(member: Member, bracket: tuple[str, ...]) -> bool:
+def _has_key(member: Member[CompiledQuery], bracket: tuple[str, ...]) -> bool:
     """True if the row of a match has the key of its events, under the name of the bracket's first attribute."""
     named = [c for c in member.query.tree.selection.columns if column_name(c).casefold() == bracket[0].casefold()]
     return all(c.expression == ast.Attribute(bracket[0]) and column_name(c) == bracket[0] for c in named)
@@ -153,7 +155,9 @@ class _Checked:
 class OrderedNetwork:
     """The matches of a network over events in order. Its methods are those of `ceql.runtime.ordered.OrderedMatches`."""
 
-    def __init__(self, members: tuple[Member, ...], names: tuple[str, ...], options: EventOptions, iso: bool) -> None:
+    def __init__(
+        self, members: tuple[Member[CompiledQuery], ...], names: tuple[str, ...], options: EventOptions, iso: bool
+    ) -> None:
         self._members = members
         self._names = names
         self._options = options
