@@ -263,14 +263,12 @@ def test_absences_of_graphs_end_on_a_silent_stream(spark: Any, tmp_path: Path) -
     text = """PREFIX : <http://example.org/> SELECT ?x WITHIN 2 SECONDS SLIDING FROM STREAM S <http://example.org/S>
         WHERE { SEQ (A; B!) DEFINE GPM A ON S { ?x :alarm ?a } DEFINE GPM B ON S { ?x :ack ?b } }"""
     (tmp_path / "in").mkdir()
-    now = datetime.datetime.now(datetime.UTC).isoformat()
-    quads = [(f"<a:{number}>", f"<u:{user}>", f"<http://example.org/{said}>", '"1"')
+    now = datetime.datetime.now(datetime.UTC)
+    times = [(now + datetime.timedelta(milliseconds=number)).isoformat() for number in range(3)]
+    quads = [{"stream": "S", "time": times[number], "graph": f"<a:{number}>",
+              "subject": f"<u:{user}>", "predicate": f"<http://example.org/{said}>", "object": '"1"'}
              for number, (user, said) in enumerate((("ann", "alarm"), ("bob", "alarm"), ("bob", "ack")))]  # fmt: skip
-    lines = (
-        dict(zip(("graph", "subject", "predicate", "object"), quad, strict=True), stream="S", time=now)
-        for quad in quads
-    )
-    (tmp_path / "in" / "0.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "in" / "0.json").write_text("".join(json.dumps(line) + "\n" for line in quads))
     schema = "stream string, time timestamp, graph string, subject string, predicate string, object string"
     frame = spark.readStream.schema(schema).json(str(tmp_path / "in"))
     given: list[Any] = []
