@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import ceql
+import spaseq
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.snapshot import encode
 from spaseq.rdf import StreamOptions
@@ -22,7 +23,9 @@ from spaseq.spark.streaming.processor import _again, _take_batch
 from spaseq.spark.streaming.tuple_stream import TupleEvaluation, _Send, _send
 from spaseq.spark.streaming.watermark import Silence
 from spaseq.spark.tuples.plan import Plan
+from tests.spark.conftest import write_stream
 from tests.spark.test_tuple_streams import _job, _tuples
+from tests.support.micro_batches import in_micro_batches
 
 pytestmark = pytest.mark.spark
 
@@ -125,6 +128,34 @@ def test_silent_batches_give_what_a_session_gives_that_is_advanced(text: str) ->
 @pytest.mark.parametrize("text", SILENT)
 def test_many_silent_batches_give_what_a_session_gives(text: str) -> None:
     assert sum(_compare(text, seed) for seed in range(10, 300)) > 25
+
+
+GRAPHS = {
+    "absence": ("A; B!", "WITHIN 9 SECONDS SLIDING"),
+    "absence in a tumbling window": ("A; B!", "WITHIN 20 SECONDS"),
+    "absence of a key": ("A; B!", "WITHIN 9 SECONDS SLIDING PARTITION BY (?room)"),
+    "no absence": ("A; B", "WITHIN 9 SECONDS SLIDING"),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_silent_batch_gives_what_the_end_of_graphs_gives(name: str, tmp_path: Path) -> None:
+    """Streams that no one closes: time goes on past all windows, and then there is no other match."""
+    sequence, clauses = GRAPHS[name]
+    query = spaseq.compile(f"""PREFIX : <http://example.org/> SELECT * {clauses}
+        FROM STREAM S <http://example.org/one> FROM STREAM T <http://example.org/two> WHERE {{ SEQ ({sequence})
+        DEFINE GPM A ON S {{ ?a :room ?room ; :heat ?x }} DEFINE GPM B ON T {{ ?b :room ?room ; :heat ?y
+        FILTER (?y > 24) }} }}""")
+    count = 0
+    for seed in range(3):
+        streams = {"S": str(tmp_path / f"one{seed}.nq"), "T": str(tmp_path / f"two{seed}.nq")}
+        for number, file in enumerate(streams.values()):
+            write_stream(Path(file), 2 * seed + number, 15, start=START)
+        expected = [(m.start, m.end, list(m.positions)) for m in query.run(streams, keep_events=False)]
+        found, _ = in_micro_batches(query, streams, {}, seed, 2, silent=True)
+        assert sorted((row[0], row[1], list(row[2])) for row in found) == sorted(expected)
+        count += len(expected)
+    assert count
 
 
 def _evaluation(**more: Any) -> TupleEvaluation:
@@ -232,14 +263,12 @@ def test_absences_of_graphs_end_on_a_silent_stream(spark: Any, tmp_path: Path) -
     text = """PREFIX : <http://example.org/> SELECT ?x WITHIN 2 SECONDS SLIDING FROM STREAM S <http://example.org/S>
         WHERE { SEQ (A; B!) DEFINE GPM A ON S { ?x :alarm ?a } DEFINE GPM B ON S { ?x :ack ?b } }"""
     (tmp_path / "in").mkdir()
-    now = datetime.datetime.now(datetime.UTC).isoformat()
-    quads = [(f"<a:{number}>", f"<u:{user}>", f"<http://example.org/{said}>", '"1"')
+    now = datetime.datetime.now(datetime.UTC)
+    times = [(now + datetime.timedelta(milliseconds=number)).isoformat() for number in range(3)]
+    quads = [{"stream": "S", "time": times[number], "graph": f"<a:{number}>",
+              "subject": f"<u:{user}>", "predicate": f"<http://example.org/{said}>", "object": '"1"'}
              for number, (user, said) in enumerate((("ann", "alarm"), ("bob", "alarm"), ("bob", "ack")))]  # fmt: skip
-    lines = (
-        dict(zip(("graph", "subject", "predicate", "object"), quad, strict=True), stream="S", time=now)
-        for quad in quads
-    )
-    (tmp_path / "in" / "0.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "in" / "0.json").write_text("".join(json.dumps(line) + "\n" for line in quads))
     schema = "stream string, time timestamp, graph string, subject string, predicate string, object string"
     frame = spark.readStream.schema(schema).json(str(tmp_path / "in"))
     given: list[Any] = []

@@ -26,7 +26,10 @@ from spaseq.spark.streaming.bucket_messages import Cut, _Send, _send_parts
 from spaseq.spark.streaming.evaluation import GraphEvaluation
 from spaseq.spark.streaming.graph_stream import _cut
 from spaseq.spark.streaming.processor import _again, _take_batch
+from spaseq.spark.streaming.watermark import AWAKE, Silence
 
+FAR = 4_000_000_000 * 10**9
+"""A time behind all windows."""
 RESTARTS = 0.3
 """The share of batches at which a bucket goes on from a snapshot."""
 
@@ -44,13 +47,15 @@ def in_micro_batches(
     buckets: int,
     *,
     least: int = 0,
+    silent: bool = False,
     entailment: str | None = None,
     reference: bool = False,
     **words: Any,
 ) -> tuple[list[tuple[Any, ...]], list[list[int]]]:
     """The rows that the buckets give, and their counters at the end. Now and then a bucket goes on from a snapshot.
 
-    `least`: batches of a stream have about so many bytes or more.
+    `least`: batches of a stream have about so many bytes or more. `silent`: no stream is closed, and in place of that
+    a last batch brings nothing, at `FAR`.
     """
     rng = random.Random(seed)
     options = stream_options(None, words)
@@ -62,16 +67,19 @@ def in_micro_batches(
     shared = _Shared(graph_keys(text, layout, knowledge))
     feeds = [Feed(i, s, settled, max_bytes=max(least, rng.choice((0, 1, 500, 5000)))) for i, s in enumerate(sources)]
     planned = json.dumps(source_options(sources, settled, Reading(), 1))
-    make = partial(GraphEvaluation, text, layout, settled, len(sources), PlacedRows("text"))
+    silence = Silence(0, 10**9) if silent else AWAKE
+    make = partial(GraphEvaluation, text, layout, settled, len(sources), PlacedRows("text"), silence=silence)
     evaluations = [make() for _ in cut.buckets]
     logs: list[list[Any]] = [[evaluation.snapshot()] for evaluation in evaluations]
     places = [Place() for _ in feeds]
     found: list[tuple[Any, ...]] = []
-    while not all(place.closed for place in places):
+    still = 0  # rounds that brought nothing
+    while not all(place.closed for place in places) and still < 30:
+        before = list(places)
         parts = []
         for i, feed in enumerate(feeds):
             end = advance(feed, places[i]) if rng.random() < 0.8 else places[i]
-            if end == places[i] and rng.random() < 0.3:
+            if end == places[i] and rng.random() < 0.3 and not silent:
                 end = advance(feed, places[i], closing=True)
             parts += parts_between(feed, places[i], end, rng.choice((1, 3)), smallest=1)
             places[i] = end
@@ -80,7 +88,18 @@ def in_micro_batches(
             batch = batch_of(PARTS, [part_row(planned, part)])
             for sent in _send_parts(_Send(text, layout, cut), shared, [batch]):
                 rows += zip(*(column.to_pylist() for column in sent.columns), strict=True)
+        still = still + 1 if silent and places == before else 0
         found += _evaluate(rows, evaluations, logs, rng, make)
+    if silent:
+        for evaluation, log in zip(evaluations, logs, strict=True):
+            restored = make()
+            restored.restore(log[0])
+            _again(restored, list(map(encode, log[1:])))
+            assert restored.awaits == evaluation.awaits
+            if evaluation.awaits:
+                for table in _take_batch(evaluation, FAR, None):
+                    found += zip(*(column.to_pylist() for column in table.columns), strict=True)
+            assert not evaluation.awaits
     return found, [evaluation.counts(first=True) for evaluation in evaluations]
 
 
