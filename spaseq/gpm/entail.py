@@ -286,4 +286,5 @@ def _extend(node: Node, name: Variable, term: Any) -> Node:
 
 
 def _no_literal(node: Node, name: Variable) -> Node:
-    return Filter(node, Call("!", (Call("isLITERAL", (Term(name),)),)))
+    kept = tuple(Call("!", (Call(kind, (Term(name),)),)) for kind in ("isLITERAL", "isTRIPLE"))
+    return Filter(node, Call("&&", kept))

@@ -198,7 +198,8 @@ class _Walk:
                         f"add it to GROUP BY, or take one of its values: (SAMPLE(?{name}) AS ?one)",
                     )
             if item.evar is not None:
-                if item.evar in (scope if keys is None else keys) | computed:
+                visible = scope if keys is None or node.groupby is None else keys  # SPARQL 1.2: GROUP BY hides others
+                if item.evar in visible | computed:
                     problem = f"SELECT computes ?{item.evar}, which is bound already"
                     yield Breach(problem, SCOPE, item, _alias(item.evar), "give it another name")
                 computed.add(item.evar)

@@ -133,9 +133,9 @@ def test_a_label_in_two_graph_patterns_of_one_query() -> None:
     spaseq.compile("PREFIX a_: <http://e/> " + text.replace("{ _:b :q", "{ _:c :q"))
 
 
-@pytest.mark.parametrize("group", ["<< ?s :p ?x >> :q ?y", "?s :p ?x {| :q ?y |}"])
-def test_what_only_sparql_1_2_has_is_told_so(group: str) -> None:
-    assert "SPARQL 1.2" in refused(query(group)).hint
+@pytest.mark.parametrize("group", ["<< ?s :p+ ?x >> :q ?y", "?s :p|:q ?x {| :q ?y |}"])
+def test_a_property_path_is_not_reified(group: str) -> None:
+    assert "is not SPARQL at" in refused(query(group)).problem
 
 
 # -- BASE and PREFIX
