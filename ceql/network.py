@@ -20,8 +20,6 @@ event takes 0.6 ms in each query. Pushed by a hundred, it takes 11 µs.
 from __future__ import annotations
 
 import dataclasses
-import graphlib
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -40,12 +38,13 @@ from ceql.runtime.session import identity, options_to_keep
 from ceql.runtime.unmatched import unknown_attributes
 from spaseq.core.engine import Choice, Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
-from spaseq.core.errors import EventError, OptionError, UnsupportedFeature, expect_type
+from spaseq.core.errors import EventError, OptionError, UnsupportedFeature
 from spaseq.core.events import EventBatch, EventCounters, EventFeed, EventOptions, EventStream, TupleWords, format_time
 from spaseq.core.events.batch import DURATIONS, INSTANTS
 from spaseq.core.events.options import Duration, OnLate
 from spaseq.core.events.readers import common_schema
 from spaseq.core.events.timestamps import Part
+from spaseq.core.queries.networks import Member, check_queries, members_of, read_network
 from spaseq.core.snapshot import Identity, expect, unseal
 from spaseq.core.watch import limited_steps
 from spaseq.live.evaluation import Alive
@@ -56,15 +55,7 @@ Found = tuple[str, Match]
 """The name of a query, and a match of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A query of the network. `feeds`: the numbers of those that it reads; `read`: True if another one reads it."""
-
-    name: str
-    query: Query
-    feeds: tuple[int, ...]
-    read: bool
-    reported: bool
+_Member = Member[Query]
 
 
 class Network:
@@ -90,33 +81,14 @@ class Network:
         Raises errors of the queries, and `OptionError` for a cycle, an unknown name, no query, or one with FROM. One
         that others read is an `UnsupportedFeature` if its matches wait for a window that no time closes.
         """
-        expect_type("queries", queries, Mapping, "give texts by name: {'rise': 'SELECT …'}")
-        if not queries:
-            raise OptionError("a network of no queries", "give texts by name: {'rise': 'SELECT …'}")
-        for name in queries:
-            expect_type("the name of a query", name, str, "it is the type of the events that its matches are")
+        check_queries(queries, "it is the type of the events that its matches are")
         compiled = {
             name: query if isinstance(query, Query) else compile_query(query, source=name, settings=settings)
             for name, query in queries.items()
         }
-        reported = set(compiled) if report is None else set(_check_names(report, compiled))
         reads = {name: [other for other in query.compiled.named_types if other in compiled]
                  for name, query in compiled.items()}  # fmt: skip
-        try:
-            depths: dict[str, int] = {}
-            for name in graphlib.TopologicalSorter(reads).static_order():
-                depths[name] = max((1 + depths[other] for other in reads[name]), default=0)
-        except graphlib.CycleError as error:
-            raise OptionError(
-                f"these queries read each other: {' ← '.join(error.args[1])}",
-                "a query may read those that do not read it, directly or through others",
-            ) from None
-        order = sorted(compiled, key=depths.__getitem__)  # of one depth as they are given
-        read = {other for others in reads.values() for other in others}
-        self.members: tuple[_Member, ...] = tuple(
-            _Member(name, compiled[name], tuple(map(order.index, reads[name])), name in read, name in reported)
-            for name in order
-        )
+        self.members: tuple[_Member, ...] = members_of(compiled, reads, report)
         for member in self.members:
             _check_member(member)
 
@@ -127,21 +99,7 @@ class Network:
 
         Raises `OptionError` for a file that is none, besides the errors of `Network`.
         """
-        text = _text_of(Path(path))
-        try:
-            contents = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise OptionError(f"{path} is no TOML: {error}", "[queries], and below it name = 'SELECT …'") from None
-        if unknown := sorted(contents.keys() - {"queries", "report"}):
-            raise OptionError(f"{path} has {', '.join(unknown)}", "a network has [queries] and report = ['…']")
-        queries = contents.get("queries")
-        if not isinstance(queries, dict) or not queries:
-            raise OptionError(f"{path} names no queries", "[queries], and below it name = 'SELECT …'")
-        texts = {name: _query_of(said, name, Path(path)) for name, said in queries.items()}
-        compiled = {name: compile_query(text, source, settings) for name, (text, source) in texts.items()}
-        report = contents.get("report")
-        if report is not None and not (isinstance(report, list) and all(isinstance(name, str) for name in report)):
-            raise OptionError(f"{path}: report is no list of names", "report = ['theft']")
+        compiled, report = read_network(Path(path), lambda text, source: compile_query(text, source, settings))
         return Network(compiled, report=report)
 
     @property
@@ -220,14 +178,6 @@ class Network:
         return f"<ceql.Network of {', '.join(self.queries)}>"
 
 
-def _check_names(report: Iterable[str], queries: Mapping[str, Any]) -> list[str]:
-    names = [report] if isinstance(report, str) else list(report)
-    for name in names:
-        if name not in queries:
-            raise OptionError(f"report names {name!r}, which is no query", f"one of {', '.join(queries)}")
-    return names
-
-
 def _clash(name: str) -> tuple[str, str]:
     """The error that events of a type are given which is the name of a query: problem and hint."""
     return f"{name} is a query, and the type of given events", "give the query or the type another name"
@@ -250,25 +200,6 @@ def _check_member(member: _Member) -> None:
             f"{member.name} has a NOT at the end in a window that no time closes, and other queries read it",
             hint="WITHIN a time, or NOT … FOR, says when the matches are events",
         )
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
-
-
-def _query_of(said: Any, name: str, network: Path) -> tuple[str, str]:
-    """The text of a query of a TOML file, and the name of its source in errors."""
-    if isinstance(said, str):
-        return said, name
-    if isinstance(said, dict) and set(said) == {"file"} and isinstance(said["file"], str):
-        path = network.parent / said["file"]
-        if not path.resolve().is_relative_to(network.parent.resolve()):
-            raise OptionError(f"{network}: {said['file']} lies outside of the folder of the network", "copy it there")
-        return _text_of(path), str(path)
-    raise OptionError(f"{network}: {name} is no query", f"{name} = 'SELECT …', or {name} = {{ file = '{name}.ceql' }}")
 
 
 @dataclass(frozen=True, slots=True)

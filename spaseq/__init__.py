@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spaseq.core.engine import Settings
     from spaseq.gpm import Knowledge
     from spaseq.gpm.functions.own import register_function
-    from spaseq.language import Match, Matches, Query, Session
+    from spaseq.language import Match, Matches, Network, Query, Session
     from spaseq.rdf import GraphEvent, Grouped, StreamOptions, StreamSource
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "LimitReached",
     "Match",
     "Matches",
+    "Network",
     "OptionError",
     "Query",
     "QueryError",
@@ -85,7 +86,7 @@ __getattr__, __dir__ = loader(
         "spaseq.core.engine": ("Settings",),
         "spaseq.gpm": ("Knowledge",),
         "spaseq.gpm.functions.own": ("register_function",),
-        "spaseq.language": ("Match", "Matches", "Query", "Session"),
+        "spaseq.language": ("Match", "Matches", "Network", "Query", "Session"),
         "spaseq.rdf": ("GraphEvent", "Grouped", "StreamOptions", "StreamSource"),
         "spaseq.spark": (None,),
     },

@@ -23,7 +23,7 @@ from ceql.cli.arguments import (
     reading,
 )
 from ceql.cli.formats import MATCHES
-from ceql.cli.network import is_network, load_network, run_network
+from ceql.cli.network import load_network, run_network
 from ceql.cli.timed_out import HELP as TIMED_OUT_HELP
 from ceql.cli.timed_out import check_options, timed_out_beside
 from spaseq.core.errors import OptionError
@@ -39,6 +39,7 @@ from spaseq.tools.command import (
     bounded,
     chosen_format,
     command_parser,
+    is_network,
     note,
     opened,
     report,

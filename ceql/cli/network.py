@@ -27,11 +27,6 @@ _REFUSED: Final = ("valuations", "explain", "timed_out", "memory", "stream", "sc
 _FORMATS: Final = {name: form for name, form in MATCHES.items() if name != "parquet"}
 
 
-def is_network(query: str) -> bool:
-    """True if a command's query is the file of a network."""
-    return query.lower().endswith(".toml")
-
-
 def load_network(options: argparse.Namespace) -> Network:
     """The network that the options name; warnings of its queries are printed on standard error."""
     from ceql.network import Network

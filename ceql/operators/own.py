@@ -23,7 +23,7 @@ from ceql.operators.functions import FUNCTIONS
 from ceql.operators.values import KIND_WORDS, kind_of
 from spaseq.core.errors import OptionError
 from spaseq.core.events import Duration, Instant, column_of
-from spaseq.core.own_functions import OwnFunctions
+from spaseq.core.queries.own_functions import OwnFunctions
 from spaseq.core.slips import did_you_mean
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")

@@ -13,7 +13,9 @@ COUNT keeps a register (`ceql.guards.totals`). That is so for a loop inside a lo
 v. It is so, too, for rounds with different numbers of events, and for more rounds than may be written out.
 
 For rounds joined by `->` the events that fit must stay the same as well. An event that is one too many is passed over
-in both forms. So rounds must be single events if their number has a new upper bound, and `<>` keeps its register.
+in both forms. So rounds must be single events if their number has a new upper bound, and `<>` keeps its register. An
+aggregate such as `AVG(v.a) < 3` is decided as its part ends, and an event fits the last round only if it holds. A new
+upper bound would make another round the last one. So there is none beside such aggregates.
 
 **Why.** The number of rounds is then a state of the automaton. Without other conditions it is deterministic, and an
 event costs the same in every window.
@@ -23,14 +25,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
-from ceql.semantics.filters import All, Any, Test, as_test, conjuncts, write
+from ceql.semantics.filters import All, Any, Test, as_test, conjuncts, leaves, write
 from ceql.semantics.scopes import as_one_event, defined_names, fresh, taking, without_border
 from ceql.syntax import ast
+from ceql.syntax.walk import aggregates_of
 from spaseq.core.comparisons import COMPARISONS
 from spaseq.core.pattern import Skip
-from spaseq.core.trees import children, fold, mapped, with_children
+from spaseq.core.trees import children, fold, mapped, walk, with_children
 
 _Rounds = tuple[int, float]
 """The least number of rounds and the greatest."""
@@ -45,14 +49,28 @@ def count_rounds(formula: ast.Formula, limit: int) -> ast.Formula:
     events when repetitions are written out. O(size of the formula * conditions)."""
     bordered = without_border(formula)
     rest = bordered.formula
-    found = mapped(rest, _count_rounds)
+    bounded = not any(_decides_at_the_end(test) for test in _tests(rest))
+    found = mapped(rest, lambda node: _count_rounds(node, bounded))
     if found is rest or written_out(found) > limit:
         return formula
     return bordered.around(found)
 
 
-def _count_rounds(node: ast.Formula) -> ast.Formula:
-    """A FILTER without the conditions that its formula can express by rounds; any other formula as it is."""
+def _tests(formula: ast.Formula) -> Iterator[Test]:
+    """The conditions under AND of all FILTERs."""
+    for node in walk(formula):
+        if isinstance(node, ast.Filter):
+            yield from conjuncts(as_test(node.condition))
+
+
+def _decides_at_the_end(test: Test) -> bool:
+    """True for a condition with an aggregate, but for COUNT against a number."""
+    return _counts(test) is None and any(True for leaf in leaves(test) for _ in aggregates_of(leaf.condition))
+
+
+def _count_rounds(node: ast.Formula, bounded: bool) -> ast.Formula:
+    """A FILTER without the conditions that its formula can express by rounds; any other formula as it is.
+    `bounded`: rounds joined by `->` may have a new upper bound."""
     if not isinstance(node, ast.Filter):
         return node
     child, kept = node.child, list[Test]()
@@ -61,7 +79,7 @@ def _count_rounds(node: ast.Formula) -> ast.Formula:
         counts = _counts(test)
         if counts is not None and counts[0] not in defined_names(child):
             counts = None  # it is decided by a part around this one
-        found = None if counts is None else _with_rounds(child, *counts)
+        found = None if counts is None else _with_rounds(child, *counts, bounded)
         if found is None:
             kept.append(test)
         else:
@@ -95,7 +113,9 @@ def _counts(test: Test) -> tuple[str, str, Fraction] | None:
     return name, COMPARISONS[symbol].negation if negated else symbol, Fraction(bound)
 
 
-def _with_rounds(node: ast.Formula, variable: str | None, symbol: str, bound: Fraction) -> ast.Formula | None:
+def _with_rounds(
+    node: ast.Formula, variable: str | None, symbol: str, bound: Fraction, bounded: bool
+) -> ast.Formula | None:
     """`node` with as many rounds as `COUNT(variable) symbol bound` asks for; None if no loop decides it. Without a
     variable all events of `node` are counted."""
     if variable is not None and variable not in defined_names(node):
@@ -112,15 +132,15 @@ def _with_rounds(node: ast.Formula, variable: str | None, symbol: str, bound: Fr
             if len(inside) != 1:
                 return None
         case ast.Repeat():
-            return _rounds(node, variable, symbol, bound)
+            return _rounds(node, variable, symbol, bound, bounded)
         case _:
             return None
-    changed = {id(part): _with_rounds(part, variable, symbol, bound) for part in inside}
+    changed = {id(part): _with_rounds(part, variable, symbol, bound, bounded) for part in inside}
     new = [changed.get(id(part), part) for part in children(node)]
     return None if any(part is None for part in new) else with_children(node, [part for part in new if part])
 
 
-def _rounds(node: ast.Repeat, variable: str | None, symbol: str, bound: Fraction) -> ast.Formula | None:
+def _rounds(node: ast.Repeat, variable: str | None, symbol: str, bound: Fraction, bounded: bool) -> ast.Formula | None:
     """A loop with those of its rounds that COUNT selects; None if there are none, or if rounds may take different
     numbers of events."""
     least, most = _events_of(node.child, variable)
@@ -129,21 +149,21 @@ def _rounds(node: ast.Repeat, variable: str | None, symbol: str, bound: Fraction
     rounds = (node.low, math.inf if node.high is None else node.high)
     ranges = [_common(rounds, part) for part in _ranges_of(symbol, bound / int(least))]
     found = [_loop(node, part) for part in ranges if part[0] <= part[1]]
-    if node.skip is Skip.NEXT and not _is_chosen_alike(node, found):
+    if node.skip is Skip.NEXT and not _is_chosen_alike(node, found, bounded):
         return None
     if len(found) == 2:
         return ast.Either(found[0], fresh(found[1]), span=node.span)
     return found[0] if found else None
 
 
-def _is_chosen_alike(node: ast.Repeat, found: list[ast.Repeat]) -> bool:
+def _is_chosen_alike(node: ast.Repeat, found: list[ast.Repeat], bounded: bool) -> bool:
     """True if a run of `->` prefers the same with the new bounds: at an event that COUNT rejects it goes on waiting."""
     if len(found) != 1:
         return False
     low, high = found[0].low, found[0].high
     if high == node.high:
         return True
-    return high is not None and high - low <= _CHOICES and _events_of(node.child, None) == (1, 1)
+    return bounded and high is not None and high - low <= _CHOICES and _events_of(node.child, None) == (1, 1)
 
 
 def _ranges_of(symbol: str, number: Fraction) -> tuple[_Rounds, ...]:

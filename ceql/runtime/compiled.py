@@ -34,12 +34,12 @@ from ceql.syntax import ast
 from ceql.syntax.parse import parse
 from ceql.syntax.printer import print_formula, print_query, print_within
 from ceql.syntax.walk import attributes_of, calls_of
-from spaseq.core import compiled
 from spaseq.core.engine import Program, Settings, Window, compile_program
 from spaseq.core.errors import OptionError, expect_type, named_query
 from spaseq.core.events import EVENT_TIME
 from spaseq.core.events.options import type_name
 from spaseq.core.events.time import format_duration
+from spaseq.core.queries import compiled
 from spaseq.core.slips import closest, did_you_mean
 from spaseq.core.trees import walk
 
@@ -149,7 +149,7 @@ class CompiledQuery(compiled.CompiledQuery):
 
     @property
     def timed(self) -> str:
-        """As of `spaseq.core.compiled`, and the times of matches that SELECT reads."""
+        """As of `spaseq.core.queries.compiled`, and the times of matches that SELECT reads."""
         return super().timed or ("" if self.selected is None else self.selected.match_time)
 
     @property

@@ -9,6 +9,7 @@ Modules:
 * `formats`: The formats of `spaseq run`: those that both commands share, and its own.
 * `inputs`: The inputs of `--stream`, `--streams` and `--kb`.
 * `knowledge`: `spaseq knowledge`: background knowledge saved as a file, and the contents of one.
+* `network`: `spaseq run NETWORK.toml`: queries that read the graphs which others construct.
 * `options`: The words of the `spaseq` command.
 * `output`: The results of `spaseq run` as writers of formats ask for them, and writers of its own formats.
 * `main`: The `spaseq` command: run, check, explain, plot.

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from spaseq.core.errors import OptionError
 from spaseq.language.query import Query
-from spaseq.rdf import Grouped, StreamSource, parse_streams_file
+from spaseq.language.runtime.opened import Reads
+from spaseq.rdf import Grouped, StreamOptions, StreamSource, parse_streams_file
+from spaseq.tools.command import times_of
 
 _STDIN: Final = "<stdin>"
 """The name in errors of a query from standard input."""
 
 
-def stream_files(query: Query, given: Sequence[str], streams_file: str | None) -> dict[str, StreamSource]:
-    """The query's streams by IRI, from `NAME=FILE[,FILE…]` options and a stream file of the original engine.
+def stream_options_of(options: argparse.Namespace) -> StreamOptions:
+    """The options of the command for reading streams."""
+    own = {"event_by": options.event_by, "ties": options.ties, "malformed": options.malformed}
+    return StreamOptions.parse(**own, **times_of(options))
 
-    An option overrides the stream file. A stream of the stream file that the query does not read is left out.
+
+def stream_files(query: Reads, given: Sequence[str], streams_file: str | None) -> dict[str, StreamSource]:
+    """The streams of a query, or of a network, by IRI.
+
+    They are in `NAME=FILE[,FILE…]` options and in a stream file of the original engine. An option overrides the stream
+    file. A stream of the stream file that the query does not read is left out.
     """
     iris = {name: iri for key, iri in query.streams for name in (key, iri)}
     sources: dict[str, StreamSource] = {}
@@ -35,15 +45,24 @@ def stream_files(query: Query, given: Sequence[str], streams_file: str | None) -
             raise OptionError(f"--stream {text}: stream {name} is given twice", "give all its files: NAME=FILE,FILE")
         named.add(iri)
         sources[iri] = StreamSource(iri, tuple(part for part in files.split(",") if part))
-    asked = [query.source == _STDIN, *(path == "-" for source in sources.values() for path in source.files)]
+    asked = [
+        getattr(query, "source", None) == _STDIN,
+        *(path == "-" for source in sources.values() for path in source.files),
+    ]
     if sum(asked) > 1:
         raise OptionError("standard input is asked for twice", "only one of the query and the streams' files can be -")
     return sources
 
 
-def knowledge_files(query: Query, given: Sequence[str]) -> dict[str, list[str]]:
-    """The files of background knowledge by IRI, from `IRI=FILE[,FILE…]` options; one IRI may be given several times."""
-    graphs = {iri: iri for pattern in query.checked.patterns.values() for iri in pattern.graphs}
+def graphs_of(query: Query) -> set[str]:
+    """The IRIs of the background knowledge that a query names."""
+    return {iri for pattern in query.checked.patterns.values() for iri in pattern.graphs}
+
+
+def knowledge_files(named: Iterable[str], given: Sequence[str]) -> dict[str, list[str]]:
+    """The files of background knowledge by IRI, from `IRI=FILE[,FILE…]` options; one IRI may be given several times.
+    `named`: the IRIs that the query names."""
+    graphs = {iri: iri for iri in sorted(named)}
     files: dict[str, list[str]] = {}
     for text in given:
         iri, paths = _split(text, graphs, "--kb", "IRI=FILE")

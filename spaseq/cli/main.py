@@ -22,6 +22,7 @@ from spaseq.tools.command import (
     chosen_format,
     clock_of,
     compiled_query,
+    is_network,
     late_beside,
     late_file,
     note,
@@ -30,7 +31,6 @@ from spaseq.tools.command import (
     report,
     run_command,
     run_main,
-    times_of,
     warn,
 )
 from spaseq.tools.command.colours import say
@@ -60,6 +60,11 @@ def entry() -> NoReturn:
 
 def _run(options: argparse.Namespace) -> int:
     _refuse(options)
+    if is_network(options.query):
+        from spaseq.cli.network import run_network
+
+        with late_beside(options, _written_graph):
+            return run_network(options)
     query = _compile(options)
     _settle_format(options, query)
     _check_output(options, query)
@@ -90,6 +95,10 @@ def _run_query(options: argparse.Namespace, query: Query) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    if is_network(options.query):
+        from spaseq.cli.network import check_network
+
+        return check_network(options)
     query = _compile(options)
     with bounded(query.settings):
         told = query.compiled.closing(_knowledge(options, query), options.entailment)
@@ -99,6 +108,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
+    _refuse_network(options, "explain its queries")
     query = _compile(options, warns=False)
     if options.engine != "spark":
         if options.spark or (not options.entailment and (options.kb or options.groups)):
@@ -122,6 +132,7 @@ def _explain(options: argparse.Namespace) -> int:
 def _plot(options: argparse.Namespace) -> int:
     from spaseq.language.results.timelines import drawn_matches
 
+    _refuse_network(options, "draw the matches of its queries")
     query = _compile(options)
     _check_output(options, query)
     with late_beside(options, _written_graph):
@@ -144,11 +155,11 @@ def _compile(options: argparse.Namespace, *, warns: bool = True) -> Query:
 
 def _matches(options: argparse.Namespace, query: Query, *, keep_events: bool = False) -> tuple[Iterable[Match], Any]:
     """The matches as they are asked for, and what tells what was read by then."""
-    from spaseq.cli.inputs import spark_settings, stream_files
+    from spaseq.cli.inputs import spark_settings, stream_files, stream_options_of
 
     streams = stream_files(query, options.stream, options.streams)
     knowledge = _knowledge(options, query)
-    words: dict[str, Any] = {"options": _stream_options(options), "entailment": options.entailment}
+    words: dict[str, Any] = {"options": stream_options_of(options), "entailment": options.entailment}
     words["reference"] = options.gpm == "rdflib"
     if options.engine == "spark":
         from spaseq.cli.distributed import followed_matches, local_spark, spark_matches, without_time_limit
@@ -173,11 +184,11 @@ def _matches(options: argparse.Namespace, query: Query, *, keep_events: bool = F
 
 
 def _check_output(options: argparse.Namespace, query: Query) -> None:
-    from spaseq.cli.inputs import knowledge_files, stream_files
+    from spaseq.cli.inputs import graphs_of, knowledge_files, stream_files
     from spaseq.core.files.beside import check_output
 
     streams = stream_files(query, options.stream, options.streams)
-    known = chain.from_iterable(knowledge_files(query, options.kb).values())
+    known = chain.from_iterable(knowledge_files(graphs_of(query), options.kb).values())
     read = chain.from_iterable(source.files for source in streams.values())
     inputs = list(filter(None, [query_file(options.query), options.streams, *read, *known]))
     for output in (options.output, late_file(options)):
@@ -194,9 +205,9 @@ def _written_graph(event: GraphEvent) -> dict[str, Any]:
 
 def _knowledge(options: argparse.Namespace, query: Query) -> dict[str, Any]:
     """The files of background knowledge by IRI, with their groups."""
-    from spaseq.cli.inputs import grouped_files, knowledge_files
+    from spaseq.cli.inputs import graphs_of, grouped_files, knowledge_files
 
-    return grouped_files(knowledge_files(query, options.kb), options.groups)
+    return grouped_files(knowledge_files(graphs_of(query), options.kb), options.groups)
 
 
 def _refuse(options: argparse.Namespace) -> None:
@@ -217,6 +228,11 @@ def _refuse(options: argparse.Namespace) -> None:
         raise OptionError("--plan is of a batch with --engine spark", "leave out --plan")
 
 
+def _refuse_network(options: argparse.Namespace, instead: str) -> None:
+    if is_network(options.query):
+        raise OptionError(f"{options.query} is a network, and this is for one query", f"{instead}, each from a file")
+
+
 def _settle_format(options: argparse.Namespace, query: Query) -> None:
     """A table by default, JSON lines for streams that go on, N-Quads for CONSTRUCT.
 
@@ -229,13 +245,6 @@ def _settle_format(options: argparse.Namespace, query: Query) -> None:
         raise OptionError(f"--typed with --format {options.format}", "it is of Parquet: --output FILE.parquet")
     if options.format == "nquads" and not constructs:
         raise OptionError("--format nquads needs a query that constructs graphs", "CONSTRUCT { … } in place of SELECT")
-
-
-def _stream_options(options: argparse.Namespace) -> StreamOptions:
-    from spaseq.rdf import StreamOptions
-
-    own = {"event_by": options.event_by, "ties": options.ties, "malformed": options.malformed}
-    return StreamOptions.parse(**own, **times_of(options))
 
 
 @dataclass(frozen=True, slots=True)

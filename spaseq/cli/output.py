@@ -112,7 +112,7 @@ class FoundResults(Results):
             ordered = self.query.checked.clauses.ordered
             found = distinct_solutions(self._matches, self.variables, ordered=ordered, limit=self._limit)
         for time, bindings in self._first(found):
-            clock = clock or _clock(time)
+            clock = clock or clock_for(time)
             yield clock(time), bindings
 
     def _first(self, items: Iterable[_T]) -> Iterator[_T]:
@@ -129,7 +129,7 @@ class FoundResults(Results):
         yield from map(self._object, self._first(self._matches))
 
     def _object(self, match: Match) -> dict[str, Any]:
-        self._clock = clock = self._clock or _clock(match.time)
+        self._clock = clock = self._clock or clock_for(match.time)
         span = [clock(time) for time in (match.times[0], match.times[-1])]
         return {
             "start": match.start,
@@ -152,7 +152,7 @@ class FoundResults(Results):
             if not isinstance(found, FoundColumns):
                 yield from map(_JSON, map(self._object, found))
                 continue
-            self._clock = clock = self._clock or _clock(int(found.times[0]))
+            self._clock = clock = self._clock or clock_for(int(found.times[0]))
             own = [[text and names[v] + text for text in found.texts(v, texts)] for v in self.variables]
             rows = zip(*own, strict=True) if own else repeat(())
             starts, ends, offsets = found.start.tolist(), found.end.tolist(), found.offsets.tolist()
@@ -206,13 +206,13 @@ class FoundResults(Results):
             if isinstance(found, FoundColumns):
                 if not len(found):
                     continue
-                clock = clock or _clock(int(found.times[0]))
+                clock = clock or clock_for(int(found.times[0]))
                 columns = [found.texts(v, texts) for v in self.variables]
                 rows = zip(*columns, strict=True) if columns else repeat(())
                 yield from zip(_clock_texts(clock, found.times), rows, strict=False)
                 continue
             for time, bindings in distinct_solutions(found, self.variables, ordered=ordered):
-                clock = clock or _clock(time)
+                clock = clock or clock_for(time)
                 yield clock(time), self._texts_of(bindings, of_keys)
 
     def closing(self, written: int) -> str:
@@ -284,7 +284,8 @@ def _as_they_come(matches: Iterable[Match]) -> Iterator[Solution]:
             yield match.time, match.bindings
 
 
-def _clock(first: int) -> Callable[[int], str]:
+def clock_for(first: int) -> Callable[[int], str]:
+    """The way to write times of which this is the first: dates, or seconds if it can only be an offset."""
     return format_time if abs(first) >= CALENDAR else _seconds
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from spaseq.cli.inputs import grouped_files, knowledge_files
+from spaseq.cli.inputs import graphs_of, grouped_files, knowledge_files
 from spaseq.cli.output import FoundResults, write_nquads
 from spaseq.core.automata.diagram import automaton_diagram, classes_of
 from spaseq.core.drawing import Picture, Timeline, event_text
@@ -33,7 +33,9 @@ class _Spaseq:
         if inputs.events:
             first = query.streams[0][0] if query.streams else "S1"
             raise OptionError("SPAseq reads streams by their names", f"name the file as stream {first}")
-        known = knowledge_files(query, [f"{iri}={','.join(paths)}" for iri, paths in inputs.knowledge.items()])
+        known = knowledge_files(
+            graphs_of(query), [f"{iri}={','.join(paths)}" for iri, paths in inputs.knowledge.items()]
+        )
         groups = [f"{iri}={','.join(of)}" for iri, of in inputs.groups.items()]
         streams = {name: list(paths) for name, paths in inputs.streams.items()}
         return query.run(streams, grouped_files(known, groups), **dict[str, Any](inputs.reading))

@@ -15,9 +15,7 @@ Modules:
 * `lazy_names`: Public names of a package that are loaded when they are first used.
 * `measure`: The width of a text.
 * `steps`: The steps of a match.
-* `sessions`: How an evaluation that events are pushed to ends.
-* `compiled`: What a query of either language is compiled to.
-* `own_functions`: Functions of the user, by the names that queries call them by: a registry for each language.
+* `queries/`: What a query is compiled to, functions of the user, and networks of queries, of either language.
 * `protocols`: The face that both languages show: query, matches, match, session.
 * `snapshot/`: The state of an evaluation as bytes.
 * `files/`: Files by their names: where they are, and how they are written.

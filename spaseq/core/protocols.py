@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from spaseq.core.automata import CEA, Transition
 from spaseq.core.automata.diagram import automaton_diagram
-from spaseq.core.compiled import CompiledQuery
 from spaseq.core.drawing import Picture, query_html
 from spaseq.core.engine import Program, Settings
 from spaseq.core.engine.light import give, light_of
 from spaseq.core.held import Memory
 from spaseq.core.measure import shorten
-from spaseq.core.own_functions import Entry
 from spaseq.core.pattern import Pattern
+from spaseq.core.queries.compiled import CompiledQuery
+from spaseq.core.queries.own_functions import Entry
 from spaseq.core.steps import Step
 
 __all__ = ["Counters", "Match", "Matches", "Query", "Session", "Ways", "Written"]

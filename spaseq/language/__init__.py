@@ -14,11 +14,12 @@ Rooms, each of which imports only from those before it:
 * `results`: Matches, and the results that result clauses compute from them.
 * `runtime`: Instants in, matches out.
 
-`query` is the interface over all of them.
+`query` is the interface over all of them; `network` of queries that read the graphs of others.
 """
 
 from __future__ import annotations
 
+from spaseq.language.network import Network
 from spaseq.language.query import Query, compile_query
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.matches import Matches
@@ -27,4 +28,4 @@ from spaseq.language.semantics.check import check
 from spaseq.language.syntax.parse import parse
 from spaseq.language.syntax.printer import print_query
 
-__all__ = ["Match", "Matches", "Query", "Session", "check", "compile_query", "parse", "print_query"]
+__all__ = ["Match", "Matches", "Network", "Query", "Session", "check", "compile_query", "parse", "print_query"]

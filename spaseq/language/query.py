@@ -176,7 +176,7 @@ class Query(protocols.Query):
         reference: bool = False,
         clock: Duration | None = None,
         **words: Unpack[StreamWords],
-    ) -> FollowedMatches:
+    ) -> FollowedMatches[Match]:
         """The matches over streams that go on: files that grow, folders that get files, standard input.
 
         The arguments are those of `run`; a path may be a folder. With time from arrival the clock counts, not
@@ -194,7 +194,7 @@ class Query(protocols.Query):
         chosen, sources = query.reading(options, words), stream_sources(query.checked, streams)
         followed = Followed(sources, chosen, clock=None if clock is None else clock_length(clock))
         read = Input(sources, chosen, followed.options)
-        return FollowedMatches(followed, open_session, query.checked, read)
+        return FollowedMatches(followed, open_session, read, ask=query.checked.clauses.ask)
 
     def open(
         self,
@@ -213,7 +213,7 @@ class Query(protocols.Query):
         chosen = query.reading(options, words)
         solver = query.solver(kb, entailment=entailment, reference=reference)
         recogniser = Recogniser(solver.query, query.program(chosen.unit), solver, keep_events=keep_events)
-        session = Session(recogniser, (iri for _, iri in self.streams), chosen)
+        session = Session(recogniser, chosen)
         if state is not None:
             session.restore(state)
         return session

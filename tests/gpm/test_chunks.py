@@ -12,7 +12,7 @@ from rdflib import BNode, Literal, URIRef
 import spaseq
 from spaseq.core.errors import EventError
 from spaseq.gpm import Knowledge, event_graph
-from spaseq.language.solving.chunks import chunk_of, merge_batches, solved
+from spaseq.language.solving.chunks import chunk_of, merge_batches, solve_each
 from spaseq.language.solving.instants import InstantBatch
 from spaseq.language.solving.solve import ChunkRows, InstantSolutions, SolvedRows, Solver
 from spaseq.rdf import GraphBatch, GraphEvent, Instant, StreamOptions, Term, Triple
@@ -92,7 +92,9 @@ def test_rows(name: str, apart: bool, reference: bool) -> None:
         solver = Solver(query.checked, Knowledge(), reference=reference)
         options = StreamOptions(time="t", ties="arrival" if apart else "instant")
         expected = list(instants(merge_streams(streams), options))
-        chunks = list(merge_batches([solved(_cut(own, rng), solver.solve_batch) for _, own in streams], apart=apart))
+        chunks = list(
+            merge_batches([solve_each(_cut(own, rng), solver.solve_batch) for _, own in streams], apart=apart)
+        )
         events = [chunk.events(i) for chunk in chunks for i in range(len(chunk))]
         assert events == [instant.events for instant in expected]
         found = [row for chunk in chunks for row in _table(solver.rows(chunk), gpms)]
@@ -130,7 +132,7 @@ def test_conjunctions(gpms: str) -> None:
         every = list(instants(merge_streams(streams), StreamOptions(time="t")))
         whole = InstantBatch(SolvedRows(_solved(solver, every)), patterns, None)
         at = 0
-        for chunk in merge_batches([solved(_cut(own, rng), solver.solve_batch) for _, own in streams], apart=False):
+        for chunk in merge_batches([solve_each(_cut(own, rng), solver.solve_batch) for _, own in streams], apart=False):
             found = InstantBatch(solver.rows(chunk), patterns, None)
             holds = whole.holds(conjunction)[at : at + len(found)]
             assert found.holds(conjunction).tolist() == holds.tolist()
@@ -163,7 +165,7 @@ def test_what_comes_before_an_error_is_done_first() -> None:
         raise EventError("oh", source="f")
 
     whole = [GraphBatch.of([_event(STREAMS[1], time, rng) for time in (2, 9)])]
-    merged = merge_batches([solved(each, lambda batch: {}) for each in (broken(), iter(whole))], apart=False)
+    merged = merge_batches([solve_each(each, lambda batch: {}) for each in (broken(), iter(whole))], apart=False)
     assert next(merged).times.tolist() == [1, 2]
     with pytest.raises(EventError, match="oh"):
         next(merged)
@@ -174,7 +176,7 @@ def test_what_nothing_else_reads_is_not_shown() -> None:
     query = spaseq.compile(query.text.replace("SELECT *", "SELECT ?z"))
     solver = Solver(query.checked, Knowledge())
     batch = GraphBatch.of([_event(STREAMS[0], 1, random.Random(3))])
-    (chunk,) = merge_batches([solved(iter([batch]), solver.solve_batch)], apart=False)
+    (chunk,) = merge_batches([solve_each(iter([batch]), solver.solve_batch)], apart=False)
     (mapping,) = solver.rows(chunk).mappings("A", 0)
     assert [name for name, _ in mapping] == ["x"]
     assert solver.wanted == frozenset({URIRef(E + "p")})

@@ -37,7 +37,7 @@ def steps_case(rng: random.Random) -> CeqlCase:
 def _draw(rng: random.Random) -> CeqlCase:
     while True:
         case = strategies.ceql_case(rng)
-        formula = draw_steps(rng, rng.choice((1, 2, 2, 3, 3)))
+        formula = _draw_chain(rng) if rng.random() < 0.2 else draw_steps(rng, rng.choice((1, 2, 2, 3, 3)))
         if oracle.has_steps(formula):
             break
     if rng.random() < 0.05:
@@ -84,6 +84,18 @@ def draw_steps(rng: random.Random, depth: int) -> Formula:
         formula = As(formula, rng.choice("xyz"))
     if rng.random() < (0.15 if depth < 2 else 0.3):
         formula = Filter(formula, _condition(rng, formula))
+    return formula
+
+
+def _draw_chain(rng: random.Random) -> Formula:
+    """Three to five short parts, as people write them: `A -> B? : C? -> D`."""
+    formula = draw_steps(rng, 0)
+    for _ in range(rng.randint(2, 4)):
+        part = draw_steps(rng, 0) if rng.random() < 0.4 else _rounds(rng, draw_steps(rng, 0))
+        kind = rng.choice(("step", "step", "step", "then", "next", "next"))
+        formula = Step(formula, part) if kind == "step" else Then(formula, part, kind == "next")
+        if rng.random() < 0.1:
+            formula = _rounds(rng, formula)
     return formula
 
 

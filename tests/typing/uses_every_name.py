@@ -45,6 +45,15 @@ def tuples(text: str) -> int:
     return matches.count()
 
 
+def network() -> int:
+    """A network of SPAseq queries."""
+    query = spaseq.compile("SELECT ?x FROM STREAM S <urn:s> WHERE { SEQ (A) DEFINE GPM A ON S { ?x ?y ?z } }")
+    several = spaseq.Network({"first": query}, report=["first"])
+    graphs = {"S": [("2026-01-01T00:00:00Z", "<urn:a> <urn:b> <urn:c> .")]}
+    found = [*several.run(graphs), *several.open(time="urn:time").close()]
+    return sum(match.time for name, match in found if name in several.outputs)
+
+
 async def alive() -> int:
     """Live evaluation."""
     query, network = ceql.compile("SELECT * WHERE A"), ceql.Network({"first": "SELECT * WHERE A"})

@@ -286,7 +286,6 @@ class _Builder:
         empty = left.empty if left.empty is not None and right.empty is not None else None
         prefers = node.skip is Skip.NEXT
         again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
-        left = left if prefers else self.settle(left)
         starts, edges = left.starts, left.edges
         waits: _Waits = {}
         waiting: list[_Edge] = []
@@ -303,7 +302,9 @@ class _Builder:
             edges = (*edges, *waiting)
         else:
             keep = right.empty is not None
-            starts, edges = self._lead(starts, (*edges, *waiting), len(waiting), waits, keep=keep, actions=again)
+            starts, edges = self._lead(
+                starts, (*edges, *waiting), len(waiting), waits, prefers=prefers, keep=keep, actions=again
+            )
         if left.empty is not None:
             preference = left.empty if prefers else Preference.EACH
             starts = _in_preference(preference, starts, right.starts)
@@ -349,12 +350,16 @@ class _Builder:
         return replace(child, starts=starts).map(lambda e: replace(e, tail=e.tail | behind))
 
     def _lead(
-        self, starts: tuple[_Edge, ...], edges: tuple[_Edge, ...], apart: int, waits: _Waits, *, keep: bool = False,
-        actions: tuple[Action, ...] = (),
+        self, starts: tuple[_Edge, ...], edges: tuple[_Edge, ...], apart: int, waits: _Waits, *, prefers: bool,
+        keep: bool, actions: tuple[Action, ...] = (),
     ) -> tuple[tuple[_Edge, ...], tuple[_Edge, ...]]:  # fmt: skip
         """The edges with every accepting one led on, with `actions`, to a state that waits for what the run prefers,
-        and as one of `waits` does. Not those of the last `apart` edges. With `keep` they accept as well."""
+        and as one of `waits` does. Not those of the last `apart` edges. With `keep` they accept as well, with their
+        ways. A run that prefers nothing here waits for its ways apart from `waits`."""
         states: dict[tuple[_Way, ...], int] = {}
+        own = len(edges) - apart
+        part = _Part(starts, edges[:own])
+        settled = part if prefers else self.settle(part)
 
         def ahead(e: _Edge) -> Iterator[_Edge]:
             for wait in waits.get(e.tail, ()):
@@ -364,12 +369,12 @@ class _Builder:
                 else:
                     yield replace(e, target=wait, actions=e.actions + actions)
 
-        def lead(some: tuple[_Edge, ...]) -> tuple[_Edge, ...]:
-            left = some if keep else (e for e in some if e.target != ACCEPT)
-            return (*left, *(led for e in some if e.target == ACCEPT for led in ahead(e)))
+        def lead(some: tuple[_Edge, ...], unsettled: tuple[_Edge, ...]) -> tuple[_Edge, ...]:
+            rest = (e for e in some if e.target != ACCEPT)
+            kept = (e for e in unsettled if keep and e.target == ACCEPT)
+            return (*rest, *kept, *(led for e in some if e.target == ACCEPT for led in ahead(e)))
 
-        own = len(edges) - apart
-        first, led = lead(starts), (*lead(edges[:own]), *edges[own:])
+        first, led = lead(settled.starts, part.starts), (*lead(settled.edges, part.edges), *edges[own:])
         return first, (*led, *self._choices(states, led))
 
     def _choice(self, ways: tuple[_Way, ...], states: dict[tuple[_Way, ...], int]) -> int:
@@ -450,7 +455,6 @@ class _Builder:
         again: tuple[Action, ...] = () if node.again is None else (Again(node.again),)
         absent = tuple(Atom(stop, frozenset()) for stop in _in_one_order(node.stops))
         none = frozenset({NoneOf(node.stops)}) if absent else frozenset[Predicate]()
-        child = child if prefers else self.settle(child)
         child = replace(child, starts=tuple(replace(e, predicates=e.predicates | none) for e in child.starts))
         rounds = child.starts
         prefers_rounds = prefers and node.preference is not Preference.EACH
@@ -468,7 +472,9 @@ class _Builder:
             waiting += leaving
         if prefers_rounds:
             return replace(child, edges=(*child.edges, *waiting)).map(lambda e: _choose(e, waits, node.preference))
-        starts, edges = self._lead(child.starts, (*child.edges, *waiting), 0, waits, keep=True, actions=again)
+        starts, edges = self._lead(
+            child.starts, (*child.edges, *waiting), 0, waits, prefers=prefers, keep=True, actions=again
+        )
         return _Part(starts, edges, child.empty)
 
     def _both(self, left: _Part, right: _Part) -> _Part:

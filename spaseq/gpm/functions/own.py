@@ -24,7 +24,7 @@ from rdflib.term import BNode, Identifier, Literal, URIRef
 
 from spaseq.core.errors import OptionError, SpaseqError
 from spaseq.core.measure import shorten
-from spaseq.core.own_functions import OwnFunctions
+from spaseq.core.queries.own_functions import OwnFunctions
 from spaseq.gpm.functions.numbers import decimal_text, double_text, number_text
 from spaseq.gpm.functions.table import CASTS
 from spaseq.rdf import plain_literal, term_key

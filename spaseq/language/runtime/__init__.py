@@ -12,6 +12,7 @@ knowledge; `follow` runs as streams come.
 * `matches`: The matches of a query over streams, found on request.
 * `session`: One evaluation in progress that graph events are pushed to, and its snapshots.
 * `compiled`: A SPAseq query, checked and compiled, from which its evaluations are made.
+* `network`: The queries of a network over instants: graphs that some construct are events of others.
 * `follow`: The matches of a query over streams that go on: `spaseq run --follow`.
 * `steps`: The GPM that took each event, found again for a match whose steps are read.
 * `unmatched`: Reasons for no match: the input read, and the parts of the query that no event fulfilled.

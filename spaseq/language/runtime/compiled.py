@@ -11,11 +11,11 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import replace
 from typing import Any
 
-from spaseq.core import compiled
 from spaseq.core.automata import CEA
 from spaseq.core.engine import Choice, Program, Window, compile_program
 from spaseq.core.errors import EventError, QuerySemanticsError, named_query
 from spaseq.core.events.time import parse_time
+from spaseq.core.queries import compiled
 from spaseq.core.watch import limited
 from spaseq.gpm import GraphPattern, Knowledge
 from spaseq.gpm.columnar import uncovered_pattern

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 from spaseq.core.errors import OptionError
 from spaseq.core.held import Memory
 from spaseq.core.watch import check, limited_steps
-from spaseq.language.results.match import Match
-from spaseq.language.runtime.session import Session
-from spaseq.language.runtime.unmatched import Input, why_none
-from spaseq.language.semantics.check import CheckedQuery
+from spaseq.language.runtime.session import GraphSession
+from spaseq.language.runtime.unmatched import Input
 from spaseq.rdf import ARRIVAL, Counters, Followed, StreamOptions, guessed_events
 
+_T = TypeVar("_T")
 
-class FollowedMatches:
+
+class FollowedMatches(Generic[_T]):
     """Matches as their streams go on: iterating blocks until there is one. Can be iterated once.
 
     With time from arrival the clock runs on while nothing comes, so windows close and absences are reported by it. With
@@ -24,13 +25,17 @@ class FollowedMatches:
     """
 
     def __init__(
-        self, followed: Followed, open_session: Callable[[StreamOptions], Session], query: CheckedQuery, read: Input
+        self,
+        followed: Followed,
+        open_session: Callable[[StreamOptions], GraphSession[_T]],
+        read: Input,
+        *,
+        ask: bool = False,
     ) -> None:
         self._followed = followed
-        self._query = query
         self._read = read
         self._session = open_session(replace(followed.options, lateness=0))  # `followed` puts them in order
-        self._ask = query.clauses.ask
+        self._ask = ask
         self._pushing = False
 
     @property
@@ -55,16 +60,15 @@ class FollowedMatches:
 
     def why_none(self) -> list[str]:
         """As `Matches.why_none`."""
-        recogniser = self._session.recogniser
         read = replace(self._read, chosen=self._followed.options, seen=self._followed.seen)  # whose clock counts
-        return why_none(self._query, read, recogniser.progress(), matched=recogniser.matched)
+        return self._session.why_none(read)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """As of `Matches.notes`, but for times: with those from arrival, the clock counts."""
         return (*self._session.notes, *guessed_events(self._followed.there, self._read.chosen))
 
-    def __iter__(self) -> Iterator[Match]:
+    def __iter__(self) -> Iterator[_T]:
         try:
             for match in self._matches():
                 yield match
@@ -80,13 +84,13 @@ class FollowedMatches:
             raise OptionError(problem, "iterate over the matches, or ask by a query of the form ASK")
         return next(iter(self), None) is not None
 
-    def _matches(self) -> Iterator[Match]:
-        return limited_steps(self._find(), self._session.recogniser.program.settings)
+    def _matches(self) -> Iterator[_T]:
+        return limited_steps(self._find(), self._session.evaluation.settings)
 
-    def _find(self) -> Iterator[Match]:
+    def _find(self) -> Iterator[_T]:
         by_clock = self._followed.options.time == ARRIVAL or self._followed.clock is not None
         whole = self._followed.options.on_late is not None
-        for batches in self._followed.batches(None if whole else self._session.recogniser.wanted):
+        for batches in self._followed.batches(None if whole else self._session.evaluation.wanted):
             check()
             self._pushing = True
             if batches is not None:

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from spaseq.core.errors import OptionError, expect_type
 from spaseq.core.events.options import known_words
 from spaseq.language.runtime.read_ahead import Part
 from spaseq.language.runtime.unmatched import Input
-from spaseq.language.semantics.check import CheckedQuery
 from spaseq.rdf import (
     Counters,
     EventBy,
@@ -30,6 +29,13 @@ Streams = MappingABC[str, Any]
 """By name or IRI: a path, a list of paths, a `StreamSource`; for `run` graphs in memory, too."""
 
 
+class Reads(Protocol):
+    """A reader of streams: a checked query, or a network. `streams`: (name, IRI) of each, in order."""
+
+    @property
+    def streams(self) -> Sequence[tuple[str, str]]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """Open streams: their parts, in the order of the FROM clause; True if each event is an instant of its own; the
@@ -41,7 +47,7 @@ class Opened:
     read: Input
 
 
-def named(streams: MappingABC[str, Any], query: CheckedQuery) -> dict[str, Any]:
+def by_iri(streams: MappingABC[str, Any], query: Reads) -> dict[str, Any]:
     """`streams` by IRI, in order of the FROM clause; given by name or IRI. Raises `OptionError` for unknown and missing
     ones, and if it is no mapping."""
     if not isinstance(streams, MappingABC):
@@ -92,9 +98,9 @@ def stream_options(options: StreamOptions | None, words: MappingABC[str, Any]) -
     return StreamOptions.parse(**given)
 
 
-def stream_sources(query: CheckedQuery, streams: Streams, *, memory: bool = False) -> list[StreamSource]:
+def stream_sources(query: Reads, streams: Streams, *, memory: bool = False) -> list[StreamSource]:
     """The streams to open, in order of the FROM clause; with `memory` also those of graphs that a program has."""
-    return [_source(iri, value, memory) for iri, value in named(streams, query).items()]
+    return [_source(iri, value, memory) for iri, value in by_iri(streams, query).items()]
 
 
 def check_memory(sources: Sequence[StreamSource], options: StreamOptions) -> None:

@@ -8,6 +8,7 @@ A `Recogniser` solves instants, feeds the engine and reads the engine's matches 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaseq.core.engine import MatchBatch, Program
+from spaseq.core.engine import MatchBatch, Program, Settings
 from spaseq.core.engine.program.matches import within
 from spaseq.core.engine.recognition.recognition import Recognition
 from spaseq.core.errors import InternalError
@@ -40,7 +41,7 @@ from spaseq.language.solving.instant_rows import InstantRows
 from spaseq.language.solving.instants import InstantBatch, Rows
 from spaseq.language.solving.solve import InstantSolutions, SolvedRows, Solver
 from spaseq.language.syntax.printer import print_query
-from spaseq.rdf import Counters, GraphEvent, Instant
+from spaseq.rdf import Counters, GraphBatch, GraphEvent, Instant
 
 if TYPE_CHECKING:
     from spaseq.core.engine.runs.single_event import Single, SingleAround
@@ -105,7 +106,7 @@ class Recogniser(Recognition):
         from spaseq.core.engine import Evaluator  # loads the kernels
 
         super().__init__(program, Evaluator(program), partitioned=bool(query.partition))
-        self._query = query
+        self.query: CheckedQuery = query
         self._solver = solver
         self._keep_events = keep_events
         self._selected = frozenset(query.clauses.needed)
@@ -159,6 +160,29 @@ class Recogniser(Recognition):
         return self._solver
 
     @property
+    def settings(self) -> Settings:
+        """The budgets of the query."""
+        return self.program.settings
+
+    @property
+    def streams(self) -> tuple[tuple[str, str], ...]:
+        """(name, IRI) of the streams, in order of the FROM clauses."""
+        return self.query.streams
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The IRIs of the functions that the query calls."""
+        return self.query.functions
+
+    def solve_ahead(self, batch: GraphBatch) -> MappingABC[str, Any]:
+        """As of `Solver.solve_ahead`."""
+        return self.solver.solve_ahead(batch)
+
+    def remarks(self) -> list[str]:
+        """A line for each graph of knowledge that owlrl closed, slowly."""
+        return self.solver.knowledge.told(slow=True)
+
+    @property
     def wanted(self) -> frozenset[str] | None:
         """The predicates whose triples are needed, to be matched or to be shown; None: all."""
         return None if self._keep_events else self.solver.wanted
@@ -182,7 +206,7 @@ class Recogniser(Recognition):
             solved = SolvedRows(rows)
             positions, first = np.unique(solved.positions, return_index=True)
             self._begin(positions, solved.times[first], None)
-            if self._query.partition and self._results.counts_windows:
+            if self.query.partition and self._results.counts_windows:
                 solved = SolvedRows([row for row in rows if row.key is not None])
             yield from self._push(solved)
             self._evict(int(positions[-1]), rows[-1].time)
@@ -197,7 +221,7 @@ class Recogniser(Recognition):
             # The rows of an instant stay together, as its matches are distinguished together.
             piece = positions[last : last + self._pace.rows]
             first, last = last, int(np.searchsorted(positions, piece[-1], "right"))
-            batch = InstantBatch(rows, self._query.patterns, codes, self._sightings, first, last)
+            batch = InstantBatch(rows, self.query.patterns, codes, self._sightings, first, last)
             if codes is not None and self.pauses:
                 batch.born = self.partitions.born(codes[first:last])
             found = self._pace.noted(within(self.evaluator.stream(batch), self.program.settings.output_bytes))
@@ -205,7 +229,7 @@ class Recogniser(Recognition):
             if self._endings is not None:
                 yield from self._results.push(self._matches(found, batch), int(batch.times[-1]))
                 continue
-            apart = self._query.partition or self.program.labels is not None
+            apart = self.query.partition or self.program.labels is not None
             if apart or not passes:  # the matches of one end belong together
                 found = iter((MatchBatch.concat(list(found)),))
             for part in found:
@@ -240,7 +264,7 @@ class Recogniser(Recognition):
                     if len(conjunction) == 1:  # no condition is left to be decided here
                         held |= 1 << place
                     else:
-                        one = InstantBatch(rows, self._query.patterns, None, None, row, row + 1)
+                        one = InstantBatch(rows, self.query.patterns, None, None, row, row + 1)
                         held |= bool(one.value(conjunction, 0)) << place
             symbol = door.symbols[self._vectors[held]]
             number = rows.number(row)
@@ -253,14 +277,14 @@ class Recogniser(Recognition):
                 self._evict(instant.position, instant.time)
                 shown = (instant.events,).__getitem__ if self._keep_events else None
                 self._history.add(rows.positions[:1], rows.times[:1], shown)
-            batch = InstantBatch(rows, self._query.patterns, None, self._sightings, row, row + 1)
+            batch = InstantBatch(rows, self.query.patterns, None, self._sightings, row, row + 1)
             found += door.push(symbol, instant.position, instant.time, key, partial(_same, batch))
         if not found and not self._results.waits and self._endings is None:
             return
         if not len(rows):  # an instant of no partition
             yield from self.advance(instant.time)
             return
-        whole = InstantBatch(rows, self._query.patterns, None, None, 0, len(rows))
+        whole = InstantBatch(rows, self.query.patterns, None, None, 0, len(rows))
         yield from chain.from_iterable(self._results.push(self._matches(found, whole), instant.time))
 
     def advance(self, now: int) -> Iterator[Match]:
@@ -280,12 +304,12 @@ class Recogniser(Recognition):
             "knowledge": [] if solver is None else [solver.knowledge], "patterns": [solver], "keys": [self._known],
             "events": [self._history], "waiting": [self._endings, self._results], "runs": [self._sightings],
         }  # fmt: skip
-        return self.measured(own, outside, [self._query], len(self._history))
+        return self.measured(own, outside, [self.query], len(self._history))
 
     def found(self, chunk: Chunk) -> Iterator[MatchBatch]:
         """The engine's matches of a chunk, as it gives them."""
         rows = self.solver.rows(chunk)
-        own = self._query.patterns, self._partition_codes(rows), self._sightings
+        own = self.query.patterns, self._partition_codes(rows), self._sightings
         return self.evaluator.stream(InstantBatch(rows, *own, 0, len(rows.positions)))
 
     def close(self) -> Iterator[Match]:
@@ -306,13 +330,13 @@ class Recogniser(Recognition):
         """
         settings, window = self.program.settings, self.program.window
         return {
-            "query": print_query(self._query.tree),
+            "query": print_query(self.query.tree),
             "settings": f"variants={settings.variants}, negated_conditions={settings.negated_conditions}, "
             f"forget_keys_after={settings.forget_keys_after}, keep_events={self._keep_events}",
             "window": f"{window.kind} of {window.size}{'' if window.by_position else ' ns'} from {window.origin}",
-            "schema": self._query.schema,
+            "schema": self.query.schema,
             "automaton": self.program.cea.describe(),
-            **OWN.identity(self._query.functions),
+            **OWN.identity(self.query.functions),
         }
 
     def snapshot(self) -> dict[str, Any]:
@@ -379,7 +403,7 @@ class Recogniser(Recognition):
     def forget(self, numbers: np.ndarray) -> int | None:
         self._sightings.forget(numbers)
         if self._endings is not None and self.by_key:
-            self._endings.settle(self.partitions, self._query.partition)
+            self._endings.settle(self.partitions, self.query.partition)
         return super().forget(numbers)
 
     def _matches(self, found: Iterable[MatchBatch], batch: InstantBatch | None) -> Iterator[Match]:
@@ -396,7 +420,7 @@ class Recogniser(Recognition):
             return Waiting(start, end, 0, positions, held, mappings_of(rows), [])
         owing = [row for row in rows if row[2]]
         sure = mappings_of(row for row in rows if not row[2])
-        since = self._history.time(start if self._query.lasting.patience is None else end)
+        since = self._history.time(start if self.query.lasting.patience is None else end)
         return Waiting(start, end, since, positions, held, sure, owing)
 
     def _evict(self, position: int, time: int) -> None:

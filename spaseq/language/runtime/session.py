@@ -1,23 +1,25 @@
-"""One evaluation in progress that graph events are pushed to, and its snapshots."""
+"""One evaluation in progress that graph events are pushed to, and its snapshots: of a query, or of a network."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
+from spaseq.core.engine import Settings
 from spaseq.core.engine.recognition.session import Session as Pushing
 from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.reorder import SingleReorderer
-from spaseq.core.held import Memory
+from spaseq.core.held import Memory, Parts
 from spaseq.core.snapshot import expect, unseal
 from spaseq.core.watch import limited
 from spaseq.gpm.functions.own import Failures
 from spaseq.language.results.history import Pool
 from spaseq.language.results.match import Match
 from spaseq.language.runtime.recogniser import Recogniser
-from spaseq.language.solving.chunks import Part, chunk_of_parts
+from spaseq.language.runtime.unmatched import Input, why_none
+from spaseq.language.solving.chunks import Chunk, Part, chunk_of_parts
 from spaseq.rdf import (
     REMEMBERED,
     TERMS,
@@ -47,8 +49,37 @@ forgotten in between. 200,000 graphs with ever new keys, in batches of 50,000, n
 """
 
 
-class Session(Pushing[Match]):
-    """An incremental evaluation: `with query.open() as session: session.push(events)`, and then `session.rest`.
+_T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class Evaluation(Protocol[_T_co]):
+    """An evaluation that takes instants: a `Recogniser`, or the queries of a network. As of `Recogniser`."""
+
+    counters: Counters
+
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def wanted(self) -> frozenset[str] | None: ...
+    @property
+    def streams(self) -> Sequence[tuple[str, str]]: ...
+    @property
+    def functions(self) -> Sequence[str]: ...
+    def solve_ahead(self, batch: GraphBatch) -> Mapping[str, Any]: ...
+    def remarks(self) -> Sequence[str]: ...
+    def push(self, instants: Sequence[Instant]) -> Iterator[_T_co]: ...
+    def push_chunk(self, chunk: Chunk) -> Iterator[_T_co]: ...
+    def advance(self, now: int) -> Iterator[_T_co]: ...
+    def close(self) -> Iterator[_T_co]: ...
+    def held(self, outside: Parts = ...) -> Memory: ...
+    def identity(self) -> dict[str, str]: ...
+    def snapshot(self) -> dict[str, Any]: ...
+    def restore(self, state: dict[str, Any]) -> None: ...
+
+
+class GraphSession(Pushing[_T]):
+    """Graph events are put in order and become instants, which an evaluation takes.
 
     Events come in order of time, over all streams; with a lateness they are held back until nothing that is on time can
     come before them. An instant is complete when an event of a later time comes, or at the end of the stream; at once
@@ -58,10 +89,10 @@ class Session(Pushing[Match]):
     _KINDS = (TERMS,)
     _OVER = ("the stream is closed: nothing can be pushed any more",)
 
-    def __init__(self, recogniser: Recogniser, streams: Iterable[str], options: StreamOptions) -> None:
-        super().__init__(recogniser.program.settings)
-        self.recogniser: Recogniser = recogniser
-        self._streams = {iri: place for place, iri in enumerate(streams)}  # in order of the FROM clause
+    def __init__(self, evaluation: Evaluation[_T], options: StreamOptions) -> None:
+        super().__init__(evaluation.settings)
+        self.evaluation = evaluation
+        self._streams = {iri: place for place, (_, iri) in enumerate(evaluation.streams)}  # in order of the FROM clause
         self._options = options
         self._apart = options.apart
         self._terms = Terms(REMEMBERED)  # of pushed graphs
@@ -69,10 +100,10 @@ class Session(Pushing[Match]):
         self._held: list[GraphEvent] = []  # of the instant that is not complete
         self._parts: list[Part] = []  # the same, of batches; one of both is empty
         self._position = 0
-        self._failures = Failures(recogniser.solver.query.functions)
+        self._failures = Failures(evaluation.functions)
         self.counters: Counters = Counters()
         """The counts of the events pushed so far."""
-        recogniser.counters = self.counters
+        evaluation.counters = self.counters
         self.counters.about(self)
 
     def push(
@@ -82,7 +113,7 @@ class Session(Pushing[Match]):
         time: Time | None = None,
         stream: str | None = None,
         format: str | None = None,
-    ) -> list[Match]:
+    ) -> list[_T]:
         """The matches that a graph completes: one event.
 
         Args:
@@ -111,7 +142,7 @@ class Session(Pushing[Match]):
             with self._use:
                 return list(self._push_events(given))
         before, reader = self._reorder.seen, self._reader(stream, format)
-        with limited(self.recogniser.program.settings):  # an exception of an iterator of the caller breaks nothing
+        with limited(self.evaluation.settings):  # an exception of an iterator of the caller breaks nothing
             made = list(reader.events(given, time))
         with self._use:
             if self._reorder.seen != before:
@@ -122,7 +153,7 @@ class Session(Pushing[Match]):
 
     def _reader(self, stream: str | None, format: Any) -> GivenEvents:
         """The reader of graphs pushed for a stream, given by name or IRI; None for the only one."""
-        streams = self.recogniser.solver.query.streams
+        streams = self.evaluation.streams
         known = ", ".join(name for name, _ in streams)
         if stream is None:
             if len(streams) > 1:
@@ -136,7 +167,7 @@ class Session(Pushing[Match]):
                 raise OptionError(f"the query has no stream {wanted}", f"it reads {known}")
         return GivenEvents(iri, self._options, before=self._reorder.seen, format=format, terms=self._terms)
 
-    def push_batches(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
+    def push_batches(self, batches: Sequence[GraphBatch]) -> Iterator[_T]:
         """The matches that the events of batches, merged by time, complete, one by one. Exhaust it before the next
         call.
 
@@ -158,7 +189,7 @@ class Session(Pushing[Match]):
     def _place(self, batch: GraphBatch) -> int:
         return self._streams[batch.stream]
 
-    def _push_events(self, events: Sequence[Any]) -> Iterator[Match]:
+    def _push_events(self, events: Sequence[Any]) -> Iterator[_T]:
         self._check_open()
         for event in events:
             self._check(event)
@@ -169,12 +200,12 @@ class Session(Pushing[Match]):
         for event in events:
             self.counters.events += 1
             self.counters.triples += len(event.triples)
-            instants += self._completed(self._reorder.push(event.time, event))
+            instants += self._complete_instants(self._reorder.push(event.time, event))
         self.counters.late += self._reorder.take_dropped()
         if self._reorder.on_late is not None:
             for event, behind in self._reorder.take_late():
                 self._reorder.on_late(late_event(event, behind))
-        return self.recogniser.push(instants)
+        return self.evaluation.push(instants)
 
     def _stay_columns(self, batches: Sequence[GraphBatch]) -> bool:
         order = self._reorder
@@ -185,7 +216,7 @@ class Session(Pushing[Match]):
             and all(bool((batch.times[1:] >= batch.times[:-1]).all()) for batch in batches)
         )
 
-    def _push_columns(self, batches: Sequence[GraphBatch]) -> Iterator[Match]:
+    def _push_columns(self, batches: Sequence[GraphBatch]) -> Iterator[_T]:
         self._check_open()
         self._make_parts()
         last = max(batches, key=lambda batch: int(batch.times[-1]))
@@ -193,14 +224,14 @@ class Session(Pushing[Match]):
         self._reorder.pass_by(count, high, last.event(len(last) - 1))
         self.counters.events += count
         self.counters.triples += sum(len(batch.triples) for batch in batches)
-        self._parts += [(batch, 0, len(batch), self.recogniser.solver.solve_ahead(batch)) for batch in batches]
+        self._parts += [(batch, 0, len(batch), self.evaluation.solve_ahead(batch)) for batch in batches]
         self._parts.sort(key=lambda part: self._place(part[0]))
         if ready := self._complete_parts(None if self._apart else high):
             chunk = chunk_of_parts(self._position, ready, self._apart)
             self._position += len(chunk)
             if count >= _MANY and sum(high - low for _, low, high, _ in self._parts) <= _FEW:
                 self._make_events()
-            yield from self.recogniser.push_chunk(chunk)
+            yield from self.evaluation.push_chunk(chunk)
 
     def _complete_parts(self, before: int | None) -> list[Part]:
         """The events of the parts before a time, None for all; the others are held."""
@@ -226,42 +257,46 @@ class Session(Pushing[Match]):
         for event in self._held:
             by_source.setdefault((event.stream, event.source), []).append(event)
         for batch in map(GraphBatch.of, by_source.values()):
-            self._parts.append((batch, 0, len(batch), self.recogniser.solver.solve_ahead(batch)))
+            self._parts.append((batch, 0, len(batch), self.evaluation.solve_ahead(batch)))
         self._held = []
+
+    def why_none(self, read: Input) -> list[str]:
+        """Reasons for no match, a line each; `read` is the input."""
+        return []
 
     @property
     def notes(self) -> tuple[str, ...]:
         """As of `Matches.notes`; of pushed events nothing is guessed."""
-        return (*self.recogniser.solver.knowledge.told(slow=True), *self._failures.lines())
+        return (*self.evaluation.remarks(), *self._failures.lines())
 
     def held(self) -> Memory:
         """The memory of the evaluation: `counters.memory`."""
-        return self.recogniser.held({"waiting": [self._held, self._parts, self._reorder], "rest": [self]})
+        return self.evaluation.held({"waiting": [self._held, self._parts, self._reorder], "rest": [self]})
 
-    def _wait_until(self, now: int) -> list[Match]:
+    def _wait_until(self, now: int) -> list[_T]:
         self._reorder.advance(now)
-        return [*self._push_due(now), *self.recogniser.advance(now)]
+        return [*self._push_due(now), *self.evaluation.advance(now)]
 
     def _latest_time(self) -> tuple[int | None, str | None]:
         return self._reorder.latest, "their time"
 
-    def _finish(self) -> list[Match]:
+    def _finish(self) -> list[_T]:
         self._leave()
-        return [*self._push_due(None), *self.recogniser.close()]
+        return [*self._push_due(None), *self.evaluation.close()]
 
-    def _push_due(self, now: int | None) -> Iterator[Match]:
+    def _push_due(self, now: int | None) -> Iterator[_T]:
         """The matches of the instants that are complete if no event before `now` will come; None: no event at all."""
         self._make_events()
-        instants = self._completed(self._reorder.due(last=now is None))
+        instants = self._complete_instants(self._reorder.due(last=now is None))
         if self._held and (now is None or self._held[0].time < now):
             instants.append(self._instant())
-        return self.recogniser.push(instants)
+        return self.evaluation.push(instants)
 
     @property
     def _taken(self) -> int:
         return self._reorder.seen
 
-    def _completed(self, events: Iterable[GraphEvent]) -> list[Instant]:
+    def _complete_instants(self, events: Iterable[GraphEvent]) -> list[Instant]:
         """The instants that are complete now that `events` are taken, which are in order of time."""
         found = []
         for event in events:
@@ -274,13 +309,13 @@ class Session(Pushing[Match]):
 
     def _identity(self) -> dict[str, str]:
         instants = "each event an instant" if self._apart else "events of one time an instant"
-        return {"language": "SPAseq", **self.recogniser.identity(), "ties": instants}
+        return {"language": "SPAseq", **self.evaluation.identity(), "ties": instants}
 
     def _contents(self) -> dict[str, Any]:
         self._make_events()
         pool = Pool()
         return {
-            "recogniser": self.recogniser.snapshot(),
+            "recogniser": self.evaluation.snapshot(),
             "held": pool.put(self._held),
             "waiting": pool.put(self._reorder.waiting),
             "events": pool.snapshot(),
@@ -294,7 +329,7 @@ class Session(Pushing[Match]):
         unseal(state, self._identity(), self._KINDS, self._restore)
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self.recogniser.restore(state["recogniser"])
+        self.evaluation.restore(state["recogniser"])
         events_of = Pool.restore(state["events"])
         self._held, self._parts = list(events_of(state["held"])), []
         self._reorder.restore(state["order"])
@@ -303,7 +338,7 @@ class Session(Pushing[Match]):
         expect(type(self._position) is int and 0 <= self._position < 1 << 61, "a place in the streams")
         events, triples, late = state["counters"]
         expect(all(type(n) is int for n in (events, triples, late)), "counts of what was pushed")
-        self.counters = self.recogniser.counters = Counters(events=events, triples=triples, late=late)
+        self.counters = self.evaluation.counters = Counters(events=events, triples=triples, late=late)
         self.counters.about(self)
 
     def _check(self, event: GraphEvent) -> None:
@@ -320,6 +355,19 @@ class Session(Pushing[Match]):
         events, self._held = tuple(self._held), []
         self._position += 1
         return Instant(self._position - 1, events[0].time, events)
+
+
+class Session(GraphSession[Match]):
+    """An incremental evaluation of a query: `with query.open() as session: session.push(events)`, and then
+    `session.rest`."""
+
+    def __init__(self, recogniser: Recogniser, options: StreamOptions) -> None:
+        super().__init__(recogniser, options)
+        self.recogniser: Recogniser = recogniser
+
+    def why_none(self, read: Input) -> list[str]:
+        recogniser = self.recogniser
+        return why_none(recogniser.query, read, recogniser.progress(), matched=recogniser.matched)
 
 
 def _expect_no_words(worded: bool, *given: Any) -> None:

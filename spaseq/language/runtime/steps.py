@@ -116,7 +116,9 @@ class StepFinder:
                 def joins(some: Sequence[int], at: int = place, of: str = name, every: Events = events) -> bool:
                     return way in self._ways_of(match, self._seeing(chunk, at, of, [every[i] for i in some]))
 
-                yield from (Step(name, position, time, events[i]) for i in _needed(self._matched(name, events), joins))
+                yield from (
+                    Step(name, position, time, events[i]) for i in _leave_needed(self._matched(name, events), joins)
+                )
 
     def _matched(self, name: str, events: Events) -> list[int]:
         """The numbers of the events that the GPM has a solution on."""
@@ -149,7 +151,7 @@ class StepFinder:
         return replace(chunk, pieces=tuple(pieces))
 
 
-def _needed(candidates: Sequence[int], joins: Callable[[Sequence[int]], bool]) -> list[int]:
+def _leave_needed(candidates: Sequence[int], joins: Callable[[Sequence[int]], bool]) -> list[int]:
     """The candidates that join by themselves. Together they do: so of two halves the second does if the first does not.
     O(k log n) tests for k of n."""
     if len(candidates) < 2:
@@ -157,8 +159,8 @@ def _needed(candidates: Sequence[int], joins: Callable[[Sequence[int]], bool]) -
     middle = len(candidates) // 2
     first, second = candidates[:middle], candidates[middle:]
     if not joins(first):
-        return _needed(second, joins)
-    return [*_needed(first, joins), *(_needed(second, joins) if joins(second) else ())]
+        return _leave_needed(second, joins)
+    return [*_leave_needed(first, joins), *(_leave_needed(second, joins) if joins(second) else ())]
 
 
 class _NothingBefore:

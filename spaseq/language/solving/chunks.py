@@ -116,7 +116,7 @@ class _Stream:
         return parts
 
 
-def solved(
+def solve_each(
     batches: Iterator[GraphBatch], solve: Callable[[GraphBatch], Mapping[str, Solutions | Unsolved]]
 ) -> Iterator[Solved]:
     """The batches of a stream, each with the result of `solve` for it, computed on demand."""

@@ -30,7 +30,7 @@ from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.opened import stream_sources
 from spaseq.language.runtime.recogniser import Recogniser
 from spaseq.language.semantics.lasting import Lasting
-from spaseq.language.solving.chunks import merge_batches, solved
+from spaseq.language.solving.chunks import merge_batches, solve_each
 from spaseq.rdf import Counters, GraphBatch, StreamOptions, term_key
 from spaseq.spark.batch.form import Form
 from spaseq.spark.ingest.files import for_tasks
@@ -233,7 +233,7 @@ class _Slice:
         parts: list[Iterator[GraphBatch]] = []
         for _, files in groupby(self._work.slices.files, key=lambda file: file.chain):
             parts += self._of_chain(list(files), solver.wanted, behind)
-        chunks = merge_batches([solved(part, solver.solve_ahead) for part in parts], apart=options.apart)
+        chunks = merge_batches([solve_each(part, solver.solve_ahead) for part in parts], apart=options.apart)
         pushed = (match for chunk in chunks for match in recogniser.push_chunk(self._counted(chunk)))
         for match in chain(pushed, matches_at_the_end(recogniser)):
             if self._is_own(match.times[-1]):

@@ -36,7 +36,7 @@ from spaseq.core.errors import EventError, OptionError
 from spaseq.core.events.time import parse_time
 from spaseq.language.runtime.compiled import CompiledQuery
 from spaseq.language.runtime.opened import Streams as Files
-from spaseq.language.runtime.opened import named
+from spaseq.language.runtime.opened import by_iri
 from spaseq.rdf import StreamOptions
 from spaseq.spark.ingest.clock import nanoseconds
 from spaseq.spark.session.failures import carried
@@ -94,7 +94,7 @@ def streams_of_frames(query: CompiledQuery, streams: Any) -> Frames:
     numbers = {name: i for i, (key, iri) in enumerate(query.streams) for name in (key, iri, f"<{iri}>")}
     if isinstance(streams, DataFrame):
         return Frames((with_columns(streams, QUADS.names, "events"),), iris, numbers)
-    given = named(streams, query.checked)
+    given = by_iri(streams, query.checked)
     frames = [with_columns(given[iri], QUADS.names[1:], "events").withColumn("stream", F.lit(iri)) for iri in iris]
     return Frames(tuple(frames), iris, numbers)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from spaseq.core.engine import Settings
-from spaseq.core.own_functions import Entry
+from spaseq.core.queries.own_functions import Entry
 from spaseq.core.snapshot import decode, encode
 from spaseq.gpm import Knowledge
 from spaseq.gpm.entail import Schema

@@ -174,6 +174,11 @@ def bounded(settings: Settings) -> Iterator[None]:
         yield
 
 
+def is_network(query: str) -> bool:
+    """True if a command's query is the file of a network."""
+    return query.lower().endswith(".toml")
+
+
 def query_file(query: str) -> str:
     """The file that the option for a query names; empty if it is the query itself."""
     return "" if _A_QUERY.search(query) and not os.path.exists(query) else query

@@ -12,8 +12,8 @@ from spaseq.core.automata import CEA
 from spaseq.core.automata.diagram import automaton_text
 from spaseq.core.engine import Program, Settings
 from spaseq.core.errors import OptionError, expect_type, named_query
-from spaseq.core.own_functions import OwnFunctions
 from spaseq.core.pattern import Pattern
+from spaseq.core.queries.own_functions import OwnFunctions
 
 
 class CompiledQuery:

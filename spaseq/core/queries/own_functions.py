@@ -1,7 +1,7 @@
 """Functions of the user, by the names that queries call them by: the one registry, of which each language has its own.
 
 A language says what an entry is, a tuple that begins with the function. Queries that are pickled take their functions
-with them, and snapshots name them (`spaseq.core.compiled`).
+with them, and snapshots name them (`spaseq.core.queries.compiled`).
 """
 
 from __future__ import annotations
