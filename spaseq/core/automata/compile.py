@@ -137,9 +137,8 @@ def compile_pattern(
     if first is not None:
         starts = tuple(replace(e, predicates=e.predicates | {first}) for e in starts)
     edges = _with_numbered_ranks((*starts, *part.edges))
-    if marks:
-        edges = tuple(_with_marks(e, marks) for e in edges)
-        shown = None if shown is None else shown | {UNSEEN, *marks.values()}
+    edges = tuple(_with_marks(e, marks) for e in edges) if marks else edges
+    shown = None if shown is None else shown.union((UNSEEN,), marks.values())
     predicates = tuple(dict.fromkeys(p for e in edges for p in _in_order(e.predicates)))
     index = {p: i for i, p in enumerate(predicates)}
     of_edge = [e.variables if shown is None else e.variables & shown for e in edges]
@@ -167,9 +166,8 @@ def _with_marks(e: _Edge, marks: Marks) -> _Edge:
     """The edge with the marks of the border before it, if it begins a match, and behind it, if it ends one."""
     borders = [(False, e.head)] * (e.source == INITIAL) + [(True, e.tail)] * (e.target == ACCEPT)
     names = frozenset(marks[border] for border in borders if border in marks)
-    if not names:
-        return e
-    return replace(e, variables=e.variables | names | (frozenset() if e.variables else {UNSEEN}))
+    unseen = frozenset((UNSEEN,)) if names and not e.variables else frozenset[str]()
+    return replace(e, variables=e.variables | names | unseen)
 
 
 def _in_order(predicates: frozenset[Predicate]) -> list[Predicate]:
