@@ -62,7 +62,8 @@ def drawn(rng: random.Random) -> tuple[str, list[dict[str, Any]]]:
 
 
 def run_of(session: Session) -> Any:
-    return session._run.evaluator.run
+    evaluator: Any = session._run.evaluator
+    return evaluator.run
 
 
 def places(matches: Any) -> list[tuple[int, ...]]:
